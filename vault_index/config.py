@@ -1,0 +1,137 @@
+"""Settings: one frozen `Config`, made by one `load()`.
+
+Later wins: defaults < the vault's `vault.toml` < the user's `config.toml` < environment < flags.
+
+A vault comes from a repository someone cloned, so `vault.toml` is not trusted: it may set budgets,
+the floor, the taxonomy and keywords. Endpoints, models and anything outside the vault come from the
+user alone; other keys in `vault.toml` are ignored and listed in `Config.ignored`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from vault_index.errors import SettingsError
+
+EMBEDDERS = ("minilm", "ollama", "none")
+VAULT_KEYS = frozenset(
+    {"prompt_lessons", "prompt_tokens", "session_lessons", "token_budget", "session_sources"}
+    | {"floor", "taxonomy", "keywords"}
+)
+_ENVIRONMENT = {
+    "LESSONS_EMBEDDER": "embedder",
+    "LESSONS_OLLAMA_MODEL": "ollama_model",
+    "OLLAMA_HOST": "ollama_host",
+    "LESSONS_DEADLINE_MS": "deadline_ms",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Every setting, with its default and unit."""
+
+    home: Path  # the user's folder: settings, models, the log of hooks that found no vault
+    vault: Path | None = None  # the vault used when none is found by walking up
+    embedder: str = "minilm"  # minilm (built in) | ollama | none (full text only)
+    ollama_model: str = "nomic-embed-text"
+    ollama_host: str = "127.0.0.1:11434"
+    deadline_ms: int = 2000  # a hook that has not answered by then is silent
+    prompt_lessons: int = 3  # at most so many lessons a prompt
+    prompt_tokens: int = 600  # at most so many tokens a prompt; a token is 4 characters
+    session_lessons: int = 8  # at most so many lessons at the start of a session
+    token_budget: int = 2000  # at most so many tokens at the start of a session
+    session_sources: tuple[str, ...] = ("startup",)  # which session starts get lessons
+    floor: float | None = None  # score below which hooks are silent; None: fitted to the vault
+    taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
+    keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
+    ignored: tuple[str, ...] = ()  # keys of vault.toml that a vault may not set or nobody knows
+
+
+def home_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Give the user's folder: `$LESSONS_HOME`, else `~/.lessons`."""
+    environ = os.environ if environ is None else environ
+    named = environ.get("LESSONS_HOME")
+    return Path(named).expanduser() if named else Path.home() / ".lessons"
+
+
+def load(
+    vault_toml: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read all settings. A file that is not there is as good as an empty one.
+
+    Raises SettingsError, naming file and key, for TOML that does not parse and values of a wrong
+    type.
+    """
+    environ = os.environ if environ is None else environ
+    config = Config(home=home_folder(environ))
+    if vault_toml is not None:
+        values = _read(vault_toml)
+        ignored = tuple(sorted(set(values) - VAULT_KEYS))
+        allowed = {key: value for key, value in values.items() if key in VAULT_KEYS}
+        config = replace(_with(config, allowed, str(vault_toml)), ignored=ignored)
+    user_file = config.home / "config.toml"
+    config = _with(config, _read(user_file), str(user_file))
+    for variable, key in _ENVIRONMENT.items():
+        if environ.get(variable):
+            config = _with(config, {key: environ[variable]}, variable)
+    return _with(config, {k: v for k, v in (flags or {}).items() if v is not None}, "flags")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: not TOML: {error}", "mend or remove the file") from None
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
+    """Give a copy with values checked against the types of the fields."""
+    known = {f.name for f in fields(Config)} - {"home", "ignored"}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise SettingsError(
+            f"{where}: unknown setting {unknown[0]!r}", f"known are: {', '.join(sorted(known))}"
+        )
+    return replace(config, **{key: _checked(key, values[key], where) for key in values})
+
+
+def _checked(key: str, value: Any, where: str) -> Any:
+    default = Config.__dataclass_fields__[key].default
+    if key == "vault":
+        return Path(str(value)).expanduser()
+    if key == "floor":
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return float(value)
+        raise SettingsError(f"{where}: floor must be a number, not {value!r}")
+    if key == "keywords":
+        if isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values()):
+            return dict(value)
+        raise SettingsError(f"{where}: keywords must be a table of phrase = \"category\"")
+    if isinstance(default, tuple):
+        if isinstance(value, list) and all(isinstance(v, str) for v in value):
+            return tuple(value)
+        raise SettingsError(f"{where}: {key} must be a list of strings, not {value!r}")
+    if isinstance(default, int):
+        try:
+            number = int(value) if not isinstance(value, (bool, float)) else -1
+        except (TypeError, ValueError):
+            number = -1
+        if number < 0:
+            raise SettingsError(f"{where}: {key} must be a whole number, 0 or more, not {value!r}")
+        return number
+    if key == "embedder" and value not in EMBEDDERS:
+        raise SettingsError(f"{where}: no embedder {value!r}", f"one of: {', '.join(EMBEDDERS)}")
+    if not isinstance(value, str):
+        raise SettingsError(f"{where}: {key} must be a string, not {value!r}")
+    return value

@@ -1,0 +1,48 @@
+"""Embedders: text to unit vectors. `minilm` is built in, `ollama` asks a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.config import Config
+
+
+class Embedder(Protocol):
+    """What turns text into vectors. Two embedders with one name give the same vectors."""
+
+    @property
+    def name(self) -> str:
+        """The name that an index is marked with; vectors of another name are never compared."""
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        """Give a unit vector for each text, float32[len(texts), dimension]. Raises EmbedderError."""
+
+    def embed_query(self, text: str) -> np.ndarray:
+        """Give the unit vector of a query, float32[dimension]. Raises EmbedderError."""
+
+
+def open_embedder(config: Config) -> Embedder | None:
+    """Open the embedder of the user's choice; None if there is none, and full text has to do.
+
+    The built-in one is None until its model is on this machine (`models.fetch`). Raises
+    EmbedderError if an Ollama server was chosen and does not answer.
+    """
+    if config.embedder == "ollama":
+        from vault_index.embed.ollama import OllamaEmbedder
+
+        return OllamaEmbedder(config.ollama_model, config.ollama_host)
+    if config.embedder == "minilm":
+        from vault_index.embed import models
+        from vault_index.embed.minilm import MiniLM
+
+        if models.is_ready(config.home):
+            return MiniLM(models.folder(config.home))
+    return None

@@ -1,0 +1,57 @@
+"""Every error this package raises on purpose.
+
+    VaultError                 a message (what happened, where) and a hint (what to do)
+    ├── NoVaultError           no vault here, or the named one is not one
+    ├── SettingsError          vault.toml, the user's settings or an agent's settings are not usable
+    ├── LessonError            a lesson file that does not parse or cannot be edited; knows its line
+    ├── IndexStateError        the index is missing, damaged, or from a newer version
+    ├── EmbedderError          the embedder cannot embed
+    │   └── ModelError         the built-in model is not here, or its files are not the right ones
+    └── WriteError             a disk that is full, read-only or not ours
+
+Verbs raise; entrypoints decide: the command line prints two lines and exits 1, a hook logs and
+exits 0. Anything else that escapes is a bug.
+"""
+
+from __future__ import annotations
+
+
+class VaultError(Exception):
+    """What a user should be told: `message` says what happened, `hint` what to do about it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class NoVaultError(VaultError):
+    """There is no vault where one was looked for."""
+
+
+class SettingsError(VaultError):
+    """A settings file that cannot be used as it is."""
+
+
+class LessonError(VaultError):
+    """A lesson file that does not parse or cannot be edited. `line` counts from 1."""
+
+    def __init__(self, message: str, line: int = 1, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.line = line
+
+
+class IndexStateError(VaultError):
+    """The index is missing, damaged, or was written by a newer version."""
+
+
+class EmbedderError(VaultError):
+    """The embedder cannot embed: not running, not installed, or not what the index was built with."""
+
+
+class ModelError(EmbedderError):
+    """The built-in model is missing, or a file of it has the wrong SHA-256 sum."""
+
+
+class WriteError(VaultError):
+    """A disk that is full, read-only or not ours."""

@@ -1,0 +1,114 @@
+"""Change frontmatter keys of a lesson file and leave every other byte as the author wrote it.
+
+Key order, comments, quotes, unknown keys, line ends, a byte-order mark and the body stay. PyYAML's
+parser says where a key's value stands; only that span is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vault_index.errors import LessonError
+from vault_index.lesson import BOM, decode, is_boundary, lines_of, split_frontmatter
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Where frontmatter stands in a text: everything before it, its lines, and the rest."""
+
+    before: str  # up to and including the opening ---
+    yaml: str
+    after: str  # from the closing ---
+
+
+def set_keys(data: bytes, changes: Mapping[str, Any], path: str = "lesson.md") -> bytes:
+    """Set frontmatter keys of a file's bytes; a value of None takes the key out.
+
+    A new key goes below the others. A file without frontmatter gets one. Values are written on one
+    line, as YAML flow style. Raises LessonError if the file does not parse, or keeps its whole
+    frontmatter in `{...}`.
+    """
+    text = decode(data, path)
+    split_frontmatter(text, path)  # never edit what cannot be read back
+    bom = BOM if data.startswith(BOM.encode()) else ""
+    newline = "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
+    for key, value in changes.items():
+        block = _find(text)
+        if block is None:
+            if value is not None:
+                text = newline.join(["---", f"{key}: {_flow(value)}", "---", text])
+        else:
+            edited = _edit(block.yaml, key, value, newline, path)
+            text = block.before + edited + block.after
+    return (bom + text).encode()
+
+
+def _find(text: str) -> _Block | None:
+    """Find the frontmatter block the way python-frontmatter does: lines of three or more dashes."""
+    lines = lines_of(text)
+    first = next((n for n, line in enumerate(lines) if line.strip()), 0)
+    if not lines or not is_boundary(lines[first].lstrip()):
+        return None
+    closing = next((n for n, line in enumerate(lines) if n > first and is_boundary(line)), None)
+    if closing is None:
+        return None
+    return _Block(
+        "".join(lines[: first + 1]), "".join(lines[first + 1 : closing]), "".join(lines[closing:])
+    )
+
+
+def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:
+    """Give the YAML lines with one key set, added or taken out."""
+    import yaml
+
+    root = yaml.compose(block, Loader=yaml.SafeLoader)
+    if root is None:
+        return block if value is None else _append(block, key, value, newline)
+    if not isinstance(root, yaml.MappingNode) or root.flow_style:
+        raise LessonError(
+            f"{path}: cannot edit frontmatter written as {{...}}", 2, "put each key on its own line"
+        )
+    # the last one of duplicate keys is the one that counts, as in PyYAML
+    pairs = [pair for pair in root.value if pair[0].value == key and pair[0].tag.endswith(":str")]
+    if not pairs:
+        return block if value is None else _append(block, key, value, newline)
+    name, old = pairs[-1]
+    start = block.index(":", name.end_mark.index) + 1
+    end = max(start, _end_of(block, old))
+    if value is None:
+        begin = block.rfind("\n", 0, name.start_mark.index) + 1
+        stop = block.find("\n", end)
+        return block[:begin] + (block[stop + 1 :] if stop >= 0 else "")
+    return f"{block[:start]} {_flow(value)}{block[end:]}"
+
+
+def _end_of(block: str, node: Any) -> int:
+    """Give the index after a value: without the blank lines and comments that follow it."""
+    end: int = node.end_mark.index
+    start: int = node.start_mark.index
+    lines = lines_of(block[start:end])
+    literal = getattr(node, "style", None) in ("|", ">")
+    while len(lines) > 1 and (
+        not lines[-1].strip() or (not literal and lines[-1].lstrip().startswith("#"))
+    ):
+        lines.pop()
+    return start + len("".join(lines).rstrip())
+
+
+def _append(block: str, key: str, value: Any, newline: str) -> str:
+    if block and not block.endswith("\n"):
+        block += newline
+    return f"{block}{_flow(key)}: {_flow(value)}{newline}"
+
+
+def _flow(value: Any) -> str:
+    """Write a value as YAML on one line."""
+    import yaml
+
+    plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value
+    dumped: str = yaml.safe_dump(
+        plain, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False
+    )
+    return dumped.removesuffix("...\n").strip().replace("\n", " ")

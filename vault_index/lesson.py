@@ -1,0 +1,288 @@
+"""A lesson: one frontmatter markdown file, or one `## Lesson: title` section of a file.
+
+Parsing only; `frontmatter_edit` writes. `parse_file` never guesses at a file it cannot read: it
+raises `LessonError` with the line, and whoever indexes keeps the file's last good rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from vault_index.errors import LessonError
+
+LessonId = str
+
+TYPES = ("code_pattern", "bug_fix", "architecture", "project_rule")
+DEFAULT_CONFIDENCE = 3  # the middle of 1..5: neither lifts nor lowers a hit
+
+MAX_NESTING = 100  # of frontmatter
+BOM = "\ufeff"
+_SECTION = re.compile(r"^##[ \t]+Lesson:[ \t]*(?P<title>.*?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>.+?)[ \t]*#*[ \t]*$")
+_FENCE = re.compile(r"^[ ]{0,3}(?P<mark>`{3,}|~{3,})")
+_BOUNDARY = re.compile(r"-{3,}\s*")
+_KEY_LINE = re.compile(r"""^(['"]?)[\w.-]+\1\s*:(\s|$)""")
+_NOT_SLUG = re.compile(r"[^\w]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One lesson as its author wrote it. Every frontmatter key is optional, so most have defaults.
+
+    `id` is unique within a vault, `path` is relative to the vault's folder, `text` is markdown
+    without the title. `categories` are as declared: the folder is not in them.
+    """
+
+    id: LessonId
+    path: str
+    title: str
+    text: str
+    categories: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    type: str = ""
+    confidence: int = DEFAULT_CONFIDENCE
+    created: datetime | None = None
+    source: str = ""
+    fires_on: tuple[str, ...] = ()
+    silent_on: tuple[str, ...] = ()
+
+
+def parse_file(data: bytes, path: str) -> list[Lesson]:
+    """Parse one file of a vault into its lessons, in the order they stand.
+
+    `path` is relative to the vault's folder. Ids come from the frontmatter key `id`, else from the
+    path; making them unique across files is the index's job. An empty file holds no lesson.
+
+    Raises LessonError, with the line, for text that is not UTF-8 and frontmatter that is not a
+    YAML mapping.
+    """
+    text = decode(data, path)
+    metadata, body = split_frontmatter(text, path)
+    declared = _one_line(metadata.get("id"))
+    base = declared or path.removesuffix(".md")
+    shared: dict[str, Any] = {
+        "path": path,
+        "categories": _words(metadata.get("categories", metadata.get("category"))),
+        "tags": _words(metadata.get("tags")),
+        "type": _one_line(metadata.get("type")),
+        "confidence": _confidence(metadata.get("confidence")),
+        "created": _moment(metadata.get("created")),
+        "source": _one_line(metadata.get("source")),
+        "fires_on": _texts(metadata.get("fires_on")),
+        "silent_on": _texts(metadata.get("silent_on")),
+    }
+    preamble, sections = _sections(body)
+    lessons: list[Lesson] = []
+    if not sections or _says_something(preamble):
+        title, rest = _title_of(preamble, _one_line(metadata.get("title")), path)
+        if not sections and not rest and not metadata:
+            return []
+        lessons.append(Lesson(id=base, title=title, text=rest, **shared))
+    slugs: list[str] = []
+    for title, rest in sections:
+        slugs.append(_free_slug(title, slugs))
+        lessons.append(Lesson(id=f"{base}#{slugs[-1]}", title=title, text=rest, **shared))
+    return lessons
+
+
+def decode(data: bytes, path: str) -> str:
+    """Decode a lesson file; a byte-order mark is dropped. Raises LessonError when it is not text."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise LessonError(
+            f"{path}: not UTF-8 text", line, "save it as UTF-8, or rename it if it is not markdown"
+        ) from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise LessonError(f"{path}: a binary file", line, "rename it: only markdown ends in .md")
+    return text
+
+
+def split_frontmatter(text: str, path: str) -> tuple[dict[Any, Any], str]:
+    """Split decoded text into its frontmatter mapping and its body.
+
+    python-frontmatter's `parse()` does the work (`loads()` fails on keys that are not strings).
+    What it would drop in silence is an error here: a block that is never closed, and a block that
+    is not a mapping. Raises LessonError with the line.
+    """
+    import frontmatter  # 25 ms: not at import time, the command line's help does not need it
+    import yaml
+
+    first, _, rest = text.lstrip().partition("\n")
+    offset = text[: len(text) - len(text.lstrip())].count("\n") + 1  # the line of the opening ---
+    if not is_boundary(first):
+        return {}, text.strip()
+    if not any(map(is_boundary, lines_of(rest))):
+        head = next((line for line in lines_of(rest) if line.strip()), "")
+        if _KEY_LINE.match(head):
+            raise LessonError(f"{path}: frontmatter is not closed", offset, "add a line with ---")
+        return {}, text.strip()
+    try:
+        _refuse_deep_nesting(_block(rest))
+        metadata, body = frontmatter.parse(text, handler=frontmatter.YAMLHandler())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = offset + 1 + (mark.line if mark else 0)
+        problem = " ".join(str(error.problem or error.context or error).split())
+        raise LessonError(f"{path}: frontmatter is not YAML: {problem}", line) from None
+    except Exception as error:  # noqa: BLE001  # a bad date is a ValueError, deep nesting a RecursionError
+        line = offset + _line_that_fails(rest)
+        raise LessonError(f"{path}: frontmatter is not usable: {error}", line) from None
+    if not metadata:
+        block: Any = yaml.safe_load(_block(rest))
+        if block is not None and block != {}:
+            raise LessonError(
+                f"{path}: frontmatter is a {type(block).__name__}, not `key: value` lines", offset
+            )
+    return metadata, body
+
+
+def slugify(title: str) -> str:
+    """Make a file or section name of a title: `"Don't  retry POST"` -> `"don-t-retry-post"`."""
+    return _NOT_SLUG.sub("-", title.lower()).strip("-_")[:80].rstrip("-_")
+
+
+def lines_of(text: str) -> list[str]:
+    """Split at line feeds only, which stay: `splitlines()` also splits at form feeds and the like."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def is_boundary(line: str) -> bool:
+    """Tell whether a line opens or closes frontmatter: three or more dashes and nothing else."""
+    return bool(_BOUNDARY.fullmatch(line))
+
+
+def hash_of(*texts: str) -> str:
+    """Hash texts into 32 hexadecimal digits (SHA-256, first half): the identity of content."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _block(rest: str) -> str:
+    """Give the lines between the opening --- and the closing one."""
+    return "".join(itertools.takewhile(lambda line: not is_boundary(line), lines_of(rest)))
+
+
+def _refuse_deep_nesting(block: str) -> None:
+    """Raise ValueError for YAML nested deeper than 100: at 50,000 libyaml's loader kills the process.
+
+    The event parser keeps its stack on the heap, so it can count what the loader cannot survive.
+    """
+    if sum(map(block.count, "[{-?")) <= MAX_NESTING:
+        return
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_NESTING:
+            raise ValueError(f"nested deeper than {MAX_NESTING}")
+
+
+def _line_that_fails(rest: str) -> int:
+    """Find which frontmatter line does not load by itself (1-based within the block; 0: none)."""
+    import yaml
+
+    for number, line in enumerate(lines_of(_block(rest)), start=1):
+        try:
+            yaml.safe_load(line.strip())
+        except yaml.YAMLError:
+            continue
+        except Exception:  # noqa: BLE001  # the same ValueError or RecursionError as above
+            return number
+    return 0
+
+
+def _sections(body: str) -> tuple[str, list[tuple[str, str]]]:
+    """Cut a body at its `## Lesson:` headings; those inside code fences do not count."""
+    preamble: list[str] = []
+    sections: list[tuple[str, list[str]]] = []
+    fence = ""
+    for line in body.split("\n"):
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark["mark"]
+        elif mark and mark["mark"].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+        heading = None if fence else _SECTION.match(line)
+        if heading:
+            sections.append((heading["title"] or "Lesson", []))
+        else:
+            (sections[-1][1] if sections else preamble).append(line)
+    return "\n".join(preamble), [(title, "\n".join(lines).strip()) for title, lines in sections]
+
+
+def _free_slug(title: str, taken: list[str]) -> str:
+    slug = base = slugify(title) or "lesson"
+    for number in itertools.count(2):
+        if slug not in taken:
+            break
+        slug = f"{base}-{number}"
+    return slug
+
+
+def _says_something(preamble: str) -> bool:
+    """Tell whether text before the first section is a lesson, or only a heading and blank lines."""
+    return any(line.strip() and not _HEADING.match(line) for line in preamble.split("\n"))
+
+
+def _title_of(body: str, declared: str, path: str) -> tuple[str, str]:
+    """Choose a title (frontmatter, else the first heading, else the file name) and the text."""
+    body = body.strip()
+    first, _, rest = body.partition("\n")
+    heading = _HEADING.match(first)
+    if heading and (not declared or declared == heading["title"]):
+        return heading["title"], rest.strip()
+    name = path.rpartition("/")[2].removesuffix(".md")
+    return declared or " ".join(name.replace("_", "-").split("-")).strip() or path, body
+
+
+def _one_line(value: Any) -> str:
+    """Give a scalar as one line of text; lists and mappings are not scalars and give ""."""
+    if value is None or isinstance(value, (list, dict, set, tuple)):
+        return ""
+    return " ".join(str(value).split())
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """Give a list of texts; a lone scalar is a list of one; what is not text is dropped."""
+    values = value if isinstance(value, (list, tuple, set)) else [value]
+    return tuple(text for text in map(_one_line, values) if text)
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    """Give a list of words; `a, b` in one string is two."""
+    if isinstance(value, str):
+        value = value.split(",")
+    return _texts(value)
+
+
+def _confidence(value: Any) -> int:
+    """Give 1..5; anything that is not a number is the default."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+        return DEFAULT_CONFIDENCE
+    return int(min(5, max(1, value)))
+
+
+def _moment(value: Any) -> datetime | None:
+    """Give a date as UTC; a time without a zone is taken as UTC; None for what is no date."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        try:
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        except OverflowError:  # year 1 or 9999 with an offset
+            return None
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return None

@@ -1,0 +1,133 @@
+"""The manifest of an index, and which index of a vault is the current one.
+
+    .vault_index/
+      current          the name of the folder in force; replaced with one rename
+      20261120-...-a/  an index: the LanceDB tables and its manifest.json
+      lock             one writer at a time
+
+A reader follows `current` once and then stands on one folder, so it never sees half an index. The
+manifest names the schema, the embedder and each file's hash, size and mtime.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vault_index.errors import IndexStateError, WriteError
+
+SCHEMA = 1  # raise it when rows or what is embedded change: every index is then rebuilt
+KEEP_OLD_SECONDS = 600  # a reader may still stand on the index before this one
+
+_POINTER = "current"
+_FILE = "manifest.json"
+
+
+@dataclass(slots=True)
+class FileEntry:
+    """What the index holds of one file. `problem` is why its last good rows stand instead."""
+
+    hash: str
+    size: int  # bytes
+    mtime_ns: int  # 0: written while it was read, so look again
+    ids: list[str] = field(default_factory=list)  # its lessons, as indexed
+    declared: str = ""  # the frontmatter `id`
+    problem: str = ""
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Manifest:
+    """What an index was built from, and the floors fitted to it."""
+
+    schema: int
+    embedder: str  # a name such as "minilm-l6-v2-int8"; "none" for full text only
+    dimension: int
+    head: str = ""  # the commit whose history the rows tell
+    files: dict[str, FileEntry] = field(default_factory=dict)  # by path below the vault's folder
+    floors: dict[str, Any] = field(default_factory=dict)  # what floor.py fitted
+
+
+def current(folder: Path) -> Path | None:
+    """Give the index folder in force below `.vault_index`; None before the first one is whole."""
+    try:
+        name = (folder / _POINTER).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    index = folder / name
+    return index if name and index.parent == folder and index.is_dir() else None
+
+
+def load(index: Path) -> Manifest:
+    """Read an index's manifest.
+
+    Raises IndexStateError if it is missing or damaged, or says that a newer version wrote it.
+    """
+    try:
+        raw = json.loads((index / _FILE).read_text("utf-8"))
+        schema = int(raw["schema"])
+        if schema > SCHEMA:
+            raise IndexStateError(
+                f"the index was written by a newer version (schema {schema}, this one knows {SCHEMA})",
+                "upgrade this installation, or run `lessons index --rebuild`",
+            )
+        if schema < SCHEMA:
+            return Manifest(schema, "", 0)
+        files = {path: FileEntry(**entry) for path, entry in raw.pop("files").items()}
+        return Manifest(files=files, **raw)
+    except OSError as error:
+        raise IndexStateError(f"the index has no readable manifest: {error.strerror}", _REBUILD) from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise IndexStateError("the index's manifest is damaged", _REBUILD) from None
+
+
+_REBUILD = "run `lessons index --rebuild`"
+
+
+def save(index: Path, manifest: Manifest) -> None:
+    """Write an index's manifest in one rename. Raises WriteError."""
+    with writing(index):
+        replace_file(index / _FILE, json.dumps(asdict(manifest), separators=(",", ":")).encode())
+
+
+def make_current(folder: Path, index: Path) -> None:
+    """Put an index in force, in one rename, and remove those that nobody can stand on any more."""
+    with writing(folder):
+        replace_file(folder / _POINTER, index.name.encode())
+        now = time.time()
+        for other in folder.iterdir():
+            if other.is_dir() and other != index and (other / _FILE).exists():
+                if now - (other / _FILE).stat().st_mtime > KEEP_OLD_SECONDS:
+                    shutil.rmtree(other, ignore_errors=True)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file beside its place and rename it there: readers see the old or the new, whole."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Turn what a disk says - full, read-only, not ours - into a WriteError that names the place."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteError(
+            f"cannot write {place}: {error.strerror or error}",
+            "free some space or make the folder writable",
+        ) from None

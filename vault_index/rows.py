@@ -1,0 +1,71 @@
+"""A lesson as rows of the index, one per passage, and what of a row is embedded."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from vault_index import categories, passages
+from vault_index.lesson import Lesson, hash_of
+from vault_index.store import LEVELS, Row
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.embed import Embedder
+    from vault_index.git import Provenance
+
+# The title is embedded apart and weighs a quarter of the prose. On the evaluation set that keeps
+# .56 of the right answers at 2% false injections, title and text in one keep .45, at twice the cost.
+TITLE_WEIGHT = 0.25
+EMBED_CHARS = 4000  # of a passage: no embedder here reads more
+
+
+def of_lesson(lesson: Lesson, path: str, provenance: Provenance | None) -> list[Row]:
+    """Make a lesson's rows, without vectors. `path` is what people are shown."""
+    declared = [c for c in map(categories.normalise, lesson.categories) if c]
+    folder = categories.from_folder(lesson.path)
+    filed = declared or [folder or categories.UNCATEGORIZED]
+    shared = Row(
+        lesson_id=lesson.id,
+        path=path,
+        title=lesson.title,
+        categories=filed,
+        tags=list(lesson.tags),
+        type=lesson.type,
+        confidence=lesson.confidence,
+        created_at=lesson.created or _moment(provenance.first if provenance else ""),
+        updated_at=_moment(provenance.last if provenance else ""),
+        author=provenance.author if provenance else "",
+    )
+    for name, prefixes in zip(LEVELS, categories.levels(filed), strict=True):
+        shared[name] = prefixes  # type: ignore[literal-required]  # the names are in LEVELS
+    heading = f"{' '.join(filed)}\n{lesson.title}\n{lesson.title}"
+    return [
+        Row(
+            id=f"{lesson.id}@{number}",
+            text=text,
+            fulltext=f"{heading}\n{text}",
+            content_hash=hash_of(lesson.title, text),
+            **shared,
+        )
+        for number, text in enumerate(passages.cut(lesson.text))
+    ]
+
+
+def embed(embedder: Embedder, rows: list[Row]) -> list[np.ndarray]:
+    """Embed rows: unit vectors float32[dimension] of a quarter title, one part prose."""
+    import numpy as np
+
+    titles = sorted({row["title"] for row in rows})
+    title_vectors = dict(zip(titles, embedder.embed_documents(titles), strict=True))
+    texts = [(passages.prose(row["text"]) or row["title"])[:EMBED_CHARS] for row in rows]
+    vectors = []
+    for row, vector in zip(rows, embedder.embed_documents(texts), strict=True):
+        mixed = vector + TITLE_WEIGHT * title_vectors[row["title"]]
+        vectors.append((mixed / np.linalg.norm(mixed)).astype(np.float32))
+    return vectors
+
+
+def _moment(iso: str) -> datetime | None:
+    return datetime.fromisoformat(iso) if iso else None

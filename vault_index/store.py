@@ -1,0 +1,247 @@
+"""The LanceDB tables: rows in, nearest and full-text matches out. The only importer of lancedb.
+
+One table `lessons` per index folder, a row per passage. An index without an embedder has no vector
+column. Importing lancedb takes a second, so it happens when the first table is opened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from vault_index.categories import MAX_DEPTH, CategoryPath
+from vault_index.errors import IndexStateError, WriteError
+
+if TYPE_CHECKING:
+    import lancedb
+    import numpy as np
+    import pyarrow as pa
+
+TABLE = "lessons"
+FULL_TEXT = "fulltext"  # the column that full text searches: categories, title, title, text
+KEEP_VERSIONS = timedelta(minutes=10)  # a reader may stand on an old version
+COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
+ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) and exact
+LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
+
+
+class Row(TypedDict, total=False):
+    """A passage with all that is known of its lesson. `vector` is float32[dimension]."""
+
+    id: str
+    lesson_id: str
+    path: str
+    title: str
+    text: str
+    fulltext: str
+    categories: list[str]
+    category_l0: list[str]
+    category_l1: list[str]
+    category_l2: list[str]
+    category_l3: list[str]
+    tags: list[str]
+    type: str
+    confidence: int
+    created_at: datetime | None
+    updated_at: datetime | None
+    author: str
+    content_hash: str
+    vector: Any
+
+
+class Store:
+    """The tables of one index folder. `dimension` 0 means no vectors."""
+
+    def __init__(self, index: Path, dimension: int) -> None:
+        self.index = index
+        self.dimension = dimension
+        self._opened: lancedb.table.Table | None = None
+
+    def create(self) -> None:
+        """Make the empty table with its indexes. Raises WriteError."""
+        from lancedb.index import FTS, BTree, LabelList
+
+        with _errors(self.index):
+            table = self._connect().create_table(TABLE, schema=_schema(self.dimension))
+            # without it two processes that insert the same new ids duplicate them
+            table.set_unenforced_primary_key("id")
+            for column in ("id", "lesson_id", "path", "content_hash"):
+                table.create_index(column, config=BTree())
+            for column in LEVELS:
+                table.create_index(column, config=LabelList())
+            table.create_index(
+                FULL_TEXT, config=FTS(with_position=False, stem=True, remove_stop_words=True)
+            )
+            self._opened = table
+
+    def replace_paths(self, rows: Sequence[Row], paths: Iterable[str]) -> None:
+        """Make these rows all that there is of these paths, in one commit. Raises WriteError."""
+        import pyarrow as pa
+
+        table = pa.Table.from_pylist(list(rows), schema=_schema(self.dimension))
+        with _errors(self.index):
+            merge = self._table.merge_insert("id").when_matched_update_all()
+            merge.when_not_matched_insert_all().when_not_matched_by_source_delete(
+                _one_of("path", paths)
+            ).execute(table)
+
+    def settle(self) -> None:
+        """Fold new rows into the text index and, now and then, drop old versions.
+
+        Until then full text counts words of old and new rows apart, and scores differ from those
+        of a rebuild by up to a tenth.
+        """
+        with _errors(self.index):
+            many = len(self._table.list_versions()) > COMPACT_AFTER
+            self._table.optimize(cleanup_older_than=KEEP_VERSIONS if many else None)
+            rows = self._table.count_rows()
+            if self.dimension and rows > ANN_ROWS and not self._has_index("vector"):
+                from lancedb.index import IvfFlat
+
+                self._table.create_index("vector", config=IvfFlat(distance_type="cosine"))
+
+    def nearest(self, vector: np.ndarray, limit: int, where: str | None) -> pa.Table:
+        """Give the `limit` rows nearest to a unit vector float32[dimension], as an Arrow table."""
+        with _errors(self.index):
+            query = self._table.search(vector, vector_column_name="vector")
+            query = query.distance_type("cosine").limit(limit)
+            return (query.where(where) if where else query).to_arrow()
+
+    def matches(self, text: str, limit: int, where: str | None) -> pa.Table:
+        """Give the `limit` rows that match any word best (BM25 as `_score`), as an Arrow table."""
+        from lancedb.query import MatchQuery
+
+        with _errors(self.index):
+            query = self._table.search(MatchQuery(text, FULL_TEXT), query_type="fts").limit(limit)
+            return (query.where(where) if where else query).to_arrow()
+
+    def vectors(self, hashes: Sequence[str]) -> dict[str, np.ndarray]:
+        """Give the vectors already there, by content hash: what is known is not embedded again."""
+        known: dict[str, np.ndarray] = {}
+        for start in range(0, len(hashes), 1000):
+            where = _one_of("content_hash", hashes[start : start + 1000])
+            with _errors(self.index):
+                query = self._table.search().where(where).limit(None)
+                found = query.select(["content_hash", "vector"]).to_arrow()
+            for key, vector in zip(
+                found["content_hash"].to_pylist(), matrix(found, self.dimension), strict=True
+            ):
+                known[key] = vector
+        return known
+
+    def rows(self, columns: Sequence[str], where: str | None = None) -> list[dict[str, Any]]:
+        """Give columns of all rows, or of those a filter names."""
+        with _errors(self.index):
+            query = self._table.search().limit(None).select(list(columns))
+            found: list[dict[str, Any]] = (query.where(where) if where else query).to_list()
+            return found
+
+    def count(self) -> int:
+        """Count the passages."""
+        with _errors(self.index):
+            return int(self._table.count_rows())
+
+    @property
+    def _table(self) -> lancedb.table.Table:
+        if self._opened is None:
+            with _errors(self.index):
+                self._opened = self._connect().open_table(TABLE)
+        return self._opened
+
+    def _connect(self) -> lancedb.db.DBConnection:
+        os.environ.setdefault("LANCE_LOG", "error")  # it warns on stderr about every new table
+        import lancedb
+
+        # interval 0: see what other processes committed
+        return lancedb.connect(self.index, read_consistency_interval=timedelta(0))
+
+    def _has_index(self, column: str) -> bool:
+        return any(column in index.columns for index in self._table.list_indices())
+
+
+def below(categories: Iterable[CategoryPath]) -> str:
+    """Make the filter for rows in any of these categories or below them, on the level columns."""
+    tests = []
+    for category in categories:
+        depth = category.count("/")
+        if depth < MAX_DEPTH:
+            tests.append(f"array_has_any({LEVELS[depth]}, [{_quoted(category)}])")
+        else:  # deeper than the columns: look at the declared ones, narrowed by the last column
+            column, top = LEVELS[-1], "/".join(category.split("/")[:MAX_DEPTH])
+            declared = "concat('|', array_to_string(categories, '/|'), '/')"
+            tests.append(
+                f"(array_has_any({column}, [{_quoted(top)}])"
+                f" AND contains({declared}, {_quoted(f'|{category}/')}))"
+            )
+    return " OR ".join(tests)
+
+
+def only_ids(ids: Iterable[str]) -> str:
+    """Make the filter for rows with these ids."""
+    return _one_of("id", ids)
+
+
+def matrix(rows: pa.Table, dimension: int) -> np.ndarray:
+    """Give the vectors of an Arrow table as float32[rows, dimension]."""
+    import numpy as np
+
+    column = rows["vector"].combine_chunks()
+    return np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), dimension)
+
+
+def _schema(dimension: int) -> pa.Schema:
+    import pyarrow as pa
+
+    words = pa.list_(pa.string())
+    moment = pa.timestamp("us", tz="UTC")
+    fields = [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("lesson_id", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
+        *(pa.field(name, pa.string()) for name in ("title", "text", FULL_TEXT)),
+        *(pa.field(name, words) for name in ("categories", *LEVELS, "tags")),
+        pa.field("type", pa.string()),
+        pa.field("confidence", pa.int8()),
+        pa.field("created_at", moment),
+        pa.field("updated_at", moment),
+        pa.field("author", pa.string()),
+        pa.field("content_hash", pa.string()),
+    ]
+    if dimension:
+        fields.append(pa.field("vector", pa.list_(pa.float32(), dimension)))
+    return pa.schema(fields)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _one_of(column: str, values: Iterable[str]) -> str:
+    listed = ", ".join(map(_quoted, values))
+    return f"{column} IN ({listed})" if listed else "false"
+
+
+@contextmanager
+def _errors(index: Path) -> Iterator[None]:
+    """Turn what LanceDB raises - RuntimeError, ValueError, OSError - into our two kinds."""
+    try:
+        yield
+    except (RuntimeError, ValueError, OSError) as error:
+        said = " ".join(str(error).split())
+        low = said.lower()
+        for sign, what in (
+            ("no space left", "the disk is full"),
+            ("read-only file system", "the file system is read-only"),
+            ("permission denied", "permission denied"),
+        ):
+            if sign in low:
+                raise WriteError(
+                    f"cannot write {index}: {what}", "free some space or make the folder writable"
+                ) from None
+        raise IndexStateError(
+            f"the index at {index} is damaged: {said[:160]}", "run `lessons index --rebuild`"
+        ) from error

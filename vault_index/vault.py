@@ -1,0 +1,149 @@
+"""A vault: the folder `lessons/`, its settings, and its doors, each opened on first use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import config as settings
+from vault_index import embed
+from vault_index.config import Config
+from vault_index.errors import NoVaultError
+
+if TYPE_CHECKING:
+    from vault_index.embed import Embedder
+
+FOLDER = "lessons"
+SETTINGS = "vault.toml"
+INDEX = ".vault_index"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A lesson file as the file system tells it. `path` is relative to the vault's folder."""
+
+    path: str
+    size: int  # bytes
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file or folder that cannot be a lesson, and why."""
+
+    path: str
+    reason: str
+
+
+class Vault:
+    """The first argument of every verb. `root` is the folder that holds `lessons/`."""
+
+    def __init__(self, root: Path, config: Config) -> None:
+        self.root = root
+        self.config = config
+
+    def __repr__(self) -> str:
+        return f"Vault({str(self.root)!r})"
+
+    @property
+    def folder(self) -> Path:
+        """The folder with the lessons."""
+        return self.root / FOLDER
+
+    @property
+    def index_folder(self) -> Path:
+        """The folder of the index, the lock, the hooks' log: a cache, never committed."""
+        return self.root / INDEX
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """What turns text into vectors; None when there is only full text.
+
+        Raises EmbedderError if the embedder of the user's choice is not one.
+        """
+        return embed.open_embedder(self.config)
+
+    def files(self) -> tuple[list[SourceFile], list[Skipped]]:
+        """List the lesson files, sorted by path, and what was passed over.
+
+        Hidden files and folders are not the vault's. Links are not followed: they may lead in a
+        circle, or out of the vault.
+        """
+        found: list[SourceFile] = []
+        skipped: list[Skipped] = []
+        pending = [(self.folder, "")]
+        while pending:
+            folder, prefix = pending.pop()
+            try:
+                with os.scandir(folder) as entries:
+                    listing = list(entries)
+            except OSError as error:
+                skipped.append(Skipped(prefix or ".", f"cannot be listed: {error.strerror}"))
+                continue
+            for entry in listing:
+                path = prefix + entry.name
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_symlink():
+                    skipped.append(Skipped(path, "a link: links are not followed"))
+                elif entry.is_dir(follow_symlinks=False):
+                    pending.append((folder / entry.name, f"{path}/"))
+                elif entry.name.endswith(".md"):
+                    try:
+                        stat = entry.stat(follow_symlinks=False)
+                    except OSError:  # deleted since it was listed
+                        continue
+                    found.append(SourceFile(path, stat.st_size, stat.st_mtime_ns))
+        return sorted(found, key=lambda file: file.path), skipped
+
+
+def open_vault(
+    path: Path | str | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    **flags: Any,
+) -> Vault:
+    """Open the vault at a path, or find one.
+
+    `path` is the folder that holds `lessons/`, or any folder below it. Without it: the environment
+    variable `LESSONS_VAULT`, else the nearest one walking up from the current folder, else the
+    `vault` of the user's settings. `flags` override settings by name (see `Config`).
+
+    Raises NoVaultError, SettingsError.
+    """
+    environ = os.environ if environ is None else environ
+    named = path or environ.get("LESSONS_VAULT")
+    if named:
+        root = _walk_up(Path(named).expanduser())
+        if root is None:
+            raise NoVaultError(f"no vault at {named}", f"make one: lessons init {named}")
+    else:
+        root = _walk_up(Path.cwd()) or _default(environ)
+    return Vault(root, settings.load(root / FOLDER / SETTINGS, environ, flags))
+
+
+def _walk_up(start: Path) -> Path | None:
+    """Find the nearest folder, from here upwards, with `lessons/vault.toml`."""
+    here = start.absolute()
+    for folder in (here, *here.parents):
+        if (folder / FOLDER / SETTINGS).is_file():
+            return folder
+        if folder.name == FOLDER and (folder / SETTINGS).is_file():
+            return folder.parent
+    return None
+
+
+def _default(environ: Mapping[str, str]) -> Path:
+    chosen = settings.load(environ=environ).vault
+    root = _walk_up(chosen) if chosen else None
+    if root is None:
+        where = f" (and none at {chosen}, the default)" if chosen else ""
+        raise NoVaultError(
+            f"no vault found from {Path.cwd()} upwards{where}",
+            "make one with `lessons init`, or name one with --vault or LESSONS_VAULT",
+        )
+    return root
