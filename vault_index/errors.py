@@ -42,7 +42,11 @@ class LessonError(VaultError):
 
 
 class IndexStateError(VaultError):
-    """The index is missing, damaged, or was written by a newer version."""
+    """The index is missing, damaged, or was written by a `newer` version."""
+
+    def __init__(self, message: str, hint: str = "", *, newer: bool = False) -> None:
+        super().__init__(message, hint)
+        self.newer = newer
 
 
 class EmbedderError(VaultError):

@@ -16,15 +16,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import git, lesson, manifest, rows, vault as vaults
+from vault_index import git, lesson, manifest, rows
+from vault_index import vault as vaults
 from vault_index.errors import IndexStateError, LessonError
 from vault_index.lesson import Lesson
 from vault_index.manifest import FileEntry, Manifest
 from vault_index.store import Row, Store
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from vault_index.vault import Skipped, SourceFile, Vault
 
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
@@ -70,12 +69,13 @@ class Stats:
         return f"{', '.join(parts) or 'no lessons'}; {self.embedded} embedded"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Difference:
     """What the disk has and the manifest has not."""
 
     touched: list[SourceFile]  # new, or of another size or mtime
     removed: list[str]
+    unchanged: int
     skipped: list[Skipped]
     head: str  # the commit now checked out
 
@@ -84,11 +84,13 @@ class _Difference:
 
 
 @dataclass(slots=True)
-class _Work:
-    """The files whose rows must be written."""
+class _File:
+    """A file as it was just read. `lessons` is None when its rows stay as they are."""
 
-    lessons: dict[str, list[Lesson]] = field(default_factory=dict)  # by path
-    entries: dict[str, FileEntry] = field(default_factory=dict)
+    path: str
+    entry: FileEntry
+    lessons: list[Lesson] | None = None
+    rows: list[Row] = field(default_factory=list)
 
 
 def sync(
@@ -116,7 +118,9 @@ def sync(
         known = manifest.load(_current(vault))
         difference = _difference(vault, known, ask_git)
         if not difference and difference.head == known.head:
-            return _stats(known, difference.skipped, started)
+            stats = Stats(unchanged=difference.unchanged, seconds=time.monotonic() - started)
+            stats.problems = _problems(known, difference.skipped)
+            return stats
         if at_most is not None and len(difference) > at_most:
             return Stats(pending=len(difference))
     with _locked(vault, wait) as free:
@@ -194,43 +198,76 @@ def _bring_up_to_date(
     known = manifest.load(index)
     store = Store(index, known.dimension)
     difference = _difference(vault, known, ask_git)
-    authored = _authored(vault, known, difference)
-    work = _read(vault, known, difference, authored)
-    stats = _count(known, difference, work)
-    batches = list(_batches(work))
-    pending = [row for batch in batches for row in batch]
-    vectors = _known_vectors(store, pending)
-    missing = len({row["content_hash"] for row in pending} - set(vectors))
-    for number, batch in enumerate(batches):
-        last = number == len(batches) - 1
-        new = {row["content_hash"]: row for row in batch if row["content_hash"] not in vectors}
-        if store.dimension and new:
-            vectors |= zip(new, rows.embed(_embedder(vault), list(new.values())), strict=True)
-            stats.embedded += len(new)
-            progress(stats.embedded, missing)
-        for row in batch:
-            if store.dimension:
-                row["vector"] = vectors[row["content_hash"]]
-        paths = {row["path"].partition("/")[2] for row in batch} | (
-            # files without a lesson left have no row in any batch
-            {path for path in work.lessons if not work.lessons[path]} if last else set()
-        )
-        gone = difference.removed if last else []
-        store.replace_paths(batch, [_shown(path) for path in (*paths, *gone)])
-        for path in paths:
-            known.files[path] = work.entries.pop(path)
-        if not last:
-            manifest.save(index, known)
-    known.files.update(work.entries)  # the same content, or a problem: no rows to write
+    files = _read(vault, known, difference)
+    stats = _count(known, difference, files)
+    _write(vault, store, index, known, files, difference.removed, stats, progress)
+    for file in files:
+        known.files[file.path] = file.entry
     for path in difference.removed:
         known.files.pop(path, None)
-    if batches:
-        store.settle()
     known.head = difference.head
     manifest.save(index, known)
-    done = _stats(known, difference.skipped, started)
-    stats.problems, stats.seconds = done.problems, done.seconds
+    stats.problems = _problems(known, difference.skipped)
+    stats.seconds = time.monotonic() - started
     return stats
+
+
+def _write(
+    vault: Vault,
+    store: Store,
+    index: Path,
+    known: Manifest,
+    files: list[_File],
+    removed: list[str],
+    stats: Stats,
+    progress: Progress,
+) -> None:
+    """Embed what is new and write rows, a commit a batch; removed files go with the last."""
+    changed = [file for file in files if file.lessons is not None]
+    if not changed and not removed:
+        return
+    for file in changed:
+        provenance = git.Provenance(file.entry.author, file.entry.first, file.entry.last)
+        for one in file.lessons or []:
+            file.rows += rows.of_lesson(one, shown(file.path), provenance)
+    hashes = {row["content_hash"] for file in changed for row in file.rows}
+    vectors = store.vectors(sorted(hashes)) if store.dimension else {}
+    missing = len(hashes - set(vectors)) if store.dimension else 0
+    batches = list(_batches(changed)) or [[]]
+    for number, batch in enumerate(batches, start=1):
+        last = number == len(batches)
+        new = {row["content_hash"]: row for file in batch for row in file.rows}
+        new = {key: row for key, row in new.items() if key not in vectors}
+        if store.dimension and vault.embedder and new:
+            vectors.update(zip(new, rows.embed(vault.embedder, list(new.values())), strict=True))
+            stats.embedded += len(new)
+            progress(stats.embedded, missing)
+        for row in (row for file in batch for row in file.rows if store.dimension):
+            row["vector"] = vectors[row["content_hash"]]
+        paths = [file.path for file in batch] + (removed if last else [])
+        store.replace_paths([row for file in batch for row in file.rows], map(shown, paths))
+        if not last:  # so that a kill does not lose this batch
+            known.files.update({file.path: file.entry for file in batch})
+            manifest.save(index, known)
+    store.settle()
+
+
+def _batches(files: list[_File]) -> Iterator[list[_File]]:
+    batch: list[_File] = []
+    size = 0
+    for file in files:
+        batch.append(file)
+        size += len(file.rows)
+        if size >= BATCH_PASSAGES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def shown(path: str) -> str:
+    """Give a file's path as people see it, from the vault's root: `lessons/devops/heap.md`."""
+    return f"{vaults.FOLDER}/{path}"
 
 
 def _difference(vault: Vault, known: Manifest, ask_git: bool) -> _Difference:
@@ -243,8 +280,157 @@ def _difference(vault: Vault, known: Manifest, ask_git: bool) -> _Difference:
         or (entry.size, entry.mtime_ns) != (file.size, file.mtime_ns)
     ]
     # what stands below a folder that cannot be listed is not known to be gone
-    hidden = tuple("" if skip.path == "." else skip.path for skip in skipped if skip.hides)
+    hidden = tuple("" if skip.path == "." else f"{skip.path}/" for skip in skipped if skip.is_folder)
     there = {file.path for file in files}
     removed = [path for path in known.files if path not in there and not path.startswith(hidden)]
     head = (git.head(vault.root) or "") if ask_git else known.head
-    return _Difference(touched, removed, skipped, head)
+    return _Difference(touched, removed, len(files) - len(touched), skipped, head)
+
+
+def _read(vault: Vault, known: Manifest, difference: _Difference) -> list[_File]:
+    """Read every file whose rows may have to change."""
+    authored = _authored(vault, known, difference)
+    stats = {file.path: file for file in vault.files()[0]} if authored else {}
+    pending = {file.path: file for file in difference.touched}
+    pending |= {path: stats[path] for path in authored if path in stats}
+    read = [_read_file(vault, pending[path], known, authored.get(path)) for path in sorted(pending)]
+    owners = _owners(known, read, difference.removed)
+    for path, entry in known.files.items():  # those whose id another file took or set free
+        wanted = owners.get(entry.declared) == path
+        if path not in pending and path not in difference.removed and entry.declared:
+            if wanted != entry.owns_id:
+                size, mtime = entry.size, entry.mtime_ns
+                source = vaults.SourceFile(path, size, mtime)
+                read.append(_read_file(vault, source, known, None, even_if_same=True))
+    return [_with_own_ids(file, owners) for file in read]
+
+
+def _read_file(
+    vault: Vault,
+    source: SourceFile,
+    known: Manifest,
+    provenance: git.Provenance | None,
+    even_if_same: bool = False,
+) -> _File:
+    """Read and parse one file; what is wrong with it goes into its manifest entry."""
+    before = known.files.get(source.path)
+    racy = time.time_ns() - source.mtime_ns < RACY_NS
+    entry = replace(before) if before else FileEntry("", 0, 0)
+    entry.size, entry.mtime_ns = source.size, 0 if racy else source.mtime_ns
+    if provenance:
+        entry.author, entry.last = provenance.author, provenance.last
+        entry.first = provenance.first
+    try:
+        data = (vault.folder / source.path).read_bytes()
+        content = lesson.hash_of(data.decode("latin-1"))
+        if before and before.hash == content and not even_if_same and not before.differs(entry):
+            return _File(source.path, entry)
+        entry.hash = content
+        parsed = lesson.parse_file(data, source.path)
+    except LessonError as error:
+        entry.problem, entry.line = error.message, error.line
+        return _File(source.path, entry)
+    except OSError as error:
+        entry.problem, entry.line = f"{source.path}: cannot be read: {error.strerror}", 0
+        return _File(source.path, entry)
+    entry.problem, entry.line = "", 0
+    entry.declared = parsed[0].declared if parsed else ""
+    entry.lessons = len(parsed)
+    return _File(source.path, entry, parsed)
+
+
+def _owners(known: Manifest, read: list[_File], removed: list[str]) -> dict[str, str]:
+    """Tell which file owns each declared id: the first by path, and never an id that is a path."""
+    entries = {path: entry for path, entry in known.files.items() if path not in removed}
+    entries |= {file.path: file.entry for file in read}
+    taken = {path.removesuffix(".md") for path in entries}
+    owners: dict[str, str] = {}
+    for path in sorted(entries):
+        declared = entries[path].declared
+        if declared and (declared not in taken or declared == path.removesuffix(".md")):
+            owners.setdefault(declared, path)
+    return owners
+
+
+def _with_own_ids(file: _File, owners: dict[str, str]) -> _File:
+    """Give a file that declares another's id its path as id, and note it as a problem."""
+    declared = file.entry.declared
+    if not declared or file.lessons is None:
+        return file
+    file.entry.owns_id = owners.get(declared) == file.path
+    if not file.entry.owns_id:
+        other = owners.get(declared, f"{declared}.md")
+        file.entry.problem = f"{file.path}: the id {declared!r} is taken by {other}"
+        base = file.path.removesuffix(".md")
+        file.lessons = [replace(one, id=base + one.id[len(declared) :]) for one in file.lessons]
+    return file
+
+
+def _authored(vault: Vault, known: Manifest, difference: _Difference) -> dict[str, git.Provenance]:
+    """Ask git who wrote what since the manifest's commit; all of it when that is not enough."""
+    if difference.head == known.head:
+        return {}
+    found = git.history(vault.folder, since=known.head or None)
+    first_known = found is not None and all(
+        path in known.files and known.files[path].first for path in found
+    )
+    if known.head and not first_known:
+        found = git.history(vault.folder)
+    elif known.head and found:
+        found = {p: replace(new, first=known.files[p].first) for p, new in found.items()}
+    return found or {}
+
+
+def _count(known: Manifest, difference: _Difference, files: list[_File]) -> Stats:
+    """Count files by what happened to them; a file that went and came with one content moved."""
+    gone = [known.files[path].hash for path in difference.removed]
+    stats = Stats(removed=len(gone), unchanged=difference.unchanged)
+    touched = {file.path for file in difference.touched}
+    for file in files:
+        if file.path not in touched:
+            continue
+        if file.path in known.files:
+            same = file.entry.hash == known.files[file.path].hash
+            stats.unchanged += same
+            stats.changed += not same
+        elif file.entry.hash in gone:
+            gone.remove(file.entry.hash)
+            stats.moved += 1
+            stats.removed -= 1
+        else:
+            stats.added += 1
+    return stats
+
+
+def _problems(known: Manifest, skipped: list[Skipped]) -> list[Problem]:
+    """List what is not in the index as it stands on disk, by path."""
+    found = [
+        Problem(shown(path), entry.line, entry.problem.removeprefix(f"{path}: "))
+        for path, entry in known.files.items()
+        if entry.problem
+    ]
+    found += [Problem(shown(skip.path), 0, skip.reason) for skip in skipped]
+    return sorted(found, key=lambda problem: (problem.path, problem.line))
+
+
+@contextmanager
+def _locked(vault: Vault, wait: bool) -> Iterator[bool]:
+    """Hold the one writer's lock of a vault's index; yields False if another has it."""
+    import filelock
+
+    folder = vault.index_folder
+    with manifest.writing(folder):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        ignore = folder / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
+        lock = filelock.FileLock(folder / "lock")
+        try:
+            lock.acquire(timeout=-1 if wait else 0)
+        except filelock.Timeout:
+            lock = None
+    try:
+        yield lock is not None
+    finally:
+        if lock is not None:
+            lock.release()

@@ -50,6 +50,7 @@ class Lesson:
     source: str = ""
     fires_on: tuple[str, ...] = ()
     silent_on: tuple[str, ...] = ()
+    declared: str = ""  # the frontmatter `id`, from which `id` comes
 
 
 def parse_file(data: bytes, path: str) -> list[Lesson]:
@@ -63,7 +64,7 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
     """
     text = decode(data, path)
     metadata, body = split_frontmatter(text, path)
-    declared = _one_line(metadata.get("id"))
+    declared = _one_line(metadata.get("id")).replace("#", "-")  # a "#" begins a section
     base = declared or path.removesuffix(".md")
     shared: dict[str, Any] = {
         "path": path,
@@ -75,6 +76,7 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
         "source": _one_line(metadata.get("source")),
         "fires_on": _texts(metadata.get("fires_on")),
         "silent_on": _texts(metadata.get("silent_on")),
+        "declared": declared,
     }
     preamble, sections = _sections(body)
     lessons: list[Lesson] = []

@@ -20,12 +20,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from vault_index.errors import IndexStateError, WriteError
 
 SCHEMA = 1  # raise it when rows or what is embedded change: every index is then rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still stand on the index before this one
+
+NO_EMBEDDER = "none"
 
 _POINTER = "current"
 _FILE = "manifest.json"
@@ -38,22 +39,30 @@ class FileEntry:
     hash: str
     size: int  # bytes
     mtime_ns: int  # 0: written while it was read, so look again
-    ids: list[str] = field(default_factory=list)  # its lessons, as indexed
+    lessons: int = 0
     declared: str = ""  # the frontmatter `id`
+    owns_id: bool = True  # False: another file declares the same id, so the path is this one's
+    author: str = ""  # of the last commit; "" before the first
+    first: str = ""  # ISO dates of the first and last commit
+    last: str = ""
     problem: str = ""
     line: int = 0
+
+    def differs(self, other: FileEntry) -> bool:
+        """Tell whether git says something else of the file."""
+        mine = (self.author, self.first, self.last)
+        return mine != (other.author, other.first, other.last)
 
 
 @dataclass(slots=True)
 class Manifest:
-    """What an index was built from, and the floors fitted to it."""
+    """What an index was built from."""
 
     schema: int
     embedder: str  # a name such as "minilm-l6-v2-int8"; "none" for full text only
     dimension: int
     head: str = ""  # the commit whose history the rows tell
     files: dict[str, FileEntry] = field(default_factory=dict)  # by path below the vault's folder
-    floors: dict[str, Any] = field(default_factory=dict)  # what floor.py fitted
 
 
 def current(folder: Path) -> Path | None:
@@ -78,6 +87,7 @@ def load(index: Path) -> Manifest:
             raise IndexStateError(
                 f"the index was written by a newer version (schema {schema}, this one knows {SCHEMA})",
                 "upgrade this installation, or run `lessons index --rebuild`",
+                newer=True,
             )
         if schema < SCHEMA:
             return Manifest(schema, "", 0)
@@ -85,8 +95,18 @@ def load(index: Path) -> Manifest:
         return Manifest(files=files, **raw)
     except OSError as error:
         raise IndexStateError(f"the index has no readable manifest: {error.strerror}", _REBUILD) from None
+    except IndexStateError:
+        raise
     except (ValueError, TypeError, KeyError, AttributeError):
         raise IndexStateError("the index's manifest is damaged", _REBUILD) from None
+
+
+def stamp(index: Path) -> int:
+    """Give the time of a manifest's last change, ns; 0 if it is not there."""
+    try:
+        return (index / _FILE).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 _REBUILD = "run `lessons index --rebuild`"

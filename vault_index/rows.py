@@ -32,6 +32,8 @@ def of_lesson(lesson: Lesson, path: str, provenance: Provenance | None) -> list[
         title=lesson.title,
         categories=filed,
         tags=list(lesson.tags),
+        fires_on=list(lesson.fires_on),
+        silent_on=list(lesson.silent_on),
         type=lesson.type,
         confidence=lesson.confidence,
         created_at=lesson.created or _moment(provenance.first if provenance else ""),

@@ -44,6 +44,8 @@ class Row(TypedDict, total=False):
     category_l2: list[str]
     category_l3: list[str]
     tags: list[str]
+    fires_on: list[str]
+    silent_on: list[str]
     type: str
     confidence: int
     created_at: datetime | None
@@ -60,6 +62,10 @@ class Store:
         self.index = index
         self.dimension = dimension
         self._opened: lancedb.table.Table | None = None
+
+    def exists(self) -> bool:
+        """Tell whether the table's folder is there, without opening it."""
+        return (self.index / f"{TABLE}.lance" / "_versions").is_dir()
 
     def create(self) -> None:
         """Make the empty table with its indexes. Raises WriteError."""
@@ -203,7 +209,7 @@ def _schema(dimension: int) -> pa.Schema:
         pa.field("lesson_id", pa.string(), nullable=False),
         pa.field("path", pa.string(), nullable=False),
         *(pa.field(name, pa.string()) for name in ("title", "text", FULL_TEXT)),
-        *(pa.field(name, words) for name in ("categories", *LEVELS, "tags")),
+        *(pa.field(name, words) for name in ("categories", *LEVELS, "tags", "fires_on", "silent_on")),
         pa.field("type", pa.string()),
         pa.field("confidence", pa.int8()),
         pa.field("created_at", moment),

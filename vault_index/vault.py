@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import config as settings
-from vault_index import embed
+from vault_index import embed, manifest
 from vault_index.config import Config
-from vault_index.errors import NoVaultError
+from vault_index.errors import IndexStateError, NoVaultError
+from vault_index.store import Store
 
 if TYPE_CHECKING:
     from vault_index.embed import Embedder
@@ -37,6 +38,19 @@ class Skipped:
 
     path: str
     reason: str
+    is_folder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIndex:
+    """An index opened for reading. `embedder` is the name it was built with."""
+
+    store: Store
+    embedder: str
+    lessons: int
+    files: int
+    head: str
+    stamp: int  # the manifest's mtime, ns
 
 
 class Vault:
@@ -45,6 +59,7 @@ class Vault:
     def __init__(self, root: Path, config: Config) -> None:
         self.root = root
         self.config = config
+        self._opened: OpenIndex | None = None
 
     def __repr__(self) -> str:
         return f"Vault({str(self.root)!r})"
@@ -67,6 +82,29 @@ class Vault:
         """
         return embed.open_embedder(self.config)
 
+    def open_index(self) -> OpenIndex:
+        """Open the index in force; anew when it was swapped or written since.
+
+        Raises IndexStateError if there is none, or none that this version can read.
+        """
+        index = manifest.current(self.index_folder)
+        if index is None:
+            raise IndexStateError(f"{self.root} has no index yet", "run `lessons index`")
+        stamp = manifest.stamp(index)
+        last = self._opened
+        if last is None or last.stamp != stamp or last.store.index != index:
+            known = manifest.load(index)
+            if known.schema != manifest.SCHEMA:
+                raise IndexStateError("the index is of an older version", "run `lessons index`")
+            same = last is not None and last.store.index == index
+            table = last.store if last and same else Store(index, known.dimension)
+            lessons = sum(entry.lessons for entry in known.files.values())
+            self._opened = OpenIndex(
+                table, known.embedder, lessons, len(known.files), known.head, stamp
+            )
+        assert self._opened is not None
+        return self._opened
+
     def files(self) -> tuple[list[SourceFile], list[Skipped]]:
         """List the lesson files, sorted by path, and what was passed over.
 
@@ -82,7 +120,7 @@ class Vault:
                 with os.scandir(folder) as entries:
                     listing = list(entries)
             except OSError as error:
-                skipped.append(Skipped(prefix or ".", f"cannot be listed: {error.strerror}"))
+                skipped.append(Skipped(prefix or ".", f"cannot be listed: {error.strerror}", True))
                 continue
             for entry in listing:
                 path = prefix + entry.name

@@ -1,0 +1,45 @@
+"""A hit: a lesson that answers a query, with the evidence for it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A lesson and why it was found. `score` is `cosine + full_text`, both in absolute units.
+
+    `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25. `text` is the best
+    passage. `confidence` only orders hits of like score: it is not in `score`.
+    """
+
+    lesson_id: str
+    path: str  # from the vault's root
+    title: str
+    text: str
+    categories: tuple[str, ...]
+    tags: tuple[str, ...]
+    type: str
+    confidence: int
+    author: str  # of the last commit; "" for what is not committed
+    created_at: datetime | None
+    updated_at: datetime | None
+    score: float
+    cosine: float
+    full_text: float
+
+    @property
+    def percent(self) -> int:
+        """The score for people, 0..99; a sum above 1 is as sure as it gets."""
+        return max(0, min(99, round(100 * self.score)))
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the hit as JSON values; dates are ISO 8601."""
+        values = asdict(self)
+        for key in ("created_at", "updated_at"):
+            values[key] = values[key].isoformat() if values[key] else None
+        for key in ("score", "cosine", "full_text"):
+            values[key] = round(values[key], 4)
+        return values

@@ -1,0 +1,172 @@
+"""A query -> hits, with the evidence for each.
+
+The score is `cosine + 0.01 x BM25`, a plain sum of evidence in absolute units: measured on the
+evaluation set it ranks better than either alone and than reciprocal rank fusion, which also throws
+away the magnitude that the floor needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vault_index import categories as tree
+from vault_index import store
+from vault_index.errors import EmbedderError, IndexStateError, VaultError
+from vault_index.hit import Hit
+from vault_index.lesson import DEFAULT_CONFIDENCE
+from vault_index.manifest import NO_EMBEDDER
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from vault_index.vault import OpenIndex, Vault
+
+FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
+CANDIDATES = 64  # passages from each side; the answer is among them or it is not an answer
+CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
+MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
+
+KINDS = ("lessons",)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a search found. `dropped` are (hit, why it is not in the answer), best first."""
+
+    hits: list[Hit]
+    dropped: list[tuple[Hit, str]] = field(default_factory=list)
+    text_only: str = ""  # why only full text was searched, if so
+
+
+def find(
+    vault: Vault,
+    query: str,
+    k: int = 5,
+    categories: Sequence[str] = (),
+    min_score: float | None = None,
+    kinds: Sequence[str] = KINDS,
+) -> list[Hit]:
+    """Find up to `k` lessons for a query, best first, one hit a lesson.
+
+    `categories` narrows to lessons in or below any of these paths, before the search. The index is
+    read as it is: `index.sync` brings it up to date. Raises IndexStateError without an index.
+    """
+    return run(vault, query, k, categories, min_score, kinds).hits
+
+
+def run(
+    vault: Vault,
+    query: str,
+    k: int = 5,
+    categories: Sequence[str] = (),
+    min_score: float | None = None,
+    kinds: Sequence[str] = KINDS,
+    *,
+    text_only: bool = False,
+) -> Results:
+    """Do what `find` does and tell why what was dropped was dropped."""
+    unknown = sorted(set(kinds) - set(KINDS))
+    if unknown:
+        raise VaultError(f"there is nothing of kind {unknown[0]!r} here", f"kinds: {', '.join(KINDS)}")
+    opened = vault.open_index()
+    asked = query.strip()[:MAX_QUERY_CHARS]
+    paths = [path for path in map(tree.normalise, categories) if path]
+    if categories and not paths:
+        raise VaultError(f"not a category: {categories[0]!r}", "for example: devops/ci-cd")
+    where = store.below(paths) or None
+    vector, why = (None, "asked for") if text_only else _query_vector(vault, opened, asked)
+    best = _best_per_lesson(_candidates(opened.store, asked, vector, max(CANDIDATES, 4 * k), where))
+    hits: list[Hit] = []
+    dropped: list[tuple[Hit, str]] = []
+    for hit in best:
+        if min_score is not None and hit.score < min_score:
+            dropped.append((hit, f"below {min_score:.3f}"))
+        elif len(hits) < k:
+            hits.append(hit)
+        else:
+            dropped.append((hit, f"not among the first {k}"))
+    return Results(hits, dropped, why)
+
+
+def rank(hit: Hit) -> float:
+    """Give what hits are ordered by: the score, moved by up to 5% by the author's confidence."""
+    return hit.score * (1 + CONFIDENCE_STEP * (hit.confidence - DEFAULT_CONFIDENCE))
+
+
+def _query_vector(
+    vault: Vault, opened: OpenIndex, query: str
+) -> tuple[np.ndarray | None, str]:
+    """Embed a query for this index; None, with the reason, if that cannot be done."""
+    if opened.embedder == NO_EMBEDDER:
+        return None, "the index has no vectors"
+    if not query:
+        return None, ""
+    try:
+        embedder = vault.embedder
+        if embedder is None or embedder.name != opened.embedder:
+            now = embedder.name if embedder else "none"
+            return None, f"the index was built with {opened.embedder}, the embedder is {now}"
+        vector = embedder.embed_query(query)
+    except EmbedderError as error:
+        return None, error.message
+    if len(vector) != opened.store.dimension:
+        return None, f"{opened.embedder} changed its dimension; run `lessons index --rebuild`"
+    return vector, ""
+
+
+def _candidates(
+    table: store.Store, query: str, vector: np.ndarray | None, limit: int, where: str | None
+) -> list[Hit]:
+    """Gather the passages that either side finds best, each with the evidence of both sides."""
+    found: dict[str, dict[str, object]] = {}
+    cosines: dict[str, float] = {}
+    texts: dict[str, float] = {}
+    if vector is not None:
+        near = table.nearest(vector, limit, where)
+        cosines = dict(zip(_ids(near), (1 - d for d in near["_distance"].to_pylist()), strict=True))
+        found |= _rows(near)
+    if query:
+        matched = table.matches(query, limit, where)
+        texts = dict(zip(_ids(matched), matched["_score"].to_pylist(), strict=True))
+        found |= _rows(matched)
+        if vector is not None and len(matched):
+            both = store.matrix(matched, table.dimension) @ vector
+            cosines |= dict(zip(_ids(matched), map(float, both), strict=True))
+        lacking = [id for id in cosines if id not in texts] if len(matched) == limit else []
+        if lacking:  # beyond the limit of the text side, but perhaps not without evidence
+            more = table.matches(query, len(lacking), store.only_ids(lacking))
+            texts |= dict(zip(_ids(more), more["_score"].to_pylist(), strict=True))
+    return [
+        _hit(row, cosines.get(id, 0.0), FULL_TEXT_WEIGHT * texts.get(id, 0.0))
+        for id, row in found.items()
+    ]
+
+
+def _ids(rows: pa.Table) -> list[str]:
+    ids: list[str] = rows["id"].to_pylist()
+    return ids
+
+
+def _rows(rows: pa.Table) -> dict[str, dict[str, object]]:
+    light = rows.drop_columns(["vector"]) if "vector" in rows.column_names else rows
+    return {row["id"]: row for row in light.to_pylist()}
+
+
+def _hit(row: dict[str, object], cosine: float, full_text: float) -> Hit:
+    names = ("lesson_id", "path", "title", "text", "type", "confidence")
+    values = {name: row[name] for name in (*names, "author", "created_at", "updated_at")}
+    lists = {name: tuple(row[name] or ()) for name in ("categories", "tags")}  # type: ignore[call-overload]
+    return Hit(
+        **values, **lists, score=cosine + full_text, cosine=cosine, full_text=full_text
+    )  # type: ignore[arg-type]  # the columns of store.Row
+
+
+def _best_per_lesson(hits: list[Hit]) -> list[Hit]:
+    """Keep the best passage of each lesson, best first; equal ones by id, so that order is fixed."""
+    best: dict[str, Hit] = {}
+    for hit in sorted(hits, key=lambda hit: (-rank(hit), hit.lesson_id)):
+        best.setdefault(hit.lesson_id, hit)
+    return list(best.values())
