@@ -27,7 +27,6 @@ _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
     "LESSONS_OLLAMA_MODEL": "ollama_model",
     "OLLAMA_HOST": "ollama_host",
-    "LESSONS_DEADLINE_MS": "deadline_ms",
 }
 
 
@@ -40,7 +39,6 @@ class Config:
     embedder: str = "minilm"  # minilm (built in) | ollama | none (full text only)
     ollama_model: str = "nomic-embed-text"
     ollama_host: str = "127.0.0.1:11434"
-    deadline_ms: int = 2000  # a hook that has not answered by then is silent
     prompt_lessons: int = 3  # at most so many lessons a prompt
     prompt_tokens: int = 600  # at most so many tokens a prompt; a token is 4 characters
     session_lessons: int = 8  # at most so many lessons at the start of a session

@@ -1,0 +1,165 @@
+"""Wiring the hooks into an agent's settings, and taking exactly them out again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from vault_index import manifest
+from vault_index.errors import SettingsError
+from vault_index.lesson import hash_of
+
+EVENTS = {"UserPromptSubmit": 5, "SessionStart": 10}  # seconds: past our own deadline, in any case
+COMMAND = "lessons-hook"
+
+
+def claude_settings(project: Path | None) -> Path:
+    """Give the settings.json of a project, or without one the user's (`$CLAUDE_CONFIG_DIR`)."""
+    if project is not None:
+        return project / ".claude" / "settings.json"
+    named = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(named) if named else Path.home() / ".claude") / "settings.json"
+
+
+def install(settings: Path, home: Path, command: str) -> bool:
+    """Write the hooks into settings.json beside what is there. False if they were there already.
+
+    A copy of the file as it was is kept in the user's folder, so that `uninstall` can give it back
+    to the byte. Raises SettingsError, and leaves alone, a file that is not a JSON object.
+    """
+    before, values = _read(settings)
+    hooks = values.setdefault("hooks", {})
+    if not isinstance(hooks, dict) or not all(isinstance(v, list) for v in hooks.values()):
+        raise SettingsError(f"{settings}: its \"hooks\" are not what Claude Code reads", "mend it first")
+    missing = [event for event in EVENTS if not any(map(_is_ours, hooks.get(event, [])))]
+    for event in missing:
+        hook = {"type": "command", "command": command, "args": [], "timeout": EVENTS[event]}
+        hooks.setdefault(event, []).append({"hooks": [hook]})
+    if not missing:
+        return False
+    after = _dump(values, before)
+    _write(settings, after)
+    kept = _kept(settings, home)
+    with manifest.writing(kept.parent):
+        kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        copy = {"settings": str(settings), "before": before, "after": after}
+        manifest.replace_file(kept, json.dumps(copy).encode())
+    return True
+
+
+def uninstall(settings: Path, home: Path) -> bool:
+    """Take the hooks out of settings.json. False if there were none. Raises SettingsError."""
+    text, values = _read(settings)
+    hooks = values.get("hooks")
+    if text is None or not isinstance(hooks, dict):
+        return False
+    found = False
+    for event in list(hooks):
+        groups = hooks[event]
+        if isinstance(groups, list) and any(map(_is_ours, groups)):
+            found = True
+            hooks[event] = [kept for group in groups if (kept := _without_ours(group)) is not None]
+            if not hooks[event]:
+                del hooks[event]
+    if not found:
+        return False
+    if not hooks:
+        del values["hooks"]
+    kept = _kept(settings, home)
+    try:
+        copy = json.loads(kept.read_text("utf-8"))
+    except (OSError, ValueError):
+        copy = {}
+    before = copy["before"] if copy.get("after") == text else _dump(values, text)
+    if before is None:  # there was no file before
+        settings.unlink()
+    else:
+        _write(settings, before)
+    kept.unlink(missing_ok=True)
+    return True
+
+
+def is_installed(settings: Path) -> bool:
+    """Tell whether settings.json runs our hook on prompts."""
+    try:
+        _, values = _read(settings)
+    except SettingsError:
+        return False
+    hooks = values.get("hooks")
+    groups = hooks.get("UserPromptSubmit") if isinstance(hooks, dict) else None
+    return isinstance(groups, list) and any(map(_is_ours, groups))
+
+
+def hook_command(shared: bool) -> str:
+    """Give the command that agents should run: by its name if it is `shared` and on the PATH.
+
+    Otherwise in full, so that it is found from any environment.
+    """
+    beside = Path(sys.argv[0]).absolute().parent / COMMAND
+    on_path = shutil.which(COMMAND)
+    if shared and on_path:
+        return COMMAND
+    script = str(beside) if beside.is_file() else on_path or str(Path(sys.executable).parent / COMMAND)
+    if not Path(script).is_file():
+        raise SettingsError(f"{COMMAND} is not installed beside this command", "reinstall the package")
+    return script
+
+
+def _read(settings: Path) -> tuple[str | None, dict[str, Any]]:
+    try:
+        text = settings.read_text("utf-8")
+        values = json.loads(text) if text.strip() else {}
+    except FileNotFoundError:
+        return None, {}
+    except (ValueError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"{settings} is not JSON ({error}); it was left alone", "mend it, then run this again"
+        ) from None
+    except OSError as error:
+        raise SettingsError(f"{settings} cannot be read: {error.strerror}") from None
+    if not isinstance(values, dict):
+        raise SettingsError(f"{settings} is not a JSON object; it was left alone", "mend it first")
+    return text, values
+
+
+def _write(settings: Path, text: str) -> None:
+    """Replace the file, through a link if it is one, and keep its permissions."""
+    target = settings.resolve()
+    with manifest.writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+        manifest.replace_file(target, text.encode())
+        target.chmod(mode)
+
+
+def _dump(values: dict[str, Any], like: str | None) -> str:
+    """Write JSON the way the file was written: its indentation, its last line end."""
+    indent = re.search(r"\n([ \t]+)\S", like or "")
+    text = json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=False)
+    return text + ("" if like and not like.endswith("\n") else "\n")
+
+
+def _is_ours(group: Any) -> bool:
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    return isinstance(hooks, list) and any(map(_is_our_hook, hooks))
+
+
+def _is_our_hook(hook: Any) -> bool:
+    command = hook.get("command") if isinstance(hook, dict) else None
+    return isinstance(command, str) and re.split(r"[\\/]", command)[-1] == COMMAND
+
+
+def _without_ours(group: Any) -> Any:
+    if not _is_ours(group):
+        return group
+    others = [hook for hook in group["hooks"] if not _is_our_hook(hook)]
+    return {**group, "hooks": others} if others else None
+
+
+def _kept(settings: Path, home: Path) -> Path:
+    return home / "installed" / f"{hash_of(str(settings.absolute()))[:16]}.json"

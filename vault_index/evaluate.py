@@ -1,0 +1,160 @@
+"""Recall and false injections over labelled prompts: does the right lesson come, and only it?
+
+Definitions, as in information retrieval: recall@k is the share of answerable prompts with a right
+lesson among the first k; MRR@10 the mean of 1/rank, 0 beyond ten; AUC the chance that an answerable
+prompt's best score exceeds an unanswerable one's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import floor, search, silence
+from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+DEPTH = 10  # hits looked at for each prompt
+INJECTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPrompt:
+    """A prompt and the ids of the lessons that answer it; none means that silence is right."""
+
+    query: str
+    relevant: frozenset[str]
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What the search made of a prompt. Scores are -1 where the form of the prompt decides."""
+
+    prompt: LabelledPrompt
+    rank: int | None  # of the first right lesson, from 0
+    best: float  # score of the first hit
+    right: float  # score of the best right lesson among the first three
+    without: float  # score of the best hit that is not a right one
+
+
+def load(path: Path) -> list[LabelledPrompt]:
+    """Read labelled prompts: JSON lines with `query`, `relevant` (ids) and `kind`.
+
+    Raises VaultError with the line for what is not that.
+    """
+    prompts = []
+    for number, values in read_lines(path):
+        query, relevant = values.get("query"), values.get("relevant", [])
+        if not isinstance(query, str) or not isinstance(relevant, list):
+            raise VaultError(
+                f"{path}:{number}: not a labelled prompt",
+                'a line looks like {"query": "...", "relevant": ["id"], "kind": "..."}',
+            )
+        prompts.append(LabelledPrompt(query, frozenset(relevant), str(values.get("kind", ""))))
+    return prompts
+
+
+def read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """Read a file of JSON objects, one a line, with their line numbers. Raises VaultError."""
+    values = []
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise VaultError(f"{path} cannot be read: {error}") from None
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                value = json.loads(line)
+            except ValueError:
+                value = None
+            if not isinstance(value, dict):
+                raise VaultError(f"{path}:{number}: not a JSON object")
+            values.append((number, value))
+    return values
+
+
+def measure(
+    vault: Vault,
+    prompts: Sequence[LabelledPrompt],
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> dict[str, Any]:
+    """Search every prompt and give the figures, shares 0..1, under the keys of `lessons eval --json`.
+
+    Raises IndexStateError without an index.
+    """
+    outcomes = []
+    for number, prompt in enumerate(prompts, start=1):
+        outcomes.append(_look(vault, prompt))
+        progress(number, len(prompts))
+    answerable = [one for one in outcomes if one.prompt.relevant]
+    others = [one for one in outcomes if not one.prompt.relevant]
+    figures = _ranking(answerable)
+    figures["auc"] = _auc([one.best for one in answerable], [one.best for one in others])
+    for percent in (2, 5):
+        least = _floor_for(others, percent / 100)
+        figures[f"recall@3_fi{percent}"] = _share([one.right > least for one in answerable])
+    least = floor.in_force(vault)
+    figures["floor"] = least
+    at_floor = least if least is not None else float("inf")
+    figures["at_floor"] = {
+        "hit": _share([one.right >= at_floor for one in answerable]),
+        "false": _share([one.best >= at_floor for one in others]),
+        "orphan": _share([one.without >= at_floor for one in answerable]),
+    }
+    figures["by_kind"] = {
+        kind: _of_kind([one for one in outcomes if one.prompt.kind == kind], at_floor)
+        for kind in sorted({one.prompt.kind for one in outcomes})
+    }
+    return figures
+
+
+def _look(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
+    hits = search.find(vault, prompt.query, k=DEPTH + len(prompt.relevant))
+    rank = next((n for n, hit in enumerate(hits) if hit.lesson_id in prompt.relevant), None)
+    if silence.reason(prompt.query):
+        return _Outcome(prompt, rank, -1.0, -1.0, -1.0)
+    right = [hit.score for hit in hits[:INJECTED] if hit.lesson_id in prompt.relevant]
+    others = [hit.score for hit in hits if hit.lesson_id not in prompt.relevant]
+    best = max((hit.score for hit in hits), default=-1.0)
+    return _Outcome(prompt, rank, best, max(right, default=-1.0), max(others, default=-1.0))
+
+
+def _ranking(answerable: Sequence[_Outcome]) -> dict[str, Any]:
+    ranks = [one.rank for one in answerable]
+    figures: dict[str, Any] = {"prompts": len(answerable)}
+    for k in (1, 3, 5):
+        figures[f"recall@{k}"] = _share([rank is not None and rank < k for rank in ranks])
+    found = [1 / (rank + 1) for rank in ranks if rank is not None and rank < DEPTH]
+    figures["mrr@10"] = sum(found) / len(ranks) if ranks else None
+    return figures
+
+
+def _of_kind(outcomes: Sequence[_Outcome], least: float) -> dict[str, Any]:
+    got = _share([one.best >= least for one in outcomes])
+    if not any(one.prompt.relevant for one in outcomes):
+        return {"prompts": len(outcomes), "false": got}
+    hit = _share([one.right >= least for one in outcomes])
+    return {**_ranking(outcomes), "hit": hit, "injected": got}
+
+
+def _floor_for(others: Sequence[_Outcome], share: float) -> float:
+    """Give the lowest floor that at most `share` of the unanswerable prompts are above."""
+    scores = sorted((one.best for one in others), reverse=True)
+    allowed = int(share * len(scores))
+    return scores[allowed] if allowed < len(scores) else -1.0
+
+
+def _auc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
+    pairs = len(positive) * len(negative)
+    won = sum((a > b) + 0.5 * (a == b) for a in positive for b in negative)
+    return won / pairs if pairs else None
+
+
+def _share(truths: Sequence[bool]) -> float | None:
+    return sum(truths) / len(truths) if truths else None

@@ -1,0 +1,85 @@
+"""What to put into an agent's context: for a prompt, or at the start of a session.
+
+The one path that the hook and `lessons recall` share: search, floor, budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import floor, git, render, search, silence
+
+if TYPE_CHECKING:
+    from vault_index.hit import Hit
+    from vault_index.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """What to inject. `text` is "" for silence, and `silent` then says why."""
+
+    text: str
+    hits: Sequence[Hit] = ()
+    floor: float | None = None
+    silent: str = ""
+
+
+def for_prompt(vault: Vault, prompt: str, already: Collection[str] = ()) -> Injection:
+    """Find what a prompt should get: up to three lessons above the floor, not those it has had.
+
+    `already` are lesson ids injected before in this session.
+    """
+    reason = silence.reason(prompt)
+    if reason:
+        return Injection("", silent=reason)
+    config = vault.config
+    return _above_floor(vault, [prompt], config.prompt_lessons, config.prompt_tokens, already)
+
+
+def for_session(vault: Vault, project: Path, already: Collection[str] = ()) -> Injection:
+    """Find what the start of a session in a project should get, by what the project is doing.
+
+    Each of the last commits' subjects is a query, and so are the branch and the changed files with
+    the project's name: a subject found among ten others in one query would be lost.
+    """
+    activity = git.activity(project)
+    about = " ".join([activity.name, *_words(activity.branch), *map(_name, activity.changed)])
+    queries = [about, *activity.subjects]
+    asked = [query for query in dict.fromkeys(queries) if not silence.reason(query)]
+    config = vault.config
+    return _above_floor(vault, asked, config.session_lessons, config.token_budget, already)
+
+
+def _above_floor(
+    vault: Vault, queries: Sequence[str], k: int, max_tokens: int, already: Collection[str]
+) -> Injection:
+    best: dict[str, Hit] = {}
+    least: float | None = None
+    for query in queries:
+        results = search.run(vault, query, k=k + len(already))
+        least = floor.in_force(vault, text_only=bool(results.text_only))
+        if least is None:
+            return Injection("", silent="no floor was fitted yet: run `lessons index`")
+        for hit in results.hits:
+            known = best.get(hit.lesson_id)
+            if hit.score >= least and (known is None or hit.score > known.score):
+                best[hit.lesson_id] = hit
+    fresh = [hit for hit in best.values() if hit.lesson_id not in already]
+    hits = sorted(fresh, key=lambda hit: (-search.rank(hit), hit.lesson_id))[:k]
+    if not hits:
+        return Injection("", (), least, "nothing new" if best else "nothing above the floor")
+    return Injection(render.injection(hits, max_tokens), hits, least)
+
+
+def _words(branch: str) -> list[str]:
+    """Split a branch name into words; the usual main branches say nothing."""
+    if branch in ("main", "master", "develop", "trunk"):
+        return []
+    return branch.replace("/", " ").replace("-", " ").replace("_", " ").split()
+
+
+def _name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
