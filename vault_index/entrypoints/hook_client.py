@@ -23,10 +23,10 @@ def main() -> None:
     try:
         import json
 
+        _arm(event, started)  # before reading: whoever runs this may never close stdin
         parsed = json.loads(sys.stdin.buffer.read().decode("utf-8", "replace"))
-        event = parsed if isinstance(parsed, dict) else {}
+        event.update(parsed if isinstance(parsed, dict) else {})
         if _worth_asking(event):
-            _arm(event, started)
             from vault_index.entrypoints import hooks
 
             answer = hooks.answer(event)

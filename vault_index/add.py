@@ -1,0 +1,134 @@
+"""Make a vault, and put lessons into it: files that a person could have written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import categories as tree
+from vault_index import frontmatter_edit, git, lesson, manifest
+from vault_index import vault as vaults
+from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+_SETTINGS = """\
+# This vault's settings; every key is optional. `lessons status` shows what is in force.
+
+# prompt_lessons = 3             # at most so many lessons a prompt
+# prompt_tokens = 600            # at most so many tokens a prompt (4 characters each)
+# token_budget = 2000            # at most so many tokens at the start of a session
+# session_sources = ["startup"]  # also: resume, clear, compact, fork
+# floor = 0.65                   # score below which nothing is injected; default: fitted
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What `init` had to do; all false when everything was there."""
+
+    repository: bool
+    vault: bool
+    ignored: bool
+
+
+def init(folder: Path) -> Made:
+    """Make a vault in a folder: a git repository, `lessons/vault.toml`, the index ignored.
+
+    What is there stays as it is, so a second run changes nothing. Raises WriteError.
+    """
+    with manifest.writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    repository = git.start_repository(folder)
+    settings = folder / vaults.FOLDER / vaults.SETTINGS
+    made = not settings.exists()
+    with manifest.writing(folder):
+        settings.parent.mkdir(exist_ok=True)
+        if made:
+            manifest.replace_file(settings, _SETTINGS.encode())
+            settings.chmod(0o644)
+        ignored = _ignore(folder / ".gitignore", f"{vaults.INDEX}/")
+    return Made(repository, made, ignored)
+
+
+def write(
+    vault: Vault,
+    source: bytes,
+    *,
+    title: str = "",
+    categories: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    type: str = "",
+) -> Path:
+    """Write a lesson file where its category says, and give its path.
+
+    `source` is markdown with or without frontmatter; what is passed beside it is set in the
+    frontmatter, `created` if it is missing. Raises LessonError, WriteError, and VaultError if there
+    is no text or the file exists.
+    """
+    wanted: dict[str, Any] = {"title": title, "tags": list(tags), "type": type}
+    filed = [path for path in map(tree.normalise, categories) if path]
+    if type and type not in lesson.TYPES:
+        raise VaultError(f"no type {type!r}", f"one of: {', '.join(lesson.TYPES)}")
+    wanted["categories"] = filed if len(filed) > 1 else None
+    parsed = lesson.parse_file(frontmatter_edit.set_keys(source, _given(wanted)), "new.md")
+    if not parsed or not any(one.text for one in parsed):
+        raise VaultError("a lesson needs some text", "pipe it in, or name a file that has some")
+    if parsed[0].created is None:
+        wanted["created"] = datetime.now(UTC).replace(microsecond=0)
+    data = frontmatter_edit.set_keys(source, _given(wanted))
+    declared = filed or [path for path in map(tree.normalise, parsed[0].categories) if path]
+    named = title or parsed[0].title
+    if not title and named == "new":
+        raise VaultError("a lesson needs a title", "pass --title, or begin with `# Title`")
+    name = lesson.slugify(named) or "lesson"
+    path = vault.folder.joinpath(*(declared[0].split("/") if declared else []), f"{name}.md")
+    with manifest.writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            where = path.relative_to(vault.root)
+            raise VaultError(f"{where} is there already", "edit it, or give another --title") from None
+        with os.fdopen(handle, "wb") as file:
+            file.write(data if data.endswith(b"\n") else data + b"\n")
+    return path
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value}
+
+
+def _ignore(file: Path, line: str) -> bool:
+    """Add a line to a .gitignore unless it is there."""
+    text = file.read_text("utf-8") if file.exists() else ""
+    if line in (known.strip() for known in text.splitlines()):
+        return False
+    newline = "" if not text or text.endswith("\n") else "\n"
+    manifest.replace_file(file, f"{text}{newline}{line}\n".encode())
+    file.chmod(0o644)
+    return True
+
+
+def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -> int:
+    """Write lessons given as JSON objects (id, title, text, category) as files; give their number.
+
+    For a vault that is made to be measured. Raises VaultError with the line for what is no lesson.
+    """
+    for number, values in lines:
+        name = "/".join(filter(None, map(lesson.slugify, str(values.get("id", "")).split("/"))))
+        if not name or not isinstance(values.get("text"), str):
+            raise VaultError(f"line {number}: not a lesson", "it needs id, title, text, category")
+        keys = {"id": values["id"], "title": values.get("title") or name}
+        keys["categories"] = [values["category"]] if values.get("category") else None
+        data = frontmatter_edit.set_keys(f"---\n---\n{values['text']}\n".encode(), _given(keys))
+        path = vault.folder / f"{name}.md"
+        with manifest.writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    return len(lines)

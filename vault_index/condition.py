@@ -1,0 +1,116 @@
+"""The condition of a vault: files, index, embedder, floor; for `lessons status`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import catalog, categories, floor, git, manifest
+from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+
+def of(vault: Vault) -> dict[str, Any]:
+    """Give the condition as JSON values. Reads only; nothing here raises for a bad index."""
+    state: dict[str, Any] = {
+        "vault": str(vault.root),
+        "git": _git(vault),
+        "embedder": _embedder(vault),
+        "index": _index(vault),
+        "ignored_settings": list(vault.config.ignored),
+    }
+    try:
+        lessons = catalog.entries(vault)
+        state["lessons"] = len(lessons)
+        state["categories"] = categories.counts(one["categories"] for one in lessons)
+    except VaultError:
+        state["lessons"], state["categories"] = None, {}
+    return state
+
+
+def lines(state: dict[str, Any]) -> Iterator[str]:
+    """Give the condition for people, a line each."""
+    yield f"vault      {state['vault']}"
+    repository = state["git"]
+    if repository:
+        dirty = f", {repository['uncommitted']} files not committed" if repository["uncommitted"] else ""
+        yield f"git        {repository['branch']} at {repository['head'] or 'no commit yet'}{dirty}"
+    else:
+        yield "git        not a repository: lessons have no author and no date"
+    yield f"embedder   {state['embedder']}"
+    index = state["index"]
+    if "error" in index:
+        yield f"index      {index['error']}"
+    else:
+        age = index["age_seconds"]
+        yield (
+            f"index      {state['lessons']} lessons in {index['files']} files,"
+            f" {index['bytes'] / 1e6:.1f} MB, written {_ago(age)}"
+        )
+        least = index["floor"]
+        yield "floor      " + ("not fitted yet: run `lessons index`" if least is None else f"{least:.3f}")
+    for problem in index.get("problems", []):
+        yield f"problem    {problem['path']}:{problem['line']}: {problem['message']}"
+    for key in state["ignored_settings"]:
+        yield f"problem    lessons/vault.toml: a vault may not set {key!r}; it is ignored"
+    for category, count in state["categories"].items():
+        yield f"{count:>8}   {category}"
+    hooks = state.get("hooks") or {}
+    places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"
+    yield f"hooks      {places}"
+    for entry in hooks.get("last_errors", []):
+        yield f"hook log   {entry['time']} {entry['event']}: {entry['message']}"
+
+
+def _git(vault: Vault) -> dict[str, Any] | None:
+    found = git.worktree(vault.folder)
+    if found is None:
+        return None
+    return {"branch": found.branch, "head": found.head, "uncommitted": len(found.uncommitted)}
+
+
+def _embedder(vault: Vault) -> str:
+    try:
+        embedder = vault.embedder
+    except VaultError as error:
+        return error.message
+    if embedder is not None:
+        return embedder.name
+    if vault.config.embedder == "none":
+        return "none: full text only"
+    return "none here, so full text only: run `lessons model fetch`"
+
+
+def _index(vault: Vault) -> dict[str, Any]:
+    try:
+        opened = vault.open_index()
+        known = manifest.load(opened.store.index)
+    except VaultError as error:
+        return {"error": f"{error.message}; {error.hint}"}
+    return {
+        "embedder": opened.embedder,
+        "files": opened.files,
+        "bytes": _size(opened.store.index),
+        "age_seconds": round(time.time() - opened.stamp / 1e9),
+        "floor": floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
+        "problems": [
+            {"path": f"lessons/{path}", "line": entry.line, "message": entry.problem}
+            for path, entry in known.files.items()
+            if entry.problem
+        ],
+    }
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _ago(seconds: int) -> str:
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} seconds ago"

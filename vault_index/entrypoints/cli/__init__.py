@@ -1,0 +1,61 @@
+"""The command line. Every command calls one verb and renders what it gives.
+
+Only click and the standard library load here; verbs load inside the commands, so that `--help`
+answers in under a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from vault_index.entrypoints.cli import agents, finding, lessons, vaults
+from vault_index.errors import VaultError
+
+
+class _Group(click.Group):
+    """A group whose commands end in one line on stderr and exit 1 when a verb raises."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except VaultError as error:
+            click.echo(f"Error: {error.message}", err=True)
+            if error.hint:
+                click.echo(f"Try: {error.hint}", err=True)
+            ctx.exit(1)
+        except BrokenPipeError:  # `lessons list | head`
+            sys.stderr.close()
+            ctx.exit(0)
+
+
+@click.group(
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog='Example: lessons search "our build dies with heap out of memory"',
+)
+@click.option("--vault", "vault", metavar="PATH", help="The vault; default: found from here upwards.")
+@click.version_option(package_name="vault-index", message="lessons %(version)s")
+@click.pass_context
+def main(ctx: click.Context, vault: str | None) -> None:
+    """The memory of a team that works with coding agents: lessons in git, the right one at the prompt."""
+    ctx.obj = vault
+
+
+for _command in (
+    vaults.init,
+    lessons.add,
+    lessons.list_,
+    lessons.show,
+    finding.search,
+    finding.recall,
+    finding.index,
+    finding.eval_,
+    vaults.status,
+    agents.install,
+    agents.uninstall,
+    agents.hook,
+    vaults.model,
+):
+    main.add_command(_command)

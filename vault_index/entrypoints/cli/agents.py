@@ -1,0 +1,50 @@
+"""`lessons install`, `uninstall`, `hook`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_agent = click.argument("agent", type=click.Choice(["claude"]))
+_where = click.option(
+    "--user/--project",
+    "for_user",
+    default=True,
+    help="In your own settings, for every project (default), or in this project's.",
+)
+
+
+@click.command(epilog="Example: lessons install claude")
+@_agent
+@_where
+def install(agent: str, for_user: bool) -> None:
+    """Wire the hooks into AGENT's settings.json, beside what is there."""
+    from vault_index import config
+    from vault_index.entrypoints import agents
+
+    settings = agents.claude_settings(None if for_user else Path.cwd())
+    command = agents.hook_command(shared=not for_user)
+    changed = agents.install(settings, config.home_folder(), command)
+    click.echo(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
+
+
+@click.command(epilog="Example: lessons uninstall claude")
+@_agent
+@_where
+def uninstall(agent: str, for_user: bool) -> None:
+    """Take exactly the hooks out of AGENT's settings.json."""
+    from vault_index import config
+    from vault_index.entrypoints import agents
+
+    settings = agents.claude_settings(None if for_user else Path.cwd())
+    changed = agents.uninstall(settings, config.home_folder())
+    click.echo(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
+
+
+@click.command(epilog="Example: lessons hook < event.json")
+def hook() -> None:
+    """Answer one hook event of an agent: JSON on stdin, JSON or nothing on stdout."""
+    from vault_index.entrypoints import hook_client
+
+    hook_client.main()

@@ -1,0 +1,174 @@
+"""`lessons search`, `recall`, `index`, `eval`."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vault_index.entrypoints.cli import ready
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command(epilog='Example: lessons search -c devops/ci-cd "heap out of memory"')
+@click.argument("query", nargs=-1, required=True)
+@click.option("-k", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many.")
+@click.option("-c", "--category", "categories", multiple=True, help="Only in or below it; repeatable.")
+@click.option("--min-score", type=float, help="Leave out what scores less.")
+@click.option("--explain", is_flag=True, help="Show each term of the scores, and what was left out.")
+@_json
+@click.pass_obj
+def search(
+    named: str | None,
+    query: tuple[str, ...],
+    k: int,
+    categories: tuple[str, ...],
+    min_score: float | None,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Find the lessons that answer QUERY, best first."""
+    from vault_index import floor, render
+    from vault_index import search as searching
+
+    vault = ready.open_vault(named)
+    ready.up_to_date_or_stale(vault)
+    results = searching.run(vault, " ".join(query), k, categories, min_score)
+    least = floor.in_force(vault, text_only=bool(results.text_only))
+    if as_json:
+        answer: dict[str, Any] = {"hits": [_with_floor(hit.as_json(), least) for hit in results.hits]}
+        answer |= {"floor": least, "text_only": results.text_only}
+        if explain:
+            answer["dropped"] = [{**hit.as_json(), "why": why} for hit, why in results.dropped]
+        click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+        return
+    if results.text_only and vault.config.embedder != "none":
+        ready.note(f"note: full text only: {results.text_only}")
+    if not results.hits:
+        ready.note("no lesson matches")
+    width = 100
+    for number, block in enumerate(render.terminal(results.hits, width=width).split("\n")):
+        click.echo(click.style(block, bold=True) if block[:1].isdigit() and number % 3 == 0 else block)
+    if explain:
+        _explain(results, least)
+
+
+def _with_floor(hit: dict[str, Any], least: float | None) -> dict[str, Any]:
+    return {**hit, "injected": least is not None and hit["score"] >= least}
+
+
+def _explain(results: Any, least: float | None) -> None:
+    from vault_index import render
+
+    shown = "not fitted yet" if least is None else f"{least:.3f}"
+    click.echo(f"\nfloor {shown}: a hook injects nothing that scores less")
+    for hit in results.hits:
+        silent = "" if least is not None and hit.score >= least else ", below the floor"
+        click.echo(f"  {render.evidence(hit)}{silent}: {hit.lesson_id}")
+    for hit, why in results.dropped[:10]:
+        click.echo(f"  {render.evidence(hit)}, dropped, {why}: {hit.lesson_id}")
+
+
+@click.command(epilog='Example: lessons recall "our build dies with heap out of memory"')
+@click.argument("query", nargs=-1, required=True)
+@_json
+@click.pass_obj
+def recall(named: str | None, query: tuple[str, ...], as_json: bool) -> None:
+    """Print what an agent would be given for the prompt QUERY, or nothing."""
+    from vault_index import recall as recalling
+
+    vault = ready.open_vault(named)
+    ready.up_to_date_or_stale(vault)
+    found = recalling.for_prompt(vault, " ".join(query))
+    if as_json:
+        hits = [hit.as_json() for hit in found.hits]
+        answer = {"text": found.text, "hits": hits, "floor": found.floor, "silent": found.silent}
+        click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+    elif found.text:
+        click.echo(found.text)
+    else:
+        ready.note(f"silent: {found.silent}")
+
+
+@click.command(epilog="Example: lessons index --rebuild")
+@click.option("--rebuild", is_flag=True, help="Build everything anew beside the index, then swap.")
+@click.option("--no-wait", is_flag=True, help="Do nothing if another process is indexing.")
+@_json
+@click.pass_obj
+def index(named: str | None, rebuild: bool, no_wait: bool, as_json: bool) -> None:
+    """Bring the index up to date with the lesson files."""
+    import dataclasses
+
+    vault = ready.open_vault(named)
+    stats = ready.bring_up_to_date(vault, rebuild=rebuild, wait=not no_wait)
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(stats), ensure_ascii=False, indent=2))
+        return
+    if stats.busy:
+        click.echo("another process is indexing")
+        return
+    click.echo(f"{stats} in {stats.seconds:.1f} s")
+    if stats.rebuilt:
+        click.echo(f"built anew: {stats.rebuilt}")
+    for problem in stats.problems:
+        click.echo(f"{problem.path}:{problem.line}: {problem.message}")
+
+
+@click.command("eval", epilog="Example: lessons eval queries.jsonl --lessons lessons.jsonl")
+@click.argument("queries", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--lessons",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Lessons as JSON lines (id, title, text, category), instead of the vault.",
+)
+@_json
+@click.pass_obj
+def eval_(named: str | None, queries: Path, lessons: Path | None, as_json: bool) -> None:
+    """Measure recall and false injections over labelled prompts.
+
+    QUERIES holds a JSON object a line: query, relevant (a list of lesson ids, empty if silence is
+    right), kind.
+    """
+    from vault_index import add, evaluate
+
+    prompts = evaluate.load(queries)
+    with tempfile.TemporaryDirectory(prefix="lessons-eval-") as scratch:
+        if lessons is None:
+            vault = ready.open_vault(named)
+        else:
+            add.init(Path(scratch))
+            vault = ready.open_vault(scratch)
+            add.from_json_lines(vault, evaluate.read_lines(lessons))
+        figures = _measured(vault, prompts)
+    if as_json:
+        click.echo(json.dumps(figures, indent=2))
+        return
+    for key, value in figures.items():
+        if key == "by_kind":
+            for kind, of_kind in value.items():
+                click.echo(f"{kind:<14}{_line(of_kind)}")
+        else:
+            click.echo(f"{key:<14}{_line(value) if isinstance(value, dict) else _figure(value)}")
+
+
+def _measured(vault: Vault, prompts: Any) -> dict[str, Any]:
+    from vault_index import evaluate
+
+    ready.bring_up_to_date(vault)
+    with ready.progress("searching") as show:
+        return evaluate.measure(vault, prompts, show)
+
+
+def _line(values: dict[str, Any]) -> str:
+    return "  ".join(f"{key} {_figure(value)}" for key, value in values.items())
+
+
+def _figure(value: Any) -> str:
+    return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

