@@ -1,0 +1,141 @@
+"""What tests share: the real model, fetched once as a user's would be, vaults in real git repos, and
+the real command line through its entry points."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vault_index import add
+from vault_index.vault import Vault, open_vault
+
+BIN = Path(sys.executable).parent
+LESSON = """\
+---
+title: {title}
+---
+{text}
+"""
+
+
+def lesson_text(title: str, text: str) -> str:
+    """Give a small lesson file."""
+    return LESSON.format(title=json.dumps(title), text=text)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def run(
+    *command: str | Path,
+    cwd: Path,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+    check: bool = True,
+    timeout: float = 120,
+) -> Ran:
+    """Run a program with a clean environment; `lessons` and `lessons-hook` are the installed ones."""
+    words = [str(word) for word in command]
+    if words[0] in ("lessons", "lessons-hook"):
+        words[0] = str(BIN / words[0])
+    done = subprocess.run(
+        words,
+        cwd=cwd,
+        input=stdin,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=timeout,
+        check=False,
+    )
+    if check:
+        assert done.returncode == 0, f"{words} ended with {done.returncode}: {done.stderr}"
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="session")
+def model_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's folder (`LESSONS_HOME`) with the built-in model, fetched by the command."""
+    home = tmp_path_factory.mktemp("home-with-model")
+    env = {"LESSONS_HOME": str(home)}
+    run("lessons", "model", "fetch", cwd=home, env=env, timeout=300)
+    return home
+
+
+@pytest.fixture(autouse=True)
+def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep each test out of the developer's own home, settings and vault: an empty one of its own.
+
+    There is no model in it, and none is fetched: `with_model` gives the real one.
+    """
+    home = tmp_path / "home"
+    (home / "models").mkdir(parents=True)
+    (home / "models" / ".fetch-failed").touch()
+    for name in list(os.environ):
+        if name.startswith(("LESSONS_", "CLAUDE", "OLLAMA_", "GIT_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("LESSONS_HOME", str(home))
+    monkeypatch.setenv("HOME", str(home))
+    for name, value in (
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_AUTHOR_NAME", "Ada Lovelace"),
+        ("GIT_AUTHOR_EMAIL", "ada@example.org"),
+        ("GIT_COMMITTER_NAME", "Ada Lovelace"),
+        ("GIT_COMMITTER_EMAIL", "ada@example.org"),
+    ):
+        monkeypatch.setenv(name, value)
+    return home
+
+
+@pytest.fixture
+def with_model(own_world: Path, model_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the test's world have the real model. Gives the `LESSONS_HOME` that holds it."""
+    (own_world / "models" / ".fetch-failed").unlink()
+    (own_world / "models" / "minilm").symlink_to(model_home / "models" / "minilm")
+    return own_world
+
+
+@pytest.fixture
+def make_vault(tmp_path: Path) -> Callable[..., Vault]:
+    """Make vaults: `make_vault({"devops/heap.md": "text of the file"}, name="team")`."""
+
+    def make(files: Mapping[str, str | bytes] | None = None, name: str = "team") -> Vault:
+        root = tmp_path / name
+        add.init(root)
+        for path, content in (files or {}).items():
+            write(root / "lessons" / path, content)
+        return open_vault(root)
+
+    return make
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    """Write a file and the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def commit(root: Path, message: str = "a change") -> None:
+    """Commit everything in a repository."""
+    run("git", "add", "-A", cwd=root)
+    run("git", "commit", "-q", "-m", message, cwd=root)
