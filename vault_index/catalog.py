@@ -10,8 +10,10 @@ from vault_index.errors import VaultError
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-COLUMNS = ("id", "lesson_id", "path", "title", "categories", "tags", "type", "confidence")
-COLUMNS += ("created_at", "updated_at", "author")
+COLUMNS = (
+    *("id", "lesson_id", "path", "title", "categories", "tags", "type", "confidence"),
+    *("created_at", "updated_at", "author"),
+)
 
 
 def entries(vault: Vault, category: str | None = None) -> list[dict[str, Any]]:

@@ -99,9 +99,9 @@ def measure(
     for percent in (2, 5):
         least = _floor_for(others, percent / 100)
         figures[f"recall@3_fi{percent}"] = _share([one.right > least for one in answerable])
-    least = floor.in_force(vault)
-    figures["floor"] = least
-    at_floor = least if least is not None else float("inf")
+    fitted = floor.in_force(vault)
+    figures["floor"] = fitted
+    at_floor = fitted if fitted is not None else float("inf")
     figures["at_floor"] = {
         "hit": _share([one.right >= at_floor for one in answerable]),
         "false": _share([one.best >= at_floor for one in others]),

@@ -428,9 +428,8 @@ def _locked(vault: Vault, wait: bool) -> Iterator[bool]:
         try:
             lock.acquire(timeout=-1 if wait else 0)
         except filelock.Timeout:
-            lock = None
+            pass
     try:
-        yield lock is not None
+        yield lock.is_locked
     finally:
-        if lock is not None:
-            lock.release()
+        lock.release()

@@ -116,6 +116,7 @@ def split_frontmatter(text: str, path: str) -> tuple[dict[Any, Any], str]:
     """
     import frontmatter  # 25 ms: not at import time, the command line's help does not need it
     import yaml
+    from frontmatter.default_handlers import YAMLHandler
 
     first, _, rest = text.lstrip().partition("\n")
     offset = text[: len(text) - len(text.lstrip())].count("\n") + 1  # the line of the opening ---
@@ -128,7 +129,7 @@ def split_frontmatter(text: str, path: str) -> tuple[dict[Any, Any], str]:
         return {}, text.strip()
     try:
         _refuse_deep_nesting(_block(rest))
-        metadata, body = frontmatter.parse(text, handler=frontmatter.YAMLHandler())
+        metadata, body = frontmatter.parse(text, handler=YAMLHandler())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = offset + 1 + (mark.line if mark else 0)

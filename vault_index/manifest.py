@@ -124,9 +124,9 @@ def make_current(folder: Path, index: Path) -> None:
         replace_file(folder / _POINTER, index.name.encode())
         now = time.time()
         for other in folder.iterdir():
-            if other.is_dir() and other != index and (other / _FILE).exists():
-                if now - (other / _FILE).stat().st_mtime > KEEP_OLD_SECONDS:
-                    shutil.rmtree(other, ignore_errors=True)
+            age = now - stamp(other) / 1e9
+            if other != index and (other / _FILE).exists() and age > KEEP_OLD_SECONDS:
+                shutil.rmtree(other, ignore_errors=True)
 
 
 def replace_file(path: Path, data: bytes) -> None:

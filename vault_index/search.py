@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index import categories as tree
 from vault_index import store
-from vault_index.errors import EmbedderError, IndexStateError, VaultError
+from vault_index.errors import EmbedderError, VaultError
 from vault_index.hit import Hit
 from vault_index.lesson import DEFAULT_CONFIDENCE
 from vault_index.manifest import NO_EMBEDDER
@@ -121,7 +121,7 @@ def _candidates(
     table: store.Store, query: str, vector: np.ndarray | None, limit: int, where: str | None
 ) -> list[Hit]:
     """Gather the passages that either side finds best, each with the evidence of both sides."""
-    found: dict[str, dict[str, object]] = {}
+    found: dict[str, dict[str, Any]] = {}
     cosines: dict[str, float] = {}
     texts: dict[str, float] = {}
     if vector is not None:
@@ -150,18 +150,15 @@ def _ids(rows: pa.Table) -> list[str]:
     return ids
 
 
-def _rows(rows: pa.Table) -> dict[str, dict[str, object]]:
+def _rows(rows: pa.Table) -> dict[str, dict[str, Any]]:
     light = rows.drop_columns(["vector"]) if "vector" in rows.column_names else rows
     return {row["id"]: row for row in light.to_pylist()}
 
 
-def _hit(row: dict[str, object], cosine: float, full_text: float) -> Hit:
-    names = ("lesson_id", "path", "title", "text", "type", "confidence")
-    values = {name: row[name] for name in (*names, "author", "created_at", "updated_at")}
-    lists = {name: tuple(row[name] or ()) for name in ("categories", "tags")}  # type: ignore[call-overload]
-    return Hit(
-        **values, **lists, score=cosine + full_text, cosine=cosine, full_text=full_text
-    )  # type: ignore[arg-type]  # the columns of store.Row
+def _hit(row: dict[str, Any], cosine: float, full_text: float) -> Hit:
+    values = {name: row[name] for name in row if name != "id" and not name.startswith("_")}
+    values |= {name: tuple(row[name] or ()) for name in ("categories", "tags")}
+    return Hit(**values, score=cosine + full_text, cosine=cosine, full_text=full_text)
 
 
 def _best_per_lesson(hits: list[Hit]) -> list[Hit]:

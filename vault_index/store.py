@@ -27,6 +27,10 @@ KEEP_VERSIONS = timedelta(minutes=10)  # a reader may stand on an old version
 COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
 ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) and exact
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
+_SHOWN = (
+    *("id", "lesson_id", "path", "title", "text", "categories", "tags", "type", "confidence"),
+    *("created_at", "updated_at", "author"),
+)
 
 
 class Row(TypedDict, total=False):
@@ -114,7 +118,7 @@ class Store:
         """Give the `limit` rows nearest to a unit vector float32[dimension], as an Arrow table."""
         with _errors(self.index):
             query = self._table.search(vector, vector_column_name="vector")
-            query = query.distance_type("cosine").limit(limit)
+            query = query.distance_type("cosine").limit(limit).select([*self._shown, "_distance"])
             return (query.where(where) if where else query).to_arrow()
 
     def matches(self, text: str, limit: int, where: str | None) -> pa.Table:
@@ -123,6 +127,7 @@ class Store:
 
         with _errors(self.index):
             query = self._table.search(MatchQuery(text, FULL_TEXT), query_type="fts").limit(limit)
+            query = query.select([*self._shown, "_score"])
             return (query.where(where) if where else query).to_arrow()
 
     def vectors(self, hashes: Sequence[str]) -> dict[str, np.ndarray]:
@@ -150,6 +155,11 @@ class Store:
         """Count the passages."""
         with _errors(self.index):
             return int(self._table.count_rows())
+
+    @property
+    def _shown(self) -> list[str]:
+        """The columns that a match needs: reading all of them takes twice as long."""
+        return [*_SHOWN, "vector"] if self.dimension else list(_SHOWN)
 
     @property
     def _table(self) -> lancedb.table.Table:
@@ -209,7 +219,8 @@ def _schema(dimension: int) -> pa.Schema:
         pa.field("lesson_id", pa.string(), nullable=False),
         pa.field("path", pa.string(), nullable=False),
         *(pa.field(name, pa.string()) for name in ("title", "text", FULL_TEXT)),
-        *(pa.field(name, words) for name in ("categories", *LEVELS, "tags", "fires_on", "silent_on")),
+        *(pa.field(name, words) for name in ("categories", *LEVELS, "tags")),
+        *(pa.field(name, words) for name in ("fires_on", "silent_on")),
         pa.field("type", pa.string()),
         pa.field("confidence", pa.int8()),
         pa.field("created_at", moment),

@@ -52,8 +52,12 @@ def is_ready(home: Path) -> bool:
 
 def remove(home: Path) -> bool:
     """Remove the model. Tells whether there was one."""
-    there = folder(home).exists()
-    shutil.rmtree(folder(home), ignore_errors=True)
+    place = folder(home)
+    there = place.exists()
+    if place.is_symlink():  # of somebody who keeps it elsewhere
+        place.unlink()
+    else:
+        shutil.rmtree(place, ignore_errors=True)
     return there
 
 

@@ -87,7 +87,8 @@ class OllamaEmbedder:
                 "run `lessons index --rebuild`",
             )
         array = np.array(vectors, np.float32).reshape(len(vectors), self.dimension)
-        return array / np.maximum(np.linalg.norm(array, axis=1, keepdims=True), 1e-12)
+        array /= np.maximum(np.linalg.norm(array, axis=1, keepdims=True), 1e-12)
+        return array
 
     def _call(self, ask: Callable[[], _T]) -> _T:
         """Ask the server; every way it can fail becomes an EmbedderError that says what to do."""

@@ -18,7 +18,7 @@ _where = click.option(
 @click.command(epilog="Example: lessons install claude")
 @_agent
 @_where
-def install(agent: str, for_user: bool) -> None:
+def install(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so far
     """Wire the hooks into AGENT's settings.json, beside what is there."""
     from vault_index import config
     from vault_index.entrypoints import agents
@@ -32,7 +32,7 @@ def install(agent: str, for_user: bool) -> None:
 @click.command(epilog="Example: lessons uninstall claude")
 @_agent
 @_where
-def uninstall(agent: str, for_user: bool) -> None:
+def uninstall(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so far
     """Take exactly the hooks out of AGENT's settings.json."""
     from vault_index import config
     from vault_index.entrypoints import agents

@@ -39,8 +39,8 @@ def search(
     from vault_index import search as searching
 
     vault = ready.open_vault(named)
-    ready.up_to_date_or_stale(vault)
-    results = searching.run(vault, " ".join(query), k, categories, min_score)
+    asked = " ".join(query)
+    results = ready.ask(vault, lambda: searching.run(vault, asked, k, categories, min_score))
     least = floor.in_force(vault, text_only=bool(results.text_only))
     if as_json:
         answer: dict[str, Any] = {"hits": [_with_floor(hit.as_json(), least) for hit in results.hits]}
@@ -85,8 +85,7 @@ def recall(named: str | None, query: tuple[str, ...], as_json: bool) -> None:
     from vault_index import recall as recalling
 
     vault = ready.open_vault(named)
-    ready.up_to_date_or_stale(vault)
-    found = recalling.for_prompt(vault, " ".join(query))
+    found = ready.ask(vault, lambda: recalling.for_prompt(vault, " ".join(query)))
     if as_json:
         hits = [hit.as_json() for hit in found.hits]
         answer = {"text": found.text, "hits": hits, "floor": found.floor, "silent": found.silent}

@@ -62,8 +62,7 @@ def list_(named: str | None, category: str | None, as_json: bool) -> None:
     from vault_index import catalog
 
     vault = ready.open_vault(named)
-    ready.up_to_date_or_stale(vault)
-    entries = catalog.entries(vault, category)
+    entries = ready.ask(vault, lambda: catalog.entries(vault, category))
     if as_json:
         click.echo(json.dumps(entries, ensure_ascii=False, indent=2, default=str))
         return
@@ -81,8 +80,7 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     from vault_index import catalog
 
     vault = ready.open_vault(named)
-    ready.up_to_date_or_stale(vault)
-    entry = catalog.get(vault, lesson_id)
+    entry = ready.ask(vault, lambda: catalog.get(vault, lesson_id))
     if as_json:
         click.echo(json.dumps(entry, ensure_ascii=False, indent=2, default=str))
         return

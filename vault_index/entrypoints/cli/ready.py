@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -15,6 +15,8 @@ from vault_index.errors import IndexStateError, ModelError, WriteError
 if TYPE_CHECKING:
     from vault_index.index import Stats
     from vault_index.vault import Vault
+
+Answer = TypeVar("Answer")
 
 RETRY_SECONDS = 3600  # after a fetch that failed, so that an offline laptop does not wait each time
 
@@ -58,6 +60,19 @@ def bring_up_to_date(vault: Vault, *, rebuild: bool = False, wait: bool = True) 
         with progress("fitting the floor") as show:
             floor.fit(vault, show)
     return stats
+
+
+def ask(vault: Vault, question: Callable[[], Answer]) -> Answer:
+    """Bring the index up to date and ask it. A table found damaged only now is built anew, once."""
+    try:
+        up_to_date_or_stale(vault)
+        return question()
+    except IndexStateError as error:
+        if error.newer:
+            raise
+        note(f"note: {error.message}; it is built anew")
+    bring_up_to_date(vault, rebuild=True)
+    return question()
 
 
 def up_to_date_or_stale(vault: Vault) -> Stats | None:

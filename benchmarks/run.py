@@ -1,0 +1,218 @@
+"""Measure speed, memory and quality, print one table, and write it as JSON.
+
+    python benchmarks/run.py                # everything, some minutes
+    python benchmarks/run.py --short        # what CI runs
+    python benchmarks/run.py --json out.json
+
+Uses the evaluation set in ../shared/eval when it is there, else the repo's own lessons with the
+prompts they carry. Every figure is measured in this run; times are of this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vault_index import add, catalog, evaluate, floor, index, search
+from vault_index.embed import models
+from vault_index.evaluate import LabelledPrompt
+from vault_index.vault import Vault, open_vault
+
+REPO = Path(__file__).resolve().parent.parent
+EVAL = REPO.parent / "shared" / "eval"
+HOOK = Path(sys.executable).parent / "lessons-hook"
+MANY = 10_000
+PROMPT = "our build dies with heap out of memory"
+
+Row = tuple[str, Any, str]  # what, figure, unit
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description="Measure speed, memory and quality.")
+    parser.add_argument("--short", action="store_true", help="fewer repeats, no floors on parts")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="lessons-benchmark-") as scratch:
+        os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
+        models.fetch(Path(os.environ["LESSONS_HOME"]))
+        rows = list(measure(Path(scratch), options.short))
+    for what, figure, unit in rows:
+        shown = f"{figure:.3f}" if isinstance(figure, float) else str(figure)
+        print(f"{what:<52} {shown:>10} {unit}")  # noqa: T201  # the table is the output
+    if options.json:
+        figures = {what: {"value": figure, "unit": unit} for what, figure, unit in rows}
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def measure(scratch: Path, short: bool) -> Iterator[Row]:
+    """Give the rows of the table."""
+    vault, prompts = _vault(scratch / "eval")
+    with _timed() as took:
+        stats = index.sync(vault)
+    yield "lessons", stats.added, ""
+    yield "index from nothing", took(), "s"
+    yield "index throughput", stats.embedded / took(), "passages/s"
+    with _timed() as took:
+        floor.fit(vault)
+    yield "fit the floor", took(), "s"
+    yield "reconcile, nothing changed", _reconcile(vault), "s"
+    changed = vault.folder / vault.files()[0][0].path
+    changed.write_text(changed.read_text("utf-8") + "\nzyzzyva\n", "utf-8")
+    with _timed() as took:
+        index.sync(vault)
+    yield "one changed file indexed, in process", took(), "s"
+    yield from _queries(vault, [one.query for one in prompts][: 50 if short else 400])
+    yield from _quality(vault, prompts)
+    yield from _hook(vault, 5 if short else 20)
+    if not short:
+        yield from _parts(vault, prompts)
+    yield from _many(scratch / "many")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield "peak memory of this process", peak / (1024 if sys.platform == "linux" else 1024**2), "MB"
+
+
+def _vault(root: Path) -> tuple[Vault, list[LabelledPrompt]]:
+    add.init(root)
+    vault = open_vault(root)
+    if (EVAL / "lessons.jsonl").is_file():
+        add.from_json_lines(vault, evaluate.read_lines(EVAL / "lessons.jsonl"))
+        return vault, evaluate.load(EVAL / "queries.jsonl")
+    for file in (REPO / "lessons").rglob("*.md"):
+        copy = vault.folder / file.relative_to(REPO / "lessons")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.read_bytes())
+    index.sync(vault)
+    prompts = []
+    for entry in catalog.entries(vault):
+        own = catalog.get(vault, entry["id"])["fires_on"] or []
+        prompts += [LabelledPrompt(prompt, frozenset([entry["id"]]), "own") for prompt in own]
+    foreign = floor.foreign_prompts()
+    return vault, prompts + [LabelledPrompt(prompt, frozenset(), "foreign") for prompt in foreign]
+
+
+def _reconcile(vault: Vault) -> float:
+    index.sync(vault)
+    with _timed() as took:
+        index.sync(vault)
+    return took()
+
+
+def _queries(vault: Vault, queries: list[str]) -> Iterator[Row]:
+    times = []
+    for query in queries:
+        with _timed() as took:
+            search.find(vault, query, k=3)
+        times.append(1000 * took())
+    yield "query in process, p50", statistics.median(times), "ms"
+    yield "query in process, p90", floor.quantile(times, 0.9), "ms"
+
+
+def _quality(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
+    figures = evaluate.measure(vault, prompts)
+    names = ("recall@1", "recall@3", "recall@5", "mrr@10", "auc", "recall@3_fi2", "recall@3_fi5")
+    for name in (*names, "floor"):
+        yield name, figures[name], ""
+    for name, share in figures["at_floor"].items():
+        yield f"at the floor: {name}", share, ""
+
+
+def _hook(vault: Vault, repeats: int) -> Iterator[Row]:
+    """Time the whole hook process, turn by turn with a Python that does nothing."""
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": PROMPT, "cwd": str(vault.root)}
+    environment = {**os.environ, "LESSONS_VAULT": str(vault.root), "LESSONS_DEADLINE_MS": "20000"}
+    chatter = {**event, "prompt": "thanks, looks good"}
+    bare: list[float] = []
+    hook: list[float] = []
+    silent: list[float] = []
+    for _ in range(repeats):
+        for command, given, into in (
+            ([sys.executable, "-c", "pass"], {}, bare),
+            ([str(HOOK)], event, hook),
+            ([str(HOOK)], chatter, silent),
+        ):
+            with _timed() as took:
+                subprocess.run(
+                    command, input=json.dumps(given), text=True, env=environment,
+                    capture_output=True, check=True,
+                )  # fmt: skip
+            into.append(took())
+    base = statistics.median(bare)
+    yield "python -c pass, p50", 1000 * base, "ms"
+    yield "hook, whole process, cold, p50", 1000 * statistics.median(hook), "ms"
+    yield "hook, whole process, cold, max", 1000 * max(hook), "ms"
+    yield "hook as a multiple of python -c pass", statistics.median(hook) / base, "x"
+    yield "hook on chatter as a multiple of python -c pass", statistics.median(silent) / base, "x"
+
+
+def _parts(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
+    """Look whether the floor holds on halves and tenths of the vault."""
+    chance = random.Random(7)
+    files = [file.path for file in vault.files()[0]]
+    for share in (0.5, 0.1):
+        kept = set(chance.sample(files, int(share * len(files))))
+        for path in files:
+            if path not in kept:
+                (vault.folder / path).unlink(missing_ok=True)
+        index.sync(vault)
+        floor.fit(vault)
+        there = {entry["id"] for entry in catalog.entries(vault)}
+        figures = evaluate.measure(vault, [_narrowed(one, there) for one in prompts])
+        orphans = [one for one in prompts if one.relevant and not one.relevant & there]
+        got = [_gets_something(vault, one.query) for one in orphans]
+        name = f"{share:.0%} of the lessons"
+        yield f"{name}: floor", figures["floor"], ""
+        yield f"{name}: right lesson at the floor", figures["at_floor"]["hit"], ""
+        plain = [one for one in prompts if not one.relevant]
+        false = [_gets_something(vault, one.query) for one in plain]
+        yield f"{name}: false at the floor", sum(false) / len(false), ""
+        yield f"{name}: orphans that get something", sum(got) / max(1, len(got)), ""
+        files = sorted(kept)
+
+
+def _narrowed(prompt: LabelledPrompt, there: set[str]) -> LabelledPrompt:
+    return LabelledPrompt(prompt.query, prompt.relevant & there, prompt.kind)
+
+
+def _gets_something(vault: Vault, query: str) -> bool:
+    from vault_index import recall
+
+    return bool(recall.for_prompt(vault, query).hits)
+
+
+def _many(root: Path) -> Iterator[Row]:
+    """Time a reconcile of 10,000 lessons; it does not depend on the embedder, so there is none."""
+    add.init(root)
+    vault = open_vault(root, environ={"LESSONS_HOME": str(root)}, embedder="none")
+    for number in range(MANY):
+        folder = vault.folder / f"area-{number % 40}"
+        folder.mkdir(exist_ok=True)
+        text = f"---\ntitle: Lesson {number}\n---\nWhat number {number} taught us.\n"
+        (folder / f"{number}.md").write_text(text)
+    time.sleep(2.1)  # files this young are read again
+    index.sync(vault)
+    yield f"reconcile of {MANY} unchanged lessons", _reconcile(vault), "s"
+
+
+@contextmanager
+def _timed() -> Iterator[Callable[[], float]]:
+    started = time.perf_counter()
+    ended = 0.0
+    yield lambda: ended
+    ended = time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()
