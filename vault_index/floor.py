@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 QUANTILE = 0.95
 LOWEST, HIGHEST = 0.92, 0.98  # as far as a vault's own prompts may move the floor
 OWN_PROMPTS = 5  # fewer say nothing
+OWN_LOST = 0.02  # the share of the vault's own prompts that may stay below its floor
 REFIT_SHARE = 0.1  # of the lessons changed in number since the fit
 
 _FILE = "floor.json"
@@ -64,17 +65,16 @@ def is_stale(vault: Vault) -> bool:
 def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Floor:
     """Fit the floors to the index as it is, and keep them beside it. Raises WriteError.
 
-    Takes about 3 s on 1,870 lessons: 240 prompts are searched.
+    Takes about 3 s on 1,870 lessons: 250 prompts are searched.
     """
     opened = vault.open_index()
     prompts = [prompt for prompt in foreign_prompts() if not silence.reason(prompt)]
     scores: list[float] = []
     texts: list[float] = []
     for number, prompt in enumerate(prompts, start=1):
-        results = search.run(vault, prompt, k=1)
-        scores += [hit.score for hit in results.hits] or [0.0]
-        only = search.run(vault, prompt, k=1, text_only=True)
-        texts += [hit.score for hit in only.hits] or [0.0]
+        hits = search.find(vault, prompt, k=search.CANDIDATES)
+        scores.append(max((hit.score for hit in hits), default=0.0))
+        texts.append(max((hit.full_text for hit in hits), default=0.0))
         progress(number, len(prompts))
     fires, silent = _own_scores(vault)
     fitted = Floor(
@@ -106,11 +106,15 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def _choose(foreign: Sequence[float], fires: Sequence[float], silent: Sequence[float]) -> float:
-    """Choose the floor: the quantile, lowered for `fires_on`, raised for `silent_on`, in bounds."""
+    """Choose the floor: the quantile, moved within bounds by the vault's own prompts.
+
+    With `fires_on` prompts it goes where nearly all of them still find their lesson, `silent_on`
+    prompts raise it.
+    """
     chosen = quantile(foreign, QUANTILE)
     if len(fires) >= OWN_PROMPTS:
-        wanted = quantile(fires, 1 - QUANTILE)
-        chosen = max(quantile(foreign, LOWEST), min(chosen, wanted))
+        lowest, highest = quantile(foreign, LOWEST), quantile(foreign, HIGHEST)
+        chosen = max(lowest, min(highest, quantile(fires, OWN_LOST)))
     if silent:
         chosen = max(chosen, min(quantile(foreign, HIGHEST), max(silent) + 1e-6))
     return chosen
