@@ -198,7 +198,7 @@ def _bring_up_to_date(
     known = manifest.load(index)
     store = Store(index, known.dimension)
     difference = _difference(vault, known, ask_git)
-    files = _read(vault, known, difference)
+    files = _read(vault, known, difference, ask_git)
     stats = _count(known, difference, files)
     _write(vault, store, index, known, files, difference.removed, stats, progress)
     for file in files:
@@ -226,6 +226,7 @@ def _write(
     changed = [file for file in files if file.lessons is not None]
     if not changed and not removed:
         return
+    _announce(index, known, [file.path for file in changed] + removed)
     for file in changed:
         provenance = git.Provenance(file.entry.author, file.entry.first, file.entry.last)
         for one in file.lessons or []:
@@ -250,6 +251,19 @@ def _write(
             known.files.update({file.path: file.entry for file in batch})
             manifest.save(index, known)
     store.settle()
+
+
+def _announce(index: Path, known: Manifest, paths: list[str]) -> None:
+    """Note which files' rows are about to change: after a kill they are read again or removed.
+
+    Without it a lesson that was deleted, or put back as it was, before the next sync would keep
+    the rows of the sync that was killed.
+    """
+    for path in paths:
+        before = known.files.get(path)
+        intent = replace(before, hash="?", mtime_ns=0) if before else FileEntry("", 0, 0)
+        known.files[path] = intent
+    manifest.save(index, known)
 
 
 def _batches(files: list[_File]) -> Iterator[list[_File]]:
@@ -287,22 +301,23 @@ def _difference(vault: Vault, known: Manifest, ask_git: bool) -> _Difference:
     return _Difference(touched, removed, len(files) - len(touched), skipped, head)
 
 
-def _read(vault: Vault, known: Manifest, difference: _Difference) -> list[_File]:
+def _read(
+    vault: Vault, known: Manifest, difference: _Difference, ask_git: bool
+) -> list[_File]:
     """Read every file whose rows may have to change."""
-    authored = _authored(vault, known, difference)
+    authored = _authored(vault, known, difference) if ask_git else {}
     stats = {file.path: file for file in vault.files()[0]} if authored else {}
     pending = {file.path: file for file in difference.touched}
     pending |= {path: stats[path] for path in authored if path in stats}
-    read = [_read_file(vault, pending[path], known, authored.get(path)) for path in sorted(pending)]
-    owners = _owners(known, read, difference.removed)
+    read = {path: _read_file(vault, pending[path], known, authored.get(path)) for path in pending}
+    owners = _owners(known, list(read.values()), difference.removed)
     for path, entry in known.files.items():  # those whose id another file took or set free
-        wanted = owners.get(entry.declared) == path
-        if path not in pending and path not in difference.removed and entry.declared:
-            if wanted != entry.owns_id:
-                size, mtime = entry.size, entry.mtime_ns
-                source = vaults.SourceFile(path, size, mtime)
-                read.append(_read_file(vault, source, known, None, even_if_same=True))
-    return [_with_own_ids(file, owners) for file in read]
+        taken_or_freed = entry.declared and (owners.get(entry.declared) == path) != entry.owns_id
+        same = path not in read or read[path].lessons is None
+        if taken_or_freed and same and path not in difference.removed:
+            source = pending.get(path) or vaults.SourceFile(path, entry.size, entry.mtime_ns)
+            read[path] = _read_file(vault, source, known, authored.get(path), even_if_same=True)
+    return [_with_own_ids(read[path], owners) for path in sorted(read)]
 
 
 def _read_file(
@@ -367,18 +382,27 @@ def _with_own_ids(file: _File, owners: dict[str, str]) -> _File:
 
 
 def _authored(vault: Vault, known: Manifest, difference: _Difference) -> dict[str, git.Provenance]:
-    """Ask git who wrote what since the manifest's commit; all of it when that is not enough."""
-    if difference.head == known.head:
+    """Ask git who wrote what since the manifest's commit; all of it when that is not enough.
+
+    Gives the files of which git says something else than the manifest.
+    """
+    came = any(file.path not in known.files for file in difference.touched)  # perhaps back
+    if not came and difference.head == known.head:
         return {}
-    found = git.history(vault.folder, since=known.head or None)
-    first_known = found is not None and all(
-        path in known.files and known.files[path].first for path in found
-    )
-    if known.head and not first_known:
-        found = git.history(vault.folder)
-    elif known.head and found:
-        found = {p: replace(new, first=known.files[p].first) for p, new in found.items()}
-    return found or {}
+    since = "" if came else known.head
+    found = git.history(vault.folder, since) if since else None
+    if found is not None and all(path in known.files for path in found):
+        firsts = {path: known.files[path].first for path in found}
+        if all(firsts.values()):
+            return {path: replace(new, first=firsts[path]) for path, new in found.items()}
+    nobody = git.Provenance("", "", "")  # of a file whose commits were taken back
+    told = dict.fromkeys(known.files, nobody) | (git.history(vault.folder) or {})
+    return {
+        path: new
+        for path, new in told.items()
+        if (entry := known.files.get(path)) is None
+        or (entry.author, entry.first, entry.last) != (new.author, new.first, new.last)
+    }
 
 
 def _count(known: Manifest, difference: _Difference, files: list[_File]) -> Stats:
@@ -389,7 +413,7 @@ def _count(known: Manifest, difference: _Difference, files: list[_File]) -> Stat
     for file in files:
         if file.path not in touched:
             continue
-        if file.path in known.files:
+        if file.path in known.files and known.files[file.path].hash:
             same = file.entry.hash == known.files[file.path].hash
             stats.unchanged += same
             stats.changed += not same

@@ -54,7 +54,7 @@ def search(
     if not results.hits:
         ready.note("no lesson matches")
     width = 100
-    for number, block in enumerate(render.terminal(results.hits, width=width).split("\n")):
+    for number, block in enumerate(render.terminal(results.hits, width=width).splitlines()):
         click.echo(click.style(block, bold=True) if block[:1].isdigit() and number % 3 == 0 else block)
     if explain:
         _explain(results, least)
