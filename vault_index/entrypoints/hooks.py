@@ -19,6 +19,7 @@ from vault_index.recall import Injection
 from vault_index.vault import Vault, open_vault
 
 FILES_AT_ONCE = 8  # changed files that a hook embeds itself: about 0.1 s
+RESTART_SECONDS = 20  # ten agents that prompt at once start one indexing, not ten
 SESSION_DAYS = 7  # how long it is kept what a session was given
 
 
@@ -32,19 +33,24 @@ def answer(event: dict[str, Any]) -> dict[str, Any] | None:
         return None  # most projects have none
     if name == "SessionStart" and event.get("source", "startup") not in vault.config.session_sources:
         return None
-    if not _bring_up_to_date(vault):
+    try:
+        found = _found(vault, event, project) if _bring_up_to_date(vault) else None
+    except IndexStateError as error:
+        if not error.newer:  # damaged in a way that only searching shows
+            index_in_background(vault, rebuild=True)
+        raise
+    if found is None or not found.text:
         return None
-    session = str(event.get("session_id") or "")
-    already = _given(vault, session)
-    if name == "SessionStart":
-        _forget_old_sessions(vault)
-        found = recall.for_session(vault, project, already)
-    else:
-        found = recall.for_prompt(vault, str(event.get("prompt") or ""), already)
-    if not found.text:
-        return None
-    _remember(vault, session, found)
+    _remember(vault, str(event.get("session_id") or ""), found)
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": found.text}}
+
+
+def _found(vault: Vault, event: dict[str, Any], project: Path) -> Injection:
+    already = _given(vault, str(event.get("session_id") or ""))
+    if event["hook_event_name"] == "SessionStart":
+        _forget_old_sessions(vault)
+        return recall.for_session(vault, project, already)
+    return recall.for_prompt(vault, str(event.get("prompt") or ""), already)
 
 
 def _vault(project: Path) -> Vault:
@@ -75,14 +81,21 @@ def _bring_up_to_date(vault: Vault) -> bool:
     return opened is not None
 
 
-def index_in_background(vault: Vault) -> None:
-    """Start `lessons index` for a vault, detached; the lock sees to it that one at a time works."""
+def index_in_background(vault: Vault, *, rebuild: bool = False) -> None:
+    """Start `lessons index` for a vault, detached, unless that was done a moment ago.
+
+    The index's lock sees to it that one at a time works.
+    """
+    log = vault.index_folder / "background.log"
+    if log.exists() and time.time() - log.stat().st_mtime < RESTART_SECONDS:
+        return
     with manifest.writing(vault.index_folder):
         vault.index_folder.mkdir(mode=0o700, exist_ok=True)
-        output = (vault.index_folder / "background.log").open("wb")
+        output = log.open("wb")
+    options = ["--no-wait", "--rebuild"] if rebuild else ["--no-wait"]
     with output:
         subprocess.Popen(
-            [sys.executable, "-m", "vault_index", "--vault", str(vault.root), "index", "--no-wait"],
+            [sys.executable, "-m", "vault_index", "--vault", str(vault.root), "index", *options],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
