@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import BIN, Ran, commit, lesson_text, run, write
-from vault_index.vault import Vault
+from vault_index.vault import Vault, open_vault
 
 HEAP = "our build dies with heap out of memory"
 FILES = {
@@ -30,13 +31,22 @@ FILES = {
 PATIENT = {"LESSONS_DEADLINE_MS": "30000"}  # these tests are not about speed
 
 
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the one vault is kept that these tests copy: indexing each anew takes seconds."""
+    return tmp_path_factory.mktemp("shelf") / "team"
+
+
 @pytest.fixture
-def team(make_vault: Callable[..., Vault], with_model: Path) -> Vault:
+def team(make_vault: Callable[..., Vault], with_model: Path, shelf: Path, tmp_path: Path) -> Vault:
     """An indexed vault of three lessons."""
-    vault = make_vault(FILES)
-    commit(vault.root, "docker: stop rebuilding every layer when a source file changes")
-    run("lessons", "index", cwd=vault.root)
-    return vault
+    if not shelf.exists():
+        vault = make_vault(FILES, name="first")
+        commit(vault.root, "docker: stop rebuilding every layer when a source file changes")
+        run("lessons", "index", cwd=vault.root)
+        shutil.copytree(vault.root, shelf)
+    shutil.copytree(shelf, tmp_path / "team")
+    return open_vault(tmp_path / "team")
 
 
 def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:

@@ -294,7 +294,8 @@ def _difference(vault: Vault, known: Manifest, ask_git: bool) -> _Difference:
         or (entry.size, entry.mtime_ns) != (file.size, file.mtime_ns)
     ]
     # what stands below a folder that cannot be listed is not known to be gone
-    hidden = tuple("" if skip.path == "." else f"{skip.path}/" for skip in skipped if skip.is_folder)
+    closed = [skip.path.rstrip("/") for skip in skipped if skip.is_folder]
+    hidden = tuple("" if path == "." else f"{path}/" for path in closed)
     there = {file.path for file in files}
     removed = [path for path in known.files if path not in there and not path.startswith(hidden)]
     head = (git.head(vault.root) or "") if ask_git else known.head

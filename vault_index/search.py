@@ -72,7 +72,8 @@ def run(
     if unknown:
         raise VaultError(f"there is nothing of kind {unknown[0]!r} here", f"kinds: {', '.join(KINDS)}")
     opened = vault.open_index()
-    asked = query.strip()[:MAX_QUERY_CHARS]
+    asked = query.encode("utf-8", "replace").decode()  # half a character is no text for LanceDB
+    asked = asked.strip()[:MAX_QUERY_CHARS]
     paths = [path for path in map(tree.normalise, categories) if path]
     if categories and not paths:
         raise VaultError(f"not a category: {categories[0]!r}", "for example: devops/ci-cd")

@@ -1,0 +1,503 @@
+"""The index is a pure function of the files: whatever happened, a sync ends at the same rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import BIN, commit, lesson_text, run, write
+from tests.embedders import FailingEmbedder, WordEmbedder
+from vault_index import catalog, index, manifest, search
+from vault_index.errors import EmbedderError, WriteError
+from vault_index.vault import Vault, open_vault
+
+MakeVault = Callable[..., Vault]
+
+HEAP = lesson_text("Heap", "Raise the heap when the build runs out of memory.")
+LOCK = lesson_text("Lock", "Migrations wait for a lock on the table.")
+PIPE = lesson_text("Pipe", "A closed pipe raises BrokenPipeError.")
+BROKEN = "---\ntitle: fine\ntags: one: two\n---\ntext\n"
+
+
+def with_words(vault: Vault, embedder: WordEmbedder | None = None) -> WordEmbedder:
+    """Give a vault the embedder of these tests."""
+    embedder = embedder or WordEmbedder()
+    vault.embedder = embedder
+    return embedder
+
+
+def counts(stats: index.Stats) -> dict[str, int]:
+    """Give what a sync counted, without the zeros."""
+    names = ("added", "changed", "moved", "removed", "unchanged", "embedded", "pending")
+    return {name: getattr(stats, name) for name in names if getattr(stats, name)}
+
+
+def ids(vault: Vault) -> list[str]:
+    return [str(entry["id"]) for entry in catalog.entries(vault)]
+
+
+def table(vault: Vault) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Give all rows by id, and their vectors apart."""
+    store = vault.open_index().store
+    columns = ["id", "lesson_id", "path", "title", "text", "fulltext", "categories", "tags", "type"]
+    columns += ["category_l0", "category_l1", "category_l2", "category_l3", "fires_on", "silent_on"]
+    columns += ["confidence", "created_at", "updated_at", "author", "content_hash", "vector"]
+    rows = sorted(store.rows(columns), key=lambda row: str(row["id"]))
+    return rows, np.array([row.pop("vector") for row in rows])
+
+
+def assert_same_as_a_rebuild(vault: Vault) -> None:
+    """Check that the index holds what one built from nothing holds."""
+    before, vectors = table(vault)
+    other = open_vault(vault.root)
+    with_words(other)
+    index.sync(other, rebuild=True)
+    after, fresh = table(other)
+    assert before == after
+    assert np.allclose(vectors, fresh, atol=1e-6)
+
+
+def later(path: Path, seconds: int = 10) -> None:
+    """Give a file an older mtime than now, another than it had."""
+    stamp = path.stat().st_mtime - seconds
+    os.utime(path, (stamp, stamp))
+
+
+# what a sync tells and does
+
+
+def test_each_kind_of_change_is_counted(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK, "c.md": PIPE, "d.md": lesson_text("D", "four")})
+    embedder = with_words(vault)
+    assert counts(index.sync(vault)) == {"added": 4, "embedded": 4}
+    embedder.documents.clear()
+
+    write(vault.folder / "a.md", lesson_text("Heap", "Something else."))
+    (vault.folder / "b.md").rename(write(vault.folder / "db/lock.md", ""))
+    (vault.folder / "c.md").unlink()
+    write(vault.folder / "e.md", lesson_text("E", "five"))
+    stats = index.sync(vault)
+
+    assert counts(stats) == {
+        "added": 1,
+        "changed": 1,
+        "moved": 1,
+        "removed": 1,
+        "unchanged": 1,
+        "embedded": 2,
+    }
+    assert sorted(embedder.documents) == ["E", "Heap", "Something else.", "five"]
+    assert ids(vault) == ["a", "d", "db/lock", "e"]
+    assert str(stats).startswith("1 added, 1 changed, 1 moved, 1 removed, 1 unchanged")
+
+
+def test_a_second_sync_does_nothing(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
+    with_words(vault)
+    index.sync(vault)
+    stats = index.sync(vault)
+    assert counts(stats) == {"unchanged": 2}
+    assert not stats.wrote
+
+
+def test_a_touched_file_is_unchanged(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    embedder = with_words(vault)
+    index.sync(vault)
+    embedder.documents.clear()
+    later(vault.folder / "a.md")
+    assert counts(index.sync(vault)) == {"unchanged": 1}
+    assert embedder.documents == []
+
+
+def test_a_moved_folder_is_not_embedded_again(make_vault: MakeVault) -> None:
+    vault = make_vault({f"old/{n}.md": lesson_text(f"L{n}", f"text {n}") for n in range(5)})
+    embedder = with_words(vault)
+    index.sync(vault)
+    embedder.documents.clear()
+    (vault.folder / "old").rename(vault.folder / "new")
+    assert counts(index.sync(vault)) == {"moved": 5}
+    assert embedder.documents == []
+    assert {str(entry["categories"]) for entry in catalog.entries(vault)} == {"['new']"}
+
+
+def test_a_change_of_frontmatter_alone_is_not_embedded_again(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    embedder = with_words(vault)
+    index.sync(vault)
+    embedder.documents.clear()
+    write(vault.folder / "a.md", HEAP.replace("---\nRaise", "tags: [node]\n---\nRaise"))
+    assert counts(index.sync(vault)) == {"changed": 1}
+    assert embedder.documents == []
+    assert catalog.get(vault, "a")["tags"] == ["node"]
+
+
+def test_a_saved_lesson_is_found_at_once(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    index.sync(vault)
+    for word in ("walrus", "pelican", "marmot"):  # the same size, within one tick of the clock
+        write(vault.folder / "a.md", lesson_text("Animal", f"{word:<8} lives here"))
+        index.sync(vault)
+        assert word in search.find(vault, word)[0].text
+
+
+def test_a_caller_in_a_hurry_leaves_many_files_for_later(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    later(vault.folder / "a.md")
+    with_words(vault)
+    assert index.sync(vault, at_most=8).pending == 1  # even the first file: a build is not quick
+    index.sync(vault)
+    for number in range(3):
+        write(vault.folder / f"new/{number}.md", lesson_text("new", f"text {number}"))
+    assert index.sync(vault, at_most=2).pending == 3
+    assert ids(vault) == ["a"]
+    assert counts(index.sync(vault, at_most=3)) == {"added": 3, "unchanged": 1, "embedded": 3}
+
+
+# files that are not as they should be
+
+
+def test_a_broken_file_keeps_its_last_good_rows_until_it_is_mended(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
+    with_words(vault)
+    index.sync(vault)
+    write(vault.folder / "a.md", BROKEN)
+
+    (problem,) = index.sync(vault).problems
+    assert problem.path == "lessons/a.md"
+    assert problem.line > 0
+    assert "frontmatter is not YAML" in problem.message
+    assert catalog.get(vault, "a")["title"] == "Heap"
+    assert index.sync(vault).problems == [problem]  # and it is told every time
+
+    write(vault.folder / "a.md", PIPE)
+    assert index.sync(vault).problems == []
+    assert catalog.get(vault, "a")["title"] == "Pipe"
+
+
+def test_a_broken_file_that_is_deleted_is_gone(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
+    with_words(vault)
+    index.sync(vault)
+    write(vault.folder / "a.md", BROKEN)
+    index.sync(vault)
+    (vault.folder / "a.md").unlink()
+    stats = index.sync(vault)
+    assert stats.problems == []
+    assert ids(vault) == ["b"]
+
+
+def test_a_file_that_goes_back_to_what_it_was_is_no_problem_any_more(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    index.sync(vault)
+    for content in (BROKEN, HEAP):
+        write(vault.folder / "a.md", content)
+        stats = index.sync(vault)
+    assert stats.problems == []
+    assert_same_as_a_rebuild(vault)
+
+
+def test_of_two_files_with_one_id_the_first_by_path_has_it(make_vault: MakeVault) -> None:
+    with_id = "---\nid: heap\ntitle: {}\n---\ntext of {}\n"
+    vault = make_vault({"b.md": with_id.format("B", "b"), "c.md": with_id.format("C", "c")})
+    with_words(vault)
+    (problem,) = index.sync(vault).problems
+    assert problem.path == "lessons/c.md"
+    assert problem.message == "the id 'heap' is taken by b.md"
+    assert {e["id"]: e["title"] for e in catalog.entries(vault)} == {"heap": "B", "c": "C"}
+
+    write(vault.folder / "a.md", with_id.format("A", "a"))
+    index.sync(vault)
+    titles = {e["id"]: e["title"] for e in catalog.entries(vault)}
+    assert titles == {"heap": "A", "b": "B", "c": "C"}
+
+    for name in ("a.md", "b.md"):
+        (vault.folder / name).unlink()
+        index.sync(vault)
+    assert {e["id"]: e["title"] for e in catalog.entries(vault)} == {"heap": "C"}
+    assert index.sync(vault).problems == []
+
+
+def test_an_id_that_is_the_path_of_another_file_is_not_given(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "---\nid: z\ntitle: A\n---\ntext\n", "z.md": HEAP})
+    with_words(vault)
+    (problem,) = index.sync(vault).problems
+    assert problem.message == "the id 'z' is taken by z.md"
+    assert ids(vault) == ["a", "z"]
+
+
+# what git knows
+
+
+def test_author_and_dates_come_with_the_commit(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
+    embedder = with_words(vault)
+    index.sync(vault)
+    assert {entry["author"] for entry in catalog.entries(vault)} == {""}
+    embedder.documents.clear()
+
+    commit(vault.root)
+    index.sync(vault)
+    entry = catalog.get(vault, "a")
+    assert entry["author"] == "Ada Lovelace"
+    assert entry["updated_at"] == entry["created_at"] is not None
+    assert embedder.documents == []
+
+
+def test_a_rename_keeps_its_history(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    monkeypatch.setenv("GIT_AUTHOR_DATE", "2020-01-01T00:00:00Z")
+    commit(vault.root)
+    index.sync(vault)
+
+    (vault.folder / "a.md").rename(vault.folder / "b.md")
+    monkeypatch.setenv("GIT_AUTHOR_DATE", "2021-01-01T00:00:00Z")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Grace Hopper")
+    commit(vault.root)
+    index.sync(vault)
+
+    entry = catalog.get(vault, "b")
+    assert (entry["author"], entry["created_at"].year, entry["updated_at"].year) == (
+        "Grace Hopper",
+        2020,
+        2021,
+    )
+
+
+def test_a_file_deleted_and_put_back_has_its_author_again(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
+    with_words(vault)
+    commit(vault.root)
+    index.sync(vault)
+    (vault.folder / "a.md").unlink()
+    index.sync(vault)
+    run("git", "checkout", "-q", "--", "lessons/a.md", cwd=vault.root)
+    index.sync(vault)
+    assert catalog.get(vault, "a")["author"] == "Ada Lovelace"
+
+
+def test_a_commit_that_is_taken_back_takes_its_author_along(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    commit(vault.root)
+    write(vault.folder / "b.md", LOCK)
+    commit(vault.root)
+    index.sync(vault)
+    run("git", "reset", "-q", "--soft", "HEAD~1", cwd=vault.root)
+    index.sync(vault)
+    assert {e["id"]: e["author"] for e in catalog.entries(vault)} == {"a": "Ada Lovelace", "b": ""}
+    assert_same_as_a_rebuild(vault)
+
+
+# a pure function of the files
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_way_to_the_same_files_gives_the_same_rows(make_vault: MakeVault, seed: int) -> None:
+    chance = random.Random(seed)
+    vault = make_vault()
+    with_words(vault)
+    for _ in range(8):
+        for _ in range(chance.randint(1, 4)):
+            change_something(chance, vault.folder)
+        if chance.random() < 0.3:
+            commit(vault.root, "some")
+        index.sync(vault)
+    mend(vault.folder)
+    index.sync(vault)
+    assert_same_as_a_rebuild(vault)
+
+
+def change_something(chance: random.Random, folder: Path) -> None:
+    """Write, break, touch, move or delete one file: what people and git do between two syncs."""
+    files = sorted(folder.rglob("*.md"))
+    place = folder / chance.choice(["", "devops", "devops/ci"]) / f"{chance.choice('abcdef')}.md"
+    what = chance.choice(["write", "write", "write", "long", "break", "touch", "move", "delete"])
+    if what in ("write", "long") or not files:
+        key = f"id: {chance.choice('xyz')}\n" if chance.random() < 0.3 else ""
+        text = f"text {chance.randint(0, 9)} about {chance.choice(['heaps', 'locks', 'pipes'])}"
+        if what == "long":
+            text = "\n\n".join(f"{text}, paragraph {n}. " * 8 for n in range(8))
+        write(place, f"---\ntitle: T{chance.randint(0, 3)}\n{key}---\n{text}\n")
+    elif what == "break":
+        write(chance.choice(files), BROKEN)
+    elif what == "touch":
+        later(chance.choice(files), chance.randint(1, 99))
+    elif what == "move":
+        place.parent.mkdir(parents=True, exist_ok=True)
+        chance.choice(files).replace(place)
+    else:
+        chance.choice(files).unlink()
+
+
+def mend(folder: Path) -> None:
+    """Take away broken files: a rebuild cannot know the rows they had."""
+    for file in folder.rglob("*.md"):
+        if file.read_text() == BROKEN:
+            file.unlink()
+
+
+# when everything has to be built anew
+
+
+def test_another_embedder_rebuilds(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    index.sync(vault)
+    with_words(vault, WordEmbedder("other", 32))
+    stats = index.sync(vault)
+    assert stats.rebuilt == "the index was built with words, now it is other"
+    assert vault.open_index().embedder == "other"
+    assert search.find(vault, "heap")[0].lesson_id == "a"
+
+
+def test_an_older_schema_rebuilds(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    index.sync(vault)
+    file = vault.open_index().store.index / "manifest.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "schema": manifest.SCHEMA - 1}))
+    stats = index.sync(vault)
+    assert stats.rebuilt.startswith(f"the index had schema {manifest.SCHEMA - 1}, now it is")
+    assert ids(vault) == ["a"]
+
+
+def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    index.sync(vault)
+    reader = vault.open_index()
+    assert index.sync(vault, rebuild=True).rebuilt == "asked for"
+    assert reader.store.count() == 1  # the old folder stands until nobody can stand on it
+    assert vault.open_index().store.index != reader.store.index
+
+
+def test_rebuild_from_the_command_line(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    run("lessons", "index", cwd=vault.root)
+    first = vault.open_index().store.index
+    ran = run("lessons", "index", "--rebuild", "--json", cwd=vault.root)
+    assert (ran.json["rebuilt"], ran.json["added"]) == ("asked for", 1)
+    assert vault.open_index().store.index != first
+
+
+# interruptions
+
+
+def many_passages() -> dict[str, str]:
+    """Give files for about three batches: 24 lessons of some 60 passages each."""
+    return {
+        f"{number:02}.md": lesson_text(
+            f"Lesson {number}", "\n\n".join(f"Paragraph {number}-{n}. " * 30 for n in range(60))
+        )
+        for number in range(24)
+    }
+
+
+def test_an_interrupted_build_goes_on_where_it_was(make_vault: MakeVault) -> None:
+    vault = make_vault(many_passages())
+    failing = with_words(vault, FailingEmbedder(calls=4))  # a batch: its titles, then its texts
+    with pytest.raises(EmbedderError):
+        index.sync(vault)
+    assert manifest.current(vault.index_folder) is None  # half an index is not in force
+
+    going_on = with_words(vault)
+    stats = index.sync(vault)
+    assert stats.rebuilt == "first index"
+    assert stats.added + stats.unchanged == 24
+    assert stats.unchanged >= 16
+    assert not set(texts_of(failing)) & set(texts_of(going_on))
+    assert_same_as_a_rebuild(vault)
+
+
+def texts_of(embedder: WordEmbedder) -> list[str]:
+    return [text for text in embedder.documents if text.startswith("Paragraph")]
+
+
+@pytest.mark.parametrize("then", ["deleted", "put back", "moved"])
+def test_stopped_between_rows_and_manifest(make_vault: MakeVault, then: str) -> None:
+    """A kill there leaves no rows that nobody knows of, and none that are not the file's."""
+    vault = make_vault({"a.md": HEAP, "gone.md": PIPE})
+    with_words(vault)
+    later(vault.folder / "a.md")
+    later(vault.folder / "gone.md")
+    index.sync(vault)
+    note = vault.open_index().store.index / "manifest.json"
+    kept = write(vault.root / "kept", b"")
+    shutil.copy2(vault.folder / "a.md", kept)
+
+    def disk_refuses_the_manifest(_done: int, _all: int) -> None:
+        note.rename(vault.root / "manifest-then")
+        note.mkdir()
+
+    write(vault.folder / "a.md", LOCK)
+    write(vault.folder / "new.md", lesson_text("New", "Not there for long."))
+    (vault.folder / "gone.md").rename(vault.root / "gone.md")
+    with pytest.raises(WriteError):
+        index.sync(vault, progress=disk_refuses_the_manifest)
+    note.rmdir()
+    (vault.root / "manifest-then").rename(note)
+
+    if then == "deleted":
+        (vault.folder / "new.md").unlink()
+    elif then == "put back":
+        shutil.copy2(kept, vault.folder / "a.md")
+        (vault.root / "gone.md").rename(vault.folder / "gone.md")
+    else:
+        (vault.folder / "new.md").rename(vault.folder / "moved.md")
+    index.sync(vault)
+    assert_same_as_a_rebuild(vault)
+
+
+def test_kill_during_index(make_vault: MakeVault) -> None:
+    vault = make_vault(many_passages())
+    chance = random.Random(7)
+    for turn in range(6):
+        child = subprocess.Popen(
+            [BIN / "lessons", "index", *(["--rebuild"] if turn % 2 else [])],
+            cwd=vault.root,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(chance.uniform(0.5, 2.2))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        if manifest.current(vault.index_folder):
+            assert search.find(open_vault(vault.root), "paragraph", k=3)
+        write(vault.folder / f"{turn:02}.md", lesson_text("Turn", f"turn {turn} was written"))
+    run("lessons", "index", cwd=vault.root)
+    after = open_vault(vault.root)
+    assert len(ids(after)) == 24
+    assert search.find(after, "turn 5 was written")[0].title == "Turn"
+    passages = [row["id"] for row in after.open_index().store.rows(["id"])]
+    assert len(passages) == len(set(passages))
+
+
+def test_two_processes_index_at_once(make_vault: MakeVault) -> None:
+    vault = make_vault({f"{n}.md": lesson_text(f"L{n}", f"text {n}") for n in range(50)})
+    children = [
+        subprocess.Popen(
+            [BIN / "lessons", "index"],
+            cwd=vault.root,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(2)
+    ]
+    assert [child.wait() for child in children] == [0, 0]
+    passages = [row["id"] for row in vault.open_index().store.rows(["id"])]
+    assert len(passages) == len(set(passages)) == 50
