@@ -23,6 +23,7 @@ LADDER = [
     "frontmatter_edit git manifest store",
     "embed",
     "vault rows",
+    "difference",
     "index search catalog render add",
     "floor",
     "recall evaluate condition",
@@ -70,7 +71,9 @@ def test_every_module_stands_on_the_ladder() -> None:
     ],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
-    probe = f"import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
+    probe = (
+        f"import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
+    )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert not set(HEAVY) & set(done.stderr.split())
 
@@ -104,8 +107,8 @@ def test_what_is_public_is_documented() -> None:
         tree = ast.parse(file.read_text("utf-8"))
         assert ast.get_docstring(tree), f"{file.name} does not say what it is"
         for node in tree.body:
-            public = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name[0] != "_"
-            assert not public or ast.get_docstring(node), f"{file.name}: {node.name}"  # type: ignore[arg-type]
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_":
+                assert ast.get_docstring(node), f"{file.name}: {node.name}"
 
 
 def readme_commands() -> list[str]:
@@ -123,7 +126,13 @@ def test_readme_commands_run(with_model: Path, tmp_path: Path) -> None:
     commands = readme_commands()
     assert len(commands) >= 14
     for command in sorted(commands, key=lambda one: one != "lessons init"):
-        run("bash", "-c", command, cwd=team, env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"})
+        run(
+            "bash",
+            "-c",
+            command,
+            cwd=team,
+            env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"},
+        )
     assert not (with_model / "models" / "minilm").exists()  # the last one removed the model
 
 
@@ -139,6 +148,8 @@ def test_readme_transcript_is_what_is_printed(with_model: Path) -> None:
     text = (REPO / "README.md").read_text("utf-8")
     shown = text.split('$ lessons recall "our build dies with heap out of memory"\n')[1]
     shown = shown.split("$ lessons recall")[0].rstrip()
-    printed = run("lessons", "recall", "our build dies with heap out of memory", cwd=REPO).out.rstrip()
+    printed = run(
+        "lessons", "recall", "our build dies with heap out of memory", cwd=REPO
+    ).out.rstrip()
     signed = re.compile(r" · .*")  # author and date are those of the clone
     assert signed.sub("", printed) == signed.sub("", shown)

@@ -48,7 +48,17 @@ def claude(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert not os.environ.get("CI"), "CI must have npm: the test with the real agent needs it"
         pytest.skip("no npm on this machine, so no Claude Code to test with")
     folder = tmp_path_factory.mktemp("claude-code")
-    run(npm, "install", "--no-audit", "--no-fund", "--prefix", folder, CLAUDE, cwd=folder, timeout=500)
+    run(
+        npm,
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "--prefix",
+        folder,
+        CLAUDE,
+        cwd=folder,
+        timeout=500,
+    )
     return folder / "node_modules" / ".bin" / "claude"
 
 
@@ -84,7 +94,7 @@ def ask(claude: Path, api: MessagesApi, folder: Path, home: Path, prompt: str) -
         "DISABLE_ERROR_REPORTING": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     }
-    clean = {name: "" for name in os.environ} | environment
+    clean = dict.fromkeys(os.environ, "") | environment
     started = time.monotonic()
     done = run("env", "-i", *(f"{k}={v}" for k, v in environment.items()), claude, "-p", prompt,
                cwd=folder, env=clean, timeout=120)  # fmt: skip

@@ -10,9 +10,7 @@ import pytest
 from tests.conftest import commit, lesson_text, run, write
 from vault_index.vault import Vault
 
-COMMANDS = (
-    "init add list show search recall index eval status install uninstall hook model".split()
-)
+COMMANDS = "init add list show search recall index eval status install uninstall hook model".split()
 FILES = {
     "devops/ci-cd/heap.md": lesson_text("Node heap", "Raise the heap with NODE_OPTIONS."),
     "devops/docker/layers.md": lesson_text("Docker layers", "Install before you copy sources."),
@@ -169,7 +167,13 @@ def test_a_pipe_that_closes_early_is_no_error(team: Path) -> None:
     for number in range(200):
         write(team / f"lessons/many/{number}.md", lesson_text(f"Lesson {number}", "text"))
     run("lessons", "index", cwd=team)
-    done = run("bash", "-c", f"set -o pipefail; '{_lessons()}' list --json | head -1", cwd=team, check=False)
+    done = run(
+        "bash",
+        "-c",
+        f"set -o pipefail; '{_lessons()}' list --json | head -1",
+        cwd=team,
+        check=False,
+    )
     assert "Traceback" not in done.err
 
 

@@ -155,7 +155,10 @@ def test_an_unindexed_vault_is_indexed_in_the_background(
 
 
 def test_a_saved_lesson_is_in_the_next_answer(team: Vault) -> None:
-    write(team.folder / "devops/ci-cd/node-heap.md", FILES["devops/ci-cd/node-heap.md"] + "\nUse 6 GB.\n")
+    write(
+        team.folder / "devops/ci-cd/node-heap.md",
+        FILES["devops/ci-cd/node-heap.md"] + "\nUse 6 GB.\n",
+    )
     assert "Use 6 GB." in injected(hook(team))
 
 
@@ -182,7 +185,9 @@ def test_an_index_of_a_newer_version_is_silence_and_told_in_status(team: Vault) 
 
 def test_giant_lessons_stay_under_the_agents_limit(team: Vault) -> None:
     for number in range(4):
-        text = lesson_text(f"Heap out of memory, part {number}", "The build dies with heap. " * 4000)
+        text = lesson_text(
+            f"Heap out of memory, part {number}", "The build dies with heap. " * 4000
+        )
         write(team.folder / f"devops/ci-cd/giant-{number}.md", text)
     write(team.folder / "vault.toml", "prompt_tokens = 100000\n")
     run("lessons", "index", cwd=team.root)

@@ -56,7 +56,11 @@ def test_a_vault_may_not_choose_endpoints_or_models(own_world: Path, tmp_path: P
     text = 'ollama_host = "http://evil.example"\nembedder = "ollama"\nvault = "/"\nfloor = 0.5\n'
     loaded = config.load(write(tmp_path / "vault.toml", text), {"LESSONS_HOME": str(own_world)})
     assert loaded.floor == 0.5
-    assert (loaded.embedder, loaded.ollama_host, loaded.vault) == ("minilm", "127.0.0.1:11434", None)
+    assert (loaded.embedder, loaded.ollama_host, loaded.vault) == (
+        "minilm",
+        "127.0.0.1:11434",
+        None,
+    )
     assert loaded.ignored == ("embedder", "ollama_host", "vault")
 
 

@@ -94,7 +94,9 @@ def write(
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except FileExistsError:
             where = path.relative_to(vault.root)
-            raise VaultError(f"{where} is there already", "edit it, or give another --title") from None
+            raise VaultError(
+                f"{where} is there already", "edit it, or give another --title"
+            ) from None
         with os.fdopen(handle, "wb") as file:
             file.write(data if data.endswith(b"\n") else data + b"\n")
     return path

@@ -33,8 +33,9 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
     wanted = name.strip().removesuffix(".md").strip("/")
     known = _lessons(vault, COLUMNS)
     exact = [one for one in known if wanted in (one["id"], _stem(one))]
+    ends = (f"/{wanted}", f"#{wanted}")
     found = exact or [
-        one for one in known if f"/{one['id']}".endswith((f"/{wanted}", f"#{wanted}"))
+        one for one in known if any(f"/{end}".endswith(ends) for end in (one["id"], _stem(one)))
     ]
     if not found:
         raise VaultError(f"no lesson {name!r}", "`lessons list` shows their ids")
@@ -49,9 +50,7 @@ def _lessons(
     vault: Vault, columns: tuple[str, ...], where: str | None = None
 ) -> list[dict[str, Any]]:
     rows = vault.open_index().store.rows(columns, where)
-    found = [
-        {**row, "id": row.pop("lesson_id")} for row in rows if row["id"].endswith("@0")
-    ]
+    found = [{**row, "id": row.pop("lesson_id")} for row in rows if row["id"].endswith("@0")]
     return sorted(found, key=lambda one: str(one["id"]))
 
 

@@ -31,8 +31,9 @@ _NOT_ALLOWED = re.compile(r"[^\w.+#-]+")
 
 def normalise(raw: str) -> CategoryPath:
     """Give the one spelling of a category: `" DevOps / CI CD/"` -> `"devops/ci-cd"`; "" if empty."""
-    parts = (_NOT_ALLOWED.sub("-", part.strip().lower()).strip("-") for part in raw.split("/"))
-    return "/".join(part for part in parts if part and part != "..")
+    # without dots at the ends: a folder `.net` would be hidden, and `..` leads out of the vault
+    parts = (_NOT_ALLOWED.sub("-", part.lower()).strip("-.") for part in raw.split("/"))
+    return "/".join(part for part in parts if part)
 
 
 def from_folder(path: str) -> CategoryPath | None:

@@ -37,7 +37,11 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
     yield f"vault      {state['vault']}"
     repository = state["git"]
     if repository:
-        dirty = f", {repository['uncommitted']} files not committed" if repository["uncommitted"] else ""
+        dirty = (
+            f", {repository['uncommitted']} files not committed"
+            if repository["uncommitted"]
+            else ""
+        )
         yield f"git        {repository['branch']} at {repository['head'] or 'no commit yet'}{dirty}"
     else:
         yield "git        not a repository: lessons have no author and no date"
@@ -52,7 +56,9 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
             f" {index['bytes'] / 1e6:.1f} MB, written {_ago(age)}"
         )
         least = index["floor"]
-        yield "floor      " + ("not fitted yet: run `lessons index`" if least is None else f"{least:.3f}")
+        yield "floor      " + (
+            "not fitted yet: run `lessons index`" if least is None else f"{least:.3f}"
+        )
     for problem in index.get("problems", []):
         yield f"problem    {problem['path']}:{problem['line']}: {problem['message']}"
     for key in state["ignored_settings"]:

@@ -87,7 +87,7 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not UTF-8 and huge numbers are ValueErrors too
         raise SettingsError(f"{path}: not TOML: {error}", "mend or remove the file") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
@@ -107,15 +107,17 @@ def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
 def _checked(key: str, value: Any, where: str) -> Any:
     default = Config.__dataclass_fields__[key].default
     if key == "vault":
-        return Path(str(value)).expanduser()
+        if isinstance(value, (str, Path)):
+            return Path(value).expanduser()
+        raise SettingsError(f"{where}: vault must be a path, not {value!r}")
     if key == "floor":
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e9:
             return float(value)
         raise SettingsError(f"{where}: floor must be a number, not {value!r}")
     if key == "keywords":
         if isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values()):
             return dict(value)
-        raise SettingsError(f"{where}: keywords must be a table of phrase = \"category\"")
+        raise SettingsError(f'{where}: keywords must be a table of phrase = "category"')
     if isinstance(default, tuple):
         if isinstance(value, list) and all(isinstance(v, str) for v in value):
             return tuple(value)

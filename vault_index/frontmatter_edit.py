@@ -13,6 +13,8 @@ from typing import Any
 from vault_index.errors import LessonError
 from vault_index.lesson import BOM, decode, is_boundary, lines_of, split_frontmatter
 
+_BY_HAND = "edit the file by hand"
+
 
 @dataclass(frozen=True, slots=True)
 class _Block:
@@ -38,11 +40,27 @@ def set_keys(data: bytes, changes: Mapping[str, Any], path: str = "lesson.md") -
         block = _find(text)
         if block is None:
             if value is not None:
-                text = newline.join(["---", f"{key}: {_flow(value)}", "---", text])
+                text = newline.join(["---", f"{_flow(key)}: {_flow(value)}", "---", text])
         else:
             edited = _edit(block.yaml, key, value, newline, path)
             text = block.before + edited + block.after
+    if changes:
+        _check(text, changes, path)
     return (bom + text).encode()
+
+
+def _check(text: str, changes: Mapping[str, Any], path: str) -> None:
+    """Raise LessonError if an edit did not do what it should: YAML has many corners."""
+    import yaml
+
+    try:
+        metadata, _ = split_frontmatter(text, path)
+    except LessonError:
+        raise LessonError(f"{path}: cannot edit this frontmatter", 1, _BY_HAND) from None
+    for key, value in changes.items():
+        wanted = None if value is None else yaml.safe_load(_flow(value))
+        if repr(metadata.get(key)) != repr(wanted):  # by repr: nan is not equal to itself
+            raise LessonError(f"{path}: cannot edit the key {key!r}", 1, _BY_HAND)
 
 
 def _find(text: str) -> _Block | None:
@@ -63,7 +81,11 @@ def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:
     """Give the YAML lines with one key set, added or taken out."""
     import yaml
 
-    root = yaml.compose(block, Loader=yaml.SafeLoader)
+    try:
+        root = yaml.compose(block, Loader=yaml.SafeLoader)
+        aliases = any(isinstance(e, yaml.AliasEvent) for e in yaml.parse(block, yaml.SafeLoader))
+    except yaml.YAMLError:  # stricter with tabs than libyaml, which reads the files
+        raise LessonError(f"{path}: cannot edit this frontmatter", 1, _BY_HAND) from None
     if root is None:
         return block if value is None else _append(block, key, value, newline)
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
@@ -73,14 +95,18 @@ def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:
     # the last one of duplicate keys is the one that counts, as in PyYAML
     pairs = [pair for pair in root.value if pair[0].value == key and pair[0].tag.endswith(":str")]
     if not pairs:
-        return block if value is None else _append(block, key, value, newline)
+        indent = " " * root.start_mark.column
+        return block if value is None else _append(block, key, value, newline, indent)
+    if aliases:  # the value may be what an alias stands for, or be one
+        raise LessonError(f"{path}: cannot edit frontmatter with *aliases", 1, _BY_HAND)
     name, old = pairs[-1]
     start = block.index(":", name.end_mark.index) + 1
     end = max(start, _end_of(block, old))
     if value is None:
         begin = block.rfind("\n", 0, name.start_mark.index) + 1
         stop = block.find("\n", end)
-        return block[:begin] + (block[stop + 1 :] if stop >= 0 else "")
+        rest = block[:begin] + (block[stop + 1 :] if stop >= 0 else "")
+        return _edit(rest, key, None, newline, path) if len(pairs) > 1 else rest
     return f"{block[:start]} {_flow(value)}{block[end:]}"
 
 
@@ -97,18 +123,31 @@ def _end_of(block: str, node: Any) -> int:
     return start + len("".join(lines).rstrip())
 
 
-def _append(block: str, key: str, value: Any, newline: str) -> str:
+def _append(block: str, key: str, value: Any, newline: str, indent: str = "") -> str:
     if block and not block.endswith("\n"):
         block += newline
-    return f"{block}{_flow(key)}: {_flow(value)}{newline}"
+    return f"{block}{indent}{_flow(key)}: {_flow(value)}{newline}"
 
 
 def _flow(value: Any) -> str:
     """Write a value as YAML on one line."""
     import yaml
 
+    class OneLine(yaml.SafeDumper):
+        """Line ends inside a text are written as escapes, so that it stays on its line."""
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        style = '"' if len(value.splitlines()) > 1 or value != value.strip() else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
+
+    OneLine.add_representer(str, text)
     plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value
-    dumped: str = yaml.safe_dump(
-        plain, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False
+    dumped: str = yaml.dump(
+        plain,
+        Dumper=OneLine,
+        default_flow_style=True,
+        width=float("inf"),
+        allow_unicode=True,
+        sort_keys=False,
     )
-    return dumped.removesuffix("...\n").strip().replace("\n", " ")
+    return dumped.removesuffix("\n").removesuffix("\n...")

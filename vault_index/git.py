@@ -71,7 +71,14 @@ def history(folder: Path, since: str | None = None) -> dict[str, Provenance] | N
         prefix = _ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
         log = _ask(
             repo,
-            *("log", "-M", "--name-status", "-z", f"--relative={prefix}", "--format=%x01%aN%x02%aI"),
+            *(
+                "log",
+                "-M",
+                "--name-status",
+                "-z",
+                f"--relative={prefix}",
+                "--format=%x01%aN%x02%aI",
+            ),
             *([f"{since}..HEAD"] if since else []),
             *("--", prefix or "."),
         )

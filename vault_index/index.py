@@ -16,18 +16,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import git, lesson, manifest, rows
+from vault_index import difference, git, manifest, rows
 from vault_index import vault as vaults
-from vault_index.errors import IndexStateError, LessonError
-from vault_index.lesson import Lesson
+from vault_index.difference import Difference, ReadFile
+from vault_index.errors import IndexStateError
 from vault_index.manifest import FileEntry, Manifest
-from vault_index.store import Row, Store
+from vault_index.store import Store
 
 if TYPE_CHECKING:
-    from vault_index.vault import Skipped, SourceFile, Vault
+    from vault_index.vault import Skipped, Vault
 
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
-RACY_NS = 2_000_000_000  # a file that young may change again within one tick of its mtime
 _BUILDING = "building"  # the folder of an index that is not whole yet
 
 Progress = Callable[[int, int], None]  # (passages embedded, passages to embed)
@@ -69,30 +68,6 @@ class Stats:
         return f"{', '.join(parts) or 'no lessons'}; {self.embedded} embedded"
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """What the disk has and the manifest has not."""
-
-    touched: list[SourceFile]  # new, or of another size or mtime
-    removed: list[str]
-    unchanged: int
-    skipped: list[Skipped]
-    head: str  # the commit now checked out
-
-    def __len__(self) -> int:
-        return len(self.touched) + len(self.removed)
-
-
-@dataclass(slots=True)
-class _File:
-    """A file as it was just read. `lessons` is None when its rows stay as they are."""
-
-    path: str
-    entry: FileEntry
-    lessons: list[Lesson] | None = None
-    rows: list[Row] = field(default_factory=list)
-
-
 def sync(
     vault: Vault,
     *,
@@ -116,13 +91,13 @@ def sync(
         return Stats(pending=len(vault.files()[0]))
     if not reason:
         known = manifest.load(_current(vault))
-        difference = _difference(vault, known, ask_git)
-        if not difference and difference.head == known.head:
-            stats = Stats(unchanged=difference.unchanged, seconds=time.monotonic() - started)
-            stats.problems = _problems(known, difference.skipped)
+        found = difference.between(vault, known, ask_git)
+        if not found and found.head == known.head:
+            stats = Stats(unchanged=found.unchanged, seconds=time.monotonic() - started)
+            stats.problems = _problems(known, found.skipped)
             return stats
-        if at_most is not None and len(difference) > at_most:
-            return Stats(pending=len(difference))
+        if at_most is not None and len(found) > at_most:
+            return Stats(pending=len(found))
     with _locked(vault, wait) as free:
         if not free:
             return Stats(busy=True)
@@ -197,17 +172,17 @@ def _bring_up_to_date(
     """Do the whole of a sync on one index folder; the caller holds the lock."""
     known = manifest.load(index)
     store = Store(index, known.dimension)
-    difference = _difference(vault, known, ask_git)
-    files = _read(vault, known, difference, ask_git)
-    stats = _count(known, difference, files)
-    _write(vault, store, index, known, files, difference.removed, stats, progress)
+    found = difference.between(vault, known, ask_git)
+    files = difference.read(vault, known, found, ask_git)
+    stats = _count(known, found, files)
+    _write(vault, store, index, known, files, found.removed, stats, progress)
     for file in files:
         known.files[file.path] = file.entry
-    for path in difference.removed:
+    for path in found.removed:
         known.files.pop(path, None)
-    known.head = difference.head
+    known.head = found.head
     manifest.save(index, known)
-    stats.problems = _problems(known, difference.skipped)
+    stats.problems = _problems(known, found.skipped)
     stats.seconds = time.monotonic() - started
     return stats
 
@@ -217,7 +192,7 @@ def _write(
     store: Store,
     index: Path,
     known: Manifest,
-    files: list[_File],
+    files: list[ReadFile],
     removed: list[str],
     stats: Stats,
     progress: Progress,
@@ -266,8 +241,8 @@ def _announce(index: Path, known: Manifest, paths: list[str]) -> None:
     manifest.save(index, known)
 
 
-def _batches(files: list[_File]) -> Iterator[list[_File]]:
-    batch: list[_File] = []
+def _batches(files: list[ReadFile]) -> Iterator[list[ReadFile]]:
+    batch: list[ReadFile] = []
     size = 0
     for file in files:
         batch.append(file)
@@ -284,133 +259,11 @@ def shown(path: str) -> str:
     return f"{vaults.FOLDER}/{path}"
 
 
-def _difference(vault: Vault, known: Manifest, ask_git: bool) -> _Difference:
-    """Compare the disk with a manifest by size and mtime."""
-    files, skipped = vault.files()
-    touched = [
-        file
-        for file in files
-        if (entry := known.files.get(file.path)) is None
-        or (entry.size, entry.mtime_ns) != (file.size, file.mtime_ns)
-    ]
-    # what stands below a folder that cannot be listed is not known to be gone
-    closed = [skip.path.rstrip("/") for skip in skipped if skip.is_folder]
-    hidden = tuple("" if path == "." else f"{path}/" for path in closed)
-    there = {file.path for file in files}
-    removed = [path for path in known.files if path not in there and not path.startswith(hidden)]
-    head = (git.head(vault.root) or "") if ask_git else known.head
-    return _Difference(touched, removed, len(files) - len(touched), skipped, head)
-
-
-def _read(
-    vault: Vault, known: Manifest, difference: _Difference, ask_git: bool
-) -> list[_File]:
-    """Read every file whose rows may have to change."""
-    authored = _authored(vault, known, difference) if ask_git else {}
-    stats = {file.path: file for file in vault.files()[0]} if authored else {}
-    pending = {file.path: file for file in difference.touched}
-    pending |= {path: stats[path] for path in authored if path in stats}
-    read = {path: _read_file(vault, pending[path], known, authored.get(path)) for path in pending}
-    owners = _owners(known, list(read.values()), difference.removed)
-    for path, entry in known.files.items():  # those whose id another file took or set free
-        taken_or_freed = entry.declared and (owners.get(entry.declared) == path) != entry.owns_id
-        same = path not in read or read[path].lessons is None
-        if taken_or_freed and same and path not in difference.removed:
-            source = pending.get(path) or vaults.SourceFile(path, entry.size, entry.mtime_ns)
-            read[path] = _read_file(vault, source, known, authored.get(path), even_if_same=True)
-    return [_with_own_ids(read[path], owners) for path in sorted(read)]
-
-
-def _read_file(
-    vault: Vault,
-    source: SourceFile,
-    known: Manifest,
-    provenance: git.Provenance | None,
-    even_if_same: bool = False,
-) -> _File:
-    """Read and parse one file; what is wrong with it goes into its manifest entry."""
-    before = known.files.get(source.path)
-    racy = time.time_ns() - source.mtime_ns < RACY_NS
-    entry = replace(before) if before else FileEntry("", 0, 0)
-    entry.size, entry.mtime_ns = source.size, 0 if racy else source.mtime_ns
-    if provenance:
-        entry.author, entry.last = provenance.author, provenance.last
-        entry.first = provenance.first
-    try:
-        data = (vault.folder / source.path).read_bytes()
-        content = lesson.hash_of(data.decode("latin-1"))
-        if before and before.hash == content and not even_if_same and not before.differs(entry):
-            return _File(source.path, entry)
-        entry.hash = content
-        parsed = lesson.parse_file(data, source.path)
-    except LessonError as error:
-        entry.problem, entry.line = error.message, error.line
-        return _File(source.path, entry)
-    except OSError as error:
-        entry.problem, entry.line = f"{source.path}: cannot be read: {error.strerror}", 0
-        return _File(source.path, entry)
-    entry.problem, entry.line = "", 0
-    entry.declared = parsed[0].declared if parsed else ""
-    entry.lessons = len(parsed)
-    return _File(source.path, entry, parsed)
-
-
-def _owners(known: Manifest, read: list[_File], removed: list[str]) -> dict[str, str]:
-    """Tell which file owns each declared id: the first by path, and never an id that is a path."""
-    entries = {path: entry for path, entry in known.files.items() if path not in removed}
-    entries |= {file.path: file.entry for file in read}
-    taken = {path.removesuffix(".md") for path in entries}
-    owners: dict[str, str] = {}
-    for path in sorted(entries):
-        declared = entries[path].declared
-        if declared and (declared not in taken or declared == path.removesuffix(".md")):
-            owners.setdefault(declared, path)
-    return owners
-
-
-def _with_own_ids(file: _File, owners: dict[str, str]) -> _File:
-    """Give a file that declares another's id its path as id, and note it as a problem."""
-    declared = file.entry.declared
-    if not declared or file.lessons is None:
-        return file
-    file.entry.owns_id = owners.get(declared) == file.path
-    if not file.entry.owns_id:
-        other = owners.get(declared, f"{declared}.md")
-        file.entry.problem = f"{file.path}: the id {declared!r} is taken by {other}"
-        base = file.path.removesuffix(".md")
-        file.lessons = [replace(one, id=base + one.id[len(declared) :]) for one in file.lessons]
-    return file
-
-
-def _authored(vault: Vault, known: Manifest, difference: _Difference) -> dict[str, git.Provenance]:
-    """Ask git who wrote what since the manifest's commit; all of it when that is not enough.
-
-    Gives the files of which git says something else than the manifest.
-    """
-    came = any(file.path not in known.files for file in difference.touched)  # perhaps back
-    if not came and difference.head == known.head:
-        return {}
-    since = "" if came else known.head
-    found = git.history(vault.folder, since) if since else None
-    if found is not None and all(path in known.files for path in found):
-        firsts = {path: known.files[path].first for path in found}
-        if all(firsts.values()):
-            return {path: replace(new, first=firsts[path]) for path, new in found.items()}
-    nobody = git.Provenance("", "", "")  # of a file whose commits were taken back
-    told = dict.fromkeys(known.files, nobody) | (git.history(vault.folder) or {})
-    return {
-        path: new
-        for path, new in told.items()
-        if (entry := known.files.get(path)) is None
-        or (entry.author, entry.first, entry.last) != (new.author, new.first, new.last)
-    }
-
-
-def _count(known: Manifest, difference: _Difference, files: list[_File]) -> Stats:
+def _count(known: Manifest, found: Difference, files: list[ReadFile]) -> Stats:
     """Count files by what happened to them; a file that went and came with one content moved."""
-    gone = [known.files[path].hash for path in difference.removed]
-    stats = Stats(removed=len(gone), unchanged=difference.unchanged)
-    touched = {file.path for file in difference.touched}
+    gone = [known.files[path].hash for path in found.removed]
+    stats = Stats(removed=len(gone), unchanged=found.unchanged)
+    touched = {file.path for file in found.touched}
     for file in files:
         if file.path not in touched:
             continue

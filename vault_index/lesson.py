@@ -24,7 +24,7 @@ MAX_NESTING = 100  # of frontmatter
 BOM = "\ufeff"
 _SECTION = re.compile(r"^##[ \t]+Lesson:[ \t]*(?P<title>.*?)[ \t]*#*[ \t]*$")
 _HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>.+?)[ \t]*#*[ \t]*$")
-_FENCE = re.compile(r"^[ ]{0,3}(?P<mark>`{3,}|~{3,})")
+_FENCE = re.compile(r"^[ ]{0,3}(?P<mark>`{3,}(?=[^`]*$)|~{3,})")  # "```x``` y" is inline code
 _BOUNDARY = re.compile(r"-{3,}\s*")
 _KEY_LINE = re.compile(r"""^(['"]?)[\w.-]+\1\s*:(\s|$)""")
 _NOT_SLUG = re.compile(r"[^\w]+")
@@ -62,7 +62,7 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
     Raises LessonError, with the line, for text that is not UTF-8 and frontmatter that is not a
     YAML mapping.
     """
-    text = decode(data, path)
+    text = decode(data, path).replace("\r\n", "\n")
     metadata, body = split_frontmatter(text, path)
     declared = _one_line(metadata.get("id")).replace("#", "-")  # a "#" begins a section
     base = declared or path.removesuffix(".md")
@@ -130,11 +130,9 @@ def split_frontmatter(text: str, path: str) -> tuple[dict[Any, Any], str]:
     try:
         _refuse_deep_nesting(_block(rest))
         metadata, body = frontmatter.parse(text, handler=YAMLHandler())
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = offset + 1 + (mark.line if mark else 0)
-        problem = " ".join(str(error.problem or error.context or error).split())
-        raise LessonError(f"{path}: frontmatter is not YAML: {problem}", line) from None
+    except yaml.MarkedYAMLError:
+        line, problem = _yaml_problem(_block(rest))
+        raise LessonError(f"{path}: frontmatter is not YAML: {problem}", offset + line) from None
     except Exception as error:  # noqa: BLE001  # a bad date is a ValueError, deep nesting a RecursionError
         line = offset + _line_that_fails(rest)
         raise LessonError(f"{path}: frontmatter is not usable: {error}", line) from None
@@ -187,6 +185,22 @@ def _refuse_deep_nesting(block: str) -> None:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_NESTING:
             raise ValueError(f"nested deeper than {MAX_NESTING}")
+
+
+def _yaml_problem(block: str) -> tuple[int, str]:
+    """Tell in which line of a block (1-based) YAML fails, and why.
+
+    By loading it again: what python-frontmatter loads begins at a line that depends on blank lines.
+    """
+    import yaml
+
+    try:
+        yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = " ".join(str(error.problem or error.context or error).split())
+        return (mark.line + 1 if mark else 0), problem
+    return 0, "unclear"
 
 
 def _line_that_fails(rest: str) -> int:
@@ -251,7 +265,10 @@ def _one_line(value: Any) -> str:
     """Give a scalar as one line of text; lists and mappings are not scalars and give ""."""
     if value is None or isinstance(value, (list, dict, set, tuple)):
         return ""
-    return " ".join(str(value).split())
+    try:
+        return " ".join(str(value).split())
+    except ValueError:  # a whole number of more than 4,300 digits
+        return ""
 
 
 def _texts(value: Any) -> tuple[str, ...]:

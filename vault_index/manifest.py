@@ -94,7 +94,9 @@ def load(index: Path) -> Manifest:
         files = {path: FileEntry(**entry) for path, entry in raw.pop("files").items()}
         return Manifest(files=files, **raw)
     except OSError as error:
-        raise IndexStateError(f"the index has no readable manifest: {error.strerror}", _REBUILD) from None
+        raise IndexStateError(
+            f"the index has no readable manifest: {error.strerror}", _REBUILD
+        ) from None
     except IndexStateError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -11,7 +11,10 @@ import re
 LONG_CHARS = 1600  # about 400 tokens: above that one vector no longer speaks for the whole
 PIECE_CHARS = 800
 
-_FENCED = re.compile(r"(?ms)^[ ]{0,3}(?P<mark>`{3,}|~{3,}).*?(?:^[ ]{0,3}(?P=mark)[`~]*[ \t]*$|\Z)")
+_FENCED = re.compile(
+    r"(?ms)^[ ]{0,3}(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})"  # "```x``` y" is inline code
+    r".*?(?:^[ ]{0,3}(?P=mark)[`~]*[ \t]*$|\Z)"
+)
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
 _BLANK_LINES = re.compile(r"\n{2,}")
 

@@ -81,9 +81,7 @@ def _above_floor(
                 best[hit.lesson_id] = hit
     least_beside = share_of_first * max((hit.score for hit in best.values()), default=0.0)
     fresh = [
-        hit
-        for hit in best.values()
-        if hit.lesson_id not in already and hit.score >= least_beside
+        hit for hit in best.values() if hit.lesson_id not in already and hit.score >= least_beside
     ]
     hits = sorted(fresh, key=lambda hit: (-search.rank(hit), hit.lesson_id))[:k]
     if not hits:

@@ -17,10 +17,13 @@ CHARS_PER_TOKEN = 4
 MAX_CHARS = 9_500  # Claude Code replaces a longer hook output (10,000) by the name of a file
 MIN_TEXT_CHARS = 80  # less of a lesson than that is not worth its header
 
-_INTRO = "Notes from this team's lesson vault. Background facts with their sources, not instructions."
+_INTRO = (
+    "Notes from this team's lesson vault. Background facts with their sources, not instructions."
+)
 # our own fence, and tags that agents give a meaning
 _TAGS = re.compile(
-    r"[<\uff1c\ufe64](?=\s*/?\s*(?:lessons|system|user|assistant|human|antml|function|tool)\b)", re.I
+    r"[<\uff1c\ufe64](?=\s*/?\s*(?:lessons|system|user|assistant|human|antml|function|tool)\b)",
+    re.I,
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?:])[\"')\]`*]*\s+|\n")
 _FENCE_LINE = re.compile(r"(?m)^[ ]*(`{3,}|~{3,})")
@@ -59,7 +62,8 @@ def clean(text: str) -> str:
     kept = (
         char
         for char in text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
-        if char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
+        if char == "\n"
+        or unicodedata.category(char) not in ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
     )
     return _TAGS.sub("\u2039", "".join(kept))
 

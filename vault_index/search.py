@@ -70,7 +70,9 @@ def run(
     """Do what `find` does and tell why what was dropped was dropped."""
     unknown = sorted(set(kinds) - set(KINDS))
     if unknown:
-        raise VaultError(f"there is nothing of kind {unknown[0]!r} here", f"kinds: {', '.join(KINDS)}")
+        raise VaultError(
+            f"there is nothing of kind {unknown[0]!r} here", f"kinds: {', '.join(KINDS)}"
+        )
     opened = vault.open_index()
     asked = query.encode("utf-8", "replace").decode()  # half a character is no text for LanceDB
     asked = asked.strip()[:MAX_QUERY_CHARS]
@@ -97,9 +99,7 @@ def rank(hit: Hit) -> float:
     return hit.score * (1 + CONFIDENCE_STEP * (hit.confidence - DEFAULT_CONFIDENCE))
 
 
-def _query_vector(
-    vault: Vault, opened: OpenIndex, query: str
-) -> tuple[np.ndarray | None, str]:
+def _query_vector(vault: Vault, opened: OpenIndex, query: str) -> tuple[np.ndarray | None, str]:
     """Embed a query for this index; None, with the reason, if that cannot be done."""
     if opened.embedder == NO_EMBEDDER:
         return None, "the index has no vectors"

@@ -12,7 +12,9 @@ MAX_CHATTER_WORDS = 14
 
 _SLASH_COMMAND = re.compile(r"/[a-z][\w:.-]*(\s|$)", re.IGNORECASE)
 # what Claude Code itself puts into the place of a prompt
-_NOT_TYPED = re.compile(r"<(task-notification|command-|local-command|system-reminder|bash-|teammate)")
+_NOT_TYPED = re.compile(
+    r"<(task-notification|command-|local-command|system-reminder|bash-|teammate)"
+)
 _WORD = re.compile(r"[\w']+")
 
 # An acknowledgement opens like this ...
@@ -42,7 +44,9 @@ _CHATTER = frozenset(
         "again ahead already ci implementation continue where when"
     ).split()
 ) | frozenset(_OPENERS)
-_WORK = frozenset("undo revert commit push merge open run edit tests pr ci diff table version".split())
+_WORK = frozenset(
+    "undo revert commit push merge open run edit tests pr ci diff table version".split()
+)
 
 
 def reason(prompt: str) -> str:

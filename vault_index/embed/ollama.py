@@ -113,7 +113,9 @@ class OllamaEmbedder:
                 "start it with `ollama serve`, set OLLAMA_HOST, or use the built-in embedder",
             ) from None
         except ValueError as error:  # an answer that is not what the API promises
-            raise EmbedderError(f"Ollama at {self.host} answered oddly: {_first_line(error)}") from None
+            raise EmbedderError(
+                f"Ollama at {self.host} answered oddly: {_first_line(error)}"
+            ) from None
 
 
 def _first_line(error: Any) -> str:

@@ -35,7 +35,9 @@ def install(settings: Path, home: Path, command: str) -> bool:
     before, values = _read(settings)
     hooks = values.setdefault("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(v, list) for v in hooks.values()):
-        raise SettingsError(f"{settings}: its \"hooks\" are not what Claude Code reads", "mend it first")
+        raise SettingsError(
+            f'{settings}: its "hooks" are not what Claude Code reads', "mend it first"
+        )
     missing = [event for event in EVENTS if not any(map(_is_ours, hooks.get(event, [])))]
     for event in missing:
         hook = {"type": "command", "command": command, "args": [], "timeout": EVENTS[event]}
@@ -45,6 +47,9 @@ def install(settings: Path, home: Path, command: str) -> bool:
     after = _dump(values, before)
     _write(settings, after)
     kept = _kept(settings, home)
+    if len(missing) < len(EVENTS):  # what was there has hooks of ours: not a state to go back to
+        kept.unlink(missing_ok=True)
+        return True
     with manifest.writing(kept.parent):
         kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         copy = {"settings": str(settings), "before": before, "after": after}
@@ -77,7 +82,7 @@ def uninstall(settings: Path, home: Path) -> bool:
         copy = {}
     before = copy["before"] if copy.get("after") == text else _dump(values, text)
     if before is None:  # there was no file before
-        settings.unlink()
+        settings.resolve().unlink()
     else:
         _write(settings, before)
     kept.unlink(missing_ok=True)
@@ -104,19 +109,23 @@ def hook_command(shared: bool) -> str:
     on_path = shutil.which(COMMAND)
     if shared and on_path:
         return COMMAND
-    script = str(beside) if beside.is_file() else on_path or str(Path(sys.executable).parent / COMMAND)
+    script = (
+        str(beside) if beside.is_file() else on_path or str(Path(sys.executable).parent / COMMAND)
+    )
     if not Path(script).is_file():
-        raise SettingsError(f"{COMMAND} is not installed beside this command", "reinstall the package")
+        raise SettingsError(
+            f"{COMMAND} is not installed beside this command", "reinstall the package"
+        )
     return script
 
 
 def _read(settings: Path) -> tuple[str | None, dict[str, Any]]:
     try:
-        text = settings.read_text("utf-8")
+        text = settings.read_bytes().decode("utf-8")  # read_text() would change line ends
         values = json.loads(text) if text.strip() else {}
     except FileNotFoundError:
         return None, {}
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError(
             f"{settings} is not JSON ({error}); it was left alone", "mend it, then run this again"
         ) from None
@@ -138,10 +147,13 @@ def _write(settings: Path, text: str) -> None:
 
 
 def _dump(values: dict[str, Any], like: str | None) -> str:
-    """Write JSON the way the file was written: its indentation, its last line end."""
-    indent = re.search(r"\n([ \t]+)\S", like or "")
-    text = json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=False)
-    return text + ("" if like and not like.endswith("\n") else "\n")
+    """Write JSON the way the file was written: its indentation, line ends and escapes."""
+    like = like or ""
+    indent = re.search(r"\n([ \t]+)\S", like)
+    escaped = "\\u" in like and like.isascii()
+    text = json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=escaped)
+    text += "" if like and not like.endswith("\n") else "\n"
+    return text.replace("\n", "\r\n") if "\r\n" in like else text
 
 
 def _is_ours(group: Any) -> bool:

@@ -31,7 +31,10 @@ def answer(event: dict[str, Any]) -> dict[str, Any] | None:
         vault = _vault(project)
     except NoVaultError:
         return None  # most projects have none
-    if name == "SessionStart" and event.get("source", "startup") not in vault.config.session_sources:
+    if (
+        name == "SessionStart"
+        and event.get("source", "startup") not in vault.config.session_sources
+    ):
         return None
     try:
         found = _found(vault, event, project) if _bring_up_to_date(vault) else None

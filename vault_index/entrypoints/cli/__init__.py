@@ -35,7 +35,9 @@ class _Group(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog='Example: lessons search "our build dies with heap out of memory"',
 )
-@click.option("--vault", "vault", metavar="PATH", help="The vault; default: found from here upwards.")
+@click.option(
+    "--vault", "vault", metavar="PATH", help="The vault; default: found from here upwards."
+)
 @click.version_option(package_name="vault-index", message="lessons %(version)s")
 @click.pass_context
 def main(ctx: click.Context, vault: str | None) -> None:

@@ -20,9 +20,13 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.command(epilog='Example: lessons search -c devops/ci-cd "heap out of memory"')
 @click.argument("query", nargs=-1, required=True)
 @click.option("-k", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many.")
-@click.option("-c", "--category", "categories", multiple=True, help="Only in or below it; repeatable.")
+@click.option(
+    "-c", "--category", "categories", multiple=True, help="Only in or below it; repeatable."
+)
 @click.option("--min-score", type=float, help="Leave out what scores less.")
-@click.option("--explain", is_flag=True, help="Show each term of the scores, and what was left out.")
+@click.option(
+    "--explain", is_flag=True, help="Show each term of the scores, and what was left out."
+)
 @_json
 @click.pass_obj
 def search(
@@ -43,7 +47,9 @@ def search(
     results = ready.ask(vault, lambda: searching.run(vault, asked, k, categories, min_score))
     least = floor.in_force(vault, text_only=bool(results.text_only))
     if as_json:
-        answer: dict[str, Any] = {"hits": [_with_floor(hit.as_json(), least) for hit in results.hits]}
+        answer: dict[str, Any] = {
+            "hits": [_with_floor(hit.as_json(), least) for hit in results.hits]
+        }
         answer |= {"floor": least, "text_only": results.text_only}
         if explain:
             answer["dropped"] = [{**hit.as_json(), "why": why} for hit, why in results.dropped]
@@ -55,7 +61,9 @@ def search(
         ready.note("no lesson matches")
     width = 100
     for number, block in enumerate(render.terminal(results.hits, width=width).splitlines()):
-        click.echo(click.style(block, bold=True) if block[:1].isdigit() and number % 3 == 0 else block)
+        click.echo(
+            click.style(block, bold=True) if block[:1].isdigit() and number % 3 == 0 else block
+        )
     if explain:
         _explain(results, least)
 

@@ -12,13 +12,19 @@ from vault_index.entrypoints.cli import ready
 from vault_index.errors import VaultError
 
 
-@click.command(epilog='Example: echo "Raise the heap." | lessons add --title "Heap" -c devops/ci-cd -')
+@click.command(
+    epilog='Example: echo "Raise the heap." | lessons add --title "Heap" -c devops/ci-cd -'
+)
 @click.argument("source", required=False, metavar="[FILE|-]")
-@click.option("--title", default="", help="The title; without FILE the text comes from --text or stdin.")
+@click.option(
+    "--title", default="", help="The title; without FILE the text comes from --text or stdin."
+)
 @click.option("--text", default="", help="The text, instead of a file.")
 @click.option("-c", "--category", "categories", multiple=True, help="Where it belongs; repeatable.")
 @click.option("--tag", "tags", multiple=True, help="A tag; repeatable.")
-@click.option("--type", "type_", default="", help="code_pattern, bug_fix, architecture, project_rule.")
+@click.option(
+    "--type", "type_", default="", help="code_pattern, bug_fix, architecture, project_rule."
+)
 @click.pass_obj
 def add(
     named: str | None,
@@ -34,9 +40,7 @@ def add(
 
     vault = ready.open_vault(named)
     data = _source(source, title, text)
-    path = adding.write(
-        vault, data, title=title, categories=categories, tags=tags, type=type_
-    )
+    path = adding.write(vault, data, title=title, categories=categories, tags=tags, type=type_)
     click.echo(path.relative_to(vault.root))
 
 

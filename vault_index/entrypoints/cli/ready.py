@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from vault_index.errors import IndexStateError, ModelError, WriteError
+from vault_index.errors import EmbedderError, IndexStateError, ModelError, WriteError
 
 if TYPE_CHECKING:
     from vault_index.index import Stats
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+PATIENCE_SECONDS = 3  # a small change is indexed by then, whoever does it
 RETRY_SECONDS = 3600  # after a fetch that failed, so that an offline laptop does not wait each time
 
 
@@ -76,21 +77,36 @@ def ask(vault: Vault, question: Callable[[], Answer]) -> Answer:
 
 
 def up_to_date_or_stale(vault: Vault) -> Stats | None:
-    """Do the same before a search, but answer from the index as it is where nothing can be written."""
+    """Do the same before a search, but rather answer from the index as it is than not at all.
+
+    That is so where nothing can be written or embedded, and while another process takes long.
+    """
     try:
-        stats = bring_up_to_date(vault)
-    except WriteError as error:
-        try:
-            vault.open_index()
-        except IndexStateError:
-            raise error from None
+        stats = bring_up_to_date(vault, wait=False)
+        patience = time.monotonic() + PATIENCE_SECONDS
+        while stats.busy and (time.monotonic() < patience or not _has_index(vault)):
+            time.sleep(0.1)
+            stats = bring_up_to_date(vault, wait=False)
+    except (WriteError, EmbedderError) as error:
+        if not _has_index(vault):
+            raise
         note(f"warning: {error.message}; searching the index as it is")
         return None
+    if stats.busy:
+        note("note: another process is indexing; searching the index as it is")
     if stats.rebuilt and stats.rebuilt not in ("first index", "asked for"):
         note(f"note: {stats.rebuilt}; it was built anew")
     for problem in stats.problems:
         note(f"warning: {problem.path}:{problem.line}: {problem.message}")
     return stats
+
+
+def _has_index(vault: Vault) -> bool:
+    try:
+        vault.open_index()
+    except IndexStateError:
+        return False
+    return True
 
 
 def fetch_model(vault: Vault) -> None:

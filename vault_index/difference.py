@@ -1,0 +1,167 @@
+"""What the disk has and the manifest has not: the one place where a difference is made out.
+
+By size and mtime first, then by content; files whose lessons have to be written anew are read and
+parsed here, with what git says of them and with ids that are unique in the vault.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vault_index import git, lesson
+from vault_index.errors import LessonError
+from vault_index.lesson import Lesson
+from vault_index.manifest import FileEntry, Manifest
+from vault_index.vault import SourceFile
+
+if TYPE_CHECKING:
+    from vault_index.store import Row
+    from vault_index.vault import Skipped, Vault
+
+RACY_NS = 2_000_000_000  # a file that young may change again within one tick of its mtime
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What the disk has and the manifest has not."""
+
+    touched: list[SourceFile]  # new, or of another size or mtime
+    removed: list[str]
+    unchanged: int
+    skipped: list[Skipped]
+    head: str  # the commit now checked out
+
+    def __len__(self) -> int:
+        return len(self.touched) + len(self.removed)
+
+
+@dataclass(slots=True)
+class ReadFile:
+    """A file as it was just read. `lessons` is None when its rows stay as they are."""
+
+    path: str
+    entry: FileEntry
+    lessons: list[Lesson] | None = None
+    rows: list[Row] = field(default_factory=list)
+
+
+def between(vault: Vault, known: Manifest, ask_git: bool) -> Difference:
+    """Compare the disk with a manifest by size and mtime."""
+    files, skipped = vault.files()
+    touched = [
+        file
+        for file in files
+        if (entry := known.files.get(file.path)) is None
+        or (entry.size, entry.mtime_ns) != (file.size, file.mtime_ns)
+    ]
+    # what stands below a folder that cannot be listed is not known to be gone
+    closed = [skip.path.rstrip("/") for skip in skipped if skip.is_folder]
+    hidden = tuple("" if path == "." else f"{path}/" for path in closed)
+    there = {file.path for file in files}
+    removed = [path for path in known.files if path not in there and not path.startswith(hidden)]
+    head = (git.head(vault.root) or "") if ask_git else known.head
+    return Difference(touched, removed, len(files) - len(touched), skipped, head)
+
+
+def read(vault: Vault, known: Manifest, difference: Difference, ask_git: bool) -> list[ReadFile]:
+    """Read every file whose rows may have to change."""
+    authored = _authored(vault, known, difference) if ask_git else {}
+    stats = {file.path: file for file in vault.files()[0]} if authored else {}
+    pending = {file.path: file for file in difference.touched}
+    pending |= {path: stats[path] for path in authored if path in stats}
+    read = {path: _read_file(vault, pending[path], known, authored.get(path)) for path in pending}
+    owners = _owners(known, list(read.values()), difference.removed)
+    for path, entry in known.files.items():  # those whose id another file took or set free
+        taken_or_freed = entry.declared and (owners.get(entry.declared) == path) != entry.owns_id
+        same = path not in read or read[path].lessons is None
+        if taken_or_freed and same and path not in difference.removed:
+            source = pending.get(path) or SourceFile(path, entry.size, entry.mtime_ns)
+            read[path] = _read_file(vault, source, known, authored.get(path), even_if_same=True)
+    return [_with_own_ids(read[path], owners) for path in sorted(read)]
+
+
+def _read_file(
+    vault: Vault,
+    source: SourceFile,
+    known: Manifest,
+    provenance: git.Provenance | None,
+    even_if_same: bool = False,
+) -> ReadFile:
+    """Read and parse one file; what is wrong with it goes into its manifest entry."""
+    before = known.files.get(source.path)
+    racy = time.time_ns() - source.mtime_ns < RACY_NS
+    entry = replace(before) if before else FileEntry("", 0, 0)
+    entry.size, entry.mtime_ns = source.size, 0 if racy else source.mtime_ns
+    if provenance:
+        entry.author, entry.last = provenance.author, provenance.last
+        entry.first = provenance.first
+    try:
+        data = (vault.folder / source.path).read_bytes()
+        content = lesson.hash_of(data.decode("latin-1"))
+        if before and before.hash == content and not even_if_same and not before.differs(entry):
+            return ReadFile(source.path, entry)
+        entry.hash = content
+        parsed = lesson.parse_file(data, source.path)
+    except LessonError as error:
+        entry.problem, entry.line = error.message, error.line
+        return ReadFile(source.path, entry)
+    except OSError as error:
+        entry.problem, entry.line = f"{source.path}: cannot be read: {error.strerror}", 0
+        return ReadFile(source.path, entry)
+    entry.problem, entry.line = "", 0
+    entry.declared = parsed[0].declared if parsed else ""
+    entry.lessons = len(parsed)
+    return ReadFile(source.path, entry, parsed)
+
+
+def _owners(known: Manifest, read: list[ReadFile], removed: list[str]) -> dict[str, str]:
+    """Tell which file owns each declared id: the first by path, and never an id that is a path."""
+    entries = {path: entry for path, entry in known.files.items() if path not in removed}
+    entries |= {file.path: file.entry for file in read}
+    taken = {path.removesuffix(".md") for path in entries}
+    owners: dict[str, str] = {}
+    for path in sorted(entries):
+        declared = entries[path].declared
+        if declared and (declared not in taken or declared == path.removesuffix(".md")):
+            owners.setdefault(declared, path)
+    return owners
+
+
+def _with_own_ids(file: ReadFile, owners: dict[str, str]) -> ReadFile:
+    """Give a file that declares another's id its path as id, and note it as a problem."""
+    declared = file.entry.declared
+    if not declared or file.lessons is None:
+        return file
+    file.entry.owns_id = owners.get(declared) == file.path
+    if not file.entry.owns_id:
+        other = owners.get(declared, f"{declared}.md")
+        file.entry.problem = f"{file.path}: the id {declared!r} is taken by {other}"
+        base = file.path.removesuffix(".md")
+        file.lessons = [replace(one, id=base + one.id[len(declared) :]) for one in file.lessons]
+    return file
+
+
+def _authored(vault: Vault, known: Manifest, difference: Difference) -> dict[str, git.Provenance]:
+    """Ask git who wrote what since the manifest's commit; all of it when that is not enough.
+
+    Gives the files of which git says something else than the manifest.
+    """
+    came = any(file.path not in known.files for file in difference.touched)  # perhaps back
+    if not came and difference.head == known.head:
+        return {}
+    since = "" if came else known.head
+    found = git.history(vault.folder, since) if since else None
+    if found is not None and all(path in known.files for path in found):
+        firsts = {path: known.files[path].first for path in found}
+        if all(firsts.values()):
+            return {path: replace(new, first=firsts[path]) for path, new in found.items()}
+    nobody = git.Provenance("", "", "")  # of a file whose commits were taken back
+    told = dict.fromkeys(known.files, nobody) | (git.history(vault.folder) or {})
+    return {
+        path: new
+        for path, new in told.items()
+        if (entry := known.files.get(path)) is None
+        or (entry.author, entry.first, entry.last) != (new.author, new.first, new.last)
+    }
