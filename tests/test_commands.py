@@ -184,4 +184,5 @@ def _lessons() -> Path:
 
 
 def test_model_show(tmp_path: Path) -> None:
-    assert "lessons model fetch" in run("lessons", "model", "show", cwd=tmp_path).out
+    for command in (["model"], ["model", "show"]):
+        assert "lessons model fetch" in run("lessons", *command, cwd=tmp_path).out

@@ -21,8 +21,8 @@ _WORD = re.compile(r"[\w']+")
 _OPENERS = (
     "yes yep yeah yup ya no nope nah ok okay k sure fine right thanks thank thx ty great perfect nice "
     "cool awesome lovely excellent brilliant good looks sounds lgtm approved agreed correct exactly "
-    "done stop wait hold hang hm hmm hmmm oh ah alright continue proceed go keep try again next "
-    "please that's thats that never nevermind actually great, wow haha lol approve merge ship"
+    "done stop wait hold hang hm hmm hmmm oh ah alright "
+    "please that's thats that never nevermind actually wow haha lol"
 ).split()  # fmt: skip
 # ... and goes on with nothing but these.
 _CHATTER = frozenset(
@@ -41,7 +41,7 @@ _CHATTER = frozenset(
         "there they thing things think third this those three through till to today together tomorrow "
         "too touch try two undo until up us version very wait want warnings was way we we'll well "
         "went were what's will with won't work worked working works would yes yet you you're your "
-        "again ahead already ci implementation continue where when"
+        "again ahead already approve ci continue implementation proceed when where"
     ).split()
 ) | frozenset(_OPENERS)
 _WORK = frozenset(

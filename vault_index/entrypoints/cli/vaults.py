@@ -61,9 +61,12 @@ def _hooks(root: Path, home: Path) -> dict[str, Any]:
     }
 
 
-@click.group(epilog="Example: lessons model fetch")
-def model() -> None:
-    """Show, fetch or remove the built-in embedding model."""
+@click.group(invoke_without_command=True, epilog="Example: lessons model fetch")
+@click.pass_context
+def model(ctx: click.Context) -> None:
+    """Show (the default), fetch or remove the built-in embedding model."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(show_model)
 
 
 @model.command("show", epilog="Example: lessons model show")
