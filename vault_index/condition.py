@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import catalog, categories, floor, git, manifest
+from vault_index import catalog, categories, floor, git, index, manifest
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -46,20 +47,20 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
     else:
         yield "git        not a repository: lessons have no author and no date"
     yield f"embedder   {state['embedder']}"
-    index = state["index"]
-    if "error" in index:
-        yield f"index      {index['error']}"
+    built = state["index"]
+    if "error" in built:
+        yield f"index      {built['error']}"
     else:
-        age = index["age_seconds"]
+        age = built["age_seconds"]
         yield (
-            f"index      {state['lessons']} lessons in {index['files']} files,"
-            f" {index['bytes'] / 1e6:.1f} MB, written {_ago(age)}"
+            f"index      {state['lessons']} lessons in {built['files']} files,"
+            f" {built['bytes'] / 1e6:.1f} MB, written {_ago(age)}"
         )
-        least = index["floor"]
+        least = built["floor"]
         yield "floor      " + (
             "not fitted yet: run `lessons index`" if least is None else f"{least:.3f}"
         )
-    for problem in index.get("problems", []):
+    for problem in built.get("problems", []):
         yield f"problem    {problem['path']}:{problem['line']}: {problem['message']}"
     for key in state["ignored_settings"]:
         yield f"problem    lessons/vault.toml: a vault may not set {key!r}; it is ignored"
@@ -103,11 +104,7 @@ def _index(vault: Vault) -> dict[str, Any]:
         "bytes": _size(opened.store.index),
         "age_seconds": round(time.time() - opened.stamp / 1e9),
         "floor": floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
-        "problems": [
-            {"path": f"lessons/{path}", "line": entry.line, "message": entry.problem}
-            for path, entry in known.files.items()
-            if entry.problem
-        ],
+        "problems": [asdict(one) for one in index.problems(known, vault.files()[1])],
     }
 
 

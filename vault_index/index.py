@@ -94,7 +94,7 @@ def sync(
         found = difference.between(vault, known, ask_git)
         if not found and found.head == known.head:
             stats = Stats(unchanged=found.unchanged, seconds=time.monotonic() - started)
-            stats.problems = _problems(known, found.skipped)
+            stats.problems = problems(known, found.skipped)
             return stats
         if at_most is not None and len(found) > at_most:
             return Stats(pending=len(found))
@@ -182,7 +182,7 @@ def _bring_up_to_date(
         known.files.pop(path, None)
     known.head = found.head
     manifest.save(index, known)
-    stats.problems = _problems(known, found.skipped)
+    stats.problems = problems(known, found.skipped)
     stats.seconds = time.monotonic() - started
     return stats
 
@@ -280,7 +280,7 @@ def _count(known: Manifest, found: Difference, files: list[ReadFile]) -> Stats:
     return stats
 
 
-def _problems(known: Manifest, skipped: list[Skipped]) -> list[Problem]:
+def problems(known: Manifest, skipped: list[Skipped]) -> list[Problem]:
     """List what is not in the index as it stands on disk, by path."""
     found = [
         Problem(shown(path), entry.line, entry.problem.removeprefix(f"{path}: "))

@@ -112,7 +112,7 @@ class OllamaEmbedder:
                 f"Ollama at {self.host} cannot be reached: {_first_line(error)}",
                 "start it with `ollama serve`, set OLLAMA_HOST, or use the built-in embedder",
             ) from None
-        except ValueError as error:  # an answer that is not what the API promises
+        except (ValueError, TypeError) as error:  # not what the API promises
             raise EmbedderError(
                 f"Ollama at {self.host} answered oddly: {_first_line(error)}"
             ) from None

@@ -1,0 +1,101 @@
+"""A small real server that speaks Ollama's API for embeddings, and can misbehave on demand."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+DIMENSION = 8
+
+
+def vector(text: str, dimension: int = DIMENSION) -> list[float]:
+    """Give a text's vector: a bag of its words, each hashed to a place; not of unit length."""
+    values = [0.1] * dimension
+    for word in text.lower().split():
+        values[hashlib.sha256(word.encode()).digest()[0] % dimension] += 2.0
+    return values
+
+
+class OllamaServer:
+    """Serves on loopback while the `with` block runs; `inputs` are the texts of each request.
+
+    `fault` is "" or one of: missing, broken, cut, dimension, few, garbage, slow.
+    """
+
+    def __init__(self) -> None:
+        self.inputs: list[list[str]] = []
+        self.fault = ""
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if self.path == "/api/tags":
+                    self._send(200, {"models": [{"model": "nomic-embed-text:latest"}]})
+                elif self.path == "/api/version":
+                    self._send(200, {"version": "0.33.0"})
+                else:
+                    self._send(404, {"error": "not found"})
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+                server.inputs.append(texts)
+                if server.fault == "missing":
+                    said = f'model "{body["model"]}" not found, try pulling it first'
+                    self._send(404, {"error": said})
+                elif server.fault == "broken":
+                    self._send(500, {"error": "llama runner process has terminated"})
+                elif server.fault == "cut":
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                elif server.fault == "garbage":
+                    self._send(200, "no vectors today")
+                else:
+                    if server.fault == "slow":
+                        time.sleep(1)
+                    size = DIMENSION + 1 if server.fault == "dimension" else DIMENSION
+                    vectors = [vector(text, size) for text in texts]
+                    vectors = vectors[1:] if server.fault == "few" else vectors
+                    self._send(200, {"model": body["model"], "embeddings": vectors})
+
+            def _send(self, status: int, answer: Any) -> None:
+                data = json.dumps(answer).encode()
+                try:
+                    self.send_response(status)
+                    self.send_header("Content-Type", "application/json")
+                    self.send_header("Content-Length", str(len(data)))
+                    self.end_headers()
+                    self.wfile.write(data)
+                except (BrokenPipeError, ConnectionResetError):
+                    return  # the client gave up waiting
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Print nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._server.server_port
+
+    def __enter__(self) -> OllamaServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
