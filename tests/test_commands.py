@@ -1,188 +1,322 @@
-"""The command line as a person meets it: what is typed, what is printed, how it ends."""
+"""The command line as one types it: what goes in, what is printed, how it ends. Without a model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
+import click
 import pytest
 
-from tests.conftest import commit, lesson_text, run, write
+from tests.conftest import BIN, Ran, commit, lesson_text, run, write
+from vault_index.entrypoints.cli import main
 from vault_index.vault import Vault
 
-COMMANDS = "init add list show search recall index eval status install uninstall hook model".split()
+MakeVault = Callable[..., Vault]
+
+NO_MODEL = (
+    "note: no embedding model here, so full text only; get it with `lessons model fetch`\n"
+)
 FILES = {
-    "devops/ci-cd/heap.md": lesson_text("Node heap", "Raise the heap with NODE_OPTIONS."),
-    "devops/docker/layers.md": lesson_text("Docker layers", "Install before you copy sources."),
-    "conventions/dates.md": lesson_text("Dates", "Store dates in UTC. Grüße 😀"),
+    "devops/ci-cd/heap.md": lesson_text("Raise the heap", "When the build dies, raise the heap."),
+    "devops/docker/heap.md": lesson_text("Heap in Docker", "Give the container memory."),
+    "conventions.md": "## Lesson: Dates are UTC\nAlways.\n\n## Lesson: Größe 🔥\nText.\n",
 }
 
 
-@pytest.fixture
-def team(make_vault: Callable[..., Vault]) -> Path:
-    """A vault of three lessons; there is no model, so full text has to do."""
-    vault = make_vault(FILES)
-    commit(vault.root, "three lessons")
-    return vault.root
+def lessons(vault: Vault, *words: str | Path, stdin: str = "", check: bool = True) -> Ran:
+    """Type `lessons ...` in a vault."""
+    return run("lessons", *words, cwd=vault.root, stdin=stdin, check=check)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) -> None:
-    shown = run("lessons", command, "--help", cwd=tmp_path).out
-    assert f"Usage: lessons {command}" in shown
-    assert "Example: " in shown
+def refused(vault: Vault, *words: str | Path, stdin: str = "") -> str:
+    """Type what is refused: exit 1, nothing on stdout, one or two lines; give the lines."""
+    ran = lessons(vault, *words, stdin=stdin, check=False)
+    message = ran.err.removeprefix(NO_MODEL)
+    assert (ran.code, ran.out) == (1, "")
+    assert message.startswith("Error: ")
+    assert len(message.splitlines()) <= 2
+    assert "Traceback" not in message
+    return message
 
 
-def test_help_lists_every_command(tmp_path: Path) -> None:
-    shown = run("lessons", "--help", cwd=tmp_path).out
-    assert all(f"\n  {command} " in shown for command in COMMANDS)
+# init
 
 
-def test_init(tmp_path: Path) -> None:
-    root = tmp_path / "fresh"
-    assert run("lessons", "init", root, cwd=tmp_path).out.splitlines() == [
-        "started a git repository",
-        "made lessons/vault.toml",
-        "added .vault_index/ to .gitignore",
-        f"{root} is a vault",
-    ]
-    assert run("lessons", "init", cwd=root).out == f"{root} is a vault\n"
-
-
-def test_add_writes_where_the_category_says(team: Path) -> None:
-    title = ["--title", "Größer: VPN & Co", "-c", "DevOps/Deployment", "--tag", "vpn"]
-    done = run("lessons", "add", *title, "--text", "Use the VPN.", cwd=team)
-    assert done.out == "lessons/devops/deployment/größer-vpn-co.md\n"
-    lines = (team / done.out.strip()).read_text("utf-8").splitlines()
-    assert lines[:3] == ["---", "title: 'Größer: VPN & Co'", "tags: [vpn]"]
-    assert lines[-1] == "Use the VPN."
-    again = run("lessons", "add", *title, "--text", "Other.", cwd=team, check=False)
-    assert (again.code, again.out) == (1, "")
-    assert again.err.splitlines()[0] == f"Error: {done.out.strip()} is there already"
-
-
-def test_add_takes_stdin_and_files(team: Path, tmp_path: Path) -> None:
-    text = "---\ncategories: [workflow/debugging]\nowner: me # keep\n---\n# Print less\nUse a debugger.\n"
-    assert run("lessons", "add", "-", cwd=team, stdin=text).out == (
-        "lessons/workflow/debugging/print-less.md\n"
+def test_init_makes_a_vault_and_a_second_time_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "team"
+    assert run("lessons", "init", root, cwd=tmp_path).out == (
+        "started a git repository\n"
+        "made lessons/vault.toml\n"
+        "added .vault_index/ to .gitignore\n"
+        f"{root} is a vault\n"
     )
-    added = (team / "lessons/workflow/debugging/print-less.md").read_text()
-    assert "owner: me # keep\n" in added
-    file = write(tmp_path / "note.md", "# Ship on Mondays\nNever on Fridays.\n")
-    assert run("lessons", "add", file, cwd=team).out == "lessons/ship-on-mondays.md\n"
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    assert run("lessons", "init", cwd=root).out == f"{root} is a vault\n"
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_init_keeps_what_is_there(tmp_path: Path) -> None:
+    run("git", "init", "-q", cwd=tmp_path)
+    write(tmp_path / ".gitignore", "*.pyc")
+    write(tmp_path / "lessons" / "a.md", "text")
+    ran = run("lessons", "init", cwd=tmp_path)
+    assert ran.out.splitlines()[0] == "made lessons/vault.toml"
+    assert (tmp_path / ".gitignore").read_text() == "*.pyc\n.vault_index/\n"
+    assert (tmp_path / "lessons" / "a.md").read_text() == "text"
+
+
+# add
+
+
+def test_add_a_file(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault()
+    source = write(tmp_path / "n.md", "---\n# mine\ncategories: [DevOps/CI CD]\n---\n# A heap\n\nx\n")
+    assert lessons(vault, "add", source).out == "lessons/devops/ci-cd/a-heap.md\n"
+    text = (vault.folder / "devops/ci-cd/a-heap.md").read_text()
+    assert text.startswith("---\n# mine\ncategories: [DevOps/CI CD]\ncreated: 20")
+    assert text.endswith("---\n# A heap\n\nx\n")
+
+
+def test_add_from_stdin(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    ran = lessons(vault, "add", "-", stdin="# Größe 🔥\n\nÜber alles.")
+    assert (ran.out, ran.err) == ("lessons/größe.md\n", "")
+    assert (vault.folder / "größe.md").read_text("utf-8").endswith("# Größe 🔥\n\nÜber alles.\n")
+    assert lessons(vault, "add", "--title", "Heap", stdin="text").out == "lessons/heap.md\n"
+
+
+def test_add_in_words(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    words = ("--title", 'Don\'t: "retry"', "--text", "Never.", "-c", "Dev/.NET", "--tag", "http")
+    ran = lessons(vault, "add", *words, "--type", "bug_fix")
+    assert ran.out == "lessons/dev/net/don-t-retry.md\n"
+    entry = lessons(vault, "show", "don-t-retry", "--json").json
+    assert (entry["title"], entry["text"]) == ('Don\'t: "retry"', "Never.")
+    assert (entry["tags"], entry["type"]) == (["http"], "bug_fix")
+    assert entry["categories"] == ["dev/net"]
+    assert str(entry["created_at"])[:2] == str(date.today().year)[:2]
+
+
+def test_add_under_two_categories_files_it_under_the_first(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    ran = lessons(vault, "add", "--title", "T", "--text", "x", "-c", "b/one", "-c", "a")
+    assert ran.out == "lessons/b/one/t.md\n"
+    assert lessons(vault, "list", "--json").json[0]["categories"] == ["b/one", "a"]
+
+
+def test_add_never_writes_over_a_lesson(make_vault: MakeVault) -> None:
+    vault = make_vault({"heap.md": "mine"})
+    assert refused(vault, "add", "--title", "Heap", "--text", "yours") == (
+        "Error: lessons/heap.md is there already\nTry: edit it, or give another --title\n"
+    )
+    assert (vault.folder / "heap.md").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "stdin", "said"),
+    ("words", "stdin", "says"),
     [
-        (["-"], "", "some text"),
-        (["-"], "no title at all", "title"),
-        (["no-such-file.md"], "", "cannot be read"),
-        (["-", "--title", "x", "--type", "poem"], "text", "no type"),
-        (["-"], "---\na: [\n---\nx", "not YAML"),
+        (["-"], "", "a lesson needs some text"),
+        (["--title", "T"], " \n", "a lesson needs some text"),
+        (["-"], "no title at all", "a lesson needs a title"),
+        (["--title", "T", "--text", "x", "--type", "rant"], "", "no type 'rant'"),
+        (["nowhere.md"], "", "nowhere.md cannot be read: No such file"),
+        (["-"], "---\ntitle: [\n---\nx", "frontmatter is not YAML"),
     ],
 )
-def test_add_says_what_is_wrong(team: Path, arguments: list[str], stdin: str, said: str) -> None:
-    done = run("lessons", "add", *arguments, cwd=team, stdin=stdin, check=False)
-    assert done.code == 1
-    assert said in done.err
-    assert "Traceback" not in done.err
+def test_add_refuses(make_vault: MakeVault, words: list[str], stdin: str, says: str) -> None:
+    vault = make_vault()
+    assert says in refused(vault, "add", *words, stdin=stdin)
+    assert not list(vault.folder.rglob("*.md"))
 
 
-def test_list_and_show(team: Path) -> None:
-    listed = run("lessons", "list", cwd=team).out.splitlines()
-    assert [line.split("\t")[0] for line in listed] == [
-        "conventions/dates", "devops/ci-cd/heap", "devops/docker/layers",
-    ]  # fmt: skip
-    below = run("lessons", "list", "-c", "devops", "--json", cwd=team).json
-    assert [entry["title"] for entry in below] == ["Node heap", "Docker layers"]
-    for name in ("devops/ci-cd/heap", "lessons/devops/ci-cd/heap.md", "heap"):
-        shown = run("lessons", "show", name, cwd=team).out
-        assert shown.splitlines()[0] == "Node heap"
-        assert "lessons/devops/ci-cd/heap.md · Ada Lovelace" in shown
-        assert shown.endswith("\nRaise the heap with NODE_OPTIONS.\n")
-    assert run("lessons", "show", "dates", "--json", cwd=team).json["text"].endswith("😀")
-    missing = run("lessons", "show", "nothing", cwd=team, check=False)
-    assert (missing.code, missing.err.count("\n")) == (1, 3)  # a note, the error, what to try
+# list and show
 
 
-def test_a_name_for_two_lessons_is_not_guessed(team: Path) -> None:
-    write(team / "lessons/other/heap.md", lesson_text("Other heap", "x"))
-    done = run("lessons", "show", "heap", cwd=team, check=False)
-    assert done.code == 1
-    assert "2 lessons are called 'heap': devops/ci-cd/heap, other/heap" in done.err
-
-
-def test_search_without_a_model_is_full_text(team: Path) -> None:
-    done = run("lessons", "search", "raise the heap", "--json", cwd=team)
-    assert done.json["hits"][0]["lesson_id"] == "devops/ci-cd/heap"
-    assert done.json["hits"][0]["cosine"] == 0
-    assert "full text only" in done.err
-    assert "lessons model fetch" in run("lessons", "status", cwd=team).out
-    explained = run("lessons", "search", "raise the heap", "--explain", cwd=team).out
-    assert "cosine 0.000 + full text 0." in explained
-    assert "floor " in explained
-
-
-def test_recall_prints_the_injection_or_why_not(team: Path) -> None:
-    assert "</lessons>" in run("lessons", "recall", "raise the heap NODE_OPTIONS", cwd=team).out
-    silent = run("lessons", "recall", "thanks, looks good", cwd=team)
-    assert silent.out == ""
-    assert "silent: an acknowledgement" in silent.err
-
-
-def test_index_tells_what_it_did(team: Path) -> None:
-    first = run("lessons", "index", cwd=team).out
-    assert first.startswith("3 added; 0 embedded in ")
-    assert "built anew: first index" in first
-    write(team / "lessons/broken.md", "---\ntitle: [\n---\n")
-    second = run("lessons", "index", "--json", cwd=team).json
-    assert second["unchanged"] == 3
-    assert second["problems"][0]["path"] == "lessons/broken.md"
-    assert second["problems"][0]["line"] == 3
-
-
-def test_status(team: Path) -> None:
-    write(team / "lessons/broken.md", "---\ntitle: [\n---\n")
-    run("lessons", "index", cwd=team)
-    state = run("lessons", "status", "--json", cwd=team).json
-    assert state["lessons"] == 3
-    assert state["categories"]["devops"] == 2
-    assert state["git"]["uncommitted"] == 1
-    assert state["index"]["bytes"] > 0
-    text = run("lessons", "status", cwd=team).out
-    assert "problem    lessons/broken.md:3: frontmatter is not YAML" in text
-    assert "not installed: run `lessons install claude`" in text
-
-
-def test_errors_are_one_line_that_says_what_to_do(tmp_path: Path) -> None:
-    done = run("lessons", "search", "x", cwd=tmp_path, check=False)
-    assert done.code == 1
-    assert done.err.splitlines()[1].startswith("Try: make one with `lessons init`")
-    assert run("lessons", "search", cwd=tmp_path, check=False).code == 2
-    assert run("lessons", "frobnicate", cwd=tmp_path, check=False).code == 2
-
-
-def test_a_pipe_that_closes_early_is_no_error(team: Path) -> None:
-    for number in range(200):
-        write(team / f"lessons/many/{number}.md", lesson_text(f"Lesson {number}", "text"))
-    run("lessons", "index", cwd=team)
-    done = run(
-        "bash",
-        "-c",
-        f"set -o pipefail; '{_lessons()}' list --json | head -1",
-        cwd=team,
-        check=False,
+def test_list(make_vault: MakeVault) -> None:
+    ran = lessons(make_vault(FILES), "list")
+    assert ran.out == (
+        "conventions#dates-are-utc\tDates are UTC\n"
+        "conventions#größe\tGröße 🔥\n"
+        "devops/ci-cd/heap\tRaise the heap\n"
+        "devops/docker/heap\tHeap in Docker\n"
     )
-    assert "Traceback" not in done.err
+    assert ran.err == NO_MODEL
 
 
-def _lessons() -> Path:
-    from tests.conftest import BIN
+def test_list_a_category(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    assert lessons(vault, "list", "-c", "DevOps/").out == (
+        "devops/ci-cd/heap\tRaise the heap\ndevops/docker/heap\tHeap in Docker\n"
+    )
+    assert lessons(vault, "list", "-c", "devops/docker", "--json").json[0]["id"] == (
+        "devops/docker/heap"
+    )
+    assert lessons(vault, "list", "-c", "dev").out == ""
+    assert lessons(vault, "list", "-c", "dev", "--json").json == []
 
-    return BIN / "lessons"
+
+def test_list_as_json(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    commit(vault.root)
+    entries = lessons(vault, "list", "--json").json
+    assert [one["id"] for one in entries][2] == "devops/ci-cd/heap"
+    assert entries[2]["path"] == "lessons/devops/ci-cd/heap.md"
+    assert entries[2]["title"] == "Raise the heap"
+    assert entries[2]["author"] == "Ada Lovelace"
 
 
-def test_model_show(tmp_path: Path) -> None:
-    for command in (["model"], ["model", "show"]):
-        assert "lessons model fetch" in run("lessons", *command, cwd=tmp_path).out
+def test_an_empty_vault_lists_nothing(make_vault: MakeVault) -> None:
+    assert lessons(make_vault(), "list").out == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("devops/ci-cd/heap", "devops/ci-cd/heap.md", "lessons/devops/ci-cd/heap.md"),
+        "ci-cd/heap.md",
+    ],
+)
+def test_show_by_id_path_or_the_end_of_either(make_vault: MakeVault, name: str) -> None:
+    assert lessons(make_vault(FILES), "show", name).out == (
+        "Raise the heap\n"
+        "[devops/ci-cd] lessons/devops/ci-cd/heap.md · not committed\n"
+        "\n"
+        "When the build dies, raise the heap.\n"
+    )
+
+
+def test_show_by_a_declared_id_and_still_by_the_path(make_vault: MakeVault) -> None:
+    vault = make_vault({"devops/a/heap.md": "---\nid: h-42\n---\ntext"})
+    for name in ("h-42", "lessons/devops/a/heap.md", "a/heap"):
+        assert lessons(vault, "show", name, "--json").json["id"] == "h-42"
+
+
+def test_show_a_section(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    for name in ("conventions#größe", "größe"):
+        assert lessons(vault, "show", name).out.startswith("Größe 🔥\n[uncategorized] ")
+
+
+def test_show_an_ambiguous_name(make_vault: MakeVault) -> None:
+    assert refused(make_vault(FILES), "show", "heap") == (
+        "Error: 2 lessons are called 'heap': devops/ci-cd/heap, devops/docker/heap\n"
+        "Try: give the whole id\n"
+    )
+
+
+def test_show_what_is_not_there(make_vault: MakeVault) -> None:
+    assert refused(make_vault(FILES), "show", "eap") == (
+        "Error: no lesson 'eap'\nTry: `lessons list` shows their ids\n"
+    )
+
+
+# status
+
+
+def test_status_of_a_new_vault(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    ran = lessons(vault, "status")
+    assert f"vault      {vault.root}\n" in ran.out
+    assert "has no index yet; run `lessons index`" in ran.out
+    assert "embedder   none here, so full text only: run `lessons model fetch`" in ran.out
+    assert "hooks      not installed: run `lessons install claude`" in ran.out
+    assert ran.err == ""
+
+
+def test_status_names_a_broken_file_with_its_line(make_vault: MakeVault) -> None:
+    vault = make_vault({**FILES, "devops/bad.md": "---\ntitle: x\ntags: one: two\n---\ntext\n"})
+    ran = lessons(vault, "index")
+    assert "lessons/devops/bad.md:3: frontmatter is not YAML" in ran.out
+    text = lessons(vault, "status").out
+    assert "problem    lessons/devops/bad.md:3: frontmatter is not YAML" in text
+    assert "index      4 lessons in 4 files, " in text
+    assert "       2   devops\n       1   devops/ci-cd\n" in text
+    state = lessons(vault, "status", "--json").json
+    (problem,) = state["index"]["problems"]
+    assert (problem["path"], problem["line"]) == ("lessons/devops/bad.md", 3)
+    assert state["lessons"] == 4
+    assert state["categories"]["devops"] == 2
+    write(vault.folder / "devops/bad.md", lesson_text("Mended", "text"))
+    lessons(vault, "index")
+    assert lessons(vault, "status", "--json").json["index"]["problems"] == []
+
+
+def test_model_show(make_vault: MakeVault) -> None:
+    ran = lessons(make_vault(), "model", "show")
+    assert ran.out == "minilm-l6-v2-int8: not here; get it with `lessons model fetch`\n"
+    assert ran.err == ""
+
+
+# help and errors
+
+
+def all_commands(group: click.Group, *above: str) -> list[tuple[str, ...]]:
+    """Give the words of each command there is."""
+    found: list[tuple[str, ...]] = [above]
+    for name, command in group.commands.items():
+        deeper = isinstance(command, click.Group)
+        found += all_commands(command, *above, name) if deeper else [(*above, name)]  # type: ignore[arg-type]
+    return found
+
+
+@pytest.mark.parametrize("words", all_commands(main), ids=" ".join)
+def test_every_command_has_help_with_an_example(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ran = run("lessons", *words, "--help", cwd=tmp_path)
+    assert ran.out.startswith(f"Usage: lessons {' '.join(words)}".rstrip())
+    assert f"Example: {' '.join(('lessons', *words))}" in ran.out or "| lessons" in ran.out
+    assert ran.err == ""
+    assert run("lessons", *words, "-h", cwd=tmp_path).out == ran.out
+
+
+def test_version(tmp_path: Path) -> None:
+    assert run("lessons", "--version", cwd=tmp_path).out.startswith("lessons 0.")
+
+
+@pytest.mark.parametrize("words", [["list"], ["show", "a"], ["status"], ["add", "--title", "a"]])
+def test_without_a_vault(tmp_path: Path, words: list[str]) -> None:
+    ran = run("lessons", *words, cwd=tmp_path, check=False)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        f"Error: no vault found from {tmp_path} upwards\n"
+        "Try: make one with `lessons init`, or name one with --vault or LESSONS_VAULT\n"
+    )
+
+
+def test_a_vault_named_from_elsewhere(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault(FILES)
+    by_option = run("lessons", "--vault", vault.root, "list", cwd=tmp_path)
+    by_variable = run("lessons", "list", cwd=tmp_path, env={"LESSONS_VAULT": str(vault.root)})
+    assert by_option.out == by_variable.out
+    assert "devops/ci-cd/heap\t" in by_option.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["nonsense"],
+        ["list", "--nonsense"],
+        ["show"],
+        ["search"],
+        ["search", "-k", "many", "x"],
+        ["install", "emacs"],
+        ["add"],
+        ["model", "nonsense"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_ends_with_2(make_vault: MakeVault, words: list[str]) -> None:
+    ran = lessons(make_vault(), *words, check=False)
+    assert (ran.code, ran.out) == (2, "")
+    assert "Usage: lessons" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
+    many = "\n".join(f"## Lesson: number {n} {'x' * 200}\ntext" for n in range(600))
+    vault = make_vault({"many.md": many})
+    lessons(vault, "list")
+    ran = run("sh", "-c", "$0 list | head -n 1", BIN / "lessons", cwd=vault.root)
+    assert ran.out.startswith("many#number-0-")
+    assert ran.err.removeprefix(NO_MODEL) == ""
