@@ -16,7 +16,9 @@ OTHERS: dict[str, Any] = {
     "permissions": {"allow": ["Bash(git *)"], "deny": []},
     "hooks": {
         "UserPromptSubmit": [{"hooks": [{"type": "command", "command": "date"}]}],
-        "Stop": [{"matcher": "", "hooks": [{"type": "command", "command": "/bin/say-lessons-hooked"}]}],
+        "Stop": [
+            {"matcher": "", "hooks": [{"type": "command", "command": "/bin/say-lessons-hooked"}]}
+        ],
     },
     "note": "Größe 🔥",
 }
@@ -231,7 +233,9 @@ def test_one_hook_taken_out_by_hand_comes_back_and_goes(project: Path, settings:
     del values["hooks"]["SessionStart"]
     write(settings, json.dumps(values, indent=2))
     assert install(project).out == f"{settings}: hooks installed\n"
-    assert {event: len(hooks) for event, hooks in ours(settings).items()} == dict.fromkeys(EVENTS, 1)
+    assert {event: len(hooks) for event, hooks in ours(settings).items()} == dict.fromkeys(
+        EVENTS, 1
+    )
     uninstall(project)
     assert load(settings) == OTHERS
 

@@ -163,11 +163,15 @@ def test_a_fence_in_a_fence_and_one_without_an_end(size: int) -> None:
     inner = "````md\n```sh\n" + "make\n\n" * size + "```\n````"
     assert any(inner in piece for piece in passages.cut(f"{'Text. ' * 300}\n\n{inner}\n\nend")[1:])
     open_ended = "~~~\n" + "make\n\n" * size + "last"
-    assert any(open_ended in piece for piece in passages.cut(f"{'Text. ' * 300}\n\n{open_ended}")[1:])
+    assert any(
+        open_ended in piece for piece in passages.cut(f"{'Text. ' * 300}\n\n{open_ended}")[1:]
+    )
 
 
 def test_prose_is_the_sentences() -> None:
-    text = "Raise [the heap](https://example.org/a):\n\n```sh\nexport A=1\n```\n\n![shot](a.png) Done."
+    text = (
+        "Raise [the heap](https://example.org/a):\n\n```sh\nexport A=1\n```\n\n![shot](a.png) Done."
+    )
     assert passages.prose(text) == "Raise the heap:\nshot Done."
 
 

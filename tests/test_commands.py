@@ -15,9 +15,7 @@ from vault_index.vault import Vault
 
 MakeVault = Callable[..., Vault]
 
-NO_MODEL = (
-    "note: no embedding model here, so full text only; get it with `lessons model fetch`\n"
-)
+NO_MODEL = "note: no embedding model here, so full text only; get it with `lessons model fetch`\n"
 FILES = {
     "devops/ci-cd/heap.md": lesson_text("Raise the heap", "When the build dies, raise the heap."),
     "devops/docker/heap.md": lesson_text("Heap in Docker", "Give the container memory."),
@@ -72,7 +70,9 @@ def test_init_keeps_what_is_there(tmp_path: Path) -> None:
 
 def test_add_a_file(make_vault: MakeVault, tmp_path: Path) -> None:
     vault = make_vault()
-    source = write(tmp_path / "n.md", "---\n# mine\ncategories: [DevOps/CI CD]\n---\n# A heap\n\nx\n")
+    source = write(
+        tmp_path / "n.md", "---\n# mine\ncategories: [DevOps/CI CD]\n---\n# A heap\n\nx\n"
+    )
     assert lessons(vault, "add", source).out == "lessons/devops/ci-cd/a-heap.md\n"
     text = (vault.folder / "devops/ci-cd/a-heap.md").read_text()
     assert text.startswith("---\n# mine\ncategories: [DevOps/CI CD]\ncreated: 20")

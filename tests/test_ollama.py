@@ -28,7 +28,8 @@ def embedder(server: OllamaServer, model: str = "nomic-embed-text") -> OllamaEmb
 def test_unit_vectors_in_the_order_of_the_texts(server: OllamaServer) -> None:
     texts = [f"text number {n}" for n in range(70)]
     vectors = embedder(server, "other").embed_documents(texts)
-    assert (vectors.shape, vectors.dtype) == ((70, DIMENSION), np.float32)
+    assert vectors.shape == (70, DIMENSION)
+    assert vectors.dtype == np.float32
     expected = np.array([vector(text) for text in texts])
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(vectors, expected, rtol=1e-5)

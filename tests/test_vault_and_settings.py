@@ -97,7 +97,9 @@ def test_a_named_vault_that_is_none(tmp_path: Path, own_world: Path, go_to: GoTo
         open_vault(environ={"LESSONS_HOME": str(own_world), "LESSONS_VAULT": "/nowhere"})
 
 
-def test_a_default_vault_that_is_gone_is_named(tmp_path: Path, own_world: Path, go_to: GoTo) -> None:
+def test_a_default_vault_that_is_gone_is_named(
+    tmp_path: Path, own_world: Path, go_to: GoTo
+) -> None:
     write(own_world / "config.toml", 'vault = "/gone/away"')
     go_to(tmp_path)
     with pytest.raises(NoVaultError, match="none at /gone/away, the default"):
@@ -248,7 +250,9 @@ def listed(vault: Vault) -> tuple[list[str], dict[str, str]]:
 
 
 def test_the_markdown_files_of_all_folders_sorted(make_vault: MakeVault) -> None:
-    vault = make_vault({"b.md": "x", "a/z.md": "x", "a/a b/ü.md": "x", "notes.txt": "x", "c.MD": "x"})
+    vault = make_vault(
+        {"b.md": "x", "a/z.md": "x", "a/a b/ü.md": "x", "notes.txt": "x", "c.MD": "x"}
+    )
     assert listed(vault) == (["a/a b/ü.md", "a/z.md", "b.md"], {})
 
 
