@@ -171,20 +171,17 @@ def test_an_empty_vault_lists_nothing(make_vault: MakeVault) -> None:
     assert lessons(make_vault(), "list").out == ""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("devops/ci-cd/heap", "devops/ci-cd/heap.md", "lessons/devops/ci-cd/heap.md"),
-        "ci-cd/heap.md",
-    ],
-)
-def test_show_by_id_path_or_the_end_of_either(make_vault: MakeVault, name: str) -> None:
-    assert lessons(make_vault(FILES), "show", name).out == (
-        "Raise the heap\n"
-        "[devops/ci-cd] lessons/devops/ci-cd/heap.md · not committed\n"
-        "\n"
-        "When the build dies, raise the heap.\n"
-    )
+def test_show_by_id_path_or_the_end_of_either(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    for name in ("devops/ci-cd/heap", "lessons/devops/ci-cd/heap.md", "ci-cd/heap.md"):
+        assert lessons(vault, "show", name).out == (
+            "Raise the heap\n"
+            "[devops/ci-cd] lessons/devops/ci-cd/heap.md · not committed\n"
+            "\n"
+            "When the build dies, raise the heap.\n"
+        )
+    section = lessons(vault, "show", "größe").out
+    assert section == "Größe 🔥\n[uncategorized] lessons/conventions.md · not committed\n\nText.\n"
 
 
 def test_show_by_a_declared_id_and_still_by_the_path(make_vault: MakeVault) -> None:
@@ -193,23 +190,49 @@ def test_show_by_a_declared_id_and_still_by_the_path(make_vault: MakeVault) -> N
         assert lessons(vault, "show", name, "--json").json["id"] == "h-42"
 
 
-def test_show_a_section(make_vault: MakeVault) -> None:
+def test_show_what_is_ambiguous_or_not_there(make_vault: MakeVault) -> None:
     vault = make_vault(FILES)
-    for name in ("conventions#größe", "größe"):
-        assert lessons(vault, "show", name).out.startswith("Größe 🔥\n[uncategorized] ")
-
-
-def test_show_an_ambiguous_name(make_vault: MakeVault) -> None:
-    assert refused(make_vault(FILES), "show", "heap") == (
+    assert refused(vault, "show", "heap") == (
         "Error: 2 lessons are called 'heap': devops/ci-cd/heap, devops/docker/heap\n"
         "Try: give the whole id\n"
     )
-
-
-def test_show_what_is_not_there(make_vault: MakeVault) -> None:
-    assert refused(make_vault(FILES), "show", "eap") == (
+    assert refused(vault, "show", "eap") == (
         "Error: no lesson 'eap'\nTry: `lessons list` shows their ids\n"
     )
+
+
+# search, recall and index
+
+
+def test_search_without_a_model_is_full_text(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    ran = lessons(vault, "search", "the build dies", "--json")
+    assert ran.json["hits"][0]["lesson_id"] == "devops/ci-cd/heap"
+    assert ran.json["hits"][0]["cosine"] == 0
+    assert ran.err.startswith(NO_MODEL)
+    explained = lessons(vault, "search", "the build dies", "--explain").out
+    assert "cosine 0.000 + full text 0." in explained
+    assert "floor " in explained
+
+
+def test_recall_prints_the_injection_or_why_not(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    assert "</lessons>" in lessons(vault, "recall", "the build dies, raise the heap").out
+    silent = lessons(vault, "recall", "thanks, looks good")
+    assert silent.out == ""
+    assert "silent: an acknowledgement" in silent.err
+
+
+def test_index_tells_what_it_did(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    first = lessons(vault, "index").out
+    assert first.startswith("3 added; 0 embedded in ")
+    assert "built anew: first index" in first
+    write(vault.folder / "broken.md", "---\ntitle: [\n---\n")
+    second = lessons(vault, "index", "--json").json
+    assert second["unchanged"] == 3
+    (problem,) = second["problems"]
+    assert (problem["path"], problem["line"]) == ("lessons/broken.md", 3)
 
 
 # status
@@ -237,14 +260,17 @@ def test_status_names_a_broken_file_with_its_line(make_vault: MakeVault) -> None
     (problem,) = state["index"]["problems"]
     assert (problem["path"], problem["line"]) == ("lessons/devops/bad.md", 3)
     assert state["lessons"] == 4
+    assert state["git"]["uncommitted"] > 0
+    assert state["index"]["bytes"] > 0
     assert state["categories"]["devops"] == 2
     write(vault.folder / "devops/bad.md", lesson_text("Mended", "text"))
     lessons(vault, "index")
     assert lessons(vault, "status", "--json").json["index"]["problems"] == []
 
 
-def test_model_show(make_vault: MakeVault) -> None:
-    ran = lessons(make_vault(), "model", "show")
+@pytest.mark.parametrize("words", [["model"], ["model", "show"]], ids=" ".join)
+def test_model_show(make_vault: MakeVault, words: list[str]) -> None:
+    ran = lessons(make_vault(), *words)
     assert ran.out == "minilm-l6-v2-int8: not here; get it with `lessons model fetch`\n"
     assert ran.err == ""
 
@@ -268,6 +294,11 @@ def test_every_command_has_help_with_an_example(tmp_path: Path, words: tuple[str
     assert f"Example: {' '.join(('lessons', *words))}" in ran.out or "| lessons" in ran.out
     assert ran.err == ""
     assert run("lessons", *words, "-h", cwd=tmp_path).out == ran.out
+
+
+def test_help_lists_every_command(tmp_path: Path) -> None:
+    shown = run("lessons", "--help", cwd=tmp_path).out
+    assert all(f"\n  {command} " in shown for command in main.commands)
 
 
 def test_version(tmp_path: Path) -> None:
@@ -320,3 +351,19 @@ def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
     ran = run("sh", "-c", "$0 list | head -n 1", BIN / "lessons", cwd=vault.root)
     assert ran.out.startswith("many#number-0-")
     assert ran.err.removeprefix(NO_MODEL) == ""
+
+
+def test_a_mistyped_vault_is_not_the_one_around_it(make_vault: MakeVault) -> None:
+    root = make_vault().root
+    done = run("lessons", "--vault", "no-such-folder", "list", cwd=root, check=False)
+    assert done.code == 1
+    assert "no vault at no-such-folder" in done.err
+
+
+def test_a_hash_in_a_file_name_is_no_section(make_vault: MakeVault) -> None:
+    root = make_vault(
+        {"a.md": "## Lesson: B\nThe section.\n", "a#b.md": "# A file\nThe file.\n"}
+    ).root
+    listed = run("lessons", "list", "--json", cwd=root).json
+    assert {"a#b", "a%23b"} <= {entry["id"] for entry in listed}
+    assert all("lesson_id" not in entry for entry in listed)

@@ -50,7 +50,9 @@ def _lessons(
     vault: Vault, columns: tuple[str, ...], where: str | None = None
 ) -> list[dict[str, Any]]:
     rows = vault.open_index().store.rows(columns, where)
-    found = [{**row, "id": row.pop("lesson_id")} for row in rows if row["id"].endswith("@0")]
+    found = [row for row in rows if row["id"].endswith("@0")]  # the passage that is the whole
+    for row in found:
+        row["id"] = row.pop("lesson_id")
     return sorted(found, key=lambda one: str(one["id"]))
 
 

@@ -120,11 +120,11 @@ def _owners(known: Manifest, read: list[ReadFile], removed: list[str]) -> dict[s
     """Tell which file owns each declared id: the first by path, and never an id that is a path."""
     entries = {path: entry for path, entry in known.files.items() if path not in removed}
     entries |= {file.path: file.entry for file in read}
-    taken = {path.removesuffix(".md") for path in entries}
+    taken = {lesson.id_of(path) for path in entries}
     owners: dict[str, str] = {}
     for path in sorted(entries):
         declared = entries[path].declared
-        if declared and (declared not in taken or declared == path.removesuffix(".md")):
+        if declared and (declared not in taken or declared == lesson.id_of(path)):
             owners.setdefault(declared, path)
     return owners
 
@@ -138,7 +138,7 @@ def _with_own_ids(file: ReadFile, owners: dict[str, str]) -> ReadFile:
     if not file.entry.owns_id:
         other = owners.get(declared, f"{declared}.md")
         file.entry.problem = f"{file.path}: the id {declared!r} is taken by {other}"
-        base = file.path.removesuffix(".md")
+        base = lesson.id_of(file.path)
         file.lessons = [replace(one, id=base + one.id[len(declared) :]) for one in file.lessons]
     return file
 

@@ -65,7 +65,7 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
     text = decode(data, path).replace("\r\n", "\n")
     metadata, body = split_frontmatter(text, path)
     declared = _one_line(metadata.get("id")).replace("#", "-")  # a "#" begins a section
-    base = declared or path.removesuffix(".md")
+    base = declared or id_of(path)
     shared: dict[str, Any] = {
         "path": path,
         "categories": _words(metadata.get("categories", metadata.get("category"))),
@@ -90,6 +90,11 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
         slugs.append(_free_slug(title, slugs))
         lessons.append(Lesson(id=f"{base}#{slugs[-1]}", title=title, text=rest, **shared))
     return lessons
+
+
+def id_of(path: str) -> LessonId:
+    """Give the id that a file's path makes; a "#" in a name is not the beginning of a section."""
+    return path.removesuffix(".md").replace("#", "%23")
 
 
 def decode(data: bytes, path: str) -> str:

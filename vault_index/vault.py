@@ -156,7 +156,8 @@ def open_vault(
     environ = os.environ if environ is None else environ
     named = path or environ.get("LESSONS_VAULT")
     if named:
-        root = _walk_up(Path(named).expanduser())
+        place = Path(named).expanduser()
+        root = _walk_up(place) if place.exists() else None  # a typo is not the vault around it
         if root is None:
             raise NoVaultError(f"no vault at {named}", f"make one: lessons init {named}")
     else:

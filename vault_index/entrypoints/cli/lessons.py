@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -57,6 +58,10 @@ def _source(source: str | None, title: str, text: str) -> bytes:
     return sys.stdin.buffer.read()
 
 
+def _iso(value: datetime) -> str:
+    return value.isoformat()
+
+
 @click.command("list", epilog="Example: lessons list -c devops --json")
 @click.option("-c", "--category", help="Only in or below it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -68,7 +73,7 @@ def list_(named: str | None, category: str | None, as_json: bool) -> None:
     vault = ready.open_vault(named)
     entries = ready.ask(vault, lambda: catalog.entries(vault, category))
     if as_json:
-        click.echo(json.dumps(entries, ensure_ascii=False, indent=2, default=str))
+        click.echo(json.dumps(entries, ensure_ascii=False, indent=2, default=_iso))
         return
     for entry in entries:
         click.echo(f"{entry['id']}\t{entry['title']}" if not sys.stdout.isatty() else
@@ -86,7 +91,7 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     vault = ready.open_vault(named)
     entry = ready.ask(vault, lambda: catalog.get(vault, lesson_id))
     if as_json:
-        click.echo(json.dumps(entry, ensure_ascii=False, indent=2, default=str))
+        click.echo(json.dumps(entry, ensure_ascii=False, indent=2, default=_iso))
         return
     click.echo(click.style(entry["title"], bold=True))
     by = entry["author"] or "not committed"
