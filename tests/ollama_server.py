@@ -25,12 +25,15 @@ def vector(text: str, dimension: int = DIMENSION) -> list[float]:
 class OllamaServer:
     """Serves on loopback while the `with` block runs; `inputs` are the texts of each request.
 
-    `fault` is "" or one of: missing, broken, cut, dimension, few, garbage, slow.
+    `fault` is "" or one of: missing, broken, page, list, cut, dimension, few, garbage, nan. It
+    begins after `fault_from` requests. Every answer is `delay` seconds late.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dimension: int = DIMENSION) -> None:
         self.inputs: list[list[str]] = []
         self.fault = ""
+        self.fault_from = 0
+        self.delay = 0.0
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -46,25 +49,30 @@ class OllamaServer:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
                 server.inputs.append(texts)
-                if server.fault == "missing":
+                time.sleep(server.delay)
+                fault = server.fault if len(server.inputs) > server.fault_from else ""
+                if fault == "missing":
                     said = f'model "{body["model"]}" not found, try pulling it first'
                     self._send(404, {"error": said})
-                elif server.fault == "broken":
+                elif fault == "broken":
                     self._send(500, {"error": "llama runner process has terminated"})
-                elif server.fault == "cut":
+                elif fault == "cut":
                     self.connection.shutdown(socket.SHUT_RDWR)
-                elif server.fault == "garbage":
-                    self._send(200, "no vectors today")
+                elif fault == "page":  # of a proxy in between
+                    self._send(502, b"<html>\n<h1>Bad gateway</h1>\n</html>")
+                elif fault == "list":
+                    self._send(500, ["not an object"])
+                elif fault == "garbage":
+                    self._send(200, b"no vectors today")
                 else:
-                    if server.fault == "slow":
-                        time.sleep(1)
-                    size = DIMENSION + 1 if server.fault == "dimension" else DIMENSION
+                    size = dimension + 1 if fault == "dimension" else dimension
                     vectors = [vector(text, size) for text in texts]
-                    vectors = vectors[1:] if server.fault == "few" else vectors
+                    vectors = vectors[1:] if fault == "few" else vectors
+                    vectors = [[float("nan")] * size] * len(texts) if fault == "nan" else vectors
                     self._send(200, {"model": body["model"], "embeddings": vectors})
 
             def _send(self, status: int, answer: Any) -> None:
-                data = json.dumps(answer).encode()
+                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
                 try:
                     self.send_response(status)
                     self.send_header("Content-Type", "application/json")

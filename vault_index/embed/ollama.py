@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +31,8 @@ class OllamaEmbedder:
 
     def __init__(self, model: str, host: str, timeout: float = TIMEOUT_SECONDS) -> None:
         self.model = model
-        self.host = host.replace("0.0.0.0", "127.0.0.1")  # what servers listen on, not an address
+        # what servers listen on is not an address to ask; 10.0.0.0 is one
+        self.host = re.sub(r"(?<![\w.])0\.0\.0\.0(?![\w.])", "127.0.0.1", host)
         self.timeout = timeout
         self.name = f"ollama/{model}"
         self._prefixes = _PREFIXES.get(model.partition(":")[0], ("", ""))
@@ -87,6 +89,11 @@ class OllamaEmbedder:
                 "run `lessons index --rebuild`",
             )
         array = np.array(vectors, np.float32).reshape(len(vectors), self.dimension)
+        if not np.isfinite(array).all():
+            raise EmbedderError(
+                f"Ollama gave a vector that is not made of numbers, with {self.model}",
+                f"run: ollama pull {self.model}, or choose another model",
+            )
         array /= np.maximum(np.linalg.norm(array, axis=1, keepdims=True), 1e-12)
         return array
 
@@ -99,8 +106,9 @@ class OllamaEmbedder:
             return ask()
         except ollama.ResponseError as error:
             missing = error.status_code == 404
+            said = _first_line(error.error or f"status {error.status_code}")
             raise EmbedderError(
-                f"Ollama at {self.host}: {error.error}",
+                f"Ollama at {self.host}: {said}",
                 f"run: ollama pull {self.model}" if missing else "see the log of `ollama serve`",
             ) from None
         except httpx.TimeoutException:
@@ -112,9 +120,15 @@ class OllamaEmbedder:
                 f"Ollama at {self.host} cannot be reached: {_first_line(error)}",
                 "start it with `ollama serve`, set OLLAMA_HOST, or use the built-in embedder",
             ) from None
-        except (ValueError, TypeError) as error:  # not what the API promises
+        except httpx.InvalidURL as error:
             raise EmbedderError(
-                f"Ollama at {self.host} answered oddly: {_first_line(error)}"
+                f"Ollama cannot be asked at {self.host!r}: {_first_line(error)}",
+                "set OLLAMA_HOST to a host, a host:port or a URL",
+            ) from None
+        except (ValueError, TypeError, AttributeError) as error:  # not what the API promises
+            raise EmbedderError(
+                f"Ollama at {self.host} answered oddly: {_first_line(error)}",
+                "is OLLAMA_HOST an Ollama server, and a new one?",
             ) from None
 
 
