@@ -95,6 +95,7 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             monkeypatch.delenv(name)
     monkeypatch.setenv("LESSONS_HOME", str(home))
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "false")  # tests of the watcher start their own
     for name, value in (
         ("GIT_CONFIG_NOSYSTEM", "1"),
         ("GIT_AUTHOR_NAME", "Ada Lovelace"),

@@ -18,15 +18,16 @@ REPO = PACKAGE.parent
 
 # A module imports only from rungs above this line's own; siblings never import each other.
 LADDER = [
-    "errors silence",
+    "errors silence locate",
     "categories passages hit lesson config",
-    "frontmatter_edit git manifest store",
+    "frontmatter_edit git manifest store injections",
     "embed",
     "vault rows",
     "difference",
     "index search catalog render add",
     "floor",
     "recall evaluate condition",
+    "watch",
     "entrypoints",
 ]
 HEAVY = ("lancedb", "pyarrow", "numpy", "ollama", "ctranslate2", "tokenizers", "git", "yaml")

@@ -129,11 +129,9 @@ def test_a_score_is_cosine_and_a_hundredth_of_bm25(many: Vault) -> None:
     asked = WordEmbedder().embed_query(query)
     cosines = {row["lesson_id"]: float(np.dot(row["vector"], asked)) for row in rows}
     bm25 = dict.fromkeys(cosines, 0.0)
-    matched = opened.store.matches(query, 1000, None)
-    for lesson_id, score in zip(
-        matched["lesson_id"].to_pylist(), matched["_score"].to_pylist(), strict=True
-    ):
-        bm25[lesson_id] = score
+    row_ids, scores = opened.store.matches(query, 1000, None)
+    for row, score in zip(opened.store.take(row_ids.tolist()), scores, strict=True):
+        bm25[row["lesson_id"]] = float(score)
     hits = search.find(many, query, k=1000)
     assert len(hits) == 80
     for hit in hits:

@@ -12,10 +12,11 @@ The names below are public; nothing is loaded before it is used.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # typing takes 3 ms to load, and hooks load this
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from vault_index.errors import VaultError
     from vault_index.hit import Hit
     from vault_index.lesson import Lesson
@@ -35,4 +36,6 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -16,18 +16,21 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from vault_index import locate
 from vault_index.errors import SettingsError
 
 EMBEDDERS = ("minilm", "ollama", "none")
 VAULT_KEYS = frozenset(
     {"prompt_lessons", "prompt_tokens", "session_lessons", "token_budget", "session_sources"}
-    | {"floor", "taxonomy", "keywords"}
+    | {"floor", "taxonomy", "keywords", "watch_autostart"}
 )
 _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
     "LESSONS_OLLAMA_MODEL": "ollama_model",
     "OLLAMA_HOST": "ollama_host",
+    "LESSONS_WATCH_AUTOSTART": "watch_autostart",
 }
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Config:
     token_budget: int = 2000  # at most so many tokens at the start of a session
     session_sources: tuple[str, ...] = ("startup",)  # which session starts get lessons
     floor: float | None = None  # score below which hooks are silent; None: fitted to the vault
+    watch_autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
     taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
     ignored: tuple[str, ...] = ()  # keys of vault.toml that a vault may not set or nobody knows
@@ -52,9 +56,7 @@ class Config:
 
 def home_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Give the user's folder: `$LESSONS_HOME`, else `~/.lessons`."""
-    environ = os.environ if environ is None else environ
-    named = environ.get("LESSONS_HOME")
-    return Path(named).expanduser() if named else Path.home() / ".lessons"
+    return Path(locate.home_folder(os.environ if environ is None else environ))
 
 
 def load(
@@ -84,13 +86,17 @@ def load(
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        values = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:  # not UTF-8 and huge numbers are ValueErrors too
         raise SettingsError(f"{path}: not TOML: {error}", "mend or remove the file") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+    watch = values.pop("watch", {})
+    if not isinstance(watch, dict):
+        raise SettingsError(f"{path}: watch must be a table: [watch]")
+    return values | {f"watch_{key}": value for key, value in watch.items()}
 
 
 def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
@@ -122,6 +128,11 @@ def _checked(key: str, value: Any, where: str) -> Any:
         if isinstance(value, list) and all(isinstance(v, str) for v in value):
             return tuple(value)
         raise SettingsError(f"{where}: {key} must be a list of strings, not {value!r}")
+    if isinstance(default, bool):
+        said = _BOOLEANS.get(str(value).lower())
+        if said is None:
+            raise SettingsError(f"{where}: {key} must be true or false, not {value!r}")
+        return said
     if isinstance(default, int):
         try:
             number = int(value) if not isinstance(value, (bool, float)) else -1

@@ -72,9 +72,13 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
     scores: list[float] = []
     texts: list[float] = []
     for number, prompt in enumerate(prompts, start=1):
-        hits = search.find(vault, prompt, k=search.CANDIDATES)
-        scores.append(max((hit.score for hit in hits), default=0.0))
-        texts.append(max((hit.full_text for hit in hits), default=0.0))
+        for into, text_only in ((scores, False), (texts, True)):
+            best = search.run(vault, prompt, k=1, text_only=text_only)
+            into.append(
+                max(
+                    [hit.score for hit in best.hits + [hit for hit, _ in best.dropped]], default=0.0
+                )
+            )
         progress(number, len(prompts))
     fires, silent = _own_scores(vault)
     fitted = Floor(

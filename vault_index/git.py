@@ -56,6 +56,15 @@ def head(folder: Path) -> str | None:
         return _ask(repo, "rev-parse", "--verify", "-q", "HEAD") or None if repo else None
 
 
+def reflog(folder: Path) -> Path | None:
+    """Give the file that each commit, checkout and reset appends to; None without a repository."""
+    with _opened(folder) as repo:
+        if repo is None:
+            return None
+        path = _ask(repo, "rev-parse", "--git-path", "logs/HEAD")
+        return Path(repo.working_tree_dir or folder, path) if path else None
+
+
 def history(folder: Path, since: str | None = None) -> dict[str, Provenance] | None:
     """Walk `git log` once and give the provenance of each committed file below a folder.
 

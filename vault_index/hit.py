@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -43,3 +44,13 @@ class Hit:
         for key in ("score", "cosine", "full_text"):
             values[key] = round(values[key], 4)
         return values
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Hit:
+        """Make a hit of what `as_json` gave."""
+        known = dict(values)
+        for key in ("created_at", "updated_at"):
+            known[key] = datetime.fromisoformat(known[key]) if known[key] else None
+        for key in ("categories", "tags"):
+            known[key] = tuple(known[key])
+        return cls(**known)

@@ -74,18 +74,19 @@ def sync(
     rebuild: bool = False,
     at_most: int | None = None,
     wait: bool = True,
+    ask_git: bool = True,
     progress: Progress = lambda _done, _all: None,
 ) -> Stats:
     """Bring the index up to date with the files, and tell what was done.
 
     `rebuild` builds a new index beside the old one and swaps. `at_most` is for callers in a hurry:
-    if more files than that differ nothing is done and `Stats.pending` counts them, and git is not
-    asked who wrote what. Without `wait`, if another process is writing, nothing is done.
+    if more files than that differ nothing is done and `Stats.pending` counts them. Without `wait`,
+    if another process is writing, nothing is done. Without `ask_git` it stays open who wrote what
+    is new, until a sync that asks.
 
     Raises WriteError, EmbedderError, and IndexStateError for an index of a newer version.
     """
     started = time.monotonic()
-    ask_git = at_most is None
     reason = "asked for" if rebuild else _why_rebuild(vault)
     if at_most is not None and reason:
         return Stats(pending=len(vault.files()[0]))
@@ -108,6 +109,18 @@ def sync(
             except IndexStateError:
                 reason = "the index was damaged"
         return _build(vault, reason, progress, started)
+
+
+def tidy(vault: Vault) -> bool:
+    """Clean old versions away. False if some are too young for it, or somebody is writing.
+
+    Raises WriteError, IndexStateError.
+    """
+    with _locked(vault, wait=False) as free:
+        if not free:
+            return False
+        index = _current(vault)
+        return Store(index, manifest.load(index).dimension).tidy()
 
 
 def _why_rebuild(vault: Vault) -> str:
@@ -175,12 +188,13 @@ def _bring_up_to_date(
     found = difference.between(vault, known, ask_git)
     files = difference.read(vault, known, found, ask_git)
     stats = _count(known, found, files)
+    new = {file.path for file in files} - set(known.files)
     _write(vault, store, index, known, files, found.removed, stats, progress)
     for file in files:
         known.files[file.path] = file.entry
     for path in found.removed:
         known.files.pop(path, None)
-    known.head = found.head
+    known.head = "" if new and not ask_git else found.head  # "": ask of all of them
     manifest.save(index, known)
     stats.problems = problems(known, found.skipped)
     stats.seconds = time.monotonic() - started
@@ -298,10 +312,7 @@ def _locked(vault: Vault, wait: bool) -> Iterator[bool]:
 
     folder = vault.index_folder
     with manifest.writing(folder):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        ignore = folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
+        manifest.make_folder(folder)
         lock = filelock.FileLock(folder / "lock")
         try:
             lock.acquire(timeout=-1 if wait else 0)

@@ -65,6 +65,14 @@ class Manifest:
     files: dict[str, FileEntry] = field(default_factory=dict)  # by path below the vault's folder
 
 
+def make_folder(folder: Path) -> None:
+    """Make `.vault_index` if it is not there: the user's own, and nothing for git."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+
+
 def current(folder: Path) -> Path | None:
     """Give the index folder in force below `.vault_index`; None before the first one is whole."""
     try:
@@ -103,12 +111,16 @@ def load(index: Path) -> Manifest:
         raise IndexStateError("the index's manifest is damaged", _REBUILD) from None
 
 
-def stamp(index: Path) -> int:
-    """Give the time of a manifest's last change, ns; 0 if it is not there."""
+def stamp(index: Path) -> tuple[int, int]:
+    """Give the time of a manifest's last change, ns, and which file it is; zeros if it is not there.
+
+    Two changes may fall into one tick of the clock, but each is a new file.
+    """
     try:
-        return (index / _FILE).stat().st_mtime_ns
+        stat = (index / _FILE).stat()
     except OSError:
-        return 0
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_ino
 
 
 _REBUILD = "run `lessons index --rebuild`"
@@ -126,7 +138,7 @@ def make_current(folder: Path, index: Path) -> None:
         replace_file(folder / _POINTER, index.name.encode())
         now = time.time()
         for other in folder.iterdir():
-            age = now - stamp(other) / 1e9
+            age = now - stamp(other)[0] / 1e9
             if other != index and (other / _FILE).exists() and age > KEEP_OLD_SECONDS:
                 shutil.rmtree(other, ignore_errors=True)
 

@@ -32,21 +32,24 @@ class Injection:
     silent: str = ""
 
 
-def for_prompt(vault: Vault, prompt: str, already: Collection[str] = ()) -> Injection:
+def for_prompt(
+    vault: Vault, prompt: str, already: Collection[str] = (), *, text_only: bool = False
+) -> Injection:
     """Find what a prompt should get: up to three lessons above the floor, not those it has had.
 
-    `already` are lesson ids injected before in this session.
+    `already` are lesson ids injected before in this session. `text_only` is for who is in a hurry.
     """
     reason = silence.reason(prompt)
     if reason:
         return Injection("", silent=reason)
     config = vault.config
-    return _above_floor(
-        vault, [prompt], config.prompt_lessons, config.prompt_tokens, already, COMPANION_SHARE
-    )
+    budget = config.prompt_lessons, config.prompt_tokens
+    return _above_floor(vault, [prompt], *budget, already, COMPANION_SHARE, text_only=text_only)
 
 
-def for_session(vault: Vault, project: Path, already: Collection[str] = ()) -> Injection:
+def for_session(
+    vault: Vault, project: Path, already: Collection[str] = (), *, text_only: bool = False
+) -> Injection:
     """Find what the start of a session in a project should get, by what the project is doing.
 
     Each of the last commits' subjects is a query, and so are the branch and the changed files with
@@ -57,7 +60,8 @@ def for_session(vault: Vault, project: Path, already: Collection[str] = ()) -> I
     queries = [about, *activity.subjects]
     asked = [query for query in dict.fromkeys(queries) if not silence.reason(query)]
     config = vault.config
-    return _above_floor(vault, asked, config.session_lessons, config.token_budget, already)
+    budget = config.session_lessons, config.token_budget
+    return _above_floor(vault, asked, *budget, already, text_only=text_only)
 
 
 def _above_floor(
@@ -67,11 +71,13 @@ def _above_floor(
     max_tokens: int,
     already: Collection[str],
     share_of_first: float = 0.0,
+    *,
+    text_only: bool = False,
 ) -> Injection:
     best: dict[str, Hit] = {}
     least: float | None = None
     for query in queries:
-        results = search.run(vault, query, k=k + len(already))
+        results = search.run(vault, query, k=k + len(already), text_only=text_only)
         least = floor.in_force(vault, text_only=bool(results.text_only))
         if least is None:
             return Injection("", silent="no floor was fitted yet: run `lessons index`")

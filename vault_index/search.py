@@ -20,12 +20,12 @@ from vault_index.manifest import NO_EMBEDDER
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
 
     from vault_index.vault import OpenIndex, Vault
 
 FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
-CANDIDATES = 64  # passages from each side; the answer is among them or it is not an answer
+CANDIDATES = 32  # passages, at least, whose lessons are looked at
+MOST_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
@@ -121,39 +121,23 @@ def _query_vector(vault: Vault, opened: OpenIndex, query: str) -> tuple[np.ndarr
 def _candidates(
     table: store.Store, query: str, vector: np.ndarray | None, limit: int, where: str | None
 ) -> list[Hit]:
-    """Gather the passages that either side finds best, each with the evidence of both sides."""
-    found: dict[str, dict[str, Any]] = {}
-    cosines: dict[str, float] = {}
-    texts: dict[str, float] = {}
-    if vector is not None:
-        near = table.nearest(vector, limit, where)
-        cosines = dict(zip(_ids(near), (1 - d for d in near["_distance"].to_pylist()), strict=True))
-        found |= _rows(near)
-    if query:
-        matched = table.matches(query, limit, where)
-        texts = dict(zip(_ids(matched), matched["_score"].to_pylist(), strict=True))
-        found |= _rows(matched)
-        if vector is not None and len(matched):
-            both = store.matrix(matched, table.dimension) @ vector
-            cosines |= dict(zip(_ids(matched), map(float, both), strict=True))
-        lacking = [id for id in cosines if id not in texts] if len(matched) == limit else []
-        if lacking:  # beyond the limit of the text side, but perhaps not without evidence
-            more = table.matches(query, len(lacking), store.only_ids(lacking))
-            texts |= dict(zip(_ids(more), more["_score"].to_pylist(), strict=True))
+    """Score every passage on both sides and give the best `limit`, each with both sides' evidence."""
+    import numpy as np
+
+    none = np.empty(0, np.uint64), np.empty(0, np.float32)
+    near, cosines = none if vector is None else table.nearest(vector, MOST_SCORED, where)
+    matched, scores = table.matches(query, MOST_SCORED, where) if query else none
+    ids = np.union1d(near, matched)
+    # what is not among the nearest is no nearer than the last of them
+    cosine = np.full(len(ids), cosines.min() if len(near) == MOST_SCORED else 0.0)
+    cosine[np.searchsorted(ids, near)] = cosines
+    text = np.zeros(len(ids))
+    text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
+    best = np.argsort(-(cosine + text), kind="stable")[:limit]
+    rows = table.take(ids[best].tolist())
     return [
-        _hit(row, cosines.get(id, 0.0), FULL_TEXT_WEIGHT * texts.get(id, 0.0))
-        for id, row in found.items()
+        _hit(row, float(cosine[at]), float(text[at])) for row, at in zip(rows, best, strict=True)
     ]
-
-
-def _ids(rows: pa.Table) -> list[str]:
-    ids: list[str] = rows["id"].to_pylist()
-    return ids
-
-
-def _rows(rows: pa.Table) -> dict[str, dict[str, Any]]:
-    light = rows.drop_columns(["vector"]) if "vector" in rows.column_names else rows
-    return {row["id"]: row for row in light.to_pylist()}
 
 
 def _hit(row: dict[str, Any], cosine: float, full_text: float) -> Hit:

@@ -60,11 +60,16 @@ class Row(TypedDict, total=False):
 
 
 class Store:
-    """The tables of one index folder. `dimension` 0 means no vectors."""
+    """The tables of one index folder. `dimension` 0 means no vectors.
 
-    def __init__(self, index: Path, dimension: int) -> None:
+    `pinned` is for readers: such a store stands on the version that was there when it was first
+    asked. Row ids keep their meaning then, whoever writes meanwhile, and nobody waits.
+    """
+
+    def __init__(self, index: Path, dimension: int, *, pinned: bool = False) -> None:
         self.index = index
         self.dimension = dimension
+        self.pinned = pinned
         self._opened: lancedb.table.Table | None = None
 
     def exists(self) -> bool:
@@ -114,21 +119,41 @@ class Store:
 
                 self._table.create_index("vector", config=IvfFlat(distance_type="cosine"))
 
-    def nearest(self, vector: np.ndarray, limit: int, where: str | None) -> pa.Table:
-        """Give the `limit` rows nearest to a unit vector float32[dimension], as an Arrow table."""
+    def tidy(self) -> bool:
+        """Drop the versions that no reader stands on any more. False if some are too young for it."""
+        with _errors(self.index):
+            self._table.optimize(cleanup_older_than=KEEP_VERSIONS)
+            return len(self._table.list_versions()) <= 1
+
+    def nearest(
+        self, vector: np.ndarray, limit: int, where: str | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Give row ids, uint64[n], and cosines, float32[n], of the rows nearest to a unit vector."""
         with _errors(self.index):
             query = self._table.search(vector, vector_column_name="vector")
-            query = query.distance_type("cosine").limit(limit).select([*self._shown, "_distance"])
-            return (query.where(where) if where else query).to_arrow()
+            query = query.distance_type("cosine").limit(limit).with_row_id(True)
+            found = (query.where(where) if where else query).select(["_distance"]).to_arrow()
+        return found["_rowid"].to_numpy(), 1 - found["_distance"].to_numpy()
 
-    def matches(self, text: str, limit: int, where: str | None) -> pa.Table:
-        """Give the `limit` rows that match any word best (BM25 as `_score`), as an Arrow table."""
+    def matches(self, text: str, limit: int, where: str | None) -> tuple[np.ndarray, np.ndarray]:
+        """Give row ids, uint64[n], and BM25 scores, float32[n], of rows that match any word."""
         from lancedb.query import MatchQuery
 
         with _errors(self.index):
             query = self._table.search(MatchQuery(text, FULL_TEXT), query_type="fts").limit(limit)
-            query = query.select([*self._shown, "_score"])
-            return (query.where(where) if where else query).to_arrow()
+            query = query.with_row_id(True).select(["_score"])
+            found = (query.where(where) if where else query).to_arrow()
+        return found["_rowid"].to_numpy(), found["_score"].to_numpy()
+
+    def take(self, row_ids: Sequence[int]) -> list[dict[str, Any]]:
+        """Give what a hit shows of these rows, in their order."""
+        if not row_ids:
+            return []
+        with _errors(self.index):
+            # in the order of the table, whatever order is asked for
+            query = self._table.take_row_ids(list(row_ids)).with_row_id().select(list(_SHOWN))
+            rows = {row.pop("_rowid"): row for row in query.to_list()}
+        return [rows[id] for id in row_ids]
 
     def vectors(self, hashes: Sequence[str]) -> dict[str, np.ndarray]:
         """Give the vectors already there, by content hash: what is known is not embedded again."""
@@ -157,15 +182,13 @@ class Store:
             return int(self._table.count_rows())
 
     @property
-    def _shown(self) -> list[str]:
-        """The columns that a match needs: reading all of them takes twice as long."""
-        return [*_SHOWN, "vector"] if self.dimension else list(_SHOWN)
-
-    @property
     def _table(self) -> lancedb.table.Table:
         if self._opened is None:
             with _errors(self.index):
-                self._opened = self._connect().open_table(TABLE)
+                table = self._connect().open_table(TABLE)
+                if self.pinned:
+                    table.checkout(table.version)
+                self._opened = table
         return self._opened
 
     def _connect(self) -> lancedb.db.DBConnection:

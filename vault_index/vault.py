@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import config as settings
-from vault_index import embed, manifest
+from vault_index import embed, locate, manifest
 from vault_index.config import Config
 from vault_index.errors import IndexStateError, NoVaultError
 from vault_index.store import Store
@@ -18,8 +18,7 @@ from vault_index.store import Store
 if TYPE_CHECKING:
     from vault_index.embed import Embedder
 
-FOLDER = "lessons"
-SETTINGS = "vault.toml"
+FOLDER, SETTINGS = locate.FOLDER, locate.SETTINGS
 INDEX = ".vault_index"
 
 
@@ -50,7 +49,7 @@ class OpenIndex:
     lessons: int
     files: int
     head: str
-    stamp: int  # the manifest's mtime, ns
+    stamp: tuple[int, int]  # of the manifest
 
 
 class Vault:
@@ -96,14 +95,11 @@ class Vault:
             known = manifest.load(index)
             if known.schema != manifest.SCHEMA:
                 raise IndexStateError("the index is of an older version", "run `lessons index`")
-            same = last is not None and last.store.index == index
-            table = last.store if last and same else Store(index, known.dimension)
             lessons = sum(entry.lessons for entry in known.files.values())
-            self._opened = OpenIndex(
-                table, known.embedder, lessons, len(known.files), known.head, stamp
-            )
-        assert self._opened is not None
-        return self._opened
+            table = Store(index, known.dimension, pinned=True)
+            last = OpenIndex(table, known.embedder, lessons, len(known.files), known.head, stamp)
+            self._opened = last
+        return last
 
     def files(self) -> tuple[list[SourceFile], list[Skipped]]:
         """List the lesson files, sorted by path, and what was passed over.
@@ -166,14 +162,8 @@ def open_vault(
 
 
 def _walk_up(start: Path) -> Path | None:
-    """Find the nearest folder, from here upwards, with `lessons/vault.toml`."""
-    here = start.absolute()
-    for folder in (here, *here.parents):
-        if (folder / FOLDER / SETTINGS).is_file():
-            return folder
-        if folder.name == FOLDER and (folder / SETTINGS).is_file():
-            return folder.parent
-    return None
+    found = locate.walk_up(str(start))
+    return Path(found) if found else None
 
 
 def _default(environ: Mapping[str, str]) -> Path:

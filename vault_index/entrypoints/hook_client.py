@@ -1,7 +1,8 @@
 """`lessons-hook`: what Claude Code runs on every prompt. It never fails and never holds one up.
 
 At import only `sys`. What needs no search (chatter, slash commands, prompts that no person typed)
-is decided here; the rest goes to `hooks.answer` in this process. A thread ends the process at the
+is decided here; the rest is asked of the watcher or, without one, goes to `hooks.answer` in this
+process. A thread ends the process at the
 deadline, whatever the rest is doing: exit 0 and no output is what the agent sees of any failure.
 """
 
@@ -10,6 +11,8 @@ from __future__ import annotations
 import sys
 
 DEFAULT_DEADLINE_MS = 2000
+WATCHER_MS = 500  # a watcher that needs longer is hung; there is still time to do without it
+SESSION_WATCHER_MS = 1200  # a session's start is a dozen searches and four questions to git
 LOG_BYTES = 256 * 1024
 
 
@@ -27,9 +30,7 @@ def main() -> None:
         parsed = json.loads(sys.stdin.buffer.read().decode("utf-8", "replace"))
         event.update(parsed if isinstance(parsed, dict) else {})
         if _worth_asking(event):
-            from vault_index.entrypoints import hooks
-
-            answer = hooks.answer(event)
+            answer = _answer(event, started)
             if answer:
                 sys.stdout.write(json.dumps(answer))
                 sys.stdout.flush()
@@ -52,13 +53,51 @@ def _worth_asking(event: dict[str, object]) -> bool:
     return not silence.reason(str(event.get("prompt") or ""))
 
 
+def _answer(event: dict[str, object], started: float) -> object:
+    """Ask the watcher; without one, or if it is hung, answer in this process."""
+    import os
+    import time
+
+    from vault_index import locate
+
+    root = locate.for_hook(str(event.get("cwd") or "."), os.environ)
+    if root is None:
+        return None  # most projects have no vault
+    from vault_index.watch import line
+
+    event.setdefault("cwd", os.getcwd())  # noqa: PTH109  # the watcher is not where we are
+    session = event["hook_event_name"] == "SessionStart"
+    patience = min(SESSION_WATCHER_MS if session else WATCHER_MS, _deadline() / 2)
+    is_there = hung = False
+    try:
+        question = {"event": event, "ms": 1000 * (time.monotonic() - started)}
+        reply = line.ask(root, {"ask": "hook", "with": question}, patience / 1000)
+        if reply.get("problem"):
+            log(event, str(reply["problem"]), started)
+        return reply.get("answer")
+    except line.NobodyListens:
+        pass
+    except line.NoAnswer as error:
+        is_there, hung = True, not isinstance(error, line.Stranger)
+        log(event, f"the watcher did not answer: {error}", started)
+    from vault_index.entrypoints import hooks
+
+    return hooks.answer(event, started, may_start=not is_there, text_only=hung)
+
+
+def _deadline() -> int:
+    import os
+
+    named = os.environ.get("LESSONS_DEADLINE_MS", "")
+    return int(named) if named.isdigit() else DEFAULT_DEADLINE_MS
+
+
 def _arm(event: dict[str, object], started: float) -> None:
     """End the process at the deadline, from a thread: nothing else may be listening by then."""
     import os
     import threading
 
-    named = os.environ.get("LESSONS_DEADLINE_MS", "")
-    milliseconds = int(named) if named.isdigit() else DEFAULT_DEADLINE_MS
+    milliseconds = _deadline()
 
     def end() -> None:
         log(event, f"no answer in {milliseconds} ms", started)

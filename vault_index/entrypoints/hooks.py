@@ -1,11 +1,12 @@
 """What each agent event means: a prompt is searched for, a session start looks at the project.
 
 A hook has no time to index much. It takes in a few changed files itself; for more, and for who
-wrote them, it starts `lessons index` in the background and answers from the index as it is.
+wrote them, there is the watcher, or without it a `lessons index` in the background.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -13,47 +14,106 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vault_index import floor, index, manifest, recall
+from vault_index import floor, index, injections, manifest, recall
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.recall import Injection
 from vault_index.vault import Vault, open_vault
+from vault_index.watch import launch, line
 
 FILES_AT_ONCE = 8  # changed files that a hook embeds itself: about 0.1 s
 RESTART_SECONDS = 20  # ten agents that prompt at once start one indexing, not ten
+WAIT_SECONDS = 1.0  # for a watcher that has only just begun to listen
 SESSION_DAYS = 7  # how long it is kept what a session was given
 
 
-def answer(event: dict[str, Any]) -> dict[str, Any] | None:
-    """Answer one Claude Code hook event; None for silence. Anything may be raised."""
-    name = event["hook_event_name"]
+def answer(
+    event: dict[str, Any], began: float, *, may_start: bool, text_only: bool
+) -> dict[str, Any] | None:
+    """Answer one Claude Code hook event in this process; None for silence. Anything may be raised.
+
+    `began` is when the hook did (monotonic). `may_start`: there is no watcher yet. `text_only`:
+    there is one that is hung, so that there is little time left.
+    """
     project = Path(str(event.get("cwd") or "."))
     try:
         vault = _vault(project)
     except NoVaultError:
         return None  # most projects have none
-    if (
-        name == "SessionStart"
-        and event.get("source", "startup") not in vault.config.session_sources
-    ):
-        return None
+    if may_start and vault.config.watch_autostart:
+        asked = _from_a_starting_watcher(vault, event, began)
+        if asked is not None:
+            return asked.get("answer")
     try:
-        found = _found(vault, event, project) if _bring_up_to_date(vault) else None
+        if not _bring_up_to_date(vault):
+            return None
+        ms = 1000 * (time.monotonic() - began)
+        return respond(vault, event, by="process", ms=ms, text_only=text_only)
     except IndexStateError as error:
-        if not error.newer:  # damaged in a way that only searching shows
+        if not error.newer and not vault.config.watch_autostart:  # only searching shows this damage
             index_in_background(vault, rebuild=True)
         raise
-    if found is None or not found.text:
+
+
+def respond(
+    vault: Vault, event: dict[str, Any], *, by: str, ms: float, text_only: bool = False
+) -> dict[str, Any] | None:
+    """Search for an event and note what was given; None for silence.
+
+    `ms` is how long the hook has taken so far. Raises VaultError.
+    """
+    began = time.monotonic()
+    name = str(event["hook_event_name"])
+    source = event.get("source", "startup")
+    if name == "SessionStart" and source not in vault.config.session_sources:
         return None
-    _remember(vault, str(event.get("session_id") or ""), found)
+    session = str(event.get("session_id") or "")
+    found = _found(vault, event, session, text_only)
+    injections.record(
+        vault.index_folder,
+        name,
+        session,
+        str(event.get("prompt") or ""),
+        [(hit.lesson_id, hit.score) for hit in found.hits],
+        found.floor,
+        ms + 1000 * (time.monotonic() - began),
+        by,
+    )
+    if not found.text:
+        return None
+    _remember(vault, session, found)
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": found.text}}
 
 
-def _found(vault: Vault, event: dict[str, Any], project: Path) -> Injection:
-    already = _given(vault, str(event.get("session_id") or ""))
+def _from_a_starting_watcher(
+    vault: Vault, event: dict[str, Any], began: float
+) -> dict[str, Any] | None:
+    """Start the watcher; None if it is ours to answer this once.
+
+    If somebody else has just started it, wait for it: a hundred hooks that each load all it takes
+    to search would be slower than the one.
+    """
+    try:
+        if launch.start(vault.root, vault.index_folder):
+            return None
+        while launch.is_running(vault.index_folder):  # the hook's deadline ends this
+            with contextlib.suppress(line.NobodyListens):
+                ms = 1000 * (time.monotonic() - began)
+                question = {"ask": "hook", "with": {"event": event, "ms": ms}}
+                return line.ask(str(vault.root), question, timeout=WAIT_SECONDS)
+            time.sleep(0.05)
+    except (WriteError, line.NoAnswer):  # a read-only vault has no watcher
+        return None
+    return None
+
+
+def _found(vault: Vault, event: dict[str, Any], session: str, text_only: bool) -> Injection:
+    already = _given(vault, session)
     if event["hook_event_name"] == "SessionStart":
         _forget_old_sessions(vault)
-        return recall.for_session(vault, project, already)
-    return recall.for_prompt(vault, str(event.get("prompt") or ""), already)
+        project = Path(str(event.get("cwd") or "."))
+        return recall.for_session(vault, project, already, text_only=text_only)
+    prompt = str(event.get("prompt") or "")
+    return recall.for_prompt(vault, prompt, already, text_only=text_only)
 
 
 def _vault(project: Path) -> Vault:
@@ -67,7 +127,7 @@ def _vault(project: Path) -> Vault:
 def _bring_up_to_date(vault: Vault) -> bool:
     """Take in a few changes, leave more to the background. False if there is nothing to ask yet."""
     try:
-        stats = index.sync(vault, at_most=FILES_AT_ONCE, wait=False)
+        stats = index.sync(vault, at_most=FILES_AT_ONCE, wait=False, ask_git=False)
         behind = bool(stats.pending or stats.wrote)
     except WriteError:  # a read-only vault answers from what it has
         behind = False
@@ -79,7 +139,7 @@ def _bring_up_to_date(vault: Vault) -> bool:
         if error.newer:
             raise
         behind = True
-    if behind:
+    if behind and not vault.config.watch_autostart:
         index_in_background(vault)
     return opened is not None
 

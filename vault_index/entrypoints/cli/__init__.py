@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from vault_index.entrypoints.cli import agents, finding, lessons, vaults
+from vault_index.entrypoints.cli import agents, finding, lessons, vaults, watch
 from vault_index.errors import VaultError
 
 
@@ -54,6 +54,7 @@ for _command in (
     finding.recall,
     finding.index,
     finding.eval_,
+    watch.watch,
     vaults.status,
     agents.install,
     agents.uninstall,

@@ -12,6 +12,7 @@ import click
 from vault_index.entrypoints.cli import ready
 
 if TYPE_CHECKING:
+    from vault_index.hit import Hit
     from vault_index.vault import Vault
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -39,48 +40,46 @@ def search(
     as_json: bool,
 ) -> None:
     """Find the lessons that answer QUERY, best first."""
-    from vault_index import floor, render
-    from vault_index import search as searching
+    from vault_index import render
+    from vault_index.hit import Hit
 
-    vault = ready.open_vault(named)
-    asked = " ".join(query)
-    results = ready.ask(vault, lambda: searching.run(vault, asked, k, categories, min_score))
-    least = floor.in_force(vault, text_only=bool(results.text_only))
+    found = ready.ask(
+        named, "search", query=" ".join(query), k=k, categories=categories, min_score=min_score
+    )
+    least = found["floor"]
     if as_json:
-        answer: dict[str, Any] = {
-            "hits": [_with_floor(hit.as_json(), least) for hit in results.hits]
-        }
-        answer |= {"floor": least, "text_only": results.text_only}
+        answer: dict[str, Any] = {"hits": [_with_floor(hit, least) for hit in found["hits"]]}
+        answer |= {"floor": least, "text_only": found["text_only"]}
         if explain:
-            answer["dropped"] = [{**hit.as_json(), "why": why} for hit, why in results.dropped]
+            answer["dropped"] = [{**hit, "why": why} for hit, why in found["dropped"]]
         click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
         return
-    if results.text_only and vault.config.embedder != "none":
-        ready.note(f"note: full text only: {results.text_only}")
-    if not results.hits:
+    if found["text_only"] and found["embedder"] != "none":
+        ready.note(f"note: full text only: {found['text_only']}")
+    if not found["hits"]:
         ready.note("no lesson matches")
-    width = 100
-    for number, block in enumerate(render.terminal(results.hits, width=width).splitlines()):
+    hits = list(map(Hit.from_json, found["hits"]))
+    for number, block in enumerate(render.terminal(hits, width=100).splitlines()):
         click.echo(
             click.style(block, bold=True) if block[:1].isdigit() and number % 3 == 0 else block
         )
     if explain:
-        _explain(results, least)
+        _explain(hits, [(Hit.from_json(hit), why) for hit, why in found["dropped"]], least)
 
 
 def _with_floor(hit: dict[str, Any], least: float | None) -> dict[str, Any]:
     return {**hit, "injected": least is not None and hit["score"] >= least}
 
 
-def _explain(results: Any, least: float | None) -> None:
+def _explain(hits: list[Hit], dropped: list[tuple[Hit, str]], least: float | None) -> None:
     from vault_index import render
 
     shown = "not fitted yet" if least is None else f"{least:.3f}"
     click.echo(f"\nfloor {shown}: a hook injects nothing that scores less")
-    for hit in results.hits:
+    for hit in hits:
         silent = "" if least is not None and hit.score >= least else ", below the floor"
         click.echo(f"  {render.evidence(hit)}{silent}: {hit.lesson_id}")
-    for hit, why in results.dropped[:10]:
+    for hit, why in dropped[:10]:
         click.echo(f"  {render.evidence(hit)}, dropped, {why}: {hit.lesson_id}")
 
 
@@ -90,18 +89,14 @@ def _explain(results: Any, least: float | None) -> None:
 @click.pass_obj
 def recall(named: str | None, query: tuple[str, ...], as_json: bool) -> None:
     """Print what an agent would be given for the prompt QUERY, or nothing."""
-    from vault_index import recall as recalling
-
-    vault = ready.open_vault(named)
-    found = ready.ask(vault, lambda: recalling.for_prompt(vault, " ".join(query)))
+    found = ready.ask(named, "recall", query=" ".join(query))
     if as_json:
-        hits = [hit.as_json() for hit in found.hits]
-        answer = {"text": found.text, "hits": hits, "floor": found.floor, "silent": found.silent}
+        answer = {key: found[key] for key in ("text", "hits", "floor", "silent")}
         click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
-    elif found.text:
-        click.echo(found.text)
+    elif found["text"]:
+        click.echo(found["text"])
     else:
-        ready.note(f"silent: {found.silent}")
+        ready.note(f"silent: {found['silent']}")
 
 
 @click.command(epilog="Example: lessons index --rebuild")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -58,22 +57,15 @@ def _source(source: str | None, title: str, text: str) -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _iso(value: datetime) -> str:
-    return value.isoformat()
-
-
 @click.command("list", epilog="Example: lessons list -c devops --json")
 @click.option("-c", "--category", help="Only in or below it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_(named: str | None, category: str | None, as_json: bool) -> None:
     """List the lessons, by id."""
-    from vault_index import catalog
-
-    vault = ready.open_vault(named)
-    entries = ready.ask(vault, lambda: catalog.entries(vault, category))
+    entries = ready.ask(named, "list", category=category)["entries"]
     if as_json:
-        click.echo(json.dumps(entries, ensure_ascii=False, indent=2, default=_iso))
+        click.echo(json.dumps(entries, ensure_ascii=False, indent=2))
         return
     for entry in entries:
         click.echo(f"{entry['id']}\t{entry['title']}" if not sys.stdout.isatty() else
@@ -86,16 +78,13 @@ def list_(named: str | None, category: str | None, as_json: bool) -> None:
 @click.pass_obj
 def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     """Print one lesson. ID is its id, its path, or the end of either if that is one lesson only."""
-    from vault_index import catalog
-
-    vault = ready.open_vault(named)
-    entry = ready.ask(vault, lambda: catalog.get(vault, lesson_id))
+    entry = ready.ask(named, "show", name=lesson_id)["entry"]
     if as_json:
-        click.echo(json.dumps(entry, ensure_ascii=False, indent=2, default=_iso))
+        click.echo(json.dumps(entry, ensure_ascii=False, indent=2))
         return
     click.echo(click.style(entry["title"], bold=True))
     by = entry["author"] or "not committed"
     when = entry["updated_at"] or entry["created_at"]
     filed = ", ".join(entry["categories"])
-    click.echo(f"[{filed}] {entry['path']} · {by}" + (f", {when:%Y-%m-%d}" if when else ""))
+    click.echo(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
     click.echo(f"\n{entry['text']}")

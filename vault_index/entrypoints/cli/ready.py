@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.errors import EmbedderError, IndexStateError, ModelError, WriteError
+from vault_index.errors import (
+    EmbedderError,
+    IndexStateError,
+    ModelError,
+    VaultError,
+    WriteError,
+)
 
 if TYPE_CHECKING:
     from vault_index.index import Stats
     from vault_index.vault import Vault
 
-Answer = TypeVar("Answer")
-
+WATCHER_SECONDS = 10  # it waits up to three itself for what was saved just now
 PATIENCE_SECONDS = 3  # a small change is indexed by then, whoever does it
 RETRY_SECONDS = 3600  # after a fetch that failed, so that an offline laptop does not wait each time
 
@@ -63,17 +69,43 @@ def bring_up_to_date(vault: Vault, *, rebuild: bool = False, wait: bool = True) 
     return stats
 
 
-def ask(vault: Vault, question: Callable[[], Answer]) -> Answer:
-    """Bring the index up to date and ask it. A table found damaged only now is built anew, once."""
+def ask(named: str | None, what: str, **arguments: Any) -> dict[str, Any]:
+    """Put a question of `requests` to the watcher of the vault, or answer it in this process."""
+    found = _ask_watcher(named, {"ask": what, "with": arguments, "fresh": True})
+    if found is not None:
+        return found
+    from vault_index.entrypoints import requests
+
+    vault = open_vault(named)
+    question = {"ask": what, "with": arguments}
     try:
         up_to_date_or_stale(vault)
-        return question()
+        return requests.answer(vault, question)
     except IndexStateError as error:
         if error.newer:
             raise
-        note(f"note: {error.message}; it is built anew")
+        note(f"note: {error.message}; it is built anew")  # a table found damaged only now
     bring_up_to_date(vault, rebuild=True)
-    return question()
+    return requests.answer(vault, question)
+
+
+def _ask_watcher(named: str | None, question: dict[str, Any]) -> dict[str, Any] | None:
+    """Ask the watcher; None if there is none, or none that can answer. Raises VaultError."""
+    from vault_index import locate
+    from vault_index.watch import line
+
+    root = locate.walk_up(named) if named else locate.for_hook(".", os.environ)
+    if root is None:
+        return None
+    try:
+        found = line.ask(root, question, WATCHER_SECONDS)
+    except (line.NobodyListens, line.NoAnswer):
+        return None
+    if "refused" in found:
+        raise VaultError(found["refused"], found["hint"])
+    for said in found["notes"]:
+        note(said)
+    return found
 
 
 def up_to_date_or_stale(vault: Vault) -> Stats | None:

@@ -1,0 +1,110 @@
+"""`lessons watch`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vault_index.entrypoints.cli import ready
+from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+START_SECONDS = 30  # to load the model and the tables: one on a quick machine
+
+
+@click.command(epilog="Example: lessons watch --background")
+@click.option("--background", "how", flag_value="background", help="Go on without this terminal.")
+@click.option("--stop", "how", flag_value="stop", help="End the vault's watcher.")
+@click.option("--status", "how", flag_value="status", help="Tell how the vault's watcher is.")
+@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
+@click.option("--lock", type=int, hidden=True, help="The lock, held by who started this.")
+@click.pass_obj
+def watch(named: str | None, how: str | None, as_json: bool, lock: int | None) -> None:
+    """Reindex on save, and answer hooks and searches from one warm process.
+
+    Without an option: here, telling what is reindexed, until Ctrl-C. Hooks start a watcher by
+    themselves unless `autostart = false` stands under `[watch]` in lessons/vault.toml.
+    """
+    vault = ready.open_vault(named)
+    if how == "background":
+        _start(vault)
+    elif how == "stop":
+        from vault_index.watch import launch
+
+        stopped = launch.stop(vault.root, vault.index_folder)
+        click.echo("stopped" if stopped else "there was no watcher")
+    elif how == "status" or as_json:
+        _show(vault, as_json)
+    else:
+        _run(vault, lock)
+
+
+def _run(vault: Vault, lock: int | None) -> None:
+    from vault_index.entrypoints import requests
+    from vault_index.watch import launch
+    from vault_index.watch.process import Watcher
+
+    held = launch.take_lock(vault.index_folder) if lock is None else lock
+    if held is None:
+        ready.note(f"{vault.root} has a watcher already")
+        return
+    os.set_inheritable(held, False)
+    launch.note_pid(held, os.getpid())
+    watcher = Watcher(vault.root, requests.answer, _say)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda got, _frame: watcher.end(signal.Signals(got).name))
+    watcher.run()
+
+
+def _say(message: str) -> None:
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+    click.echo("\n".join(f"{stamp} {one}" for one in message.splitlines()))
+
+
+def _start(vault: Vault) -> None:
+    from vault_index.watch import launch
+
+    began = time.monotonic()
+    started = False
+    while time.monotonic() - began < START_SECONDS:
+        started = launch.start(vault.root, vault.index_folder) or started
+        state = launch.status(vault.root)
+        if state is not None:
+            said = "watching" if started else "already watching"
+            click.echo(f"{said} {vault.folder} (pid {state['pid']})")
+            return
+        time.sleep(0.1)
+    raise VaultError(
+        f"the watcher of {vault.root} did not start", f"see {vault.index_folder / launch.LOG}"
+    )
+
+
+def _show(vault: Vault, as_json: bool) -> None:
+    from vault_index.watch import launch
+
+    state = launch.status(vault.root)
+    if as_json:
+        shown = {"running": state is not None, **(state or {})}
+        click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+    else:
+        click.echo(line(state))
+
+
+def line(state: dict[str, Any] | None) -> str:
+    """Give the state of a watcher for people, in a line."""
+    if state is None:
+        return "no watcher"
+    parts = [f"pid {state['pid']}", f"up {state['seconds']} s", f"{state['lessons']} lessons"]
+    parts.append(f"{state['questions']} questions")
+    parts += ["indexing"] if state["indexing"] else []
+    parts += ["looking every few seconds"] if state["events"] == "polling" else []
+    parts += [f"last: {state['last']}"] if state["last"] else []
+    parts += [f"trouble: {state['trouble']}"] if state["trouble"] else []
+    return ", ".join(parts)

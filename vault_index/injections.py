@@ -1,0 +1,113 @@
+"""The record of what agents were given: `.vault_index/injections.jsonl`, a line for each search.
+
+The prompt is not in it, only its hash. It stays on this machine and two files of a megabyte are
+kept at most.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+FILE = "injections.jsonl"
+MOST_BYTES = 1024 * 1024
+SHOWN = 5  # lessons of the most and of the never used
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One search for an agent. `lessons` is empty for silence; `ms` is from its start to the answer."""
+
+    time: str  # ISO 8601, UTC
+    event: str  # UserPromptSubmit | SessionStart
+    session: str
+    prompt: str  # 16 hexadecimal digits of its SHA-256; "" for a session's start
+    lessons: tuple[str, ...]
+    scores: tuple[float, ...]
+    floor: float | None
+    ms: float
+    by: str  # watcher | process
+
+
+def record(
+    folder: Path,
+    event: str,
+    session: str,
+    prompt: str,
+    hits: Sequence[tuple[str, float]],
+    floor: float | None,
+    ms: float,
+    by: str,
+) -> None:
+    """Append a record to the file in `.vault_index`. Never raises: a read-only vault has none."""
+    one = Record(
+        time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        event=event,
+        session=session[:80],
+        prompt=sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16] if prompt else "",
+        lessons=tuple(lesson for lesson, _ in hits),
+        scores=tuple(round(score, 4) for _, score in hits),
+        floor=None if floor is None else round(floor, 4),
+        ms=round(ms, 1),
+        by=by,
+    )
+    data = json.dumps(asdict(one), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    try:
+        _append(folder / FILE, data)
+    except OSError:
+        return
+
+
+def _append(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # one of ten sessions moves a full file away
+        mine = os.fstat(descriptor)
+        if mine.st_size > MOST_BYTES and path.stat().st_ino == mine.st_ino:
+            path.replace(path.with_suffix(".old.jsonl"))
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
+def records(folder: Path) -> Iterator[dict[str, Any]]:
+    """Give the records that are kept, oldest first; what is no record is passed over."""
+    for path in ((folder / FILE).with_suffix(".old.jsonl"), folder / FILE):
+        try:
+            lines = path.read_text("utf-8", "replace").splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            try:
+                one = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(one, dict) and isinstance(one.get("lessons"), list):
+                yield one
+
+
+def summary(folder: Path, known: Collection[str]) -> dict[str, Any]:
+    """Sum the records up. `known` are the ids of the vault's lessons: some of them were never used."""
+    kept = list(records(folder))
+    prompts = [one for one in kept if one.get("event") == "UserPromptSubmit"]
+    times = sorted(float(one.get("ms", 0)) for one in prompts)
+    used = Counter(str(lesson) for one in kept for lesson in one["lessons"])
+    never = sorted(set(known) - set(used))
+    return {
+        "since": kept[0].get("time") if kept else None,
+        "prompts": len(prompts),
+        "answered": sum(bool(one["lessons"]) for one in prompts),
+        "p50_ms": times[len(times) // 2] if times else None,
+        "p90_ms": times[int(0.9 * len(times))] if times else None,
+        "most_used": used.most_common(SHOWN),
+        "never_used": len(never),
+        "some_never_used": never[:SHOWN],
+    }

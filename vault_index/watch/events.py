@@ -1,0 +1,162 @@
+"""What happens to the files of a vault, gathered into bursts.
+
+Editors save by rename, write twice and leave swap files; a checkout touches hundreds of files. So
+the only thing taken from an event is that something happened: what it was, a stat comparison says.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from watchdog.events import FileSystemEvent
+    from watchdog.observers.api import BaseObserver
+
+SETTLE_SECONDS = 0.1  # without an event: editors write twice within 50 ms
+MOST_SECONDS = 2.0  # after the first event, however many follow
+
+# no events of changes made on another machine
+_REMOTE = frozenset("nfs nfs4 cifs smb3 smbfs 9p afs ceph vboxsf virtiofs drvfs fuse.sshfs".split())
+
+
+class FileEvents:
+    """Watches a folder tree; `wait` says when a burst of changes is over.
+
+    `polling` is true where the system gives no events: then somebody has to look now and then.
+    """
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self.folder = folder
+        self.polling = False
+        self._say = say
+        self._condition = threading.Condition()
+        self._first: float | None = None  # monotonic times of the burst's events
+        self._last = 0.0
+        self._hurry = False
+        self._woken = False
+        self._observer: BaseObserver | None = None
+        self._armed: int | None = None  # the inode of the folder that is watched
+        logging.getLogger("watchdog").addHandler(_Lost(self.happened))
+
+    def arm(self) -> bool:
+        """Watch the folder that is there now. False if it was watched already, or is not there."""
+        try:
+            inode = self.folder.stat().st_ino
+        except OSError:
+            return False
+        if inode == self._armed:
+            return False
+        self._armed = inode
+        if self.polling:
+            return True
+        why = _remote(self.folder)
+        if not why:
+            try:
+                self._observe()
+                return True
+            except OSError as error:  # the limits on watches or instances
+                why = str(error)
+        self.polling = True
+        self._say(f"no file events ({why}): looking every few seconds instead")
+        return True
+
+    def _observe(self) -> None:
+        from watchdog import events
+        from watchdog.observers import Observer
+
+        changes: list[type[FileSystemEvent]] = [  # opening and reading are our own doing
+            *(events.FileCreatedEvent, events.FileModifiedEvent, events.FileMovedEvent),
+            *(events.FileDeletedEvent, events.FileClosedEvent),
+            *(events.DirCreatedEvent, events.DirMovedEvent, events.DirDeletedEvent),
+        ]
+        handler = events.FileSystemEventHandler()
+        handler.on_any_event = self._on_event  # type: ignore[method-assign]
+        self._stop_observing()
+        observer = Observer()
+        observer.schedule(handler, str(self.folder), recursive=True, event_filter=changes)
+        observer.start()
+        self._observer = observer
+
+    def _stop_observing(self) -> None:
+        if self._observer is not None:
+            self._observer.unschedule_all()
+            self._observer.stop()
+            self._observer = None
+
+    def _on_event(self, event: FileSystemEvent) -> None:
+        names = (str(event.src_path), str(event.dest_path))
+        if event.is_directory or any(name.endswith((".md", ".toml")) for name in names):
+            self.happened()
+
+    def happened(self) -> None:
+        """Note that something changed."""
+        with self._condition:
+            self._last = time.monotonic()
+            if self._first is None:
+                self._first = self._last
+                self._condition.notify()
+
+    def hurry(self) -> None:
+        """End the burst now: somebody is waiting for it."""
+        with self._condition:
+            self._hurry = True
+            self._condition.notify()
+
+    def wake(self) -> None:
+        """End `wait` for another reason than a burst."""
+        with self._condition:
+            self._woken = True
+            self._condition.notify()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end of a burst: True; or for `wake` or so many seconds: False."""
+        until = time.monotonic() + seconds
+        with self._condition:
+            while True:
+                now = time.monotonic()
+                over = until
+                if self._first is not None:
+                    over = min(self._last + SETTLE_SECONDS, self._first + MOST_SECONDS)
+                if self._hurry or (self._first is not None and now >= over):
+                    self._first, self._hurry = None, False
+                    return True
+                if self._woken or now >= until:
+                    self._woken = False
+                    return False
+                self._condition.wait(min(over, until) - now)
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop_observing()
+
+
+class _Lost(logging.Handler):
+    """Hears watchdog say that the system dropped events: it tells nobody else."""
+
+    def __init__(self, happened: Callable[[], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._happened = happened
+
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002
+        self._happened()
+
+
+def _remote(folder: Path) -> str:
+    """Name the file system of a folder if it is one that other machines write to."""
+    try:
+        mounts = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError):
+        return ""
+    here = str(folder.resolve())
+    around = [
+        (len(point), kind)
+        for _, point, kind, *_ in mounts
+        if here == point or here.startswith(point.rstrip("/") + "/")
+    ]
+    kind = max(around, default=(0, ""))[1]
+    return kind if kind in _REMOTE else ""

@@ -1,0 +1,135 @@
+"""What the watcher and those who ask it speak: where its socket is, one question, one answer.
+
+A unix socket, so nothing listens on a port. A question is one line of JSON, the answer another, and
+the connection ends. Standard library only: the hook loads this on every prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Mapping
+
+TYPE_CHECKING = False  # typing takes 3 ms to load
+if TYPE_CHECKING:
+    from typing import Any
+
+PROTOCOL = 1  # raise it when questions or answers change; other versions are then not understood
+MOST_BYTES = 4 * 1024 * 1024  # of a question
+LONGEST_PATH = 100  # bytes; the system's limit is 108 on Linux and 104 on macOS
+
+# what a user may have set otherwise than where the watcher was started: it then serves others only
+ENVIRONMENT = ("LESSONS_HOME", "LESSONS_EMBEDDER", "LESSONS_OLLAMA_MODEL", "OLLAMA_HOST")
+
+
+class NobodyListens(Exception):
+    """There is no watcher, or none whose socket this user may open."""
+
+
+class NoAnswer(Exception):
+    """A watcher is there, and it is busy or hung."""
+
+
+class Stranger(NoAnswer):
+    """The watcher cannot answer this: it is of another version, or was started with other settings."""
+
+
+def settings_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """Give the part of an environment that decides what a search finds."""
+    return {name: environ[name] for name in ENVIRONMENT if environ.get(name)}
+
+
+def places(root: str) -> list[str]:
+    """Give where a vault's socket may be, best first.
+
+    Beside the index; or, where that path is too long or its file system has no sockets, in the
+    user's runtime folder.
+    """
+    beside = f"{root}/.vault_index/watch.sock"
+    where = [beside] if len(os.fsencode(beside)) <= LONGEST_PATH else []
+    return [*where, f"{runtime_folder()}/{hash_of(root):016x}.sock"]
+
+
+def runtime_folder() -> str:
+    """Give the user's folder for sockets. Not by the environment: both ends must find the same."""
+    own = f"/run/user/{os.getuid()}"
+    return f"{own}/lessons" if os.path.isdir(own) else f"/tmp/lessons-{os.getuid()}"  # noqa: PTH112
+
+
+def hash_of(text: str) -> int:
+    """Give the 64-bit FNV-1a hash of a text: hashlib takes longer to load than to use."""
+    value = 0xCBF29CE484222325
+    for byte in os.fsencode(text):
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def ask(root: str, question: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+    """Put a question to the watcher of a vault and give its answer, within `timeout` seconds.
+
+    Raises NobodyListens, NoAnswer, Stranger.
+    """
+    until = time.monotonic() + timeout
+    with _connect(root, timeout) as line:
+        try:
+            message = {"protocol": PROTOCOL, "settings": settings_of(os.environ), **question}
+            line.sendall(json.dumps(message).encode() + b"\n")
+            answer = json.loads(receive(line, until))
+        except (OSError, ValueError) as error:
+            raise NoAnswer(f"{type(error).__name__}: {error}") from None
+    if not isinstance(answer, dict) or answer.get("protocol") != PROTOCOL:
+        raise Stranger("the watcher is of another version")
+    if "stranger" in answer:
+        raise Stranger(str(answer["stranger"]))
+    return answer
+
+
+def receive(line: socket.socket, until: float) -> bytes:
+    """Read one line. Raises TimeoutError at `until` (monotonic), ValueError if it is too long."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        line.settimeout(max(0.001, until - time.monotonic()))
+        part = line.recv(65536)
+        parts.append(part)
+        size += len(part)
+        if not part or part.endswith(b"\n"):
+            return b"".join(parts)
+        if size > MOST_BYTES or time.monotonic() > until:
+            raise ValueError("too long")
+
+
+def of_another_user(line: socket.socket) -> bool:
+    """Tell whether who is at the other end is somebody else. Where one cannot know: no.
+
+    The socket's mode, 0600, and that of its folder say the same everywhere.
+    """
+    if sys.platform == "linux":
+        credentials = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)  # pid, uid, gid
+        return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
+    if sys.platform == "darwin":
+        credentials = line.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED: version, uid, ...
+        return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
+    return False
+
+
+def _connect(root: str, timeout: float) -> socket.socket:
+    for place in places(root):
+        line = socket.socket(socket.AF_UNIX)
+        line.settimeout(timeout)
+        try:
+            line.connect(place)
+        except (TimeoutError, BlockingIOError) as error:
+            line.close()
+            raise NoAnswer(f"its queue is full: {error}") from None
+        except OSError:
+            line.close()
+            continue
+        if of_another_user(line):  # whoever may write to /tmp could wait for our prompts there
+            line.close()
+            continue
+        return line
+    raise NobodyListens

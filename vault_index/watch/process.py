@@ -1,0 +1,391 @@
+"""The warm process of a vault: it reindexes on save and keeps everything that a search needs loaded.
+
+Small changes are indexed here. Many at once, a rebuild and the floor are left to a `lessons index`
+of lower priority: the embedder's whole use of the processors and LanceDB's memory are then not those
+of the process that answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import vault_index
+from vault_index import floor, git, index, locate, recall
+from vault_index.errors import IndexStateError, VaultError
+from vault_index.index import Stats
+from vault_index.vault import Vault, open_vault
+from vault_index.watch import line
+from vault_index.watch.events import FileEvents
+from vault_index.watch.serve import Server
+
+TICK_SECONDS = 2.0  # between two looks at what no event tells
+SWEEP_SECONDS = 180.0  # between two comparisons with the disk, events or none
+POLL_SHARE = 0.05  # of the time, at most, goes into comparing where there are no events
+FILES_AT_ONCE = 8  # changed files that are indexed in this process: about 0.3 s
+TIDY_SECONDS = 30.0  # of quiet before old versions are cleaned away
+LOST_SECONDS = 60.0  # a `lessons/` that is gone may come back: a checkout, an editor's undo
+IDLE_SECONDS = 86_400.0  # without a question or a change
+RETRY_SECONDS = 30.0  # after a `lessons index` that failed
+PATIENCE_SECONDS = 3.0  # that a question waits for what was saved just before it
+
+AT_ONCE = (os.cpu_count() or 1) + 1  # searches; more of them only get in each other's way
+
+Question = Callable[[Vault, Mapping[str, Any]], Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class _State:
+    """What `lessons watch --status` tells, and when things were last done (monotonic)."""
+
+    started: float = field(default_factory=time.monotonic)
+    active: float = field(default_factory=time.monotonic)
+    swept: float = 0.0
+    sweep_took: float = 0.0
+    wrote: float | None = None  # since the last tidying
+    failed: float | None = None
+    questions: int = 0
+    begun: int = 0  # reconciles
+    finished: int = 0
+    last: str = ""
+    trouble: str = ""
+    problems: list[str] = field(default_factory=list)  # files that are not in the index as they are
+
+
+class Watcher:
+    """Runs until it is stopped or has no reason to go on. The caller holds the vault's lock."""
+
+    def __init__(self, root: Path, answer: Question, say: Callable[[str], None]) -> None:
+        self.root = root
+        self._answer = answer
+        self._say = say
+        self._vault = open_vault(root)
+        self._settings = self._settings_now()
+        self._environment = line.settings_of(os.environ)
+        self._package = _package_now()
+        self._events = FileEvents(self._vault.folder, say)
+        self._state = _State()
+        self._finished = threading.Condition()  # a reconcile is
+        self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self._stop = ""
+        self._child: subprocess.Popen[bytes] | None = None
+        self._again = False  # something changed while the child ran
+        self._damaged = False  # a question found it out
+        self._head: object = None  # the state of the repository that git was asked about
+        self._reflog: Path | None = None
+        self._seen = time.monotonic()  # when `lessons/` was last there
+
+    def run(self) -> str:
+        """Do the whole of the job; give the reason for the end."""
+        self._warm_up()
+        self._events.arm()
+        with self._listening():
+            self._say(f"watching {self._vault.folder}")
+            self._reconcile(ask_git=True)
+            while not (reason := self._reason_to_end()):
+                self._turn(self._events.wait(TICK_SECONDS))
+        self._say(f"ended: {reason}")
+        return reason
+
+    def end(self, reason: str) -> None:
+        """Make `run` return; may be called from a signal handler or another thread."""
+        self._stop = self._stop or reason
+        self._events.wake()
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[None]:
+        server = Server(str(self.root), self._reply)
+        self._server = server
+        try:
+            yield
+        finally:
+            server.close()
+            self._events.close()
+            if self._child is not None:
+                self._child.terminate()
+
+    def _turn(self, changed: bool) -> None:
+        """Do what is due after a burst of changes, a tick, or the end of a child."""
+        now = time.monotonic()
+        if self._settings_now() != self._settings:
+            self._reopen()
+            changed = True
+        if self._events.arm():  # the folder is another one
+            changed = True
+        if self._damaged:
+            self._damaged = False
+            self._index_in_child("--rebuild")
+        if self._child is not None:
+            self._again = self._again or changed
+            if self._child.poll() is None:
+                return
+            self._child_ended()
+            changed = self._again
+            self._again = False
+        if changed:
+            self._state.active = now
+            self._reconcile(ask_git=False)
+            self._head = None  # ask git as soon as it is quiet
+        elif self._head_now() != self._head or self._sweep_is_due(now):
+            self._reflog = git.reflog(self.root)
+            self._head = self._head_now()
+            self._reconcile(ask_git=True)
+        elif self._state.wrote is not None and now - self._state.wrote > TIDY_SECONDS:
+            self._tidy()
+
+    def _sweep_is_due(self, now: float) -> bool:
+        wait = SWEEP_SECONDS
+        if self._events.polling:
+            wait = max(TICK_SECONDS, self._state.sweep_took / POLL_SHARE)
+        return now - self._state.swept > wait
+
+    def _reconcile(self, *, ask_git: bool) -> None:
+        """Bring the index up to date, here or, if that is much, in a child."""
+        if not self._vault.folder.is_dir():
+            return
+        started = time.monotonic()
+        self._state.begun += 1
+        try:
+            stats = index.sync(self._vault, at_most=FILES_AT_ONCE, wait=False, ask_git=ask_git)
+            much = bool(stats.pending) or (not stats.busy and floor.is_stale(self._vault))
+            self._again = self._again or stats.busy
+            self._note(stats)
+        except IndexStateError as error:
+            much = not error.newer
+            self._complain(error.message)
+        except VaultError as error:
+            much = False
+            self._complain(error.message)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the next change is tried again
+            much = False
+            self._complain(f"{type(error).__name__}: {error}")
+        self._state.swept = time.monotonic()
+        self._state.sweep_took = self._state.swept - started
+        if much:
+            self._index_in_child()
+        if self._child is None:
+            self._finish()
+
+    def _note(self, stats: Stats) -> None:
+        if not stats.busy and not stats.pending:
+            self._state.trouble = ""
+            self._state.problems = [
+                f"warning: {one.path}:{one.line}: {one.message}" for one in stats.problems
+            ]
+        if stats.wrote:
+            self._state.wrote = time.monotonic()
+            self._state.last = f"{stats} in {stats.seconds:.2f} s"
+            self._say(self._state.last)
+            for problem in stats.problems:
+                self._say(f"{problem.path}:{problem.line}: {problem.message}")
+
+    def _complain(self, message: str) -> None:
+        if message != self._state.trouble:
+            self._say(f"error: {message}")
+        self._state.trouble = message
+
+    def _finish(self) -> None:
+        with self._finished:
+            self._state.finished = self._state.begun
+            self._finished.notify_all()
+
+    def _index_in_child(self, *options: str) -> None:
+        """Start `lessons index` at low priority; `_turn` sees its end."""
+        now = time.monotonic()
+        failed = self._state.failed
+        if self._child is not None or (failed is not None and now - failed < RETRY_SECONDS):
+            return
+        child = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "vault_index", "--vault", str(self.root)),
+                *("index", "--no-wait", *options),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+        )
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, child.pid, 10)
+        self._child = child
+        threading.Thread(target=self._await, args=(child,), daemon=True).start()
+
+    def _await(self, child: subprocess.Popen[bytes]) -> None:
+        said = child.communicate()[0].decode("utf-8", "replace").strip()
+        if said:
+            self._state.last = said.splitlines()[-1]
+            self._say(said)
+        self._events.wake()
+
+    def _child_ended(self) -> None:
+        assert self._child is not None
+        ok = self._child.returncode == 0
+        self._child = None
+        self._state.failed = None if ok else time.monotonic()
+        self._state.trouble = "" if ok else self._state.last
+        self._state.wrote = time.monotonic()
+        self._reopen()  # it may have fetched the model
+        self._again = True  # what was saved while it ran
+        self._finish()
+
+    def _tidy(self) -> None:
+        self._state.wrote = None
+        with contextlib.suppress(VaultError):
+            index.tidy(self._vault)
+        _give_back_memory()
+
+    # what ends it
+
+    def _reason_to_end(self) -> str:
+        now = time.monotonic()
+        if self._stop:
+            return self._stop
+        if not self._vault.index_folder.is_dir():
+            return "the vault or its index folder is gone"
+        if not self._server.is_reachable():
+            return "its socket is gone"
+        if self._vault.folder.is_dir():
+            self._seen = now
+        elif now - self._seen > LOST_SECONDS:
+            return f"{self._vault.folder} is gone"
+        if _package_now() != self._package:
+            return "another version of vault-index was installed"
+        if now - self._state.active > IDLE_SECONDS:
+            return "a day without a question or a change"
+        return ""
+
+    # what it answers
+
+    def _reply(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        if question.get("protocol") != line.PROTOCOL:
+            return {"stranger": "another version of the protocol"}
+        asked = question.get("ask")
+        if asked == "status":
+            return self._status()
+        if asked == "stop":
+            self.end("asked to")
+            return {}
+        if question.get("settings") != self._environment:
+            return {"stranger": "the watcher was started with other settings"}
+        self._state.questions += 1
+        self._state.active = time.monotonic()
+        notes = self._catch_up() if question.get("fresh") else []
+        try:
+            with self._slots:
+                return {**self._answer(self._vault, question), "notes": notes}
+        except IndexStateError as error:
+            if not error.newer and self._state.finished:
+                self._damaged = True
+                self._events.wake()
+            if asked == "hook":
+                return {"answer": None, "problem": error.message}
+            return {"stranger": error.message}
+
+    def _catch_up(self) -> list[str]:
+        """Wait until what was saved before this question is in the index, if that is soon."""
+        notes = []
+        with self._finished:
+            wanted = self._state.begun + 1  # one that is under way may have looked too early
+            self._events.hurry()
+            soon = self._finished.wait_for(
+                lambda: self._state.finished >= wanted, timeout=PATIENCE_SECONDS
+            )
+        if not soon:
+            notes.append("note: another process is indexing; searching the index as it is")
+        if self._state.trouble:
+            notes.append(f"warning: {self._state.trouble}; searching the index as it is")
+        return notes + self._state.problems
+
+    def _status(self) -> dict[str, Any]:
+        state, now = self._state, time.monotonic()
+        try:
+            opened = self._vault.open_index()
+            lessons: int | None = opened.lessons
+        except VaultError:
+            lessons = None
+        return {
+            "pid": os.getpid(),
+            "version": importlib.metadata.version("vault-index"),
+            "vault": str(self.root),
+            "socket": self._server.place,
+            "seconds": round(now - state.started),
+            "lessons": lessons,
+            "questions": state.questions,
+            "indexing": self._child is not None,
+            "events": "polling" if self._events.polling else "events",
+            "last": state.last,
+            "trouble": state.trouble,
+        }
+
+    # what it keeps open
+
+    def _warm_up(self) -> None:
+        """Load all that the first question would have to wait for."""
+        _share_memory()
+        with contextlib.suppress(VaultError):
+            recall.for_prompt(self._vault, "load the model and open the tables")
+
+    def _reopen(self) -> None:
+        """Take the settings and the embedder anew."""
+        self._settings = self._settings_now()
+        try:
+            opened = open_vault(self.root)
+        except VaultError as error:
+            self._complain(error.message)
+            return
+        same = opened.config == self._vault.config and self._vault.embedder is not None
+        if same:
+            return
+        with contextlib.suppress(VaultError):
+            recall.for_prompt(opened, "load the model and open the tables")
+        self._vault = opened
+
+    def _settings_now(self) -> object:
+        home = locate.home_folder(os.environ)
+        return [_stamp(self._vault.folder / locate.SETTINGS), _stamp(Path(home) / "config.toml")]
+
+    def _head_now(self) -> object:
+        """Give what changes with each commit, checkout and reset, without asking git."""
+        return (0, 0) if self._reflog is None else _stamp(self._reflog)
+
+
+def _libc() -> Any:
+    import ctypes
+
+    return ctypes.CDLL(None)
+
+
+def _share_memory() -> None:
+    """Keep the C library from a heap for each of forty threads: a third of the memory (glibc)."""
+    os.environ.setdefault("LANCE_CPU_THREADS", str(AT_ONCE))
+    with contextlib.suppress(AttributeError, OSError):
+        _libc().mallopt(-8, 2)  # M_ARENA_MAX
+
+
+def _give_back_memory() -> None:
+    """Give what is free to the system (glibc)."""
+    with contextlib.suppress(AttributeError, OSError):
+        _libc().malloc_trim(0)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        stat = file.stat()
+    except OSError:
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size
+
+
+def _package_now() -> list[tuple[str, int]]:
+    """Give what an upgrade of this package changes."""
+    folder = Path(vault_index.__file__).parent
+    return sorted((str(file), _stamp(file)[0]) for file in folder.rglob("*.py"))
