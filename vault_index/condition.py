@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import catalog, categories, floor, git, index, manifest
+from vault_index import catalog, categories, floor, git, index, injections, manifest
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -29,7 +29,10 @@ def of(vault: Vault) -> dict[str, Any]:
         state["lessons"] = len(lessons)
         state["categories"] = categories.counts(one["categories"] for one in lessons)
     except VaultError:
+        lessons = []
         state["lessons"], state["categories"] = None, {}
+    known = [one["id"] for one in lessons]
+    state["injections"] = injections.summary(vault.index_folder, known)
     return state
 
 
@@ -66,11 +69,28 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         yield f"problem    lessons/vault.toml: a vault may not set {key!r}; it is ignored"
     for category, count in state["categories"].items():
         yield f"{count:>8}   {category}"
+    yield from _used(state["injections"])
     hooks = state.get("hooks") or {}
     places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"
     yield f"hooks      {places}"
     for entry in hooks.get("last_errors", []):
         yield f"hook log   {entry['time']} {entry['event']}: {entry['message']}"
+
+
+def _used(injected: dict[str, Any]) -> Iterator[str]:
+    if not injected["prompts"]:
+        yield "prompts    none searched for yet"
+        return
+    yield (
+        f"prompts    {injected['prompts']} searched for since {injected['since']},"
+        f" {injected['answered']} answered; p50 {injected['p50_ms']:.0f} ms,"
+        f" p90 {injected['p90_ms']:.0f} ms"
+    )
+    for lesson_id, count in injected["most_used"]:
+        yield f"{count:>8}x  {lesson_id}"
+    if injected["never_used"]:
+        some = ", ".join(injected["some_never_used"][:3])
+        yield f"never used {injected['never_used']} lessons, such as {some}"
 
 
 def _git(vault: Vault) -> dict[str, Any] | None:

@@ -68,6 +68,16 @@ class Stats:
         return f"{', '.join(parts) or 'no lessons'}; {self.embedded} embedded"
 
 
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How a sync goes about it: see `sync`."""
+
+    ask_git: bool
+    settle: bool
+    progress: Progress
+    started: float  # monotonic
+
+
 def sync(
     vault: Vault,
     *,
@@ -75,6 +85,7 @@ def sync(
     at_most: int | None = None,
     wait: bool = True,
     ask_git: bool = True,
+    settle: bool = True,
     progress: Progress = lambda _done, _all: None,
 ) -> Stats:
     """Bring the index up to date with the files, and tell what was done.
@@ -82,18 +93,18 @@ def sync(
     `rebuild` builds a new index beside the old one and swaps. `at_most` is for callers in a hurry:
     if more files than that differ nothing is done and `Stats.pending` counts them. Without `wait`,
     if another process is writing, nothing is done. Without `ask_git` it stays open who wrote what
-    is new, until a sync that asks.
+    is new, until a sync that asks. Without `settle` what is new is found, but its scores are a
+    little off until a sync that settles: which costs more than all the rest of a small change.
 
     Raises WriteError, EmbedderError, and IndexStateError for an index of a newer version.
     """
     started = time.monotonic()
-    reason = "asked for" if rebuild else _why_rebuild(vault)
+    reason, known = ("asked for", None) if rebuild else _why_rebuild(vault)
     if at_most is not None and reason:
         return Stats(pending=len(vault.files()[0]))
-    if not reason:
-        known = manifest.load(_current(vault))
+    if known is not None:
         found = difference.between(vault, known, ask_git)
-        if not found and found.head == known.head:
+        if not found and found.head == known.head and (known.settled or not settle):
             stats = Stats(unchanged=found.unchanged, seconds=time.monotonic() - started)
             stats.problems = problems(known, found.skipped)
             return stats
@@ -102,13 +113,15 @@ def sync(
     with _locked(vault, wait) as free:
         if not free:
             return Stats(busy=True)
-        reason = "asked for" if rebuild else _why_rebuild(vault)  # it may have changed meanwhile
-        if not reason:
+        if not rebuild:
+            reason, known = _why_rebuild(vault)  # it may have changed meanwhile
+        if known is not None:
             try:
-                return _bring_up_to_date(vault, _current(vault), ask_git, progress, started)
+                how = _How(ask_git, settle, progress, started)
+                return _bring_up_to_date(vault, _current(vault), known, how)
             except IndexStateError:
                 reason = "the index was damaged"
-        return _build(vault, reason, progress, started)
+        return _build(vault, reason, _How(True, True, progress, started))
 
 
 def tidy(vault: Vault) -> bool:
@@ -123,23 +136,25 @@ def tidy(vault: Vault) -> bool:
         return Store(index, manifest.load(index).dimension).tidy()
 
 
-def _why_rebuild(vault: Vault) -> str:
-    """Say why the index in force cannot be brought up to date; "" if it can."""
+def _why_rebuild(vault: Vault) -> tuple[str, Manifest | None]:
+    """Say why the index in force cannot be brought up to date; else give its manifest."""
     index = manifest.current(vault.index_folder)
     if index is None:
-        return "first index"
+        return "first index", None
     try:
         known = manifest.load(index)
     except IndexStateError as error:
         if error.newer:
             raise
-        return error.message
+        return error.message, None
     if known.schema != manifest.SCHEMA:
-        return f"the index had schema {known.schema}, now it is {manifest.SCHEMA}"
+        return f"the index had schema {known.schema}, now it is {manifest.SCHEMA}", None
     name = vault.embedder.name if vault.embedder else manifest.NO_EMBEDDER
     if known.embedder != name:
-        return f"the index was built with {known.embedder}, now it is {name}"
-    return "" if Store(index, known.dimension).exists() else "the index was damaged"
+        return f"the index was built with {known.embedder}, now it is {name}", None
+    return (
+        ("", known) if Store(index, known.dimension).exists() else ("the index was damaged", None)
+    )
 
 
 def _current(vault: Vault) -> Path:
@@ -149,7 +164,7 @@ def _current(vault: Vault) -> Path:
     return index
 
 
-def _build(vault: Vault, reason: str, progress: Progress, started: float) -> Stats:
+def _build(vault: Vault, reason: str, how: _How) -> Stats:
     """Build a new index beside the one in force, then swap. An interrupted build is gone on with."""
     building = vault.index_folder / _BUILDING
     embedder = vault.embedder
@@ -161,7 +176,7 @@ def _build(vault: Vault, reason: str, progress: Progress, started: float) -> Sta
             building.mkdir()
         Store(building, dimension).create()
         manifest.save(building, Manifest(manifest.SCHEMA, name, dimension))
-    stats = _bring_up_to_date(vault, building, True, progress, started)
+    stats = _bring_up_to_date(vault, building, manifest.load(building), how)
     with manifest.writing(building):
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         index = building.rename(vault.index_folder / f"{stamp}-{secrets.token_hex(2)}")
@@ -179,25 +194,25 @@ def _can_resume(building: Path, name: str) -> bool:
     return whole and begun.schema == manifest.SCHEMA and begun.embedder == name
 
 
-def _bring_up_to_date(
-    vault: Vault, index: Path, ask_git: bool, progress: Progress, started: float
-) -> Stats:
+def _bring_up_to_date(vault: Vault, index: Path, known: Manifest, how: _How) -> Stats:
     """Do the whole of a sync on one index folder; the caller holds the lock."""
-    known = manifest.load(index)
     store = Store(index, known.dimension)
-    found = difference.between(vault, known, ask_git)
-    files = difference.read(vault, known, found, ask_git)
+    found = difference.between(vault, known, how.ask_git)
+    files = difference.read(vault, known, found, how.ask_git)
     stats = _count(known, found, files)
     new = {file.path for file in files} - set(known.files)
-    _write(vault, store, index, known, files, found.removed, stats, progress)
+    _write(vault, store, index, known, files, found.removed, stats, how)
+    if how.settle and not known.settled:
+        store.settle()
+        known.settled = True
     for file in files:
         known.files[file.path] = file.entry
     for path in found.removed:
         known.files.pop(path, None)
-    known.head = "" if new and not ask_git else found.head  # "": ask of all of them
+    known.head = "" if new and not how.ask_git else found.head  # "": ask of all of them
     manifest.save(index, known)
     stats.problems = problems(known, found.skipped)
-    stats.seconds = time.monotonic() - started
+    stats.seconds = time.monotonic() - how.started
     return stats
 
 
@@ -209,7 +224,7 @@ def _write(
     files: list[ReadFile],
     removed: list[str],
     stats: Stats,
-    progress: Progress,
+    how: _How,
 ) -> None:
     """Embed what is new and write rows, a commit a batch; removed files go with the last."""
     changed = [file for file in files if file.lessons is not None]
@@ -231,7 +246,7 @@ def _write(
         if store.dimension and vault.embedder and new:
             vectors.update(zip(new, rows.embed(vault.embedder, list(new.values())), strict=True))
             stats.embedded += len(new)
-            progress(stats.embedded, missing)
+            how.progress(stats.embedded, missing)
         for row in (row for file in batch for row in file.rows if store.dimension):
             row["vector"] = vectors[row["content_hash"]]
         paths = [file.path for file in batch] + (removed if last else [])
@@ -239,7 +254,6 @@ def _write(
         if not last:  # so that a kill does not lose this batch
             known.files.update({file.path: file.entry for file in batch})
             manifest.save(index, known)
-    store.settle()
 
 
 def _announce(index: Path, known: Manifest, paths: list[str]) -> None:
@@ -252,6 +266,7 @@ def _announce(index: Path, known: Manifest, paths: list[str]) -> None:
         before = known.files.get(path)
         intent = replace(before, hash="?", mtime_ns=0) if before else FileEntry("", 0, 0)
         known.files[path] = intent
+    known.settled = False
     manifest.save(index, known)
 
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 TABLE = "lessons"
 FULL_TEXT = "fulltext"  # the column that full text searches: categories, title, title, text
-KEEP_VERSIONS = timedelta(minutes=10)  # a reader may stand on an old version
+# A reader may stand on an old version, but not for longer than a query takes: it opens the table
+# anew when the manifest has changed.
+KEEP_VERSIONS = timedelta(minutes=2)
 COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
 ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) and exact
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))

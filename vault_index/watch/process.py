@@ -31,7 +31,8 @@ from vault_index.watch.serve import Server
 TICK_SECONDS = 2.0  # between two looks at what no event tells
 SWEEP_SECONDS = 180.0  # between two comparisons with the disk, events or none
 POLL_SHARE = 0.05  # of the time, at most, goes into comparing where there are no events
-FILES_AT_ONCE = 8  # changed files that are indexed in this process: about 0.3 s
+FILES_AT_ONCE = 8  # changed files that are indexed in this process: about 0.2 s
+UNSETTLED_ROUNDS = 50  # reconciles in a row without a pause, before one is made
 TIDY_SECONDS = 30.0  # of quiet before old versions are cleaned away
 LOST_SECONDS = 60.0  # a `lessons/` that is gone may come back: a checkout, an editor's undo
 IDLE_SECONDS = 86_400.0  # without a question or a change
@@ -79,6 +80,7 @@ class Watcher:
         self._stop = ""
         self._child: subprocess.Popen[bytes] | None = None
         self._again = False  # something changed while the child ran
+        self._hectic = 0  # reconciles since it was quiet
         self._damaged = False  # a question found it out
         self._head: object = None  # the state of the repository that git was asked about
         self._reflog: Path | None = None
@@ -90,9 +92,11 @@ class Watcher:
         self._events.arm()
         with self._listening():
             self._say(f"watching {self._vault.folder}")
-            self._reconcile(ask_git=True)
+            self._reconcile(quiet=True)
+            changed = False
             while not (reason := self._reason_to_end()):
-                self._turn(self._events.wait(TICK_SECONDS))
+                self._turn(changed)
+                changed = self._events.wait(TICK_SECONDS)
         self._say(f"ended: {reason}")
         return reason
 
@@ -131,14 +135,16 @@ class Watcher:
             self._child_ended()
             changed = self._again
             self._again = False
-        if changed:
+        if changed and self._hectic < UNSETTLED_ROUNDS:
             self._state.active = now
-            self._reconcile(ask_git=False)
-            self._head = None  # ask git as soon as it is quiet
-        elif self._head_now() != self._head or self._sweep_is_due(now):
+            self._hectic += 1
+            self._reconcile(quiet=False)
+            self._head = None  # ask git and settle as soon as it is quiet
+        elif changed or self._head_now() != self._head or self._sweep_is_due(now):
+            self._hectic = 0
             self._reflog = git.reflog(self.root)
             self._head = self._head_now()
-            self._reconcile(ask_git=True)
+            self._reconcile(quiet=True)
         elif self._state.wrote is not None and now - self._state.wrote > TIDY_SECONDS:
             self._tidy()
 
@@ -148,14 +154,19 @@ class Watcher:
             wait = max(TICK_SECONDS, self._state.sweep_took / POLL_SHARE)
         return now - self._state.swept > wait
 
-    def _reconcile(self, *, ask_git: bool) -> None:
-        """Bring the index up to date, here or, if that is much, in a child."""
+    def _reconcile(self, *, quiet: bool) -> None:
+        """Bring the index up to date, here or, if that is much, in a child.
+
+        What takes time and can wait, it does when it is `quiet`.
+        """
         if not self._vault.folder.is_dir():
             return
         started = time.monotonic()
         self._state.begun += 1
         try:
-            stats = index.sync(self._vault, at_most=FILES_AT_ONCE, wait=False, ask_git=ask_git)
+            stats = index.sync(
+                self._vault, at_most=FILES_AT_ONCE, wait=False, ask_git=quiet, settle=quiet
+            )
             much = bool(stats.pending) or (not stats.busy and floor.is_stale(self._vault))
             self._again = self._again or stats.busy
             self._note(stats)
@@ -281,7 +292,7 @@ class Watcher:
         notes = self._catch_up() if question.get("fresh") else []
         try:
             with self._slots:
-                return {**self._answer(self._vault, question), "notes": notes}
+                return {**self._answer_or_retry(question), "notes": notes}
         except IndexStateError as error:
             if not error.newer and self._state.finished:
                 self._damaged = True
@@ -289,6 +300,12 @@ class Watcher:
             if asked == "hook":
                 return {"answer": None, "problem": error.message}
             return {"stranger": error.message}
+
+    def _answer_or_retry(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            return self._answer(self._vault, question)
+        except IndexStateError:  # a laptop that slept in the middle of a query: its version is gone
+            return self._answer(self._vault, question)
 
     def _catch_up(self) -> list[str]:
         """Wait until what was saved before this question is in the index, if that is soon."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import ready
+from vault_index.entrypoints.cli import ready, watch
 
 
 @click.command(epilog="Example: lessons init ~/code/team")
@@ -38,12 +38,24 @@ def status(named: str | None, as_json: bool) -> None:
 
     vault = ready.open_vault(named)
     state = condition.of(vault)
+    state["watcher"] = _watcher(vault.root)
     state["hooks"] = _hooks(vault.root, vault.config.home)
     if as_json:
         click.echo(json.dumps(state, ensure_ascii=False, indent=2))
         return
     for line in condition.lines(state):
         click.echo(line)
+    click.echo(f"watcher    {watch.line(state['watcher'])}")
+
+
+def _watcher(root: Path) -> dict[str, Any] | None:
+    from vault_index.errors import VaultError
+    from vault_index.watch import launch
+
+    try:
+        return launch.status(root)
+    except VaultError as error:
+        return {"trouble": f"{error.message}; {error.hint}"}
 
 
 def _hooks(root: Path, home: Path) -> dict[str, Any]:

@@ -94,13 +94,15 @@ def _show(vault: Vault, as_json: bool) -> None:
         shown = {"running": state is not None, **(state or {})}
         click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
     else:
-        click.echo(line(state))
+        click.echo(line(state) if state else f"{vault.root} has no watcher")
 
 
 def line(state: dict[str, Any] | None) -> str:
     """Give the state of a watcher for people, in a line."""
     if state is None:
-        return "no watcher"
+        return "none runs"
+    if "pid" not in state:
+        return str(state["trouble"])
     parts = [f"pid {state['pid']}", f"up {state['seconds']} s", f"{state['lessons']} lessons"]
     parts.append(f"{state['questions']} questions")
     parts += ["indexing"] if state["indexing"] else []

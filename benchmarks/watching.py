@@ -1,0 +1,473 @@
+"""Measure the watcher: the hook's warm path, saves, storms, checkouts, memory, sudden death.
+
+    python benchmarks/watching.py            # some minutes
+    python benchmarks/watching.py --only saves
+
+Part of `run.py`, which prints all of it in one table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from vault_index import add, evaluate, floor, index, manifest
+from vault_index.embed import models
+from vault_index.floor import quantile
+from vault_index.store import Store
+from vault_index.vault import Vault, open_vault
+from vault_index.watch import launch, line
+
+REPO = Path(__file__).resolve().parent.parent
+EVAL = REPO.parent / "shared" / "eval"
+HOOK = Path(sys.executable).parent / "lessons-hook"
+LESSONS = Path(sys.executable).parent / "lessons"
+MANY = 10_000
+
+Row = tuple[str, Any, str]  # what, figure, unit
+
+
+def measure(scratch: Path, prompts: list[str], short: bool) -> Iterator[Row]:
+    """Give the watcher's rows of the table; `scratch / "eval"` is an indexed vault."""
+    vault = open_vault(scratch / "eval")
+    _commit(vault)
+    with _watched(vault):
+        single = yield from warm_hook(vault, prompts, 20 if short else 200)
+        yield from ten_at_once(vault, prompts, single, 2 if short else 10)
+        yield "memory of the watcher", _memory(vault), "MB"
+        yield from saves(vault, 20 if short else 200)
+    if short:
+        return
+    for number in (1, 2, 3):
+        yield from storm(vault, number)
+    for number in (1, 2):
+        yield from checkout(vault, number)
+    yield from chaos(vault, prompts)
+    yield from at_ten_thousand(scratch / "ten-thousand", prompts)
+
+
+def warm_hook(vault: Vault, prompts: list[str], repeats: int) -> Iterator[Row]:
+    """Time the whole hook process, turn by turn with a Python that does nothing."""
+    bare: list[float] = []
+    hook: list[float] = []
+    for number in range(repeats):
+        bare.append(_process([sys.executable, "-c", "pass"], b"")[0])
+        hook.append(_process([HOOK], _event(vault, prompts, number))[0])
+    base = statistics.median(bare)
+    yield "python -c pass, p50", base, "ms"
+    yield "hook, whole process, warm, p50", statistics.median(hook), "ms"
+    yield "hook, warm, p50 as a multiple of python -c pass", statistics.median(hook) / base, "x"
+    yield "hook, warm, p95 as a multiple of python -c pass", quantile(hook, 0.95) / base, "x"
+    yield "hook, warm, max", max(hook), "ms"
+    return statistics.median(hook)
+
+
+def ten_at_once(vault: Vault, prompts: list[str], single: float, rounds: int) -> Iterator[Row]:
+    """Time ten hooks at once, and ten Pythons that do nothing: two processors are shared by ten."""
+    bare: list[float] = []
+    hook: list[float] = []
+    with ThreadPoolExecutor(10) as pool:
+        for turn in range(rounds):
+            jobs = [([sys.executable, "-c", "pass"], b"")] * 10
+            bare += [took for took, _ in pool.map(lambda job: _process(*job), jobs)]
+            jobs = [([str(HOOK)], _event(vault, prompts, 10 * turn + n)) for n in range(10)]
+            hook += [took for took, _ in pool.map(lambda job: _process(*job), jobs)]
+    base = statistics.median(bare)
+    yield "ten python -c pass at once, p50", base, "ms"
+    yield "ten hooks at once, p50", statistics.median(hook), "ms"
+    yield "ten hooks at once as a multiple of ten pythons", statistics.median(hook) / base, "x"
+    yield "ten hooks at once as a multiple of one", statistics.median(hook) / single, "x"
+
+
+# saves
+
+
+def saves(vault: Vault, count: int) -> Iterator[Row]:
+    """Save as editors do and ask until the new text is found."""
+    chance = random.Random(3)
+    # of one passage: the hit shows the best one, which need not be that with the new word
+    files = [vault.folder / one.path for one in vault.files()[0] if one.size < 1000]
+    styles = (_vim, _vs_code, _nano, _sed, _git_checkout)
+    times: dict[str, list[float]] = {style.__name__[1:]: [] for style in styles}
+    for number in range(count):
+        style = styles[number % len(styles)]
+        file = chance.choice(files)
+        word = f"zq{number}x{chance.randrange(10**9)}"
+        began = style(file, f"{file.read_text('utf-8').rstrip()}\n\n{word}\n", vault)
+        while not _finds(vault, word, file):
+            time.sleep(0.005)
+            if time.monotonic() - began > 20:
+                raise RuntimeError(f"{style.__name__[1:]}: {word} in {file} was never found")
+        times[style.__name__[1:]].append(time.monotonic() - began)
+        time.sleep(chance.random() * 0.3)
+    every = [one for some in times.values() for one in some]
+    yield f"save to searchable, {len(every)} saves, p50", statistics.median(every), "s"
+    yield "save to searchable, p95", quantile(every, 0.95), "s"
+    yield "save to searchable, max", max(every), "s"
+    for name, some in times.items():
+        yield f"save to searchable, {name}, p50", statistics.median(some), "s"
+        yield f"save to searchable, {name}, max", max(some), "s"
+
+
+def _vim(file: Path, text: str, vault: Vault) -> float:
+    probe = file.parent / "4913"
+    probe.touch()
+    probe.unlink()
+    swap = file.parent / f".{file.name}.swp"
+    swap.write_text("b0VIM")
+    backup = file.parent / f"{file.name}~"
+    file.rename(backup)
+    with file.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    done = time.monotonic()
+    file.chmod(0o644)
+    backup.unlink()
+    swap.unlink()
+    return done
+
+
+def _vs_code(file: Path, text: str, vault: Vault) -> float:
+    with file.open("r+", encoding="utf-8") as out:  # in place: emptied, then written
+        out.truncate(0)
+        out.write(text)
+    return time.monotonic()
+
+
+def _nano(file: Path, text: str, vault: Vault) -> float:
+    lock = file.parent / f".{file.name}.swp"
+    lock.write_text("nano")
+    with file.open("w", encoding="utf-8") as out:
+        out.write(text)
+    done = time.monotonic()
+    lock.unlink()
+    return done
+
+
+def _sed(file: Path, text: str, vault: Vault) -> float:
+    beside = file.parent / f"sed{os.getpid()}"
+    beside.write_text(text, "utf-8")
+    beside.replace(file)
+    return time.monotonic()
+
+
+def _git_checkout(file: Path, text: str, vault: Vault) -> float:
+    """A real one, of one file: git makes the new file under its name after unlinking the old."""
+    before = file.read_bytes()
+    file.write_text(text, "utf-8")
+    blob = _git(vault, "hash-object", "-w", str(file))
+    file.write_bytes(before)
+    path = str(file.relative_to(vault.root))
+    time.sleep(0.6)  # what was written and put back is over
+    _git(vault, "update-index", "--cacheinfo", f"100644,{blob},{path}")
+    _git(vault, "checkout", "--", path)
+    return time.monotonic()
+
+
+# many at once
+
+
+def storm(vault: Vault, number: int) -> Iterator[Row]:
+    """10,000 saves in 60 s, then compare with a rebuild."""
+    chance = random.Random(number)
+    files = [vault.folder / one.path for one in vault.files()[0]]
+    texts = {file: file.read_text("utf-8") for file in files}
+    with _watched(vault):
+        before = _usage(vault)
+        began = time.monotonic()
+        for save in range(10_000):
+            file = chance.choice(files)
+            _sed(file, f"{texts[file].rstrip()}\n\nstorm {number}, save {save}\n", vault)
+            time.sleep(max(0.0, began + save * 0.006 - time.monotonic()))
+        took = time.monotonic() - began
+        yield f"storm {number}: 10,000 saves in", took, "s"
+        yield f"storm {number}: until the index is quiet", _quiet(vault), "s"
+        time.sleep(5)
+        yield from _growth(f"storm {number}", before, _usage(vault))
+    yield f"storm {number}: rows unlike a rebuild's", _unlike_a_rebuild(vault), ""
+
+
+def checkout(vault: Vault, number: int) -> Iterator[Row]:
+    """A `git checkout` of another branch that changes 1,000 files, then compare with a rebuild."""
+    _commit(vault)
+    _git(vault, "checkout", "-q", "-B", f"other-{number}")
+    files = [vault.folder / one.path for one in vault.files()[0]][:1000]
+    for file in files:
+        file.write_text(file.read_text("utf-8").rstrip() + f"\n\nbranch {number}\n", "utf-8")
+    _commit(vault)
+    _git(vault, "checkout", "-q", "-")
+    index.sync(vault)
+    with _watched(vault):
+        _quiet(vault)
+        before = _usage(vault)
+        began = time.monotonic()
+        _git(vault, "checkout", "-q", f"other-{number}")
+        waits: list[float] = []
+        while time.monotonic() - began < 8:
+            asked = time.monotonic()
+            _finds(vault, "heap out of memory")
+            waits.append(1000 * (time.monotonic() - asked))
+            time.sleep(0.02)
+        yield f"checkout {number}: 1,000 files, until the index is quiet", _quiet(vault), "s"
+        yield f"checkout {number}: search while indexing, p50", statistics.median(waits), "ms"
+        yield f"checkout {number}: search while indexing, max", max(waits), "ms"
+        time.sleep(5)
+        yield from _growth(f"checkout {number}", before, _usage(vault))
+    yield f"checkout {number}: rows unlike a rebuild's", _unlike_a_rebuild(vault), ""
+
+
+def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
+    """For 60 s kill the watcher at random moments while files change and hooks ask."""
+    chance = random.Random(11)
+    files = [vault.folder / one.path for one in vault.files()[0]]
+    texts = {file: file.read_text("utf-8") for file in files}
+    over = time.monotonic() + 60
+    hooks: list[tuple[float, int, bytes]] = []
+    kills = 0
+
+    def ask(number: int) -> None:
+        while time.monotonic() < over:
+            event = _event(vault, prompts, len(hooks))
+            began = time.monotonic()
+            done = subprocess.run([HOOK], input=event, capture_output=True)
+            hooks.append((time.monotonic() - began, done.returncode, done.stderr))
+            time.sleep(random.random())
+
+    def change() -> None:
+        while time.monotonic() < over:
+            file = chance.choice(files)
+            _sed(file, f"{texts[file].rstrip()}\n\nchaos {chance.random()}\n", vault)
+            time.sleep(chance.random() * 0.2)
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(3)]
+    threads.append(threading.Thread(target=change))
+    for thread in threads:
+        thread.start()
+    while time.monotonic() < over:
+        time.sleep(chance.random() * 6)
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int((vault.index_folder / launch.LOCK).read_text()), signal.SIGKILL)
+            kills += 1
+    for thread in threads:
+        thread.join()
+    yield "chaos: kill -9 of the watcher", kills, ""
+    yield "chaos: hooks asked", len(hooks), ""
+    yield "chaos: hooks that failed or complained", sum(bool(c or e) for _, c, e in hooks), ""
+    yield "chaos: hooks p50", 1000 * statistics.median(t for t, _, _ in hooks), "ms"
+    yield (
+        "chaos: hooks max (the deadline is 2,000 and the start of Python)",
+        (1000 * max(t for t, _, _ in hooks)),
+        "ms",
+    )
+    with _watched(vault):
+        _quiet(vault)
+    yield "chaos: rows unlike a rebuild's", _unlike_a_rebuild(vault), ""
+
+
+def at_ten_thousand(root: Path, prompts: list[str]) -> Iterator[Row]:
+    """The hook and the watcher's memory with 10,000 lessons."""
+    add.init(root)
+    vault = open_vault(root)
+    for number in range(MANY):
+        folder = vault.folder / f"area-{number % 40}"
+        folder.mkdir(exist_ok=True)
+        words = " ".join(random.Random(number).sample(_WORDS, 30))
+        (folder / f"{number}.md").write_text(f"---\ntitle: Lesson {number}\n---\n{words}.\n")
+    began = time.monotonic()
+    index.sync(vault)
+    yield f"index {MANY} short lessons from nothing", time.monotonic() - began, "s"
+    floor.fit(vault)
+    with _watched(vault):
+        for what, figure, unit in warm_hook(vault, prompts, 200):
+            yield f"{MANY} lessons: {what}", figure, unit
+        yield f"{MANY} lessons: memory of the watcher, asked", _memory(vault), "MB"
+        for what, figure, unit in saves(vault, 50):
+            yield f"{MANY} lessons: {what}", figure, unit
+        yield f"{MANY} lessons: memory of the watcher, after saves", _memory(vault), "MB"
+
+
+_WORDS = sorted(
+    {word for path in sorted((REPO / "lessons").rglob("*.md")) for word in path.read_text().split()}
+)
+
+
+# what they share
+
+
+@contextlib.contextmanager
+def _watched(vault: Vault) -> Iterator[None]:
+    subprocess.run([LESSONS, "--vault", vault.root, "watch", "--background"], check=True,
+                   stdout=subprocess.DEVNULL)  # fmt: skip
+    try:
+        yield
+    finally:
+        launch.stop(vault.root, vault.index_folder)
+
+
+def _event(vault: Vault, prompts: list[str], number: int) -> bytes:
+    event = {"hook_event_name": "UserPromptSubmit", "cwd": str(vault.root)}
+    return json.dumps(event | {"prompt": prompts[number % len(prompts)]}).encode()
+
+
+def _process(command: list[Any], stdin: bytes) -> tuple[float, bytes]:
+    began = time.perf_counter()
+    done = subprocess.run(command, input=stdin, capture_output=True, check=True)
+    return 1000 * (time.perf_counter() - began), done.stdout
+
+
+def _finds(vault: Vault, word: str, file: Path | None = None) -> bool:
+    """Tell whether a search finds a word; `file` is where it should be, a word alone scores little."""
+    query = f"{file.stem.replace('-', ' ')} {word}" if file else word
+    question = {"query": query, "k": 10, "categories": [], "min_score": None}
+    found = line.ask(str(vault.root), {"ask": "search", "with": question}, 30)
+    return any(word in hit["text"] for hit in found["hits"])
+
+
+def _quiet(vault: Vault) -> float:
+    """Wait until the watcher has nothing to do; give how long that took."""
+    began = time.monotonic()
+    while True:
+        line.ask(str(vault.root), {"ask": "recall", "with": {"query": "are you there yet"},
+                                   "fresh": True}, 60)  # fmt: skip
+        state = launch.status(vault.root)
+        if state and not state["indexing"]:
+            known = manifest.load(vault.open_index().store.index)
+            if not any(one.hash == "?" for one in known.files.values()):
+                return time.monotonic() - began
+        time.sleep(0.2)
+
+
+def _pid(vault: Vault) -> int:
+    return int((vault.index_folder / launch.LOCK).read_text())
+
+
+def _memory(vault: Vault) -> float:
+    said = subprocess.run(
+        ["ps", "-o", "rss=", "-p", str(_pid(vault))], capture_output=True, text=True
+    )
+    return int(said.stdout) / 1024
+
+
+def _usage(vault: Vault) -> tuple[int, float, float]:
+    """Give open file descriptors, memory in MB, the index folder's size in MB."""
+    descriptors = Path(f"/proc/{_pid(vault)}/fd")
+    count = len(list(descriptors.iterdir())) if descriptors.is_dir() else 0
+    size = sum(file.stat().st_size for file in vault.index_folder.rglob("*") if file.is_file())
+    return count, _memory(vault), size / 1e6
+
+
+def _growth(
+    name: str, before: tuple[int, float, float], after: tuple[int, float, float]
+) -> Iterator[Row]:
+    for what, unit, old, new in zip(
+        ("file descriptors", "memory", "index folder"), ("", "MB", "MB"), before, after, strict=True
+    ):
+        yield f"{name}: {what} before", old, unit
+        yield f"{name}: {what} after", new, unit
+
+
+def _unlike_a_rebuild(vault: Vault) -> int:
+    """Count the rows that a rebuild would write otherwise."""
+    there = _rows(vault)
+    index.sync(vault, rebuild=True)
+    rebuilt = _rows(vault)
+    floor.fit(vault)
+    return sum(not _alike(there.get(id), rebuilt.get(id)) for id in there.keys() | rebuilt.keys())
+
+
+def _rows(vault: Vault) -> dict[str, dict[str, Any]]:
+    found = manifest.current(vault.index_folder)
+    assert found is not None
+    store = Store(found, manifest.load(found).dimension)
+    columns = ["id", "lesson_id", "path", "title", "text", "fulltext", "categories", "tags", "type",
+               "confidence", "created_at", "updated_at", "author", "content_hash", "vector"]  # fmt: skip
+    rows = store.rows(columns)
+    assert len({row["id"] for row in rows}) == len(rows), "an id stands twice in the table"
+    return {row["id"]: row for row in rows}
+
+
+def _alike(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:
+    if one is None or other is None:
+        return False
+    near = max(abs(a - b) for a, b in zip(one["vector"], other["vector"], strict=True)) < 1e-4
+    return near and all(one[key] == other[key] for key in one if key != "vector")
+
+
+def _commit(vault: Vault) -> None:
+    _git(vault, "add", "-A")
+    _git(vault, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q",
+         "--allow-empty", "-m", "a change")  # fmt: skip
+
+
+def _git(vault: Vault, *words: str) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=vault.root, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def main() -> None:
+    """Run this part of the benchmark by itself."""
+    parser = argparse.ArgumentParser(description="Measure the watcher.")
+    parser.add_argument("--only", help="warm_hook, saves, storm, checkout, chaos, at_ten_thousand")
+    options = parser.parse_args()
+    prompts = [one.query for one in evaluate.load(EVAL / "queries.jsonl")]
+    with tempfile.TemporaryDirectory(prefix="lessons-benchmark-") as scratch:
+        os.environ.setdefault("LESSONS_HOME", f"{scratch}/home")
+        models.fetch(Path(os.environ["LESSONS_HOME"]))
+        vault = _eval_vault(Path(scratch) / "eval")
+        parts: dict[str, Callable[[], Iterator[Row]]] = {
+            "saves": lambda: saves(vault, 100),
+            "storm": lambda: storm(vault, 1),
+            "checkout": lambda: checkout(vault, 1),
+            "chaos": lambda: chaos(vault, prompts),
+            "at_ten_thousand": lambda: at_ten_thousand(Path(scratch) / "many", prompts),
+        }
+        if options.only in ("saves",):
+            with _watched(vault):
+                show(parts[options.only]())
+        elif options.only:
+            show(parts[options.only]())
+        else:
+            show(measure(Path(scratch), prompts, short=False))
+
+
+def show(rows: Iterator[Row]) -> None:
+    """Print rows as they come."""
+    for what, figure, unit in rows:
+        shown = f"{figure:.3f}" if isinstance(figure, float) else str(figure)
+        print(f"{what:<66} {shown:>10} {unit}", flush=True)  # noqa: T201
+
+
+def _eval_vault(root: Path) -> Vault:
+    kept = os.environ.get("LESSONS_BENCHMARK_VAULT")
+    if kept:
+        shutil.copytree(kept, root, ignore=shutil.ignore_patterns("*.sock"))
+        return open_vault(root)
+    add.init(root)
+    vault = open_vault(root)
+    add.from_json_lines(vault, evaluate.read_lines(EVAL / "lessons.jsonl"))
+    index.sync(vault)
+    floor.fit(vault)
+    _commit(vault)
+    return vault
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,354 @@
+"""The real watcher: what is saved is found, there is one of it, and it ends when it should."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import BIN, Ran, commit, lesson_text, run, write
+from tests.watchers import (
+    STYLES,
+    assert_same_as_a_rebuild,
+    rows,
+    soon,
+    status,
+    watched,
+    watchers_of,
+)
+from vault_index import index
+from vault_index.vault import Vault
+from vault_index.watch import launch
+
+MakeVault = Callable[..., Vault]
+
+FILES = {
+    "devops/ci-cd/heap.md": lesson_text("Raise the heap", "When the build dies, raise the heap."),
+    "devops/docker/layers.md": lesson_text("Docker layers", "Install before you copy."),
+    "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC."),
+}
+
+
+@pytest.fixture
+def team(make_vault: MakeVault) -> Iterator[Vault]:
+    """A vault of three lessons without a model; whatever watches it at the end is ended."""
+    vault = make_vault(FILES)
+    index.sync(vault)
+    yield vault
+    if vault.index_folder.is_dir():
+        launch.stop(vault.root, vault.index_folder)
+    for pid in watchers_of(vault.root):
+        os.kill(pid, signal.SIGKILL)
+
+
+def search(vault: Vault, *words: str) -> list[str]:
+    """Search with the real command; give the paths."""
+    hits = run("lessons", "search", "--json", *words, cwd=vault.root).json["hits"]
+    return [hit["path"] for hit in hits]
+
+
+def log(vault: Vault) -> str:
+    return (vault.index_folder / launch.LOG).read_text()
+
+
+# what is saved is found
+
+
+@pytest.mark.parametrize("save", STYLES, ids=lambda save: save.__name__)
+def test_what_an_editor_saves_is_indexed_by_itself(
+    team: Vault, save: Callable[[Path, str], None]
+) -> None:
+    with watched(team):
+        save(team.folder / "devops/ci-cd/heap.md", lesson_text("Raise the heap", "To zyzzyva GB."))
+        soon(lambda: any("zyzzyva" in row["text"] for row in rows(team)), seconds=10)
+        time.sleep(0.5)
+    assert_same_as_a_rebuild(team)
+
+
+def test_new_moved_and_deleted_lessons(team: Vault) -> None:
+    with watched(team):
+        write(team.folder / "new/folder/deep.md", lesson_text("Deep", "Zyzzyva."))
+        (team.folder / "conventions/dates.md").unlink()
+        (team.folder / "devops/docker").rename(team.folder / "devops/containers")
+        there = {"devops/containers/layers", "devops/ci-cd/heap", "new/folder/deep"}
+        soon(lambda: {row["lesson_id"] for row in rows(team)} == there)
+    assert_same_as_a_rebuild(team)
+
+
+def test_who_searches_right_after_saving_finds_it(team: Vault) -> None:
+    with watched(team):
+        for number in range(5):
+            write(team.folder / f"quick/{number}.md", lesson_text("Quick", f"zyzzyva{number}"))
+            assert search(team, f"zyzzyva{number}")[0] == f"lessons/quick/{number}.md"
+
+
+def test_a_commit_gives_lessons_their_author(team: Vault) -> None:
+    with watched(team):
+        assert rows(team)[0]["author"] == ""
+        commit(team.root)
+        soon(lambda: all(row["author"] == "Ada Lovelace" for row in rows(team)))
+    assert_same_as_a_rebuild(team)
+
+
+def test_a_checkout_of_hundreds_of_files(team: Vault) -> None:
+    commit(team.root)
+    run("git", "checkout", "-q", "-b", "many", cwd=team.root)
+    for number in range(300):
+        write(team.folder / f"area-{number % 7}/{number}.md", lesson_text(f"L{number}", "Text."))
+    commit(team.root)
+    run("git", "checkout", "-q", "-", cwd=team.root)
+    with watched(team):
+        run("git", "checkout", "-q", "many", cwd=team.root)
+        soon(lambda: len(rows(team)) == 303)
+        run("git", "checkout", "-q", "-", cwd=team.root)
+        soon(lambda: len(rows(team)) == 3)
+        time.sleep(3)  # git is asked when it is quiet
+    assert_same_as_a_rebuild(team)
+
+
+def test_a_folder_deleted_and_made_again(team: Vault) -> None:
+    commit(team.root)
+    with watched(team):
+        shutil.rmtree(team.folder)
+        time.sleep(3)
+        assert len(rows(team)) == 3, "a folder that is away for a moment loses no lesson"
+        run("git", "checkout", "-q", "--", "lessons", cwd=team.root)
+        write(team.folder / "again.md", lesson_text("Again", "Zyzzyva."))
+        soon(lambda: len(rows(team)) == 4)
+        write(team.folder / "and-again.md", lesson_text("Again", "Xylophone."))
+        soon(lambda: len(rows(team)) == 5, seconds=5)
+
+
+def test_a_broken_file_keeps_its_lesson_and_is_told(team: Vault) -> None:
+    with watched(team):
+        write(team.folder / "devops/ci-cd/heap.md", "---\ntitle: [\n---\nText\n")
+        ran = run("lessons", "search", "heap", cwd=team.root)
+        assert "warning: lessons/devops/ci-cd/heap.md:" in ran.err
+        assert "Raise the heap" in ran.out
+        write(team.folder / "devops/ci-cd/heap.md", FILES["devops/ci-cd/heap.md"])
+        assert run("lessons", "search", "heap", cwd=team.root).err.count("warning") == 0
+
+
+def test_new_settings_are_taken(team: Vault, with_model: Path) -> None:
+    run("lessons", "index", cwd=team.root)
+    asked = ("lessons", "recall", "when the build dies raise the heap")
+    with watched(team):
+        write(team.folder / "vault.toml", "floor = 0.1\n")
+        soon(lambda: "Raise the heap" in run(*asked, cwd=team.root).out)
+        write(team.folder / "vault.toml", "floor = 5\n")
+        soon(lambda: run(*asked, cwd=team.root).out == "")
+
+
+def test_without_file_events_it_looks_by_itself(team: Vault) -> None:
+    """In a user namespace of its own, in which there are no inotify instances to be had."""
+    inner = "echo 0 > /proc/sys/user/max_inotify_instances && exec "
+    probe = subprocess.run(["unshare", "-Ur", "sh", "-c", inner + "true"], capture_output=True)
+    if probe.returncode:
+        pytest.skip("this machine gives no user namespaces")
+    process = subprocess.Popen(
+        ["unshare", "-Ur", "sh", "-c", inner + f"{BIN}/lessons watch"],
+        cwd=team.root,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout
+        assert "no file events" in process.stdout.readline()
+        write(team.folder / "quiet.md", lesson_text("Quiet", "Zyzzyva."))
+        soon(lambda: len(rows(team)) == 4)
+        write(team.folder / "quiet.md", lesson_text("Quiet", "Xylophone."))
+        soon(lambda: any("Xylophone" in row["text"] for row in rows(team)))
+    finally:
+        process.terminate()
+        out, _ = process.communicate(timeout=20)
+    assert "no file events" not in out, "said once"
+
+
+# the command line asks it
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "heap"),
+        ("search", "--explain", "-c", "devops", "heap docker"),
+        ("search", "--json", "-k", "1", "heap"),
+        ("search", "nothing like it"),
+        ("recall", "--json", "raise the heap of the build"),
+        ("list",),
+        ("list", "-c", "devops", "--json"),
+        ("show", "heap"),
+        ("show", "--json", "dates"),
+        ("show", "no-such-lesson"),
+        ("search", "-c", "/", "heap"),
+    ],
+    ids=" ".join,
+)
+def test_with_and_without_a_watcher_a_command_prints_the_same(
+    team: Vault, words: tuple[str, ...]
+) -> None:
+    def ask() -> Ran:
+        return run("lessons", *words, cwd=team.root, check=False)
+
+    run("lessons", "index", cwd=team.root)
+    alone = ask()
+    with watched(team) as state:
+        asked = ask()
+        assert status(team)["questions"] == state["questions"] + 1
+    no_model = (
+        "note: no embedding model here, so full text only; get it with `lessons model fetch`\n"
+    )
+    assert asked == Ran(alone.code, alone.out, alone.err.replace(no_model, ""))
+
+
+def test_whoever_has_other_settings_is_not_answered_by_it(team: Vault) -> None:
+    with watched(team):
+        ran = run("lessons", "search", "heap", cwd=team.root, env={"LESSONS_EMBEDDER": "none"})
+        assert "Raise the heap" in ran.out
+        assert status(team)["questions"] == 0
+
+
+# one of it
+
+
+def test_background_status_and_stop(team: Vault) -> None:
+    def watch(*options: str) -> str:
+        return run("lessons", "watch", *options, cwd=team.root).out
+
+    assert watch("--stop") == "there was no watcher\n"
+    assert watch("--status") == f"{team.root} has no watcher\n"
+    assert status(team) == {"running": False}
+    assert watch("--background").startswith(f"watching {team.folder} (pid ")
+    assert watch("--background").startswith(f"already watching {team.folder} (pid ")
+    assert run("lessons", "watch", cwd=team.root).err == f"{team.root} has a watcher already\n"
+    assert watch("--status").startswith(f"pid {watchers_of(team.root)[0]}, up ")
+    assert ", 3 lessons, 0 questions" in watch("--status")
+    assert "watcher    pid " in run("lessons", "status", cwd=team.root).out
+    assert len(watchers_of(team.root)) == 1
+    assert watch("--stop") == "stopped\n"
+    assert watchers_of(team.root) == []
+    assert "ended: asked to" in log(team)
+    assert not (team.index_folder / "watch.sock").exists()
+
+
+def test_in_the_foreground_it_tells_what_it_does_and_ends_with_ctrl_c(team: Vault) -> None:
+    process = subprocess.Popen(
+        [BIN / "lessons", "watch"], cwd=team.root, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert "watching" in process.stdout.readline()
+    time.sleep(1)
+    write(team.folder / "new.md", lesson_text("New", "Zyzzyva."))
+    lines = []
+    while "1 added" not in "".join(lines):
+        lines.append(process.stdout.readline())
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert out.endswith("ended: SIGINT\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_however_it_ends_the_next_one_starts(team: Vault, number: signal.Signals) -> None:
+    with watched(team) as first:
+        os.kill(first["pid"], number)
+        soon(lambda: not launch.is_running(team.index_folder))
+        assert "Raise the heap" in run("lessons", "search", "heap", cwd=team.root).out
+        with watched(team) as second:
+            assert second["pid"] != first["pid"]
+            assert search(team, "heap")
+            assert status(team)["questions"] == 1
+
+
+def test_a_hung_one_can_be_stopped(team: Vault) -> None:
+    with watched(team) as state:
+        os.kill(state["pid"], signal.SIGSTOP)
+        assert run("lessons", "watch", "--stop", cwd=team.root).out == "stopped\n"
+    assert watchers_of(team.root) == []
+
+
+@pytest.mark.parametrize("gone", [".vault_index", "."])
+def test_it_ends_when_its_vault_or_index_is_gone(team: Vault, gone: str) -> None:
+    with watched(team) as state:
+        time.sleep(1)
+        shutil.rmtree(team.root / gone)
+        soon(lambda: state["pid"] not in watchers_of(team.root), seconds=15)
+    assert not (team.root / gone).exists()
+
+
+def test_it_ends_when_the_package_is_upgraded(team: Vault, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    package = Path(sys.modules["vault_index"].__file__ or "").parent
+    shutil.copytree(package, site / "vault_index")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vault_index", "watch"],
+        cwd=team.root,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    soon(lambda: status(team)["running"])
+    (site / "vault_index" / "search.py").touch()
+    out, _ = process.communicate(timeout=20)
+    assert out.endswith("ended: another version of vault-index was installed\n")
+    assert process.returncode == 0
+
+
+# the socket
+
+
+def test_the_socket_is_the_users_own_and_nothing_listens_on_a_port(team: Vault) -> None:
+    with watched(team) as state:
+        place = Path(state["socket"])
+        assert place == team.index_folder / "watch.sock"
+        assert place.stat().st_mode & 0o777 == 0o600
+        assert place.parent.stat().st_mode & 0o777 == 0o700
+        inodes = {
+            link.removeprefix("socket:[").removesuffix("]")
+            for file in Path(f"/proc/{state['pid']}/fd").iterdir()
+            if (link := os.readlink(file)).startswith("socket:[")
+        }
+        for table in ("tcp", "tcp6", "udp", "udp6"):
+            lines = Path("/proc/net", table).read_text().splitlines()[1:]
+            assert not inodes & {line.split()[9] for line in lines}
+
+
+def test_another_user_is_refused(team: Vault) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can be somebody else")
+    with watched(team) as state:
+        for folder in (team.index_folder, *team.index_folder.parents):
+            folder.chmod(folder.stat().st_mode | 0o055)
+        Path(state["socket"]).chmod(0o666)
+        code = (
+            "import os, sys; os.setgid(65534); os.setuid(65534); import socket\n"
+            "s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+            's.sendall(b\'{"protocol": 1, "ask": "status"}\\n\'); print(s.recv(100))'
+        )
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", code, state["socket"]],
+            capture_output=True,
+            text=True,
+            cwd="/",
+        )
+        assert done.stdout in ("b''\n", ""), done
+        assert '"pid"' not in done.stdout
+        assert status(team)["running"]
+
+
+def test_a_path_too_long_for_a_socket(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES, name="a-rather-long-name-" * 6)
+    index.sync(vault)
+    with watched(vault) as state:
+        assert not state["socket"].startswith(str(vault.root))
+        assert Path(state["socket"]).parent.stat().st_mode & 0o777 == 0o700
+        assert search(vault, "heap")
+        assert status(vault)["questions"] == 1
+    assert not Path(state["socket"]).exists()

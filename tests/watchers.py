@@ -1,0 +1,127 @@
+"""What the tests of the watcher share: real ones, and the ways in which editors save."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import run
+from vault_index import index, manifest
+from vault_index.store import Store
+from vault_index.vault import Vault
+from vault_index.watch import launch
+
+COLUMNS = (
+    *("id", "lesson_id", "path", "title", "text", "fulltext", "categories", "category_l0"),
+    *("category_l1", "category_l2", "category_l3", "tags", "fires_on", "silent_on", "type"),
+    *("confidence", "created_at", "updated_at", "author", "content_hash"),
+)
+
+
+@contextmanager
+def watched(vault: Vault, **env: str) -> Iterator[dict[str, Any]]:
+    """Run a watcher in the background; gives its status."""
+    run("lessons", "watch", "--background", cwd=vault.root, env=env)
+    try:
+        yield status(vault)
+    finally:
+        launch.stop(vault.root, vault.index_folder)
+
+
+def status(vault: Vault) -> dict[str, Any]:
+    """Ask the real command how the watcher is."""
+    said: dict[str, Any] = run("lessons", "watch", "--status", "--json", cwd=vault.root).json
+    return said
+
+
+def soon(promise: Callable[[], object], seconds: float = 30) -> None:
+    """Wait until something holds; fail if it does not."""
+    until = time.monotonic() + seconds
+    while not promise():
+        assert time.monotonic() < until, f"not within {seconds} s"
+        time.sleep(0.05)
+
+
+def watchers_of(root: Path) -> list[int]:
+    """List the processes that watch a vault."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if os.fsencode(root) in words and b"watch" in words and state != "Z":
+                found.append(int(folder.name))
+    return found
+
+
+def rows(vault: Vault) -> list[dict[str, Any]]:
+    """Read the table as it is, every row and every column but the vector."""
+    found = manifest.current(vault.index_folder)
+    assert found is not None
+    store = Store(found, manifest.load(found).dimension)
+    return sorted(store.rows(COLUMNS), key=lambda row: str(row["id"]))
+
+
+def assert_same_as_a_rebuild(vault: Vault) -> None:
+    """Compare the index, row by row, with one built from nothing."""
+    there = rows(vault)
+    index.sync(vault, rebuild=True)
+    assert there == rows(vault)
+
+
+# the system calls with which editors save
+
+
+def save_like_vim(file: Path, text: str) -> None:
+    """Backup by rename, a new file, and the swap file and the probe that come with it."""
+    probe = file.parent / "4913"
+    probe.touch()
+    probe.unlink()
+    swap = file.parent / f".{file.name}.swp"
+    swap.write_text("b0VIM")
+    backup = file.parent / f"{file.name}~"
+    file.rename(backup)
+    with file.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    backup.unlink()
+    swap.unlink()
+
+
+def save_like_vs_code(file: Path, text: str) -> None:
+    """In place: emptied, then written."""
+    with file.open("r+", encoding="utf-8") as out:
+        out.truncate(0)
+        out.write(text)
+
+
+def save_like_nano(file: Path, text: str) -> None:
+    """In place, beside a lock file."""
+    lock = file.parent / f".{file.name}.swp"
+    lock.write_text("nano")
+    file.write_text(text, "utf-8")
+    lock.unlink()
+
+
+def save_like_sed(file: Path, text: str) -> None:
+    """A new file renamed over the old one."""
+    beside = file.parent / "sedTEQ8Xb"
+    beside.write_text(text, "utf-8")
+    beside.replace(file)
+
+
+def save_like_git(file: Path, text: str) -> None:
+    """The old name unlinked, a new file made under it."""
+    file.unlink()
+    file.write_text(text, "utf-8")
+
+
+STYLES = [save_like_vim, save_like_vs_code, save_like_nano, save_like_sed, save_like_git]
