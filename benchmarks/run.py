@@ -1,8 +1,8 @@
 """Measure speed, memory and quality, print one table, and write it as JSON.
 
-    python benchmarks/run.py                # everything, some minutes
-    python benchmarks/run.py --short        # what CI runs
-    python benchmarks/run.py --json out.json
+    python -m benchmarks.run                # everything, some minutes
+    python -m benchmarks.run --short        # what CI runs
+    python -m benchmarks.run --json out.json
 
 Uses the evaluation set in ../shared/eval when it is there, else the repo's own lessons with the
 prompts they carry. Every figure is measured in this run; times are of this machine.
@@ -15,6 +15,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks import watching
 from vault_index import add, catalog, evaluate, floor, index, search
 from vault_index.embed import models
 from vault_index.evaluate import LabelledPrompt
@@ -48,10 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lessons-benchmark-") as scratch:
         os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
         models.fetch(Path(os.environ["LESSONS_HOME"]))
-        rows = list(measure(Path(scratch), options.short))
-    for what, figure, unit in rows:
-        shown = f"{figure:.3f}" if isinstance(figure, float) else str(figure)
-        print(f"{what:<52} {shown:>10} {unit}")  # noqa: T201  # the table is the output
+        rows = list(watching.shown(measure(Path(scratch), options.short)))
     if options.json:
         figures = {what: {"value": figure, "unit": unit} for what, figure, unit in rows}
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
@@ -77,6 +76,9 @@ def measure(scratch: Path, short: bool) -> Iterator[Row]:
     yield from _queries(vault, [one.query for one in prompts][: 50 if short else 400])
     yield from _quality(vault, prompts)
     yield from _hook(vault, 5 if short else 20)
+    shutil.copytree(vault.root, scratch / "watched")
+    asked = [one.query for one in prompts]
+    yield from watching.measure(open_vault(scratch / "watched"), scratch, asked, short)
     if not short:
         yield from _parts(vault, prompts)
     yield from _many(scratch / "many")
@@ -133,6 +135,7 @@ def _hook(vault: Vault, repeats: int) -> Iterator[Row]:
     """Time the whole hook process, turn by turn with a Python that does nothing."""
     event = {"hook_event_name": "UserPromptSubmit", "prompt": PROMPT, "cwd": str(vault.root)}
     environment = {**os.environ, "LESSONS_VAULT": str(vault.root), "LESSONS_DEADLINE_MS": "20000"}
+    environment["LESSONS_WATCH_AUTOSTART"] = "false"
     chatter = {**event, "prompt": "thanks, looks good"}
     bare: list[float] = []
     hook: list[float] = []
@@ -153,7 +156,7 @@ def _hook(vault: Vault, repeats: int) -> Iterator[Row]:
     yield "python -c pass, p50", 1000 * base, "ms"
     yield "hook, whole process, cold, p50", 1000 * statistics.median(hook), "ms"
     yield "hook, whole process, cold, max", 1000 * max(hook), "ms"
-    yield "hook as a multiple of python -c pass", statistics.median(hook) / base, "x"
+    yield "hook, cold, as a multiple of python -c pass", statistics.median(hook) / base, "x"
     yield "hook on chatter as a multiple of python -c pass", statistics.median(silent) / base, "x"
 
 

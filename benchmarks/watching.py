@@ -1,7 +1,7 @@
 """Measure the watcher: the hook's warm path, saves, storms, checkouts, memory, sudden death.
 
-    python benchmarks/watching.py            # some minutes
-    python benchmarks/watching.py --only saves
+    python -m benchmarks.watching            # some minutes
+    python -m benchmarks.watching --only saves
 
 Part of `run.py`, which prints all of it in one table.
 """
@@ -42,23 +42,47 @@ MANY = 10_000
 Row = tuple[str, Any, str]  # what, figure, unit
 
 
-def measure(scratch: Path, prompts: list[str], short: bool) -> Iterator[Row]:
-    """Give the watcher's rows of the table; `scratch / "eval"` is an indexed vault."""
-    vault = open_vault(scratch / "eval")
+def measure(vault: Vault, scratch: Path, prompts: list[str], short: bool) -> Iterator[Row]:
+    """Give the watcher's rows of the table, for an indexed vault that may be changed."""
     _commit(vault)
+    index.sync(vault)
+    yield from starting(vault, prompts, 2 if short else 10)
     with _watched(vault):
-        single = yield from warm_hook(vault, prompts, 20 if short else 200)
-        yield from ten_at_once(vault, prompts, single, 2 if short else 10)
+        yield from warm_hook(vault, prompts, 20 if short else 200)
+        yield from ten_at_once(vault, prompts, 2 if short else 10)
         yield "memory of the watcher", _memory(vault), "MB"
         yield from saves(vault, 20 if short else 200)
     if short:
         return
-    for number in (1, 2, 3):
-        yield from storm(vault, number)
+    with _watched(vault):
+        before = _usage(vault)
+        for number in (1, 2, 3):
+            yield from storm(vault, number)
+        yield from _growth("three storms", before, _usage(vault))
+        time.sleep(300)
+        yield from _growth("five minutes later", before, _usage(vault))
+    yield "three storms: rows unlike a rebuild's", _unlike_a_rebuild(vault), ""
     for number in (1, 2):
         yield from checkout(vault, number)
     yield from chaos(vault, prompts)
     yield from at_ten_thousand(scratch / "ten-thousand", prompts)
+
+
+def starting(vault: Vault, prompts: list[str], repeats: int) -> Iterator[Row]:
+    """Time the hook that finds no watcher and starts one, and how soon that one listens."""
+    hook: list[float] = []
+    listens: list[float] = []
+    for number in range(repeats):
+        began = time.monotonic()
+        hook.append(_process([HOOK], _event(vault, prompts, number))[0])
+        while launch.status(vault.root) is None:
+            time.sleep(0.01)
+        listens.append(time.monotonic() - began)
+        launch.stop(vault.root, vault.index_folder)
+        time.sleep(launch.RESTART_SECONDS)
+    yield "hook that starts the watcher, p50", statistics.median(hook), "ms"
+    yield "hook that starts the watcher, max", max(hook), "ms"
+    yield "the watcher listens after", statistics.median(listens), "s"
 
 
 def warm_hook(vault: Vault, prompts: list[str], repeats: int) -> Iterator[Row]:
@@ -74,11 +98,10 @@ def warm_hook(vault: Vault, prompts: list[str], repeats: int) -> Iterator[Row]:
     yield "hook, warm, p50 as a multiple of python -c pass", statistics.median(hook) / base, "x"
     yield "hook, warm, p95 as a multiple of python -c pass", quantile(hook, 0.95) / base, "x"
     yield "hook, warm, max", max(hook), "ms"
-    return statistics.median(hook)
 
 
-def ten_at_once(vault: Vault, prompts: list[str], single: float, rounds: int) -> Iterator[Row]:
-    """Time ten hooks at once, and ten Pythons that do nothing: two processors are shared by ten."""
+def ten_at_once(vault: Vault, prompts: list[str], rounds: int) -> Iterator[Row]:
+    """Time ten hooks at once, and ten Pythons that do nothing: ten share two processors."""
     bare: list[float] = []
     hook: list[float] = []
     with ThreadPoolExecutor(10) as pool:
@@ -91,7 +114,25 @@ def ten_at_once(vault: Vault, prompts: list[str], single: float, rounds: int) ->
     yield "ten python -c pass at once, p50", base, "ms"
     yield "ten hooks at once, p50", statistics.median(hook), "ms"
     yield "ten hooks at once as a multiple of ten pythons", statistics.median(hook) / base, "x"
-    yield "ten hooks at once as a multiple of one", statistics.median(hook) / single, "x"
+    asked = [_asked(vault, prompts, 1), _asked(vault, prompts, 10)]
+    yield "the watcher's answer, one session, p50", asked[0], "ms"
+    yield "the watcher's answer, ten sessions at once, p50", asked[1], "ms"
+
+
+def _asked(vault: Vault, prompts: list[str], sessions: int) -> float:
+    """Time the answer alone, without a process for each question."""
+    times: list[float] = []
+
+    def ask(number: int) -> None:
+        for turn in range(20):
+            event = json.loads(_event(vault, prompts, 20 * number + turn))
+            began = time.perf_counter()
+            line.ask(str(vault.root), {"ask": "hook", "with": {"event": event, "ms": 0.0}}, 30)
+            times.append(1000 * (time.perf_counter() - began))
+
+    with ThreadPoolExecutor(sessions) as pool:
+        list(pool.map(ask, range(sessions)))
+    return statistics.median(times)
 
 
 # saves
@@ -101,7 +142,8 @@ def saves(vault: Vault, count: int) -> Iterator[Row]:
     """Save as editors do and ask until the new text is found."""
     chance = random.Random(3)
     # of one passage: the hit shows the best one, which need not be that with the new word
-    files = [vault.folder / one.path for one in vault.files()[0] if one.size < 1000]
+    small = sorted(vault.files()[0], key=lambda one: one.size)[: len(vault.files()[0]) // 2]
+    files = [vault.folder / one.path for one in small]
     styles = (_vim, _vs_code, _nano, _sed, _git_checkout)
     times: dict[str, list[float]] = {style.__name__[1:]: [] for style in styles}
     for number in range(count):
@@ -124,7 +166,7 @@ def saves(vault: Vault, count: int) -> Iterator[Row]:
         yield f"save to searchable, {name}, max", max(some), "s"
 
 
-def _vim(file: Path, text: str, vault: Vault) -> float:
+def _vim(file: Path, text: str, _vault: Vault) -> float:
     probe = file.parent / "4913"
     probe.touch()
     probe.unlink()
@@ -143,14 +185,14 @@ def _vim(file: Path, text: str, vault: Vault) -> float:
     return done
 
 
-def _vs_code(file: Path, text: str, vault: Vault) -> float:
+def _vs_code(file: Path, text: str, _vault: Vault) -> float:
     with file.open("r+", encoding="utf-8") as out:  # in place: emptied, then written
         out.truncate(0)
         out.write(text)
     return time.monotonic()
 
 
-def _nano(file: Path, text: str, vault: Vault) -> float:
+def _nano(file: Path, text: str, _vault: Vault) -> float:
     lock = file.parent / f".{file.name}.swp"
     lock.write_text("nano")
     with file.open("w", encoding="utf-8") as out:
@@ -160,7 +202,7 @@ def _nano(file: Path, text: str, vault: Vault) -> float:
     return done
 
 
-def _sed(file: Path, text: str, vault: Vault) -> float:
+def _sed(file: Path, text: str, _vault: Vault) -> float:
     beside = file.parent / f"sed{os.getpid()}"
     beside.write_text(text, "utf-8")
     beside.replace(file)
@@ -184,23 +226,21 @@ def _git_checkout(file: Path, text: str, vault: Vault) -> float:
 
 
 def storm(vault: Vault, number: int) -> Iterator[Row]:
-    """10,000 saves in 60 s, then compare with a rebuild."""
+    """10,000 saves in 60 s."""
     chance = random.Random(number)
     files = [vault.folder / one.path for one in vault.files()[0]]
-    texts = {file: file.read_text("utf-8") for file in files}
-    with _watched(vault):
-        before = _usage(vault)
-        began = time.monotonic()
-        for save in range(10_000):
-            file = chance.choice(files)
-            _sed(file, f"{texts[file].rstrip()}\n\nstorm {number}, save {save}\n", vault)
-            time.sleep(max(0.0, began + save * 0.006 - time.monotonic()))
-        took = time.monotonic() - began
-        yield f"storm {number}: 10,000 saves in", took, "s"
-        yield f"storm {number}: until the index is quiet", _quiet(vault), "s"
-        time.sleep(5)
-        yield from _growth(f"storm {number}", before, _usage(vault))
-    yield f"storm {number}: rows unlike a rebuild's", _unlike_a_rebuild(vault), ""
+    texts = {file: file.read_text("utf-8").partition("\n\nstorm ")[0] for file in files}
+    began = time.monotonic()
+    for save in range(10_000):
+        file = chance.choice(files)
+        _sed(file, f"{texts[file].rstrip()}\n\nstorm {number}, save {save}\n", vault)
+        time.sleep(max(0.0, began + save * 0.006 - time.monotonic()))
+    yield f"storm {number}: 10,000 saves in", time.monotonic() - began, "s"
+    yield f"storm {number}: until the index is quiet", _quiet(vault), "s"
+    descriptors, memory, size = _usage(vault)
+    yield f"storm {number}: file descriptors", descriptors, ""
+    yield f"storm {number}: memory of the watcher", memory, "MB"
+    yield f"storm {number}: index folder", size, "MB"
 
 
 def checkout(vault: Vault, number: int) -> Iterator[Row]:
@@ -241,7 +281,7 @@ def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
     hooks: list[tuple[float, int, bytes]] = []
     kills = 0
 
-    def ask(number: int) -> None:
+    def ask() -> None:
         while time.monotonic() < over:
             event = _event(vault, prompts, len(hooks))
             began = time.monotonic()
@@ -255,7 +295,7 @@ def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
             _sed(file, f"{texts[file].rstrip()}\n\nchaos {chance.random()}\n", vault)
             time.sleep(chance.random() * 0.2)
 
-    threads = [threading.Thread(target=ask, args=(n,)) for n in range(3)]
+    threads = [threading.Thread(target=ask) for _ in range(3)]
     threads.append(threading.Thread(target=change))
     for thread in threads:
         thread.start()
@@ -289,6 +329,8 @@ def at_ten_thousand(root: Path, prompts: list[str]) -> Iterator[Row]:
         folder.mkdir(exist_ok=True)
         words = " ".join(random.Random(number).sample(_WORDS, 30))
         (folder / f"{number}.md").write_text(f"---\ntitle: Lesson {number}\n---\n{words}.\n")
+    _git(vault, "init", "-q")
+    _commit(vault)
     began = time.monotonic()
     index.sync(vault)
     yield f"index {MANY} short lessons from nothing", time.monotonic() - began, "s"
@@ -425,7 +467,7 @@ def _git(vault: Vault, *words: str) -> str:
 def main() -> None:
     """Run this part of the benchmark by itself."""
     parser = argparse.ArgumentParser(description="Measure the watcher.")
-    parser.add_argument("--only", help="warm_hook, saves, storm, checkout, chaos, at_ten_thousand")
+    parser.add_argument("--only", default="all", help="one part: saves, storm, chaos...")
     options = parser.parse_args()
     prompts = [one.query for one in evaluate.load(EVAL / "queries.jsonl")]
     with tempfile.TemporaryDirectory(prefix="lessons-benchmark-") as scratch:
@@ -433,26 +475,27 @@ def main() -> None:
         models.fetch(Path(os.environ["LESSONS_HOME"]))
         vault = _eval_vault(Path(scratch) / "eval")
         parts: dict[str, Callable[[], Iterator[Row]]] = {
-            "saves": lambda: saves(vault, 100),
+            "all": lambda: measure(vault, Path(scratch), prompts, short=False),
+            "starting": lambda: starting(vault, prompts, 10),
+            "warm_hook": lambda: warm_hook(vault, prompts, 200),
+            "ten_at_once": lambda: ten_at_once(vault, prompts, 10),
+            "saves": lambda: saves(vault, 200),
             "storm": lambda: storm(vault, 1),
             "checkout": lambda: checkout(vault, 1),
             "chaos": lambda: chaos(vault, prompts),
             "at_ten_thousand": lambda: at_ten_thousand(Path(scratch) / "many", prompts),
         }
-        if options.only in ("saves",):
-            with _watched(vault):
-                show(parts[options.only]())
-        elif options.only:
-            show(parts[options.only]())
-        else:
-            show(measure(Path(scratch), prompts, short=False))
+        needs_one = options.only in ("warm_hook", "ten_at_once", "saves", "storm")
+        with _watched(vault) if needs_one else contextlib.nullcontext():
+            list(shown(parts[options.only]()))
 
 
-def show(rows: Iterator[Row]) -> None:
+def shown(rows: Iterator[Row]) -> Iterator[Row]:
     """Print rows as they come."""
     for what, figure, unit in rows:
-        shown = f"{figure:.3f}" if isinstance(figure, float) else str(figure)
-        print(f"{what:<66} {shown:>10} {unit}", flush=True)  # noqa: T201
+        said = f"{figure:.3f}" if isinstance(figure, float) else str(figure)
+        print(f"{what:<66} {said:>10} {unit}", flush=True)  # noqa: T201
+        yield what, figure, unit
 
 
 def _eval_vault(root: Path) -> Vault:

@@ -246,7 +246,7 @@ def test_in_the_foreground_it_tells_what_it_does_and_ends_with_ctrl_c(team: Vaul
     assert "watching" in process.stdout.readline()
     time.sleep(1)
     write(team.folder / "new.md", lesson_text("New", "Zyzzyva."))
-    lines = []
+    lines: list[str] = []
     while "1 added" not in "".join(lines):
         lines.append(process.stdout.readline())
     process.send_signal(signal.SIGINT)
@@ -313,7 +313,7 @@ def test_the_socket_is_the_users_own_and_nothing_listens_on_a_port(team: Vault) 
         inodes = {
             link.removeprefix("socket:[").removesuffix("]")
             for file in Path(f"/proc/{state['pid']}/fd").iterdir()
-            if (link := os.readlink(file)).startswith("socket:[")
+            if (link := str(file.readlink())).startswith("socket:[")
         }
         for table in ("tcp", "tcp6", "udp", "udp6"):
             lines = Path("/proc/net", table).read_text().splitlines()[1:]

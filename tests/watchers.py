@@ -48,17 +48,18 @@ def soon(promise: Callable[[], object], seconds: float = 30) -> None:
 
 def watchers_of(root: Path) -> list[int]:
     """List the processes that watch a vault."""
-    found = []
+    parents: dict[int, int] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 words = (folder / "cmdline").read_bytes().split(b"\0")
-                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+                state, parent, *_ = (folder / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
             if os.fsencode(root) in words and b"watch" in words and state != "Z":
-                found.append(int(folder.name))
-    return found
+                parents[int(folder.name)] = int(parent)
+    # what one of them has just forked is not yet something else by name
+    return [pid for pid, parent in parents.items() if parent not in parents]
 
 
 def rows(vault: Vault) -> list[dict[str, Any]]:

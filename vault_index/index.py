@@ -12,7 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from vault_index import difference, git, manifest, rows
 from vault_index import vault as vaults
 from vault_index.difference import Difference, ReadFile
 from vault_index.errors import IndexStateError
-from vault_index.manifest import FileEntry, Manifest
+from vault_index.manifest import Manifest
 from vault_index.store import Store
 
 if TYPE_CHECKING:
@@ -99,6 +99,9 @@ def sync(
     Raises WriteError, EmbedderError, and IndexStateError for an index of a newer version.
     """
     started = time.monotonic()
+    found: Difference | None = None
+    index = manifest.current(vault.index_folder)
+    stamp = manifest.stamp(index) if index else None
     reason, known = ("asked for", None) if rebuild else _why_rebuild(vault)
     if at_most is not None and reason:
         return Stats(pending=len(vault.files()[0]))
@@ -113,12 +116,14 @@ def sync(
     with _locked(vault, wait) as free:
         if not free:
             return Stats(busy=True)
-        if not rebuild:
-            reason, known = _why_rebuild(vault)  # it may have changed meanwhile
+        now = manifest.current(vault.index_folder)
+        wrote = now is None or now != index or manifest.stamp(now) != stamp
+        if not rebuild and (wrote or (now and manifest.is_announced(now))):
+            (reason, known), found = _why_rebuild(vault), None  # somebody wrote meanwhile
         if known is not None:
             try:
                 how = _How(ask_git, settle, progress, started)
-                return _bring_up_to_date(vault, _current(vault), known, how)
+                return _bring_up_to_date(vault, _current(vault), known, how, found)
             except IndexStateError:
                 reason = "the index was damaged"
         return _build(vault, reason, _How(True, True, progress, started))
@@ -133,7 +138,9 @@ def tidy(vault: Vault) -> bool:
         if not free:
             return False
         index = _current(vault)
-        return Store(index, manifest.load(index).dimension).tidy()
+        tidied = Store(index, manifest.load(index).dimension).tidy()
+        manifest.touch(index)  # readers leave the version they stand on
+        return tidied
 
 
 def _why_rebuild(vault: Vault) -> tuple[str, Manifest | None]:
@@ -194,10 +201,13 @@ def _can_resume(building: Path, name: str) -> bool:
     return whole and begun.schema == manifest.SCHEMA and begun.embedder == name
 
 
-def _bring_up_to_date(vault: Vault, index: Path, known: Manifest, how: _How) -> Stats:
+def _bring_up_to_date(
+    vault: Vault, index: Path, known: Manifest, how: _How, found: Difference | None = None
+) -> Stats:
     """Do the whole of a sync on one index folder; the caller holds the lock."""
     store = Store(index, known.dimension)
-    found = difference.between(vault, known, how.ask_git)
+    if found is None:
+        found = difference.between(vault, known, how.ask_git)
     files = difference.read(vault, known, found, how.ask_git)
     stats = _count(known, found, files)
     new = {file.path for file in files} - set(known.files)
@@ -230,7 +240,8 @@ def _write(
     changed = [file for file in files if file.lessons is not None]
     if not changed and not removed:
         return
-    _announce(index, known, [file.path for file in changed] + removed)
+    manifest.announce(index, [file.path for file in changed] + removed)
+    known.settled = False
     for file in changed:
         provenance = git.Provenance(file.entry.author, file.entry.first, file.entry.last)
         for one in file.lessons or []:
@@ -254,20 +265,8 @@ def _write(
         if not last:  # so that a kill does not lose this batch
             known.files.update({file.path: file.entry for file in batch})
             manifest.save(index, known)
-
-
-def _announce(index: Path, known: Manifest, paths: list[str]) -> None:
-    """Note which files' rows are about to change: after a kill they are read again or removed.
-
-    Without it a lesson that was deleted, or put back as it was, before the next sync would keep
-    the rows of the sync that was killed.
-    """
-    for path in paths:
-        before = known.files.get(path)
-        intent = replace(before, hash="?", mtime_ns=0) if before else FileEntry("", 0, 0)
-        known.files[path] = intent
-    known.settled = False
-    manifest.save(index, known)
+            after = [file.path for later in batches[number:] for file in later]
+            manifest.announce(index, after + removed)
 
 
 def _batches(files: list[ReadFile]) -> Iterator[list[ReadFile]]:

@@ -16,9 +16,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from vault_index.errors import IndexStateError, WriteError
@@ -30,6 +30,7 @@ NO_EMBEDDER = "none"
 
 _POINTER = "current"
 _FILE = "manifest.json"
+_ANNOUNCED = "announced.json"
 
 
 @dataclass(slots=True)
@@ -104,7 +105,9 @@ def load(index: Path) -> Manifest:
         if schema < SCHEMA:
             return Manifest(schema, "", 0)
         files = {path: FileEntry(**entry) for path, entry in raw.pop("files").items()}
-        return Manifest(files=files, **raw)
+        manifest = Manifest(files=files, **raw)
+        _recall_announced(index, manifest)
+        return manifest
     except OSError as error:
         raise IndexStateError(
             f"the index has no readable manifest: {error.strerror}", _REBUILD
@@ -139,6 +142,42 @@ def save(index: Path, manifest: Manifest) -> None:
     }
     with writing(index):
         replace_file(index / _FILE, json.dumps(values, separators=(",", ":")).encode())
+        (index / _ANNOUNCED).unlink(missing_ok=True)
+
+
+def touch(index: Path) -> None:
+    """Have readers open the table anew. Raises WriteError."""
+    with writing(index):
+        os.utime(index / _FILE)
+
+
+def announce(index: Path, paths: Iterable[str]) -> None:
+    """Note which files' rows are about to change, until the next `save`. Raises WriteError.
+
+    After a kill in between, `load` gives them as not known, so that they are read again or removed.
+    Without it a lesson that was deleted, or put back as it was, before the next sync would keep the
+    rows of the sync that was killed.
+    """
+    with writing(index):
+        replace_file(index / _ANNOUNCED, json.dumps(sorted(paths)).encode())
+
+
+def is_announced(index: Path) -> bool:
+    """Tell whether rows were announced and not saved: somebody is writing, or was killed."""
+    return (index / _ANNOUNCED).exists()
+
+
+def _recall_announced(index: Path, manifest: Manifest) -> None:
+    try:
+        paths = [str(path) for path in json.loads((index / _ANNOUNCED).read_text("utf-8"))]
+    except FileNotFoundError:
+        return
+    for path in paths:
+        before = manifest.files.get(path)
+        manifest.files[path] = (
+            replace(before, hash="?", mtime_ns=0) if before else FileEntry("", 0, 0)
+        )
+    manifest.settled = False
 
 
 def make_current(folder: Path, index: Path) -> None:

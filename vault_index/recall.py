@@ -77,8 +77,7 @@ def _above_floor(
     best: dict[str, Hit] = {}
     least: float | None = None
     for query in queries:
-        results = search.run(vault, query, k=k + len(already), text_only=text_only)
-        least = floor.in_force(vault, text_only=bool(results.text_only))
+        results, least = _over_floor(vault, query, k + len(already), text_only)
         if least is None:
             return Injection("", silent="no floor was fitted yet: run `lessons index`")
         for hit in results.hits:
@@ -93,6 +92,18 @@ def _above_floor(
     if not hits:
         return Injection("", (), least, "nothing new" if best else "nothing above the floor")
     return Injection(render.injection(hits, max_tokens), hits, least)
+
+
+def _over_floor(
+    vault: Vault, query: str, k: int, text_only: bool
+) -> tuple[search.Results, float | None]:
+    """Search for what scores above the floor: of the vectors or, where they fail, of full text."""
+    least = floor.in_force(vault, text_only=text_only)
+    results = search.run(vault, query, k, min_score=least, text_only=text_only)
+    if results.text_only and not text_only:
+        least = floor.in_force(vault, text_only=True)
+        results = search.run(vault, query, k, min_score=least, text_only=True)
+    return results, least
 
 
 def _words(branch: str) -> list[str]:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from vault_index.vault import OpenIndex, Vault
 
 FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
-CANDIDATES = 32  # passages, at least, whose lessons are looked at
+CANDIDATES = 16  # passages, at least, whose lessons are looked at
+EXPLAINED = 64  # when it is to be told what was left out
 MOST_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
@@ -66,8 +67,9 @@ def run(
     kinds: Sequence[str] = KINDS,
     *,
     text_only: bool = False,
+    explain: bool = False,
 ) -> Results:
-    """Do what `find` does and tell why what was dropped was dropped."""
+    """Do what `find` does and tell whether vectors were searched; to `explain`, what was dropped."""
     unknown = sorted(set(kinds) - set(KINDS))
     if unknown:
         raise VaultError(
@@ -81,7 +83,9 @@ def run(
         raise VaultError(f"not a category: {categories[0]!r}", "for example: devops/ci-cd")
     where = store.below(paths) or None
     vector, why = (None, "asked for") if text_only else _query_vector(vault, opened, asked)
-    best = _best_per_lesson(_candidates(opened.store, asked, vector, max(CANDIDATES, 4 * k), where))
+    limit = max(EXPLAINED if explain else CANDIDATES, 4 * k)
+    least = None if explain else min_score
+    best = _best_per_lesson(_candidates(opened.store, asked, vector, limit, where, least))
     hits: list[Hit] = []
     dropped: list[tuple[Hit, str]] = []
     for hit in best:
@@ -119,9 +123,14 @@ def _query_vector(vault: Vault, opened: OpenIndex, query: str) -> tuple[np.ndarr
 
 
 def _candidates(
-    table: store.Store, query: str, vector: np.ndarray | None, limit: int, where: str | None
+    table: store.Store,
+    query: str,
+    vector: np.ndarray | None,
+    limit: int,
+    where: str | None,
+    least: float | None,
 ) -> list[Hit]:
-    """Score every passage on both sides and give the best `limit`, each with both sides' evidence."""
+    """Score every passage on both sides; give the best `limit` that score `least`, with evidence."""
     import numpy as np
 
     none = np.empty(0, np.uint64), np.empty(0, np.float32)
@@ -133,7 +142,10 @@ def _candidates(
     cosine[np.searchsorted(ids, near)] = cosines
     text = np.zeros(len(ids))
     text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
-    best = np.argsort(-(cosine + text), kind="stable")[:limit]
+    score = cosine + text
+    best = np.argsort(-score, kind="stable")[:limit]
+    if least is not None:
+        best = best[score[best] >= least]
     rows = table.take(ids[best].tolist())
     return [
         _hit(row, float(cosine[at]), float(text[at])) for row, at in zip(rows, best, strict=True)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -130,12 +131,25 @@ class Store:
     def nearest(
         self, vector: np.ndarray, limit: int, where: str | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Give row ids, uint64[n], and cosines, float32[n], of the rows nearest to a unit vector."""
+        """Give row ids, uint64[n], and cosines, float32[n], of the rows nearest to a unit vector.
+
+        In any order, and of all rows where that is as quick.
+        """
+        if self.pinned and where is None and self.count() <= ANN_ROWS:
+            ids, vectors = self._all_vectors
+            return ids, vectors @ vector
         with _errors(self.index):
             query = self._table.search(vector, vector_column_name="vector")
             query = query.distance_type("cosine").limit(limit).with_row_id(True)
             found = (query.where(where) if where else query).select(["_distance"]).to_arrow()
         return found["_rowid"].to_numpy(), 1 - found["_distance"].to_numpy()
+
+    @cached_property
+    def _all_vectors(self) -> tuple[np.ndarray, np.ndarray]:
+        """The table's row ids and vectors: multiplying takes less time than asking for it (5 ms)."""
+        with _errors(self.index):
+            found = self._table.search().limit(None).with_row_id(True).select(["vector"]).to_arrow()
+        return found["_rowid"].to_numpy().copy(), matrix(found, self.dimension).copy()
 
     def matches(self, text: str, limit: int, where: str | None) -> tuple[np.ndarray, np.ndarray]:
         """Give row ids, uint64[n], and BM25 scores, float32[n], of rows that match any word."""

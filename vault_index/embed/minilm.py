@@ -49,8 +49,9 @@ class MiniLM:
 
         def embed(ids: list[int]) -> np.ndarray:
             output = self._encoder.forward_batch([ids])
-            mean: np.ndarray = np.array(output.last_hidden_state)[0].mean(axis=0)
-            return mean / np.linalg.norm(mean)
+            mean = np.array(output.last_hidden_state)[0].mean(axis=0)
+            vector: np.ndarray = mean / np.linalg.norm(mean)
+            return vector
 
         if len(every) <= 1:
             vectors = list(map(embed, every))

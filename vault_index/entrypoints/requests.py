@@ -16,13 +16,18 @@ def answer(vault: Vault, question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def search(
-    vault: Vault, query: str, k: int, categories: Sequence[str], min_score: float | None
+    vault: Vault,
+    query: str,
+    k: int,
+    categories: Sequence[str] = (),
+    min_score: float | None = None,
+    explain: bool = False,
 ) -> dict[str, Any]:
     """Find lessons: `hits`, `dropped` as [hit, why], `floor`, `text_only`, `embedder`."""
     from vault_index import floor
     from vault_index import search as searching
 
-    found = searching.run(vault, query, k, categories, min_score)
+    found = searching.run(vault, query, k, categories, min_score, explain=explain)
     return {
         "hits": [hit.as_json() for hit in found.hits],
         "dropped": [[hit.as_json(), why] for hit, why in found.dropped],

@@ -179,6 +179,7 @@ class Watcher:
         except Exception as error:  # noqa: BLE001  # whatever it is, the next change is tried again
             much = False
             self._complain(f"{type(error).__name__}: {error}")
+        _give_back_memory()
         self._state.swept = time.monotonic()
         self._state.sweep_took = self._state.swept - started
         if much:
@@ -249,10 +250,11 @@ class Watcher:
         self._finish()
 
     def _tidy(self) -> None:
-        self._state.wrote = None
+        """Clean old versions away; what is too young for it, later."""
+        self._state.wrote = time.monotonic()
         with contextlib.suppress(VaultError):
-            index.tidy(self._vault)
-        _give_back_memory()
+            if index.tidy(self._vault):
+                self._state.wrote = None
 
     # what ends it
 
@@ -347,7 +349,7 @@ class Watcher:
 
     def _warm_up(self) -> None:
         """Load all that the first question would have to wait for."""
-        _share_memory()
+        _spare_memory()
         with contextlib.suppress(VaultError):
             recall.for_prompt(self._vault, "load the model and open the tables")
 
@@ -381,11 +383,15 @@ def _libc() -> Any:
     return ctypes.CDLL(None)
 
 
-def _share_memory() -> None:
-    """Keep the C library from a heap for each of forty threads: a third of the memory (glibc)."""
+def _spare_memory() -> None:
+    """Use one heap for all forty threads (glibc) and no pool beside it: half of what would be kept.
+
+    Takes effect on what is loaded after it.
+    """
     os.environ.setdefault("LANCE_CPU_THREADS", str(AT_ONCE))
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with contextlib.suppress(AttributeError, OSError):
-        _libc().mallopt(-8, 2)  # M_ARENA_MAX
+        _libc().mallopt(-8, 1)  # M_ARENA_MAX
 
 
 def _give_back_memory() -> None:

@@ -44,7 +44,13 @@ def search(
     from vault_index.hit import Hit
 
     found = ready.ask(
-        named, "search", query=" ".join(query), k=k, categories=categories, min_score=min_score
+        named,
+        "search",
+        query=" ".join(query),
+        k=k,
+        categories=categories,
+        min_score=min_score,
+        explain=explain,
     )
     least = found["floor"]
     if as_json:

@@ -1,0 +1,98 @@
+"""How changes are gathered into bursts."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vault_index.watch.events import FileEvents
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Iterator[FileEvents]:
+    """The events of a folder, from now on."""
+    folder = tmp_path / "lessons"
+    (folder / "devops").mkdir(parents=True)
+    (folder / "devops" / "heap.md").write_text("heap")
+    said: list[str] = []
+    watching = FileEvents(folder, said.append)
+    watching.arm()
+    assert said == []
+    yield watching
+    watching.close()
+
+
+def test_a_burst_is_one(events: FileEvents) -> None:
+    for number in range(50):
+        (events.folder / f"{number}.md").write_text("text")
+    assert events.wait(5)
+    assert not events.wait(0.5)
+
+
+def test_a_burst_without_end_is_cut(events: FileEvents) -> None:
+    over = threading.Event()
+
+    def save() -> None:
+        while not over.wait(0.02):
+            (events.folder / "a.md").write_text(str(time.monotonic()))
+
+    saving = threading.Thread(target=save)
+    saving.start()
+    began = time.monotonic()
+    assert events.wait(10)
+    took = time.monotonic() - began
+    over.set()
+    saving.join()
+    assert 1 < took < 5
+
+
+@pytest.mark.parametrize("name", ["devops/heap.md", "new.md", "vault.toml", "deep/er/new.md"])
+def test_what_matters(events: FileEvents, name: str) -> None:
+    file = events.folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("new")
+    assert events.wait(5)
+
+
+def test_reading_and_other_files_do_not_matter(events: FileEvents) -> None:
+    (events.folder / "devops" / "heap.md").read_text()
+    list((events.folder / "devops").iterdir())
+    (events.folder / ".heap.md.swp").write_text("swap")
+    (events.folder / "notes.txt").write_text("text")
+    assert not events.wait(0.5)
+
+
+def test_moved_away_and_deleted(events: FileEvents, tmp_path: Path) -> None:
+    (events.folder / "devops" / "heap.md").rename(tmp_path / "heap.md")
+    assert events.wait(5)
+    shutil.rmtree(events.folder / "devops")
+    assert events.wait(5)
+
+
+def test_another_folder_under_the_name_is_watched_anew(events: FileEvents) -> None:
+    assert not events.arm()
+    shutil.rmtree(events.folder)
+    assert not events.arm(), "it is away"
+    (events.folder / "old").mkdir(parents=True)
+    assert events.arm()
+    events.wait(0.5)
+    (events.folder / "old" / "a.md").write_text("text")
+    assert events.wait(5)
+
+
+def test_events_that_the_system_lost_count_as_one(events: FileEvents) -> None:
+    logging.getLogger("watchdog.observers.inotify_c").warning("Inotify queue overflowed")
+    assert events.wait(5)
+
+
+def test_wake_and_hurry_end_the_wait(events: FileEvents) -> None:
+    threading.Timer(0.1, events.wake).start()
+    assert not events.wait(30)
+    threading.Timer(0.1, events.hurry).start()
+    assert events.wait(30)
