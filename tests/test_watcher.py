@@ -146,9 +146,11 @@ def test_new_settings_are_taken(team: Vault, with_model: Path) -> None:
         soon(lambda: run(*asked, cwd=team.root).out == "")
 
 
-def test_without_file_events_it_looks_by_itself(team: Vault) -> None:
-    """In a user namespace of its own, in which there are no inotify instances to be had."""
-    inner = "echo 0 > /proc/sys/user/max_inotify_instances && exec "
+@pytest.mark.parametrize("limit", ["0 > /proc/sys/user/max_inotify_instances",
+                                   "3 > /proc/sys/user/max_inotify_watches"])  # fmt: skip
+def test_without_file_events_it_looks_by_itself(team: Vault, limit: str) -> None:
+    """In a user namespace of its own, in which the system gives too few of them."""
+    inner = f"echo {limit} && exec "
     probe = subprocess.run(["unshare", "-Ur", "sh", "-c", inner + "true"], capture_output=True)
     if probe.returncode:
         pytest.skip("this machine gives no user namespaces")

@@ -7,6 +7,7 @@ the only thing taken from an event is that something happened: what it was, a st
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -41,7 +42,8 @@ class FileEvents:
         self._woken = False
         self._observer: BaseObserver | None = None
         self._armed: int | None = None  # the inode of the folder that is watched
-        logging.getLogger("watchdog").addHandler(_Lost(self.happened))
+        self._lost = _Lost(self.happened)
+        logging.getLogger("watchdog").addHandler(self._lost)
 
     def arm(self) -> bool:
         """Watch the folder that is there now. False if it was watched already, or is not there."""
@@ -58,12 +60,21 @@ class FileEvents:
         if not why:
             try:
                 self._observe()
+                self.check()
                 return True
-            except OSError as error:  # the limits on watches or instances
+            except OSError as error:  # the limit on instances
                 why = str(error)
+        self._poll(why)
+        return True
+
+    def check(self) -> None:
+        """Turn to polling if some folder is not watched: watchdog does not tell of the limit."""
+        if not self.polling and _watches() < _folders(self.folder):
+            self._poll("the system's limit on watches is reached")
+
+    def _poll(self, why: str) -> None:
         self.polling = True
         self._say(f"no file events ({why}): looking every few seconds instead")
-        return True
 
     def _observe(self) -> None:
         from watchdog import events
@@ -132,6 +143,7 @@ class FileEvents:
 
     def close(self) -> None:
         """Stop watching."""
+        logging.getLogger("watchdog").removeHandler(self._lost)
         self._stop_observing()
 
 
@@ -144,6 +156,19 @@ class _Lost(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002
         self._happened()
+
+
+def _watches() -> float:
+    """Count the folders that this process watches; where that is not to be seen, enough of them."""
+    try:
+        told = [file.read_text() for file in Path("/proc/self/fdinfo").iterdir()]
+    except OSError:
+        return float("inf")
+    return sum(text.count("inotify wd:") for text in told)
+
+
+def _folders(folder: Path) -> int:
+    return sum(1 for _ in os.walk(folder))
 
 
 def _remote(folder: Path) -> str:

@@ -95,7 +95,10 @@ class Watcher:
             self._reconcile(quiet=True)
             changed = False
             while not (reason := self._reason_to_end()):
-                self._turn(changed)
+                try:
+                    self._turn(changed)
+                except Exception as error:  # noqa: BLE001  # the next turn may go well
+                    self._complain(f"{type(error).__name__}: {error}")
                 changed = self._events.wait(TICK_SECONDS)
         self._say(f"ended: {reason}")
         return reason
@@ -107,12 +110,12 @@ class Watcher:
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        server = Server(str(self.root), self._reply)
-        self._server = server
+        self._server = Server(str(self.root), self._reply)
+        self._server.start()
         try:
             yield
         finally:
-            server.close()
+            self._server.close()
             self._events.close()
             if self._child is not None:
                 self._child.terminate()
@@ -144,6 +147,7 @@ class Watcher:
             self._hectic = 0
             self._reflog = git.reflog(self.root)
             self._head = self._head_now()
+            self._events.check()
             self._reconcile(quiet=True)
         elif self._state.wrote is not None and now - self._state.wrote > TIDY_SECONDS:
             self._tidy()
@@ -176,9 +180,6 @@ class Watcher:
         except VaultError as error:
             much = False
             self._complain(error.message)
-        except Exception as error:  # noqa: BLE001  # whatever it is, the next change is tried again
-            much = False
-            self._complain(f"{type(error).__name__}: {error}")
         _give_back_memory()
         self._state.swept = time.monotonic()
         self._state.sweep_took = self._state.swept - started
@@ -219,7 +220,7 @@ class Watcher:
         child = subprocess.Popen(
             [
                 *(sys.executable, "-m", "vault_index", "--vault", str(self.root)),
-                *("index", "--no-wait", *options),
+                *("index", *options),
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -299,9 +300,14 @@ class Watcher:
             if not error.newer and self._state.finished:
                 self._damaged = True
                 self._events.wake()
-            if asked == "hook":
-                return {"answer": None, "problem": error.message}
-            return {"stranger": error.message}
+            if asked != "hook":  # the command builds one and shows how far it is
+                return {"stranger": error.message}
+            problem = error.message
+        except VaultError as error:
+            if asked != "hook":
+                raise
+            problem = error.message
+        return {"answer": None, "problem": problem}
 
     def _answer_or_retry(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
@@ -361,10 +367,9 @@ class Watcher:
         except VaultError as error:
             self._complain(error.message)
             return
-        same = opened.config == self._vault.config and self._vault.embedder is not None
-        if same:
-            return
         with contextlib.suppress(VaultError):
+            if opened.config == self._vault.config and self._vault.embedder is not None:
+                return
             recall.for_prompt(opened, "load the model and open the tables")
         self._vault = opened
 

@@ -31,6 +31,9 @@ class Server:
         self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
         self._socket, self.place = _listen(root)
         self._inode = Path(self.place).stat().st_ino
+
+    def start(self) -> None:
+        """Begin to take questions; who came before waits."""
         threading.Thread(target=self._accept, daemon=True, name="accept").start()
 
     def is_reachable(self) -> bool:

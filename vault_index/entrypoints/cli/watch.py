@@ -57,7 +57,8 @@ def _run(vault: Vault, lock: int | None) -> None:
         return
     os.set_inheritable(held, False)
     launch.note_pid(held, os.getpid())
-    watcher = Watcher(vault.root, requests.answer, _say)
+    say = _say if lock is None else _log
+    watcher = Watcher(vault.root, requests.answer, say)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda got, _frame: watcher.end(signal.Signals(got).name))
     watcher.run()
@@ -66,6 +67,15 @@ def _run(vault: Vault, lock: int | None) -> None:
 def _say(message: str) -> None:
     stamp = time.strftime("%Y-%m-%d %H:%M:%S")
     click.echo("\n".join(f"{stamp} {one}" for one in message.splitlines()))
+
+
+def _log(message: str) -> None:
+    """Say it into the file that stdout is, which does not grow for ever."""
+    from vault_index.watch import launch
+
+    if os.fstat(1).st_size > launch.LOG_BYTES:
+        os.ftruncate(1, 0)
+    _say(message)
 
 
 def _start(vault: Vault) -> None:
