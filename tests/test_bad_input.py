@@ -52,7 +52,7 @@ def quickly_indexed(make_vault: MakeVault, first: str = "a.md") -> Vault:
     """Make the index of two lessons in this process; its floor is a guess."""
     vault = make_vault({first: HEAP, "b.md": LOCK})
     index.sync(vault)
-    guess = {"vectors": 0.1, "full_text": 0.1, "lessons": 2, "prompts": 1}
+    guess = {"vectors": 0.1, "full_text": 0.01, "lessons": 2, "prompts": 1}
     write(vault.open_index().store.index / "floor.json", json.dumps(guess))
     return vault
 

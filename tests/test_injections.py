@@ -44,10 +44,12 @@ def test_no_folder_is_no_error(tmp_path: Path) -> None:
 
 
 def test_two_files_at_most_are_kept_and_ten_writers_lose_nothing(tmp_path: Path) -> None:
-    (tmp_path / injections.FILE).write_bytes(b"{}\n" * (injections.MOST_BYTES // 3 + 1))
+    folder = tmp_path / ".vault_index"
+    folder.mkdir()
+    (folder / injections.FILE).write_bytes(b"{}\n" * (injections.MOST_BYTES // 3 + 1))
     with ThreadPoolExecutor(10) as pool:
-        list(pool.map(lambda n: note(tmp_path, f"lesson-{n}"), range(200)))
-    kept = sorted(one["lessons"][0] for one in injections.records(tmp_path))
+        list(pool.map(lambda n: note(folder, f"lesson-{n}"), range(200)))
+    kept = sorted(one["lessons"][0] for one in injections.records(folder))
     assert kept == sorted(f"lesson-{n}" for n in range(200))
-    assert len(list(tmp_path.iterdir())) == 2
-    assert (tmp_path / injections.FILE).stat().st_size < injections.MOST_BYTES
+    assert len(list(folder.iterdir())) == 2
+    assert (folder / injections.FILE).stat().st_size < injections.MOST_BYTES

@@ -6,6 +6,7 @@ the only thing taken from an event is that something happened: what it was, a st
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -50,6 +51,7 @@ class FileEvents:
         try:
             inode = self.folder.stat().st_ino
         except OSError:
+            self._armed = None
             return False
         if inode == self._armed:
             return False
@@ -101,6 +103,8 @@ class FileEvents:
 
     def _on_event(self, event: FileSystemEvent) -> None:
         names = (str(event.src_path), str(event.dest_path))
+        if event.event_type == "deleted" and names[0] == str(self.folder):
+            self._armed = None  # the next folder of this name may get the same inode
         if event.is_directory or any(name.endswith((".md", ".toml")) for name in names):
             self.happened()
 
@@ -161,10 +165,14 @@ class _Lost(logging.Handler):
 def _watches() -> float:
     """Count the folders that this process watches; where that is not to be seen, enough of them."""
     try:
-        told = [file.read_text() for file in Path("/proc/self/fdinfo").iterdir()]
+        files = list(Path("/proc/self/fdinfo").iterdir())
     except OSError:
         return float("inf")
-    return sum(text.count("inotify wd:") for text in told)
+    count = 0
+    for file in files:
+        with contextlib.suppress(OSError):  # closed since, as is the one that listed them
+            count += file.read_text().count("inotify wd:")
+    return count
 
 
 def _folders(folder: Path) -> int:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,11 +22,13 @@ from vault_index import floor, git, index, locate, recall
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.index import Stats
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import line
+from vault_index.watch import line, memory
+from vault_index.watch.child import IndexingChild
 from vault_index.watch.events import FileEvents
 from vault_index.watch.serve import Server
 
 TICK_SECONDS = 2.0  # between two looks at what no event tells
+AGAIN_SECONDS = 0.2  # between two tries to write while another process does
 SWEEP_SECONDS = 180.0  # between two comparisons with the disk, events or none
 POLL_SHARE = 0.05  # of the time, at most, goes into comparing where there are no events
 FILES_AT_ONCE = 8  # changed files that are indexed in this process: about 0.2 s
@@ -36,7 +36,6 @@ UNSETTLED_ROUNDS = 50  # reconciles in a row without a pause, before one is made
 TIDY_SECONDS = 30.0  # of quiet before old versions are cleaned away
 LOST_SECONDS = 60.0  # a `lessons/` that is gone may come back: a checkout, an editor's undo
 IDLE_SECONDS = 86_400.0  # without a question or a change
-RETRY_SECONDS = 30.0  # after a `lessons index` that failed
 PATIENCE_SECONDS = 3.0  # that a question waits for what was saved just before it
 
 AT_ONCE = (os.cpu_count() or 1) + 1  # searches; more of them only get in each other's way
@@ -53,7 +52,6 @@ class _State:
     swept: float = 0.0
     sweep_took: float = 0.0
     wrote: float | None = None  # since the last tidying
-    failed: float | None = None
     questions: int = 0
     begun: int = 0  # reconciles
     finished: int = 0
@@ -78,8 +76,8 @@ class Watcher:
         self._finished = threading.Condition()  # a reconcile is
         self._slots = threading.BoundedSemaphore(AT_ONCE)
         self._stop = ""
-        self._child: subprocess.Popen[bytes] | None = None
-        self._again = False  # something changed while the child ran
+        self._child = IndexingChild(root, self._events.wake, say)
+        self._again = False  # somebody else was writing to the index
         self._hectic = 0  # reconciles since it was quiet
         self._damaged = False  # a question found it out
         self._head: object = None  # the state of the repository that git was asked about
@@ -99,7 +97,7 @@ class Watcher:
                     self._turn(changed)
                 except Exception as error:  # noqa: BLE001  # the next turn may go well
                     self._complain(f"{type(error).__name__}: {error}")
-                changed = self._events.wait(TICK_SECONDS)
+                changed = self._events.wait(AGAIN_SECONDS if self._again else TICK_SECONDS)
         self._say(f"ended: {reason}")
         return reason
 
@@ -117,8 +115,7 @@ class Watcher:
         finally:
             self._server.close()
             self._events.close()
-            if self._child is not None:
-                self._child.terminate()
+            self._child.stop()
 
     def _turn(self, changed: bool) -> None:
         """Do what is due after a burst of changes, a tick, or the end of a child."""
@@ -130,14 +127,11 @@ class Watcher:
             changed = True
         if self._damaged:
             self._damaged = False
-            self._index_in_child("--rebuild")
-        if self._child is not None:
-            self._again = self._again or changed
-            if self._child.poll() is None:
-                return
-            self._child_ended()
-            changed = self._again
-            self._again = False
+            self._child.start("--rebuild")
+        well = self._child.take_end()
+        if well is not None:
+            self._child_ended(well=well)
+        changed = changed or self._again or well is not None
         if changed and self._hectic < UNSETTLED_ROUNDS:
             self._state.active = now
             self._hectic += 1
@@ -163,29 +157,32 @@ class Watcher:
 
         What takes time and can wait, it does when it is `quiet`.
         """
-        if not self._vault.folder.is_dir():
-            return
         started = time.monotonic()
         self._state.begun += 1
+        if not self._vault.folder.is_dir():  # it may come back
+            self._again = False
+            self._finish()
+            return
+        done, much = False, False
         try:
             stats = index.sync(
                 self._vault, at_most=FILES_AT_ONCE, wait=False, ask_git=quiet, settle=quiet
             )
-            much = bool(stats.pending) or (not stats.busy and floor.is_stale(self._vault))
-            self._again = self._again or stats.busy
+            self._again = stats.busy
+            done = not stats.busy and not stats.pending
+            much = bool(stats.pending) or (done and floor.is_stale(self._vault))
             self._note(stats)
         except IndexStateError as error:
             much = not error.newer
             self._complain(error.message)
         except VaultError as error:
-            much = False
             self._complain(error.message)
-        _give_back_memory()
+        memory.give_back()
         self._state.swept = time.monotonic()
         self._state.sweep_took = self._state.swept - started
         if much:
-            self._index_in_child()
-        if self._child is None:
+            self._child.start()
+        if done or not (self._child.runs or self._again):  # no use in waiting for what failed
             self._finish()
 
     def _note(self, stats: Stats) -> None:
@@ -211,44 +208,11 @@ class Watcher:
             self._state.finished = self._state.begun
             self._finished.notify_all()
 
-    def _index_in_child(self, *options: str) -> None:
-        """Start `lessons index` at low priority; `_turn` sees its end."""
-        now = time.monotonic()
-        failed = self._state.failed
-        if self._child is not None or (failed is not None and now - failed < RETRY_SECONDS):
-            return
-        child = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "vault_index", "--vault", str(self.root)),
-                *("index", *options),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd="/",
-        )
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, child.pid, 10)
-        self._child = child
-        threading.Thread(target=self._await, args=(child,), daemon=True).start()
-
-    def _await(self, child: subprocess.Popen[bytes]) -> None:
-        said = child.communicate()[0].decode("utf-8", "replace").strip()
-        if said:
-            self._state.last = said.splitlines()[-1]
-            self._say(said)
-        self._events.wake()
-
-    def _child_ended(self) -> None:
-        assert self._child is not None
-        ok = self._child.returncode == 0
-        self._child = None
-        self._state.failed = None if ok else time.monotonic()
-        self._state.trouble = "" if ok else self._state.last
+    def _child_ended(self, *, well: bool) -> None:
+        self._state.last = self._child.said or self._state.last
+        self._state.trouble = "" if well else self._state.last
         self._state.wrote = time.monotonic()
         self._reopen()  # it may have fetched the model
-        self._again = True  # what was saved while it ran
-        self._finish()
 
     def _tidy(self) -> None:
         """Clean old versions away; what is too young for it, later."""
@@ -345,7 +309,7 @@ class Watcher:
             "seconds": round(now - state.started),
             "lessons": lessons,
             "questions": state.questions,
-            "indexing": self._child is not None,
+            "indexing": self._child.runs,
             "events": "polling" if self._events.polling else "events",
             "last": state.last,
             "trouble": state.trouble,
@@ -355,7 +319,7 @@ class Watcher:
 
     def _warm_up(self) -> None:
         """Load all that the first question would have to wait for."""
-        _spare_memory()
+        memory.spare(AT_ONCE)
         with contextlib.suppress(VaultError):
             recall.for_prompt(self._vault, "load the model and open the tables")
 
@@ -380,29 +344,6 @@ class Watcher:
     def _head_now(self) -> object:
         """Give what changes with each commit, checkout and reset, without asking git."""
         return (0, 0) if self._reflog is None else _stamp(self._reflog)
-
-
-def _libc() -> Any:
-    import ctypes
-
-    return ctypes.CDLL(None)
-
-
-def _spare_memory() -> None:
-    """Use one heap for all forty threads (glibc) and no pool beside it: half of what would be kept.
-
-    Takes effect on what is loaded after it.
-    """
-    os.environ.setdefault("LANCE_CPU_THREADS", str(AT_ONCE))
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    with contextlib.suppress(AttributeError, OSError):
-        _libc().mallopt(-8, 1)  # M_ARENA_MAX
-
-
-def _give_back_memory() -> None:
-    """Give what is free to the system (glibc)."""
-    with contextlib.suppress(AttributeError, OSError):
-        _libc().malloc_trim(0)
 
 
 def _stamp(file: Path) -> tuple[int, int]:
