@@ -3,6 +3,7 @@ the real command line through its entry points."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -74,10 +75,19 @@ def run(
 
 @pytest.fixture(scope="session")
 def model_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A user's folder (`LESSONS_HOME`) with the built-in model, fetched by the command."""
-    home = tmp_path_factory.mktemp("home-with-model")
-    env = {"LESSONS_HOME": str(home)}
-    run("lessons", "model", "fetch", cwd=home, env=env, timeout=300)
+    """A user's folder (`LESSONS_HOME`) with the built-in model, fetched by the command.
+
+    One for all of the processes that run tests side by side.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    home = folder / "home-with-model"
+    home.mkdir(exist_ok=True)
+    with (folder / "fetching").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        env = {"LESSONS_HOME": str(home)}
+        run("lessons", "model", "fetch", cwd=home, env=env, timeout=300)
     return home
 
 
