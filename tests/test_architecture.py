@@ -21,13 +21,14 @@ LADDER = [
     "errors silence locate",
     "categories passages hit lesson config",
     "frontmatter_edit git manifest store injections",
+    "git_hooks merge",
     "embed",
     "vault rows",
-    "difference",
-    "index search catalog render add",
+    "difference history",
+    "index search catalog render add trust",
     "floor",
-    "recall evaluate condition",
-    "watch",
+    "recall evaluate condition check",
+    "share watch",
     "entrypoints",
 ]
 HEAVY = ("lancedb", "pyarrow", "numpy", "ollama", "ctranslate2", "tokenizers", "git", "yaml")
@@ -124,6 +125,9 @@ def test_readme_commands_run(with_model: Path, tmp_path: Path) -> None:
         '{"query": "deploy to staging hangs", "kind": "mine",'
         ' "relevant": ["devops/deployment/staging-deploys-need-the-vpn"]}\n'
     )
+    run("git", "init", "-q", "--bare", tmp_path / "team.git", cwd=tmp_path)
+    run("git", "init", "-q", team, cwd=tmp_path)
+    run("git", "remote", "add", "origin", tmp_path / "team.git", cwd=team)
     commands = readme_commands()
     assert len(commands) >= 14
     for command in sorted(commands, key=lambda one: one != "lessons init"):

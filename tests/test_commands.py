@@ -48,6 +48,8 @@ def test_init_makes_a_vault_and_a_second_time_nothing(tmp_path: Path) -> None:
         "started a git repository\n"
         "made lessons/vault.toml\n"
         "added .vault_index/ to .gitignore\n"
+        "switched on the git hooks in .githooks\n"
+        "set up the merge driver for lessons in .gitattributes\n"
         f"{root} is a vault\n"
     )
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
@@ -298,7 +300,8 @@ def test_every_command_has_help_with_an_example(tmp_path: Path, words: tuple[str
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
     shown = run("lessons", "--help", cwd=tmp_path).out
-    assert all(f"\n  {command} " in shown for command in main.commands)
+    told = [name for name, command in main.commands.items() if not command.hidden]
+    assert all(f"\n  {name} " in shown for name in told)
 
 
 def test_version(tmp_path: Path) -> None:

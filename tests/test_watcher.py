@@ -281,6 +281,7 @@ def test_a_hung_one_can_be_stopped(team: Vault) -> None:
 def test_it_ends_when_its_vault_or_index_is_gone(team: Vault, gone: str) -> None:
     with watched(team) as state:
         time.sleep(1)
+        soon(lambda: not status(team)["indexing"])
         shutil.rmtree(team.root / gone)
         soon(lambda: state["pid"] not in watchers_of(team.root), seconds=15)
     assert not (team.root / gone).exists()

@@ -52,7 +52,7 @@ def init(folder: Path) -> Made:
         if made:
             manifest.replace_file(settings, _SETTINGS.encode())
             settings.chmod(0o644)
-        ignored = _ignore(folder / ".gitignore", f"{vaults.INDEX}/")
+        ignored = manifest.add_line(folder / ".gitignore", f"{vaults.INDEX}/")
     return Made(repository, made, ignored)
 
 
@@ -104,17 +104,6 @@ def write(
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value}
-
-
-def _ignore(file: Path, line: str) -> bool:
-    """Add a line to a .gitignore unless it is there."""
-    text = file.read_text("utf-8") if file.exists() else ""
-    if line in (known.strip() for known in text.splitlines()):
-        return False
-    newline = "" if not text or text.endswith("\n") else "\n"
-    manifest.replace_file(file, f"{text}{newline}{line}\n".encode())
-    file.chmod(0o644)
-    return True
 
 
 def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -> int:

@@ -20,6 +20,7 @@ from vault_index import locate
 from vault_index.errors import SettingsError
 
 EMBEDDERS = ("minilm", "ollama", "none")
+TRUST = ("all", "committed-only")
 VAULT_KEYS = frozenset(
     {"prompt_lessons", "prompt_tokens", "session_lessons", "token_budget", "session_sources"}
     | {"floor", "taxonomy", "keywords", "watch_autostart"}
@@ -48,6 +49,9 @@ class Config:
     token_budget: int = 2000  # at most so many tokens at the start of a session
     session_sources: tuple[str, ...] = ("startup",)  # which session starts get lessons
     floor: float | None = None  # score below which hooks are silent; None: fitted to the vault
+    trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
+    trusted_authors: tuple[str, ...] = ()  # names or addresses: hooks inject what they wrote last
+    trusted_keys: tuple[str, ...] = ()  # fingerprints: hooks inject what was signed with them
     watch_autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
     taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
@@ -143,6 +147,8 @@ def _checked(key: str, value: Any, where: str) -> Any:
         return number
     if key == "embedder" and value not in EMBEDDERS:
         raise SettingsError(f"{where}: no embedder {value!r}", f"one of: {', '.join(EMBEDDERS)}")
+    if key == "trust" and value not in TRUST:
+        raise SettingsError(f"{where}: no trust {value!r}", f"one of: {', '.join(TRUST)}")
     if not isinstance(value, str):
         raise SettingsError(f"{where}: {key} must be a string, not {value!r}")
     return value

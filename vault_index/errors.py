@@ -7,7 +7,8 @@
     ├── IndexStateError        the index is missing, damaged, or from a newer version
     ├── EmbedderError          the embedder cannot embed
     │   └── ModelError         the built-in model is not here, or its files are not the right ones
-    └── WriteError             a disk that is full, read-only or not ours
+    ├── WriteError             a disk that is full, read-only or not ours
+    └── GitError               git could not do what was asked of it
 
 Verbs raise; entrypoints decide: the command line prints two lines and exits 1, a hook logs and
 exits 0. Anything else that escapes is a bug.
@@ -59,3 +60,7 @@ class ModelError(EmbedderError):
 
 class WriteError(VaultError):
     """A disk that is full, read-only or not ours."""
+
+
+class GitError(VaultError):
+    """Git could not do what was asked of it; the message is its own, on one line."""

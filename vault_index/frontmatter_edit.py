@@ -49,6 +49,11 @@ def set_keys(data: bytes, changes: Mapping[str, Any], path: str = "lesson.md") -
     return (bom + text).encode()
 
 
+def line_of(key: str, value: Any) -> str:
+    """Write a key and its value as one line of frontmatter, without its end."""
+    return f"{_flow(key)}: {_flow(value)}"
+
+
 def _check(text: str, changes: Mapping[str, Any], path: str) -> None:
     """Raise LessonError if an edit did not do what it should: YAML has many corners."""
     import yaml
@@ -126,7 +131,7 @@ def _end_of(block: str, node: Any) -> int:
 def _append(block: str, key: str, value: Any, newline: str, indent: str = "") -> str:
     if block and not block.endswith("\n"):
         block += newline
-    return f"{block}{indent}{_flow(key)}: {_flow(value)}{newline}"
+    return f"{block}{indent}{line_of(key, value)}{newline}"
 
 
 def _flow(value: Any) -> str:

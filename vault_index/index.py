@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from vault_index import difference, git, manifest, rows
 from vault_index import vault as vaults
 from vault_index.difference import Difference, ReadFile
+from vault_index.embed.cache import VectorCache
 from vault_index.errors import IndexStateError
 from vault_index.manifest import Manifest
 from vault_index.store import Store
@@ -76,6 +77,7 @@ class _How:
     settle: bool
     progress: Progress
     started: float  # monotonic
+    use_cache: bool = True
 
 
 def sync(
@@ -126,7 +128,9 @@ def sync(
                 return _bring_up_to_date(vault, _current(vault), known, how, found)
             except IndexStateError:
                 reason = "the index was damaged"
-        return _build(vault, reason, _How(True, True, progress, started))
+        # who asks for a rebuild distrusts what there is
+        how = _How(True, True, progress, started, use_cache=reason != "asked for")
+        return _build(vault, reason, how)
 
 
 def tidy(vault: Vault) -> bool:
@@ -248,6 +252,9 @@ def _write(
             file.rows += rows.of_lesson(one, shown(file.path), provenance)
     hashes = {row["content_hash"] for file in changed for row in file.rows}
     vectors = store.vectors(sorted(hashes)) if store.dimension else {}
+    cache = VectorCache(vault.config.home, f"{known.embedder} {rows.RECIPE}", store.dimension)
+    if store.dimension and how.use_cache:
+        vectors |= cache.get(hashes - set(vectors))
     missing = len(hashes - set(vectors)) if store.dimension else 0
     batches = list(_batches(changed)) or [[]]
     for number, batch in enumerate(batches, start=1):
@@ -255,7 +262,9 @@ def _write(
         new = {row["content_hash"]: row for file in batch for row in file.rows}
         new = {key: row for key, row in new.items() if key not in vectors}
         if store.dimension and vault.embedder and new:
-            vectors.update(zip(new, rows.embed(vault.embedder, list(new.values())), strict=True))
+            embedded = rows.embed(vault.embedder, list(new.values()))
+            vectors.update(zip(new, embedded, strict=True))
+            cache.put({key: vectors[key] for key in new})
             stats.embedded += len(new)
             how.progress(stats.embedded, missing)
         for row in (row for file in batch for row in file.rows if store.dimension):

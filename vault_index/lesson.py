@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -160,6 +161,18 @@ def lines_of(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
+def fenced(lines: Iterable[str]) -> Iterator[bool]:
+    """Tell of each line (without its end) whether a code fence is open after it."""
+    fence = ""
+    for line in lines:
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark["mark"]
+        elif mark and mark["mark"].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+        yield bool(fence)
+
+
 def is_boundary(line: str) -> bool:
     """Tell whether a line opens or closes frontmatter: three or more dashes and nothing else."""
     return bool(_BOUNDARY.fullmatch(line))
@@ -226,14 +239,9 @@ def _sections(body: str) -> tuple[str, list[tuple[str, str]]]:
     """Cut a body at its `## Lesson:` headings; those inside code fences do not count."""
     preamble: list[str] = []
     sections: list[tuple[str, list[str]]] = []
-    fence = ""
-    for line in body.split("\n"):
-        mark = _FENCE.match(line)
-        if mark and not fence:
-            fence = mark["mark"]
-        elif mark and mark["mark"].startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
-        heading = None if fence else _SECTION.match(line)
+    lines = body.split("\n")
+    for line, inside in zip(lines, fenced(lines), strict=True):
+        heading = None if inside else _SECTION.match(line)
         if heading:
             sections.append((heading["title"] or "Lesson", []))
         else:

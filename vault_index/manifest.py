@@ -213,3 +213,15 @@ def writing(place: Path) -> Iterator[None]:
             f"cannot write {place}: {error.strerror or error}",
             "free some space or make the folder writable",
         ) from None
+
+
+def add_line(file: Path, line: str) -> bool:
+    """Add a line to a text file, such as .gitignore, unless it is there. Raises WriteError."""
+    with writing(file.parent):
+        text = file.read_text("utf-8") if file.exists() else ""
+        if line in (known.strip() for known in text.splitlines()):
+            return False
+        newline = "" if not text or text.endswith("\n") else "\n"
+        replace_file(file, f"{text}{newline}{line}\n".encode())
+        file.chmod(0o644)
+    return True

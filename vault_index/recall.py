@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import floor, git, render, search, silence
+from vault_index import floor, git, render, search, silence, trust
 
 if TYPE_CHECKING:
     from vault_index.hit import Hit
@@ -77,10 +77,11 @@ def _above_floor(
     best: dict[str, Hit] = {}
     least: float | None = None
     for query in queries:
-        results, least = _over_floor(vault, query, k + len(already), text_only)
+        wanted = k + len(already) + (trust.MORE if trust.is_restricted(vault) else 0)
+        results, least = _over_floor(vault, query, wanted, text_only)
         if least is None:
             return Injection("", silent="no floor was fitted yet: run `lessons index`")
-        for hit in results.hits:
+        for hit in trust.only_trusted(vault, results.hits):
             known = best.get(hit.lesson_id)
             if hit.score >= least and (known is None or hit.score > known.score):
                 best[hit.lesson_id] = hit

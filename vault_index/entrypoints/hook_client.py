@@ -11,18 +11,25 @@ from __future__ import annotations
 import sys
 
 DEFAULT_DEADLINE_MS = 2000
+DEADLINE_SHARE = 0.95  # the rest is for the end itself, on a machine with too much to do
 WATCHER_MS = 500  # a watcher that needs longer is hung; there is still time to do without it
 SESSION_WATCHER_MS = 1200  # a session's start is a dozen searches and four questions to git
 LOG_BYTES = 256 * 1024
 
 
 def main() -> None:
-    """Read one event as JSON on stdin, print the answer or nothing, exit 0."""
+    """Read one event as JSON on stdin, print the answer or nothing, exit 0.
+
+    `lessons-hook git` is what git's hooks call: lessons may have changed.
+    """
     import os
     import time
 
     started = time.monotonic()
     event: dict[str, object] = {}
+    if sys.argv[1:] == ["git"]:
+        _after_git(started)
+        os._exit(0)
     try:
         import json
 
@@ -37,6 +44,30 @@ def main() -> None:
     except BaseException as error:  # noqa: BLE001  # a hook never fails
         log(event, f"{type(error).__name__}: {error}", started)
     os._exit(0)  # no teardown of libraries, no closing of a pipe that is gone
+
+
+def _after_git(started: float) -> None:
+    """Tell the watcher to look; without one, start one or a reconcile, in the background."""
+    import os
+
+    try:
+        for name in [name for name in os.environ if name.startswith("GIT_")]:
+            del os.environ[name]  # of the git command that runs the hook
+        from vault_index import locate
+
+        root = locate.walk_up(".")
+        if root is None:
+            return
+        from vault_index.watch import line
+
+        try:
+            line.ask(root, {"ask": "look"}, WATCHER_MS / 1000)
+        except line.NobodyListens:
+            from vault_index.entrypoints import hooks
+
+            hooks.look_in_background(root)
+    except BaseException as error:  # noqa: BLE001  # git goes on whatever happens here
+        log({"hook_event_name": "git"}, f"{type(error).__name__}: {error}", started)
 
 
 def _worth_asking(event: dict[str, object]) -> bool:
@@ -98,7 +129,7 @@ def _arm(event: dict[str, object], started: float) -> None:
     import threading
 
     milliseconds = _deadline()
-    left = max(0.001, milliseconds / 1000 - _age())
+    left = max(0.001, DEADLINE_SHARE * milliseconds / 1000 - _age())
 
     def end() -> None:
         log(event, f"no answer in {milliseconds} ms", started)

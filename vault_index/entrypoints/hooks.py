@@ -144,6 +144,15 @@ def _bring_up_to_date(vault: Vault) -> bool:
     return opened is not None
 
 
+def look_in_background(root: str) -> None:
+    """See to it that somebody looks for changed files: a watcher, or one `lessons index`."""
+    vault = open_vault(root)
+    if vault.config.watch_autostart:
+        launch.start(vault.root, vault.index_folder)
+    elif vault.index_folder.is_dir():  # who never searched needs no index yet
+        index_in_background(vault)
+
+
 def index_in_background(vault: Vault, *, rebuild: bool = False) -> None:
     """Start `lessons index` for a vault, detached, unless that was done a moment ago.
 

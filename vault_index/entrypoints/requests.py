@@ -60,6 +60,13 @@ def entry(vault: Vault, name: str) -> dict[str, Any]:
     return {"entry": _plain(catalog.get(vault, name))}
 
 
+def check(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
+    """Check lesson files against the index: `findings`, `categories`."""
+    from vault_index import check as checking
+
+    return checking.against_index(vault, paths)
+
+
 def _hook(vault: Vault, event: dict[str, Any], ms: float) -> dict[str, Any]:
     from vault_index.entrypoints import hooks
 
@@ -78,5 +85,6 @@ _ASKED: Mapping[str, Callable[..., dict[str, Any]]] = {
     "recall": recall,
     "list": entries,
     "show": entry,
+    "check": check,
     "hook": _hook,
 }

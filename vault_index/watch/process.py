@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import vault_index
-from vault_index import floor, git, index, locate, recall
+from vault_index import floor, git, index, locate, recall, search
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.index import Stats
 from vault_index.vault import Vault, open_vault
@@ -172,6 +172,8 @@ class Watcher:
             done = not stats.busy and not stats.pending
             much = bool(stats.pending) or (done and floor.is_stale(self._vault))
             self._note(stats)
+            if stats.wrote:  # load it now and not when somebody waits; the old version is free then
+                search.run(self._vault, "what was written", 1)
         except IndexStateError as error:
             much = not error.newer
             self._complain(error.message)
@@ -251,6 +253,10 @@ class Watcher:
             return self._status()
         if asked == "stop":
             self.end("asked to")
+            return {}
+        if asked == "look":  # git changed something
+            self._head = None
+            self._events.hurry()
             return {}
         if question.get("settings") != self._environment:
             return {"stranger": "the watcher was started with other settings"}

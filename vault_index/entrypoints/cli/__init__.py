@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from vault_index.entrypoints.cli import agents, finding, lessons, vaults, watch
+from vault_index.entrypoints.cli import agents, finding, lessons, sharing, vaults, watch
 from vault_index.errors import VaultError
 
 
@@ -50,10 +50,14 @@ for _command in (
     lessons.add,
     lessons.list_,
     lessons.show,
+    lessons.log,
     finding.search,
     finding.recall,
     finding.index,
     finding.eval_,
+    sharing.check,
+    sharing.sync,
+    sharing.merge_driver,
     watch.watch,
     vaults.status,
     agents.install,

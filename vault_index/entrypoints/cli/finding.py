@@ -28,6 +28,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--explain", is_flag=True, help="Show each term of the scores, and what was left out."
 )
+@click.option("--at", metavar="REV", help="What the vault knew at a commit, tag or date.")
 @_json
 @click.pass_obj
 def search(
@@ -37,21 +38,21 @@ def search(
     categories: tuple[str, ...],
     min_score: float | None,
     explain: bool,
+    at: str | None,
     as_json: bool,
 ) -> None:
     """Find the lessons that answer QUERY, best first."""
     from vault_index import render
     from vault_index.hit import Hit
 
-    found = ready.ask(
-        named,
-        "search",
-        query=" ".join(query),
-        k=k,
-        categories=categories,
-        min_score=min_score,
-        explain=explain,
-    )
+    asked = {
+        "query": " ".join(query),
+        "k": k,
+        "categories": categories,
+        "min_score": min_score,
+        "explain": explain,
+    }
+    found = ready.ask(named, "search", **asked) if at is None else _as_it_was(named, at, asked)
     least = found["floor"]
     if as_json:
         answer: dict[str, Any] = {"hits": [_with_floor(hit, least) for hit in found["hits"]]}
@@ -71,6 +72,17 @@ def search(
         )
     if explain:
         _explain(hits, [(Hit.from_json(hit), why) for hit, why in found["dropped"]], least)
+
+
+def _as_it_was(named: str | None, revision: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Search the vault of a commit, whose index is built once and kept for a while."""
+    from vault_index import history
+    from vault_index.entrypoints import requests
+
+    past, commit = history.at(ready.open_vault(named), revision)
+    ready.bring_up_to_date(past)
+    ready.note(f"note: as of commit {commit[:10]}")
+    return requests.search(past, **asked)
 
 
 def _with_floor(hit: dict[str, Any], least: float | None) -> dict[str, Any]:

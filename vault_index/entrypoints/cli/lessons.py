@@ -1,4 +1,4 @@
-"""`lessons add`, `list`, `show`."""
+"""`lessons add`, `list`, `show`, `log`."""
 
 from __future__ import annotations
 
@@ -88,3 +88,26 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     filed = ", ".join(entry["categories"])
     click.echo(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
     click.echo(f"\n{entry['text']}")
+
+
+@click.command(epilog="Example: lessons log devops/ci-cd/node-heap-out-of-memory")
+@click.argument("lesson_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def log(named: str | None, lesson_id: str, as_json: bool) -> None:
+    """Show who wrote and changed a lesson, when and why: the commits, newest first."""
+    from dataclasses import asdict
+
+    from vault_index import history
+
+    vault = ready.open_vault(named)
+    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    edits = history.log(vault, entry["id"], entry["path"])
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in edits], ensure_ascii=False, indent=2))
+        return
+    for one in edits:
+        commit = click.style(one.commit[:10], dim=True)
+        click.echo(f"{commit}  {one.when[:10]}  {one.who}: {one.why}")
+    if not edits:
+        ready.note(f"{entry['path']} is not committed")

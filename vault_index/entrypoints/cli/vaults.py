@@ -16,16 +16,21 @@ from vault_index.entrypoints.cli import ready, watch
 @click.argument("path", default=".", type=click.Path(file_okay=False, path_type=Path))
 def init(path: Path) -> None:
     """Make a vault in the git repository at PATH, or start one there."""
-    from vault_index import add
+    from vault_index import add, git_hooks
 
     made = add.init(path.absolute())
+    shared = git_hooks.set_up(path.absolute())
     for done, what in (
         (made.repository, "started a git repository"),
         (made.vault, "made lessons/vault.toml"),
         (made.ignored, "added .vault_index/ to .gitignore"),
+        (shared.hooks, "switched on the git hooks in .githooks"),
+        (shared.driver, "set up the merge driver for lessons in .gitattributes"),
     ):
         if done:
             click.echo(what)
+    if shared.chain:
+        ready.note(f"note: {shared.chain}")
     click.echo(f"{path.absolute()} is a vault")
 
 

@@ -1,0 +1,240 @@
+"""Two people edit one lesson file: what git's merge makes of it, and that nothing is lost."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vault_index import merge
+from vault_index.lesson import parse_file
+
+BASE = """\
+---
+title: Heap
+tags: [node, ci]
+confidence: 3
+---
+Raise the heap.
+
+## Lesson: One
+First.
+
+## Lesson: Two
+Second.
+"""
+
+
+def merged(ours: str, theirs: str, base: str = BASE) -> str:
+    """Merge without a conflict, in both directions."""
+    found = merge.files(base.encode(), ours.encode(), theirs.encode())
+    turned = merge.files(base.encode(), theirs.encode(), ours.encode())
+    assert found is not None
+    assert turned is not None
+    assert found.conflicts == ()
+    assert found == turned
+    return found.data.decode()
+
+
+def conflicting(ours: str, theirs: str, base: str = BASE) -> tuple[str, tuple[str, ...]]:
+    found = merge.files(base.encode(), ours.encode(), theirs.encode())
+    assert found is not None
+    return found.data.decode(), found.conflicts
+
+
+def test_both_add_a_section() -> None:
+    ours = BASE + "\n## Lesson: Ours\nMine.\n"
+    theirs = BASE + "\n## Lesson: Theirs\nYours.\n"
+    assert merged(ours, theirs) == BASE + (
+        "\n## Lesson: Ours\nMine.\n\n## Lesson: Theirs\nYours.\n"
+    )
+
+
+def test_different_keys_of_the_same_frontmatter() -> None:
+    ours = BASE.replace("confidence: 3", "confidence: 5")
+    theirs = BASE.replace("title: Heap", "title: Raise the heap").replace(
+        "confidence: 3\n", "confidence: 3\nsource: wiki  # the old one\n"
+    )
+    assert merged(ours, theirs) == theirs.replace("confidence: 3", "confidence: 5")
+
+
+def test_lists_are_sets() -> None:
+    ours = BASE.replace("[node, ci]", "[node, ci, heap]")
+    theirs = BASE.replace("[node, ci]", "[node, build]")
+    assert "tags: [node, build, heap]\n" in merged(ours, theirs)
+
+
+def test_the_later_date_of_two() -> None:
+    dated = BASE.replace("confidence: 3", "updated: {}")
+    text = merged(
+        dated.format("2026-03-01"), dated.format("2026-02-01"), dated.format("2026-01-01")
+    )
+    assert "updated: 2026-03-01\n" in text
+
+
+def test_different_paragraphs_of_one_section() -> None:
+    base = "One.\n\nTwo.\n\nThree.\n"
+    assert (
+        merged(base.replace("One", "1"), base.replace("Three", "3"), base) == "1.\n\nTwo.\n\n3.\n"
+    )
+
+
+def test_one_takes_a_section_out_and_the_other_adds_one() -> None:
+    ours = BASE.replace("## Lesson: One\nFirst.\n\n", "")
+    theirs = BASE + "\n## Lesson: Three\nThird.\n"
+    assert merged(ours, theirs) == ours + "\n## Lesson: Three\nThird.\n"
+
+
+def test_what_both_changed_stands_between_markers_and_all_the_rest_is_merged() -> None:
+    ours = BASE.replace("First.", "Mine.").replace("confidence: 3", "confidence: 4")
+    theirs = BASE.replace("First.", "Yours.").replace("title: Heap", "title: The heap")
+    text, conflicts = conflicting(ours, theirs)
+    assert conflicts == ("## Lesson: One",)
+    assert text == BASE.replace("confidence: 3", "confidence: 4").replace(
+        "title: Heap", "title: The heap"
+    ).replace(
+        "## Lesson: One\nFirst.\n",
+        "<<<<<<< ours\n## Lesson: One\nMine.\n=======\n## Lesson: One\nYours.\n>>>>>>> theirs\n",
+    )
+
+
+def test_a_key_that_both_set_is_a_conflict() -> None:
+    text, conflicts = conflicting(BASE.replace(": 3", ": 4"), BASE.replace(": 3", ": 5"))
+    assert conflicts == ("confidence",)
+    assert "<<<<<<< ours\nconfidence: 4\n=======\nconfidence: 5\n>>>>>>> theirs\n" in text
+
+
+def test_a_section_taken_out_here_and_changed_there_is_a_conflict() -> None:
+    ours = BASE.replace("## Lesson: One\nFirst.\n\n", "")
+    text, conflicts = conflicting(ours, BASE.replace("First.", "First of all."))
+    assert conflicts == ("## Lesson: One",)
+    assert "First of all." in text
+
+
+def test_both_made_the_file() -> None:
+    ours, theirs = "---\ntitle: A\n---\nMine.\n", "---\ntitle: A\n---\nYours.\n"
+    text, conflicts = conflicting(ours, theirs, base="")
+    assert conflicts == ("the text",)
+    assert text.count("title: A") == 1
+    assert "Mine." in text
+    assert "Yours." in text
+
+
+def test_headings_in_a_code_fence_are_no_sections() -> None:
+    base = "```md\n## Not a section\n```\n\nEnd.\n"
+    assert merged(base.replace("End", "The end"), base + "\n## Yes\nText.\n", base) == (
+        "```md\n## Not a section\n```\n\nThe end.\n\n## Yes\nText.\n"
+    )
+
+
+def test_line_ends_comments_and_order_stay() -> None:
+    base = "---\r\n# who\r\nowner: ada\r\ntitle: A\r\n---\r\nText.\r\n"
+    found = merged(base.replace("ada", "bob"), base.replace("Text", "More text"), base)
+    assert found == base.replace("ada", "bob").replace("Text", "More text")
+
+
+@pytest.mark.parametrize(
+    "broken", ["---\ntitle: [\n---\nText\n", "---\n{a: 1,\nb: 2}\n---\n", "---\na: 1\na: 2\n---\n"]
+)
+def test_what_cannot_be_taken_apart_is_left_to_git(broken: str) -> None:
+    assert merge.files(BASE.encode(), broken.encode(), BASE.replace("3", "4").encode()) is None
+
+
+NAMES = ["alpha", "beta", "gamma", "delta"]
+
+
+@st.composite
+def versions(draw: st.DrawFn) -> str:
+    """Make what one of several people makes of the same file: disjoint names come from `tag`."""
+    keys = {"title": "Heap", "tags": "[node, ci]", "owner": "ada"}
+    sections = {"One": "First.", "Two": "Second.", "Three": "Third."}
+    for name in draw(st.lists(st.sampled_from(list(keys)), unique=True, max_size=2)):
+        del keys[name]
+    for name in draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=3)):
+        keys[name] = name
+    if "tags" in keys:
+        tags = draw(st.lists(st.sampled_from(["node", "ci", *NAMES]), unique=True, max_size=5))
+        keys["tags"] = f"[{', '.join(tags)}]"
+    for name in draw(st.lists(st.sampled_from(list(sections)), unique=True, max_size=2)):
+        del sections[name]
+    added = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=3))
+    order = list(sections)
+    for name in added:
+        order.insert(draw(st.integers(0, len(order))), name)
+    for name in draw(st.lists(st.sampled_from(list(sections) or [""]), unique=True, max_size=1)):
+        if name:
+            sections[name] = draw(st.sampled_from(["Changed.", "Changed too.", "First.\n\nMore."]))
+    body = "\n".join(f"## Lesson: {n}\n{sections.get(n, f'{n} is new.')}\n" for n in order)
+    frontmatter = "".join(f"{key}: {value}\n" for key, value in keys.items())
+    return f"---\n{frontmatter}---\n{body}" if frontmatter else body
+
+
+COMMON = """\
+---
+title: Heap
+tags: [node, ci]
+owner: ada
+---
+## Lesson: One
+First.
+
+## Lesson: Two
+Second.
+
+## Lesson: Three
+Third.
+"""
+
+
+def texts_of(version: str) -> set[str]:
+    return {one.text for one in parse_file(version.encode(), "a.md") if one.text}
+
+
+@given(versions(), versions())
+def test_no_lesson_is_lost(ours: str, theirs: str) -> None:
+    found = merge.files(COMMON.encode(), ours.encode(), theirs.encode())
+    assert found is not None
+    base = texts_of(COMMON)
+    for side, other in ((ours, theirs), (theirs, ours)):
+        for text in texts_of(side) - base:
+            changed = all(part in found.data.decode() for part in text.split("\n\n"))
+            assert changed, f"{text!r} is in neither part of the merge"
+        for text in texts_of(side) & base & texts_of(other):
+            assert text in found.data.decode()
+
+
+@given(versions(), versions())
+def test_the_order_of_merging_does_not_matter(one: str, two: str) -> None:
+    ours = merge.files(COMMON.encode(), one.encode(), two.encode())
+    theirs = merge.files(COMMON.encode(), two.encode(), one.encode())
+    assert ours is not None
+    assert theirs is not None
+    assert sorted(ours.conflicts) == sorted(theirs.conflicts)
+    assert ours.conflicts or ours.data == theirs.data
+
+
+@given(versions(), versions(), versions())
+def test_of_three_branches_the_same_comes_together_in_any_order(
+    one: str, two: str, three: str
+) -> None:
+    results = set()
+    for first, *others in permutations([one, two, three]):
+        data = first.encode()
+        for other in others:
+            found = merge.files(COMMON.encode(), data, other.encode())
+            if found is None or found.conflicts:
+                data = b"a conflict"
+                break
+            data = found.data
+        results.add(frozenset(parts_of(data.decode())))
+    assert len(results) == 1
+
+
+def parts_of(version: str) -> set[str]:
+    """Give the keys, the members of lists and the sections of a file, in no order."""
+    frontmatter, _, body = version.removeprefix("---\n").partition("---\n")
+    found = {" ".join(sorted(line.replace(",", " ").replace("[", " ").replace("]", " ").split()))
+             for line in frontmatter.splitlines()}  # fmt: skip
+    return found | {section.strip() for section in body.split("## Lesson: ")}

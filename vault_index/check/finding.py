@@ -1,0 +1,46 @@
+"""What a check finds, and the text it is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+ERROR, WARNING = "error", "warning"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One thing that is wrong. `path` is relative to the vault's root; lines count from 1."""
+
+    path: str
+    line: int
+    rule: str
+    message: str
+    severity: str = ERROR
+
+    def __str__(self) -> str:
+        word = "" if self.severity == ERROR else f"{self.severity}: "
+        return f"{self.path}:{self.line}: {self.rule}: {word}{self.message}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Give plain values, for `--json`."""
+        return asdict(self)
+
+
+def line_at(text: str, index: int) -> int:
+    """Give the line (from 1) that an index into a text is in."""
+    return text.count("\n", 0, index) + 1
+
+
+def line_of_key(text: str, key: str) -> int:
+    """Give the line of a frontmatter key; 1 if it is not there."""
+    found = re.search(rf"(?m)^[\"']?{re.escape(key)}[\"']?\s*:", text)
+    return line_at(text, found.start()) if found else 1
+
+
+def matches(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Find a pattern; give each match with its line."""
+    for match in pattern.finditer(text):
+        yield line_at(text, match.start()), match

@@ -1,0 +1,89 @@
+"""A lesson among the others: whether it is there already, and whether its own prompts find it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from vault_index import floor, rows, search
+from vault_index.check.finding import WARNING, Finding, line_of_key
+from vault_index.errors import LessonError
+from vault_index.index import shown
+from vault_index.lesson import Lesson, decode, parse_file
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.vault import Vault
+
+DUPLICATE_COSINE = 0.93  # of the evaluation set's pairs above it, most say the same
+FIRST = 3  # among which a prompt of its own must find a lesson: what a hook injects
+
+
+def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
+    """Check files of the vault's folder, as they are on disk, against an index that knows them.
+
+    Raises IndexStateError without one.
+    """
+    for path in paths:
+        try:
+            data = (vault.folder / path).read_bytes()
+            text = decode(data, path)
+            lessons = parse_file(data, path)
+        except (OSError, LessonError):  # gone, or told by another rule
+            continue
+        yield from _duplicates(vault, lessons, path)
+        for lesson in lessons[:1]:  # the prompts are those of the file
+            yield from _prompts(vault, lesson, path, text)
+
+
+def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Finding]:
+    """Find the lesson elsewhere that is most like each of these."""
+    import numpy as np
+
+    opened = vault.open_index()
+    written = [lesson for lesson in lessons if lesson.text.strip()]
+    for lesson, vector in zip(written, _vectors(vault, written, path), strict=False):
+        ids, cosines = opened.store.nearest(vector, 16, None)
+        close = np.flatnonzero(cosines >= DUPLICATE_COSINE)
+        close = close[np.argsort(-cosines[close])][:16]
+        for at, found in zip(close, opened.store.take(ids[close].tolist()), strict=True):
+            if found["path"] != shown(path):
+                like = f"{cosines[at]:.0%} like {found['path']} ({found['title']!r:.60})"
+                message = f"{lesson.title!r:.60} is {like}: add to that one instead?"
+                yield Finding(shown(path), 1, "near-duplicate", message, WARNING)
+                break
+
+
+def _vectors(vault: Vault, lessons: list[Lesson], path: str) -> list[np.ndarray]:
+    """Give the vector of each lesson's first passage; none where there is no embedder."""
+    opened = vault.open_index()
+    embedder = vault.embedder
+    if embedder is None or embedder.name != opened.embedder or not lessons:
+        return []
+    firsts = [rows.of_lesson(lesson, shown(path), None)[0] for lesson in lessons]
+    known = opened.store.vectors(sorted({row["content_hash"] for row in firsts}))
+    new = [row for row in firsts if row["content_hash"] not in known]
+    embedded = rows.embed(embedder, new) if new else []
+    known |= {row["content_hash"]: one for row, one in zip(new, embedded, strict=True)}
+    return [known[row["content_hash"]] for row in firsts]
+
+
+def _prompts(vault: Vault, lesson: Lesson, path: str, text: str) -> Iterator[Finding]:
+    for prompt in lesson.fires_on:
+        if shown(path) not in _found(vault, prompt):
+            message = f"{prompt!r:.80} does not find it among the first {FIRST} above the floor"
+            yield Finding(shown(path), line_of_key(text, "fires_on"), "fires-on", message)
+    for prompt in lesson.silent_on:
+        if shown(path) in _found(vault, prompt):
+            message = f"{prompt!r:.80} finds it above the floor"
+            yield Finding(shown(path), line_of_key(text, "silent_on"), "silent-on", message)
+
+
+def _found(vault: Vault, prompt: str) -> list[str]:
+    """Give the paths of what a hook would inject for a prompt, if it was not chatter."""
+    found = search.run(vault, prompt, FIRST, min_score=floor.in_force(vault))
+    if found.text_only:
+        least = floor.in_force(vault, text_only=True)
+        found = search.run(vault, prompt, FIRST, min_score=least, text_only=True)
+    return [hit.path for hit in found.hits]

@@ -1,0 +1,90 @@
+"""Vectors by the content they are of, for all vaults of a user: a new clone or worktree of a known
+vault embeds nothing again.
+
+A cache: whatever is wrong with it, it is as if it were empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FILE = "vectors.sqlite3"
+MOST_VECTORS = 100_000  # 1.6 KB each with minilm; the oldest tenth goes when there are more
+BUSY_SECONDS = 2.0
+_BATCH = 500
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS vectors (
+    embedder TEXT NOT NULL, content TEXT NOT NULL, vector BLOB NOT NULL,
+    PRIMARY KEY (embedder, content)
+)
+"""
+
+
+class VectorCache:
+    """The vectors of one embedder. `home` is the user's folder."""
+
+    def __init__(self, home: Path, embedder: str, dimension: int) -> None:
+        self._file = home / FILE
+        self._embedder = embedder
+        self._dimension = dimension
+
+    def get(self, contents: Collection[str]) -> dict[str, np.ndarray]:
+        """Give the vectors there are, float32[dimension], by content hash."""
+        import numpy as np
+
+        wanted = sorted(contents)
+        found: dict[str, np.ndarray] = {}
+        if wanted and self._file.exists():
+            with self._as_if_empty(), self._opened() as database:
+                for start in range(0, len(wanted), _BATCH):
+                    some = wanted[start : start + _BATCH]
+                    marks = ",".join("?" * len(some))
+                    rows = database.execute(
+                        "SELECT content, vector FROM vectors"  # marks are question marks
+                        f" WHERE embedder = ? AND content IN ({marks})",
+                        [self._embedder, *some],
+                    )
+                    for content, blob in rows:
+                        if len(blob) == 4 * self._dimension:
+                            found[content] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
+        return found
+
+    def put(self, vectors: Mapping[str, np.ndarray]) -> None:
+        """Keep vectors, as far as that is possible."""
+        rows = [(self._embedder, key, one.astype("<f4").tobytes()) for key, one in vectors.items()]
+        with self._as_if_empty(), self._opened() as database, database:
+            database.execute(_SCHEMA)
+            database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+            (count,) = database.execute("SELECT count(*) FROM vectors").fetchone()
+            if count > MOST_VECTORS:
+                database.execute(
+                    "DELETE FROM vectors WHERE rowid IN"
+                    " (SELECT rowid FROM vectors ORDER BY rowid LIMIT ?)",
+                    [count - MOST_VECTORS * 9 // 10],
+                )
+
+    def _opened(self) -> contextlib.closing[sqlite3.Connection]:
+        if not self._file.exists():
+            os.close(os.open(self._file, os.O_CREAT | os.O_WRONLY, 0o600))
+        return contextlib.closing(sqlite3.connect(self._file, BUSY_SECONDS))
+
+    @contextlib.contextmanager
+    def _as_if_empty(self) -> Iterator[None]:
+        """Pass over a cache that is in use, damaged, or where nothing can be written."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if "not a database" in str(error) or "malformed" in str(error):
+                with contextlib.suppress(OSError):
+                    self._file.unlink()
+        except OSError:
+            return

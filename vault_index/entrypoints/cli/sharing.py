@@ -1,0 +1,133 @@
+"""`lessons check`, `sync`, `merge-driver`: what goes to others, and what comes from them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vault_index.entrypoints.cli import ready
+from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.check import Candidate, Finding
+
+_AT_ONCE = 50  # files in one question
+
+
+@click.command(epilog="Example: lessons check --staged")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--staged", is_flag=True, help="What the next commit adds or changes.")
+@click.option("--all", "everything", is_flag=True, help="The whole vault (the default).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def check(
+    named: str | None, paths: tuple[Path, ...], staged: bool, everything: bool, as_json: bool
+) -> None:
+    """Check lessons: their shape, secrets, text at the agent, near-duplicates, their own prompts.
+
+    PATHS are lesson files or folders of them. Ends with 1 if there are errors; warnings are told.
+    """
+    from vault_index import check as checking
+
+    if sum((bool(paths), staged, everything)) > 1:
+        raise click.UsageError("give PATHS, --staged or --all: one of them")
+    vault = ready.open_vault(named)
+    if staged:
+        candidates = checking.staged(vault)
+    elif paths:
+        candidates = checking.named(vault, [os.path.abspath(path) for path in paths])  # noqa: PTH100
+    else:
+        candidates = checking.everything(vault)
+    found = _findings(named, candidates)
+    errors = sum(one.severity == checking.ERROR for one in found)
+    if as_json:
+        click.echo(json.dumps([one.as_json() for one in found], indent=2, ensure_ascii=False))
+    else:
+        for one in found:
+            click.echo(one)
+        if found or not staged:
+            click.echo(
+                f"{len(candidates)} checked: {errors} errors, {len(found) - errors} warnings",
+                err=True,
+            )
+    if errors and staged:
+        ready.note("not committed; mend it, or commit without the check: git commit --no-verify")
+    if errors:
+        raise SystemExit(1)
+
+
+def _findings(named: str | None, candidates: list[Candidate]) -> list[Finding]:
+    """Check what the files say and, as far as there is an index, how they stand in it."""
+    from vault_index import check as checking
+
+    found: list[Finding] = []
+    known: list[str] = []
+    try:
+        for start in range(0, len(candidates), _AT_ONCE):
+            paths = [one.path for one in candidates[start : start + _AT_ONCE]]
+            answer = ready.ask(named, "check", paths=paths)
+            found += [checking.Finding(**one) for one in answer["findings"]]
+            known = answer["categories"] if len(candidates) <= _AT_ONCE else []
+    except VaultError as error:
+        ready.note(f"warning: duplicates and prompts were not checked: {error.message}")
+    for one in candidates:
+        if not one.as_on_disk:
+            ready.note(
+                f"note: lessons/{one.path}: duplicates and prompts are those of the file on disk"
+            )
+        found += checking.of_text(one, known)
+    return sorted(found)
+
+
+@click.command(epilog="Example: lessons sync")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def sync(named: str | None, as_json: bool) -> None:
+    """Fetch what others pushed, put your commits on top, reindex, push.
+
+    Nothing is forced, a conflict changes nothing here, and what is not committed stays as it is.
+    """
+    from dataclasses import asdict
+
+    from vault_index import share
+
+    vault = ready.open_vault(named)
+    done = share.sync(vault)
+    lessons = len(ready.ask(named, "list", category=None)["entries"])
+    if as_json:
+        click.echo(json.dumps({**asdict(done), "lessons": lessons}, indent=2))
+        return
+    click.echo(f"fetched {_commits(done.fetched)} of {done.remote}")
+    if done.rebased:
+        click.echo(f"put {_commits(done.rebased)} of yours on top")
+    click.echo(f"indexed {lessons} lessons")
+    click.echo(f"pushed {_commits(done.pushed)}" if done.pushed else "nothing to push")
+    if done.uncommitted:
+        click.echo(f"{done.uncommitted} changed files are not committed, so only yours")
+
+
+def _commits(number: int) -> str:
+    return f"{number} commit{'' if number == 1 else 's'}"
+
+
+@click.command("merge-driver", hidden=True, epilog="Example: lessons merge-driver %O %A %B")
+@click.argument("base", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("ours", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("theirs", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def merge_driver(base: Path, ours: Path, theirs: Path) -> None:
+    """Merge a lesson file for git, which calls this: the result goes into OURS; 1 for a conflict."""
+    import subprocess
+
+    from vault_index import merge
+
+    merged = merge.files(base.read_bytes(), ours.read_bytes(), theirs.read_bytes())
+    if merged is None:  # git's own way
+        words = ["git", "merge-file", "-L", "ours", "-L", "base", "-L", "theirs"]
+        raise SystemExit(min(1, abs(subprocess.call([*words, ours, base, theirs]))))
+    ours.write_bytes(merged.data)
+    if merged.conflicts:
+        raise SystemExit(1)

@@ -1,0 +1,167 @@
+"""What is checked out here: the branch, what is not committed, what is staged, the settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vault_index.errors import GitError, WriteError
+from vault_index.git.process import ask, ask_bytes, command, opened
+
+RECENT_COMMITS = 10
+
+CHANGED_FILES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a project is doing: enough to look for lessons before anyone has typed a prompt."""
+
+    name: str
+    branch: str = ""
+    subjects: tuple[str, ...] = ()  # of the last ten commits, newest first
+    changed: tuple[str, ...] = ()  # paths with uncommitted changes
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """The state of the repository a vault lives in, for `lessons status`."""
+
+    branch: str
+    head: str
+    uncommitted: tuple[str, ...] = field(default=())  # paths below the vault's folder
+
+
+def head(folder: Path) -> str | None:
+    """Give the commit that is checked out (40 hexadecimal digits); None without one."""
+    with opened(folder) as repo:
+        return ask(repo, "rev-parse", "--verify", "-q", "HEAD") or None if repo else None
+
+
+def reflog(folder: Path) -> Path | None:
+    """Give the file that each commit, checkout and reset appends to; None without a repository."""
+    with opened(folder) as repo:
+        if repo is None:
+            return None
+        path = ask(repo, "rev-parse", "--git-path", "logs/HEAD")
+        return Path(repo.working_tree_dir or folder, path) if path else None
+
+
+def activity(folder: Path) -> Activity:
+    """Tell what the project in a folder is doing: its name, branch, recent subjects, changed files."""
+    with opened(folder) as repo:
+        if repo is None:
+            return Activity(folder.name)
+        top = Path(repo.working_tree_dir or folder)
+        subjects = ask(repo, "log", f"-{RECENT_COMMITS}", "--format=%s").splitlines()
+        status = ask(repo, "status", "--porcelain", "-z", "--no-renames").split("\0")
+        return Activity(
+            name=top.name,
+            branch=ask(repo, "branch", "--show-current"),
+            subjects=tuple(subjects),
+            changed=tuple(line[3:] for line in status if len(line) > 3)[:CHANGED_FILES],
+        )
+
+
+def worktree(folder: Path) -> Worktree | None:
+    """Give branch, commit and uncommitted files of the repository around a folder, if there is one."""
+    with opened(folder) as repo:
+        if repo is None:
+            return None
+        status = ask(repo, "status", "--porcelain", "-z", "--no-renames", "--", str(folder))
+        return Worktree(
+            branch=ask(repo, "branch", "--show-current") or "detached",
+            head=ask(repo, "rev-parse", "--short", "-q", "--verify", "HEAD"),
+            uncommitted=tuple(line[3:] for line in status.split("\0") if len(line) > 3),
+        )
+
+
+def top(folder: Path) -> Path:
+    """Give the top folder of the repository around a folder. Raises GitError without one."""
+    with opened(folder) as repo:
+        if repo is None or repo.working_tree_dir is None:
+            raise GitError(f"{folder} is in no git repository", "git init, or lessons init")
+        return Path(repo.working_tree_dir)
+
+
+def setting(folder: Path, key: str) -> str:
+    """Give a setting of git, "" where there is none."""
+    return command(folder, "config", "--get", key, check=False)
+
+
+def configure(folder: Path, key: str, value: str) -> bool:
+    """Set a setting of the repository. False if it was so already. Raises GitError."""
+    if setting(folder, key) == value:
+        return False
+    command(folder, "config", "--local", key, value)
+    return True
+
+
+def current_branch(folder: Path) -> str:
+    """Give the branch that is checked out, "" for none."""
+    return command(folder, "branch", "--show-current", check=False)
+
+
+def git_path(folder: Path, name: str) -> Path:
+    """Give where git keeps a file of its own, such as MERGE_HEAD, in this worktree."""
+    return folder / command(folder, "rev-parse", "--git-path", name)
+
+
+def active_hooks(folder: Path) -> list[str]:
+    """List the hooks in the repository's own hooks folder that git would run."""
+    hooks = git_path(folder, "hooks")
+    listed = sorted(hooks.iterdir()) if hooks.is_dir() else []
+    return [str(one) for one in listed if one.suffix != ".sample" and os.access(one, os.X_OK)]
+
+
+def uncommitted(folder: Path, paths: Sequence[str]) -> set[str]:
+    """Give those of the paths (from the folder) that are not in HEAD as they are on disk."""
+    with opened(folder) as repo:
+        if repo is None:
+            return set(paths)
+        listed = ask(repo, "-C", str(folder), "ls-tree", "-z", "HEAD", "--", *paths)
+        entries = [entry.partition("\t") for entry in listed.split("\0") if entry]
+        committed = {path: mode_type_hash.split()[2] for mode_type_hash, _, path in entries}
+        there = [path for path in paths if path in committed and (folder / path).is_file()]
+        hashes = ask(repo, "-C", str(folder), "hash-object", "--", *there).split() if there else []
+        clean = {path for path, now in zip(there, hashes, strict=False) if committed[path] == now}
+        return set(paths) - clean
+
+
+def staged(folder: Path) -> list[str]:
+    """List files below a folder that the next commit adds or changes, relative to the folder."""
+    with opened(folder) as repo:
+        if repo is None:
+            return []
+        prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
+        names = ask(
+            repo,
+            *("diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff"),
+            *("--diff-filter=AMT", f"--relative={prefix}", "--", prefix or "."),
+        )
+        return [name for name in names.split("\0") if name]
+
+
+def staged_content(folder: Path, path: str) -> bytes:
+    """Give a file of a folder as the next commit will have it; b"" if it is not in the index."""
+    with opened(folder) as repo:
+        if repo is None:
+            return b""
+        prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
+        return ask_bytes(repo, "cat-file", "blob", f":{prefix}{path}")
+
+
+def start_repository(folder: Path) -> bool:
+    """Make a folder a git repository unless it is inside one. Tells whether one was made."""
+    import git
+
+    with opened(folder) as repo:
+        if repo is not None:
+            return False
+    try:
+        git.Repo.init(folder).close()
+    except (git.GitCommandError, OSError) as error:
+        raise WriteError(f"{folder}: git init failed: {error}") from None
+    return True

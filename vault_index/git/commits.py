@@ -1,0 +1,189 @@
+"""What commits say: who wrote each lesson and when, and what files were at a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vault_index.git.process import ask, ask_bytes, command, opened
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Who last changed a file, and its first and last commit (ISO 8601 dates of the author)."""
+
+    author: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Who made a commit; `key` is the fingerprint of a valid signature, or ""."""
+
+    name: str
+    email: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A file as a commit left it, and who made that, when (ISO 8601) and why."""
+
+    commit: str
+    name: str
+    when: str
+    subject: str
+    path: str
+    content: bytes
+
+
+def history(folder: Path, since: str | None = None) -> dict[str, Provenance] | None:
+    """Walk `git log` once and give the provenance of each committed file below a folder.
+
+    Keys are paths relative to the folder, renames followed. With `since`, only files that commits
+    after it touched are given, their `first` being the first after it; None if `since` is not an
+    ancestor of HEAD, so that a whole walk is needed.
+    """
+    with opened(folder) as repo:
+        if repo is None:
+            return {}
+        if since and ask(repo, "merge-base", since, "HEAD") != since:
+            return None
+        prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
+        log = ask(
+            repo,
+            *(
+                "log",
+                "-M",
+                "--name-status",
+                "-z",
+                f"--relative={prefix}",
+                "--format=%x01%aN%x02%aI",
+            ),
+            *([f"{since}..HEAD"] if since else []),
+            *("--", prefix or "."),
+        )
+    return _provenance(log)
+
+
+def last_change(folder: Path, path: str, *, signature: bool = False) -> Change | None:
+    """Tell who last changed a file in the commits of HEAD; None if nobody did."""
+    with opened(folder) as repo:
+        if repo is None:
+            return None
+        form = "%aN%x00%aE%x00%G?%x00%GF" if signature else "%aN%x00%aE"
+        said = ask(repo, "-C", str(folder), "log", "-1", f"--format={form}", "--", path)
+    parts = said.split("\0") + [""] * 4
+    good = parts[2] in ("G", "U")  # valid; U: of somebody whom gpg has no opinion on
+    return Change(parts[0], parts[1], parts[3] if good else "") if said else None
+
+
+def versions(folder: Path, path: str) -> Iterator[Version]:
+    """Give each version of a file that commits of HEAD have, newest first; renames are followed."""
+    with opened(folder) as repo:
+        if repo is None:
+            return
+        form = "--format=%x01%H%x02%aN%x02%aI%x02%s"
+        log = ask(repo, "-C", str(folder), "log", "--follow", "--name-only", "-z", form, "--", path)
+        fields = iter(log.split("\0"))
+        for entry in fields:
+            if entry.startswith("\x01"):
+                commit, name, when, subject = entry[1:].split("\x02", 3)
+                there = next(fields, "").lstrip("\n")
+                content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{there}")
+                yield Version(commit, name, when, subject.strip(), there, content)
+
+
+def resolve(folder: Path, revision: str) -> str:
+    """Give the commit (40 hexadecimal digits) that a revision names, "" if none."""
+    name = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    return command(folder, "rev-parse", *name, check=False).removeprefix("--end-of-options\n")
+
+
+def count(folder: Path, commits: str) -> int:
+    """Count the commits of a range such as `a..b`."""
+    return int(command(folder, "rev-list", "--count", commits, "--", check=False) or 0)
+
+
+def at_date(folder: Path, date: str) -> str:
+    """Give the last commit of HEAD before the end of a date such as 2026-03-31, "" if there is none."""
+    from datetime import datetime
+
+    try:
+        datetime.fromisoformat(date)
+    except ValueError:
+        return ""
+    end = f"{date} 23:59:59" if len(date) == 10 else date
+    return command(folder, "rev-list", "-1", f"--before={end}", "HEAD", "--", check=False)
+
+
+def tree(folder: Path, commit: str) -> str:
+    """Give the hash of what a folder held at a commit, "" if it was not there."""
+    prefix = command(folder, "rev-parse", "--show-prefix", check=False)
+    name = f"{commit}:{prefix.rstrip('/')}"
+    return command(folder, "rev-parse", "--verify", "--quiet", name, check=False)
+
+
+def archive(folder: Path, commit: str) -> bytes:
+    """Give what a folder held at a commit, as a tar archive."""
+    with opened(folder) as repo:
+        prefix = command(folder, "rev-parse", "--show-prefix", check=False)
+        name = f"{commit}:{prefix.rstrip('/')}"
+        return ask_bytes(repo, "archive", "--format=tar", name) if repo else b""
+
+
+def outgoing(folder: Path, upstream: str) -> Iterator[tuple[str, str, bytes]]:
+    """Give each version of a file below a folder that HEAD has and `upstream` ("": nothing) has not.
+
+    As (commit, path from the folder, content).
+    """
+    with opened(folder) as repo:
+        if repo is None:
+            return
+        prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
+        log = ask(
+            repo,
+            *("log", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=AM", "-m"),
+            *(f"--relative={prefix}", "--format=%x01%H"),
+            *([f"{upstream}..HEAD"] if upstream else ["HEAD"]),
+            *("--", prefix or "."),
+        )
+        commit = ""
+        fields = iter(log.split("\0"))
+        for entry in fields:
+            text = entry.strip("\n")
+            if text.startswith("\x01"):
+                commit, _, text = text[1:].partition("\n")
+                text = text.strip("\n")
+            if text.startswith(":"):
+                yield (
+                    commit,
+                    next(fields, ""),
+                    ask_bytes(repo, "cat-file", "blob", text.split()[3]),
+                )
+
+
+def _provenance(log: str) -> dict[str, Provenance]:
+    """Read the output of `git log --name-status -z`, newest commit first."""
+    found: dict[str, Provenance] = {}
+    today: dict[str, str] = {}  # a path's name back then -> its name now
+    author = when = ""
+    fields = iter(log.split("\0"))
+    for entry in fields:
+        text = entry.lstrip("\n")
+        if text.startswith("\x01"):
+            author, _, when = text[1:].partition("\x02")
+            continue
+        if not text:
+            continue
+        path = next(fields, "")
+        if text[0] in "RC":
+            older, path = path, next(fields, "")
+            if text[0] == "R":
+                today[older] = today.get(path, path)
+        name = today.get(path, path)
+        newest = found.get(name, Provenance(author, when, when))
+        found[name] = Provenance(newest.author, when, newest.last)
+    return found

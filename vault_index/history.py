@@ -1,0 +1,102 @@
+"""A vault as it was at a commit, and what became of a lesson since it was written."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import git, lesson, manifest
+from vault_index.errors import GitError, LessonError, VaultError
+from vault_index.vault import Vault
+
+if TYPE_CHECKING:
+    from vault_index.lesson import Lesson
+
+KEPT_TREES = 5  # of those that were asked for last
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A commit that changed a lesson. `when` is ISO 8601, `why` the commit's subject."""
+
+    commit: str
+    who: str
+    when: str
+    why: str
+
+
+def log(vault: Vault, lesson_id: str, path: str) -> list[Edit]:
+    """List the commits that changed a lesson, newest first; for a section only those that touched it.
+
+    `path` is the lesson's file from the vault's root. Renames are followed.
+    """
+    versions = list(git.versions(vault.root, path))
+    if "#" not in lesson_id:
+        return [Edit(one.commit, one.name, one.when, one.subject) for one in versions]
+    slug = lesson_id.partition("#")[2]
+    texts = [_section(one.content, one.path, slug) for one in versions]
+    return [
+        Edit(one.commit, one.name, one.when, one.subject)
+        for one, text, before in zip(versions, texts, [*texts[1:], None], strict=True)
+        if text != before
+    ]
+
+
+def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:
+    try:
+        found: list[Lesson] = lesson.parse_file(content, path)
+    except LessonError:
+        return None
+    return next(
+        (one for one in ((f.title, f.text) for f in found if f.id.endswith(f"#{slug}"))), None
+    )
+
+
+def at(vault: Vault, revision: str) -> tuple[Vault, str]:
+    """Give the vault as it was at a commit, tag or date, in a folder of its own, and the commit.
+
+    The folder is in the index folder, named for the tree, so the same tree is built once. Its index
+    is for `index.sync` to bring up to date. Raises VaultError for what names no commit.
+    """
+    commit = git.resolve(vault.root, revision) or git.at_date(vault.root, revision)
+    if not commit:
+        raise VaultError(
+            f"no commit {revision!r}", "a commit, tag, branch or date: --at 2026-03-31"
+        )
+    tree = git.tree(vault.folder, commit)
+    if not tree:
+        raise VaultError(f"there was no vault at {revision}", "a later commit has one")
+    trees = vault.index_folder / "at"
+    root = trees / tree[:16]
+    with manifest.writing(trees):
+        manifest.make_folder(vault.index_folder)
+        if not root.is_dir():
+            building = trees / f"{tree[:16]}.building"
+            shutil.rmtree(building, ignore_errors=True)
+            building.mkdir(parents=True)
+            _extract(git.archive(vault.folder, commit), building / vault.folder.name)
+            with contextlib.suppress(OSError):  # somebody else was quicker
+                building.rename(root)
+        root.touch()
+        for old in sorted(_others(trees, root), key=lambda one: one.stat().st_mtime)[:-KEPT_TREES]:
+            shutil.rmtree(old, ignore_errors=True)
+    return Vault(root, vault.config), commit
+
+
+def _others(trees: Path, root: Path) -> Iterator[Path]:
+    return (one for one in trees.iterdir() if one != root and one.is_dir())
+
+
+def _extract(archive: bytes, folder: Path) -> None:
+    folder.mkdir()
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(folder, filter="data")  # nothing that leads out of the folder
+    except tarfile.TarError as error:
+        raise GitError(f"git archive gave no archive: {error}") from None
