@@ -23,6 +23,7 @@ from typing import Any
 
 from benchmarks import watching
 from vault_index import add, git_hooks, index
+from vault_index.embed import models
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -40,9 +41,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=4)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lessons-git-") as scratch:
-        os.environ["LESSONS_HOME"] = str(Path(scratch) / "home")
-        (Path(scratch) / "home" / "models").mkdir(parents=True)
-        (Path(scratch) / "home" / "models" / ".fetch-failed").touch()
+        os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
+        models.fetch(Path(os.environ["LESSONS_HOME"]))
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         for _ in watching.shown(measure(Path(scratch), options.seed)):
             pass
@@ -50,7 +50,7 @@ def main() -> None:
 
 def measure(scratch: Path, seed: int) -> Iterator[Row]:
     """Give the rows of the table."""
-    vault = _repository(scratch / "with" / "team", seed)
+    vault = repository(scratch / "with" / "team", seed)
     plain = scratch / "without" / "team"
     shutil.copytree(vault.root, plain)
     git_hooks.set_up(vault.root)
@@ -59,7 +59,7 @@ def measure(scratch: Path, seed: int) -> Iterator[Row]:
     launch.start(vault.root, vault.index_folder)
     time.sleep(2)
     times: dict[str, tuple[list[float], list[float]]] = {}
-    for name, hooked, bare in _operations(vault.root, plain, seed):
+    for name, hooked, bare in operations(vault.root, plain, seed):
         ours, without = times.setdefault(name, ([], []))
         ours.append(hooked)
         without.append(bare)
@@ -75,13 +75,13 @@ def measure(scratch: Path, seed: int) -> Iterator[Row]:
     yield "rows unlike a rebuild's", watching.unlike_a_rebuild(vault), ""
 
 
-def _repository(root: Path, seed: int) -> Vault:
-    """Make a vault of 500 commits on eight branches, by fast-import."""
+def repository(root: Path, seed: int, commits: int = COMMITS) -> Vault:
+    """Make a vault of many commits on eight branches, by fast-import."""
     add.init(root)
     chance = random.Random(seed)
     stream = ["feature done"]
     heads: dict[str, int] = {}
-    for mark in range(1, COMMITS + 1):
+    for mark in range(1, commits + 1):
         number = mark - 1
         branch = f"refs/heads/b{number % BRANCHES}" if number > 20 else "refs/heads/b0"
         message = f"commit {number}"
@@ -90,6 +90,9 @@ def _repository(root: Path, seed: int) -> Vault:
         stream += [f"data {len(message)}", message]
         if heads and branch not in heads:
             stream += [f"from :{chance.choice(list(heads.values()))}"]
+        if not heads:
+            settings = (root / "lessons" / "vault.toml").read_text()
+            stream += ["M 100644 inline lessons/vault.toml", f"data {len(settings)}", settings]
         for _ in range(chance.randrange(1, 4)):
             file = chance.randrange(FILES)
             text = f"---\ntitle: Lesson {file}\n---\nText {number} of {file}.\n"
@@ -102,10 +105,12 @@ def _repository(root: Path, seed: int) -> Vault:
     return open_vault(root)
 
 
-def _operations(hooked: Path, plain: Path, seed: int) -> Iterator[tuple[str, float, float]]:
+def operations(
+    hooked: Path, plain: Path, seed: int, count: int = OPERATIONS
+) -> Iterator[tuple[str, float, float]]:
     """Do the same in two copies, one with our hooks, in turn; give the seconds of each."""
     chance = random.Random(seed)
-    for number in range(OPERATIONS):
+    for number in range(count):
         other = f"b{chance.randrange(BRANCHES)}"
         back = chance.randrange(1, 6)
         file = f"lessons/area-0/{9 * chance.randrange(FILES // 9)}.md"
@@ -137,6 +142,7 @@ def _operations(hooked: Path, plain: Path, seed: int) -> Iterator[tuple[str, flo
                 for words in (["merge"], ["rebase"], ["cherry-pick"]):
                     _git(root, *words, "--abort", check=False)
                 _git(root, "reset", "-q", "--hard", check=False)
+            time.sleep(0.1)  # what the hooks started is no burden on the other copy
             for place in root.parent.glob(f"wt{number}"):
                 shutil.rmtree(place)
         yield name, took[0], took[1]

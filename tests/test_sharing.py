@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import git_operations
 from tests.conftest import BIN, Ran, lesson_text, run, write
 from tests.planted import SECRETS
+from tests.watchers import assert_same_as_a_rebuild, soon, status, watched
 from vault_index import git_hooks, index
 from vault_index.vault import Vault, open_vault
 
@@ -296,3 +298,21 @@ def test_git_merges_lessons_with_the_driver(team: tuple[Path, Path]) -> None:
     run("git", "merge", "-q", "-m", "both", "one", cwd=ada)
     assert "tags: [node, a, b]\n" in (ada / "lessons/devops/heap.md").read_text()
     index.sync(vault)
+
+
+def test_whatever_git_does_the_index_is_that_of_a_rebuild(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rebase, merge, checkout, stash, worktree, cherry-pick, reset: the benchmark's, but fewer."""
+    monkeypatch.setenv("PATH", f"{BIN}:/usr/bin:/bin")
+    vault = git_operations.repository(tmp_path / "with" / "team", seed=11, commits=100)
+    plain = tmp_path / "without" / "team"
+    shutil.copytree(vault.root, plain)
+    git_hooks.set_up(vault.root)
+    with watched(vault):
+        done = {name for name, *_ in git_operations.operations(vault.root, plain, 11, count=30)}
+        time.sleep(3)
+        soon(lambda: not status(vault)["indexing"])
+        time.sleep(1)
+    assert len(done) >= 6
+    assert_same_as_a_rebuild(vault)
