@@ -107,6 +107,8 @@ def _read_file(
     except LessonError as error:
         entry.problem, entry.line = error.message, error.line
         return ReadFile(source.path, entry)
+    except FileNotFoundError:  # deleted since it was listed: the next look takes it out
+        return ReadFile(source.path, before or entry)
     except OSError as error:
         entry.problem, entry.line = f"{source.path}: cannot be read: {error.strerror}", 0
         return ReadFile(source.path, entry)

@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _after_git(started: float) -> None:
-    """Tell the watcher to look; without one, start one or a reconcile, in the background."""
+    """Tell the watcher to look; without one, start a reconcile in the background."""
     import os
 
     try:

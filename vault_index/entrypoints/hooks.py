@@ -145,11 +145,12 @@ def _bring_up_to_date(vault: Vault) -> bool:
 
 
 def look_in_background(root: str) -> None:
-    """See to it that somebody looks for changed files: a watcher, or one `lessons index`."""
+    """Start one `lessons index` for a vault that has an index: who never searched needs none yet.
+
+    No watcher: a worktree that git makes and removes again should leave no process behind.
+    """
     vault = open_vault(root)
-    if vault.config.watch_autostart:
-        launch.start(vault.root, vault.index_folder)
-    elif vault.index_folder.is_dir():  # who never searched needs no index yet
+    if vault.index_folder.is_dir():
         index_in_background(vault)
 
 

@@ -65,21 +65,26 @@ def _findings(named: str | None, candidates: list[Candidate]) -> list[Finding]:
     from vault_index import check as checking
 
     found: list[Finding] = []
-    known: list[str] = []
-    try:
+    asking = True
+    with ready.progress("checking lessons") as show:
         for start in range(0, len(candidates), _AT_ONCE):
-            paths = [one.path for one in candidates[start : start + _AT_ONCE]]
-            answer = ready.ask(named, "check", paths=paths)
-            found += [checking.Finding(**one) for one in answer["findings"]]
-            known = answer["categories"] if len(candidates) <= _AT_ONCE else []
-    except VaultError as error:
-        ready.note(f"warning: duplicates and prompts were not checked: {error.message}")
-    for one in candidates:
-        if not one.as_on_disk:
-            ready.note(
-                f"note: lessons/{one.path}: duplicates and prompts are those of the file on disk"
-            )
-        found += checking.of_text(one, known)
+            some = candidates[start : start + _AT_ONCE]
+            known: list[str] = []
+            try:
+                answer = (
+                    ready.ask(named, "check", paths=[one.path for one in some]) if asking else {}
+                )
+                found += [checking.Finding(**one) for one in answer.get("findings", [])]
+                known = answer.get("categories", [])
+            except VaultError as error:
+                asking = False
+                ready.note(f"warning: duplicates and prompts were not checked: {error.message}")
+            for one in some:
+                found += checking.of_text(one, known)
+                if not one.as_on_disk:
+                    about = "duplicates and prompts are those of the file on disk"
+                    ready.note(f"note: lessons/{one.path}: {about}")
+            show(start + len(some), len(candidates))
     return sorted(found)
 
 
