@@ -146,7 +146,7 @@ def test_a_near_duplicate_and_prompts_that_fail(make_vault: MakeVault, with_mode
     assert "lessons/devops/again.md" in next(
         line for line in ran.out.splitlines() if line.startswith("lessons/devops/heap.md:1")
     )
-    assert ran.err.splitlines()[-1] == "2 checked: 2 errors, 2 warnings"
+    assert ran.err.splitlines()[-1] == "2 files checked: 2 errors, 2 warnings"
 
 
 def test_as_json_for_ci(make_vault: MakeVault) -> None:

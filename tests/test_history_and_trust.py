@@ -81,6 +81,8 @@ def test_search_at_a_commit_a_tag_and_a_date(make_vault: MakeVault) -> None:
     for revision in ("v1", "HEAD~1", "2026-01-31"):
         assert found("--at", revision) == ["lessons/old.md"]
     assert found("--at", "HEAD") == ["lessons/new.md"]
+    shown = run("lessons", "search", "--at", "v1", "zyzzyva", cwd=vault.root).out
+    assert "lessons/old.md · Ada Lovelace, 2026-01-15" in shown
     assert len(list((vault.index_folder / "at").iterdir())) == 2, "one a tree"
     assert run("git", "status", "--porcelain", cwd=vault.root).out == ""
     for revision in ("no-such-tag", "2025-01-01", "--output=x"):

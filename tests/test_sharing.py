@@ -146,7 +146,7 @@ def test_sync_tells_what_happened(team: tuple[Path, Path]) -> None:
     write(bob / "lessons/c.md", lesson_text("C", "A draft."))
     assert sync(bob).out == (
         "fetched 1 commit of origin/main\nput 1 commit of yours on top\nindexed 5 lessons\n"
-        "pushed 1 commit\n1 changed files are not committed, so only yours\n"
+        "pushed 1 commit\n1 changed file not committed, so only yours\n"
     )
     assert sync(bob).out.splitlines()[2] == "nothing to push"
     assert run("lessons", "sync", "--json", cwd=ada).json == {

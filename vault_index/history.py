@@ -6,10 +6,10 @@ import contextlib
 import io
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index import git, lesson, manifest
 from vault_index.errors import GitError, LessonError, VaultError
@@ -56,6 +56,14 @@ def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:
     return next(
         (one for one in ((f.title, f.text) for f in found if f.id.endswith(f"#{slug}"))), None
     )
+
+
+def signed(vault: Vault, commit: str, hits: Iterable[dict[str, Any]]) -> None:
+    """Put author and date, as they were at a commit, into hits (as JSON) of `at`, which knows none."""
+    for hit in hits:
+        change = git.last_change(vault.root, str(hit["path"]), commit)
+        if change is not None:
+            hit["author"], hit["updated_at"] = change.name, change.when
 
 
 def at(vault: Vault, revision: str) -> tuple[Vault, str]:

@@ -24,6 +24,7 @@ class Change:
 
     name: str
     email: str
+    when: str  # ISO 8601
     key: str
 
 
@@ -68,16 +69,18 @@ def history(folder: Path, since: str | None = None) -> dict[str, Provenance] | N
     return _provenance(log)
 
 
-def last_change(folder: Path, path: str, *, signature: bool = False) -> Change | None:
-    """Tell who last changed a file in the commits of HEAD; None if nobody did."""
+def last_change(
+    folder: Path, path: str, revision: str = "HEAD", *, signature: bool = False
+) -> Change | None:
+    """Tell who last changed a file in the commits of a revision; None if nobody did."""
     with opened(folder) as repo:
         if repo is None:
             return None
-        form = "%aN%x00%aE%x00%G?%x00%GF" if signature else "%aN%x00%aE"
-        said = ask(repo, "-C", str(folder), "log", "-1", f"--format={form}", "--", path)
-    parts = said.split("\0") + [""] * 4
-    good = parts[2] in ("G", "U")  # valid; U: of somebody whom gpg has no opinion on
-    return Change(parts[0], parts[1], parts[3] if good else "") if said else None
+        form = "%aN%x00%aE%x00%aI" + ("%x00%G?%x00%GF" if signature else "")
+        said = ask(repo, "-C", str(folder), "log", "-1", f"--format={form}", revision, "--", path)
+    name, email, when, state, key = (said.split("\0") + ["", ""])[:5] if said else [""] * 5
+    # G: valid, U: of somebody whom gpg has no opinion on
+    return Change(name, email, when, key if state in ("G", "U") else "") if said else None
 
 
 def versions(folder: Path, path: str) -> Iterator[Version]:

@@ -79,10 +79,13 @@ def _as_it_was(named: str | None, revision: str, asked: dict[str, Any]) -> dict[
     from vault_index import history
     from vault_index.entrypoints import requests
 
-    past, commit = history.at(ready.open_vault(named), revision)
+    vault = ready.open_vault(named)
+    past, commit = history.at(vault, revision)
     ready.bring_up_to_date(past)
     ready.note(f"note: as of commit {commit[:10]}")
-    return requests.search(past, **asked)
+    found = requests.search(past, **asked)
+    history.signed(vault, commit, [*found["hits"], *(hit for hit, _ in found["dropped"])])
+    return found
 
 
 def _with_floor(hit: dict[str, Any], least: float | None) -> dict[str, Any]:

@@ -50,10 +50,8 @@ def check(
         for one in found:
             click.echo(one)
         if found or not staged:
-            click.echo(
-                f"{len(candidates)} checked: {errors} errors, {len(found) - errors} warnings",
-                err=True,
-            )
+            counts = f"{_count(errors, 'error')}, {_count(len(found) - errors, 'warning')}"
+            click.echo(f"{_count(len(candidates), 'file')} checked: {counts}", err=True)
     if errors and staged:
         ready.note("not committed; mend it, or commit without the check: git commit --no-verify")
     if errors:
@@ -106,17 +104,17 @@ def sync(named: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({**asdict(done), "lessons": lessons}, indent=2))
         return
-    click.echo(f"fetched {_commits(done.fetched)} of {done.remote}")
+    click.echo(f"fetched {_count(done.fetched, 'commit')} of {done.remote}")
     if done.rebased:
-        click.echo(f"put {_commits(done.rebased)} of yours on top")
-    click.echo(f"indexed {lessons} lessons")
-    click.echo(f"pushed {_commits(done.pushed)}" if done.pushed else "nothing to push")
+        click.echo(f"put {_count(done.rebased, 'commit')} of yours on top")
+    click.echo(f"indexed {_count(lessons, 'lesson')}")
+    click.echo(f"pushed {_count(done.pushed, 'commit')}" if done.pushed else "nothing to push")
     if done.uncommitted:
-        click.echo(f"{done.uncommitted} changed files are not committed, so only yours")
+        click.echo(f"{_count(done.uncommitted, 'changed file')} not committed, so only yours")
 
 
-def _commits(number: int) -> str:
-    return f"{number} commit{'' if number == 1 else 's'}"
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 @click.command("merge-driver", hidden=True, epilog="Example: lessons merge-driver %O %A %B")
