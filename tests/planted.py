@@ -134,6 +134,8 @@ NO_AGENT_TEXTS = [
     "The hook ignores the previous value of the variable.",
     "You are now on the new version.",
     "Ignore the warning about the lock file.",
+    "Override the boolean context of a class.",
+    "Ignore the rules of hooks and it breaks.",
     "<!-- more -->",
     "<!-- prettier-ignore -->",
     "Claude Code shows the hook's output only on exit code 2.",

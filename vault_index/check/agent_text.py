@@ -17,9 +17,10 @@ RULE = "agent-text"
 _RULES = r"(?:instructions?|directions?|prompts?|rules|guidelines|guardrails|orders|constraints|messages?|context)"
 _WHO = r"(?:you|the (?:ai|agent|assistant|model|llm)|claude|assistant|agent|copilot|cursor|codex)"
 _SPOKEN = {
-    "tells the agent to drop its instructions": rf"\b(?:ignore|disregard|forget|override|bypass|discard"
-    rf"|do not follow|don't follow|stop following)\b[^.\n]{{0,40}}\b(?:(?:all|any|the|your|every|previous"
-    rf"|prior|above|earlier|preceding|system|safety|existing|other)\s+)+(?:\w+\s+){{0,2}}{_RULES}\b",
+    "tells the agent to drop its instructions": r"\b(?:ignore|disregard|forget|override|bypass|discard"
+    r"|do not follow|don't follow|stop following)\b[^.\n]{0,40}\b(?:"
+    rf"(?:your|previous|prior|above|earlier|preceding|system|safety)\s+(?:\w+\s+){{0,2}}{_RULES}"
+    r"|(?:all|any|the|every|other|existing)\s+(?:\w+\s+)?(?:instructions|guidelines|guardrails))\b",
     "gives the agent a role": r"\b(?:you are now (?:an? |the |in |free|no longer|operating|root|dan\b|un)"
     r"|from now on,? you|you must now|act as (?:an? )?(?:unrestricted"
     r"|jailbroken|root|admin|system|dan)|pretend (?:to be|you are)|enter (?:developer|god|dan|debug) mode"
