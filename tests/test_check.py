@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,6 +148,12 @@ def test_a_near_duplicate_and_prompts_that_fail(make_vault: MakeVault, with_mode
         line for line in ran.out.splitlines() if line.startswith("lessons/devops/heap.md:1")
     )
     assert ran.err.splitlines()[-1] == "2 files checked: 2 errors, 2 warnings"
+
+
+def test_the_lessons_of_this_repository_pass(tmp_path: Path, with_model: Path) -> None:
+    shutil.copytree(Path(__file__).parent.parent / "lessons", tmp_path / "here" / "lessons")
+    ran = run("lessons", "check", cwd=tmp_path / "here", check=False)
+    assert (ran.code, ran.out) == (0, "")
 
 
 def test_as_json_for_ci(make_vault: MakeVault) -> None:
