@@ -115,7 +115,7 @@ def test_the_vault_of_this_repository_has_them(tmp_path: Path) -> None:
     for name, text in git_hooks.HOOKS.items():
         if name != "pre-commit":  # that one lints the code, too
             assert (folder / name).read_text() == text
-    assert "exec lessons check --staged" in (folder / "pre-commit").read_text()
+    assert 'exec lessons --vault "${0%/*}/.." check --staged' in (folder / "pre-commit").read_text()
 
 
 def test_hooks_of_git_index_in_the_background(team: tuple[Path, Path]) -> None:
@@ -127,6 +127,32 @@ def test_hooks_of_git_index_in_the_background(team: tuple[Path, Path]) -> None:
     save(bob, "new")
     until = time.monotonic() + 20
     while vault.open_index().lessons != 3:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_a_vault_in_a_folder_of_a_larger_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{BIN}:/usr/bin:/bin")
+    root = tmp_path / "mono" / "team"
+    run("git", "init", "-q", tmp_path / "mono", cwd=tmp_path)
+    run("lessons", "init", root, cwd=tmp_path)
+    assert run("git", "config", "core.hooksPath", cwd=root).out == "team/.githooks\n"
+    write(root / "lessons/a.md", lesson_text("A", SECRETS[0]))
+    for folder in (tmp_path / "mono", root):
+        run("git", "add", "-A", cwd=folder)
+        ran = run("git", "commit", "-q", "-m", "a secret", cwd=folder, check=False)
+        assert ran.code == 1
+        assert "lessons/a.md:4: secret: an AWS key" in ran.err
+    write(root / "lessons/a.md", lesson_text("A", "No secret."))
+    run("git", "commit", "-q", "-a", "-m", "no secret", cwd=root)
+    run("lessons", "index", cwd=root)
+    write(root / "lessons/b.md", lesson_text("B", "Another."))
+    run("git", "add", "-A", cwd=root)
+    run("git", "commit", "-q", "-m", "another", cwd=root)
+    until = time.monotonic() + 20
+    while open_vault(root).open_index().lessons != 2:
         assert time.monotonic() < until
         time.sleep(0.1)
 

@@ -23,12 +23,13 @@ _CHECK = """\
 #!/bin/sh
 # vault-index: checks the lessons of the commit. Without it, once: git commit --no-verify
 command -v lessons >/dev/null 2>&1 || exit 0
-exec lessons check --staged
+exec lessons --vault "${0%/*}/.." check --staged
 """
 _TELL = """\
 #!/bin/sh
 # vault-index: tells the watcher that lessons may have changed; waits for nothing, never fails
-command -v lessons-hook >/dev/null 2>&1 && (lessons-hook git </dev/null >/dev/null 2>&1 &)
+command -v lessons-hook >/dev/null 2>&1 || exit 0
+(lessons-hook git "${0%/*}/.." </dev/null >/dev/null 2>&1 &)
 exit 0
 """
 HOOKS = {
@@ -94,5 +95,5 @@ def _is_foreign(file: Path, ours: str) -> bool:
 def _chain(where: str) -> str:
     return (
         f"git hooks are in {where} already; to add ours, call `lessons check --staged` in pre-commit"
-        " and `lessons-hook git &` in post-commit, post-merge, post-checkout and post-rewrite"
+        " and `lessons-hook git . &` in post-commit, post-merge, post-checkout and post-rewrite"
     )

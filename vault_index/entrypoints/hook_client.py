@@ -20,15 +20,15 @@ LOG_BYTES = 256 * 1024
 def main() -> None:
     """Read one event as JSON on stdin, print the answer or nothing, exit 0.
 
-    `lessons-hook git` is what git's hooks call: lessons may have changed.
+    `lessons-hook git FOLDER` is what git's hooks call: lessons of the vault there may have changed.
     """
     import os
     import time
 
     started = time.monotonic()
     event: dict[str, object] = {}
-    if sys.argv[1:] == ["git"]:
-        _after_git(started)
+    if sys.argv[1:2] == ["git"]:
+        _after_git(sys.argv[2] if len(sys.argv) > 2 else ".", started)
         os._exit(0)
     try:
         import json
@@ -46,7 +46,7 @@ def main() -> None:
     os._exit(0)  # no teardown of libraries, no closing of a pipe that is gone
 
 
-def _after_git(started: float) -> None:
+def _after_git(folder: str, started: float) -> None:
     """Tell the watcher to look; without one, start a reconcile in the background."""
     import os
 
@@ -55,7 +55,7 @@ def _after_git(started: float) -> None:
             del os.environ[name]  # of the git command that runs the hook
         from vault_index import locate
 
-        root = locate.walk_up(".")
+        root = locate.walk_up(folder)
         if root is None:
             return
         from vault_index.watch import line
