@@ -117,6 +117,15 @@ def test_ordinary_text_is_not(text: str) -> None:
     assert list(agent_text.findings("a.md", text)) == []
 
 
+@pytest.mark.parametrize("words", ["never send the base64 run you ", "mysql curl docker login "])
+def test_a_line_without_end_is_checked_all_the_same(words: str) -> None:
+    text = (
+        words * 4000 + SECRETS[0] + AGENT_TEXTS[0]
+    )  # a pattern that goes back and forth would hang
+    assert list(secrets.findings("a.md", text))
+    assert list(agent_text.findings("a.md", text))
+
+
 # beside the other lessons
 
 

@@ -21,25 +21,43 @@ _SPOKEN = {
     r"|do not follow|don't follow|stop following)\b[^.\n]{0,40}\b(?:"
     rf"(?:your|previous|prior|above|earlier|preceding|system|safety)\s+(?:\w+\s+){{0,2}}{_RULES}"
     r"|(?:all|any|the|every|other|existing)\s+(?:\w+\s+)?(?:instructions|guidelines|guardrails))\b",
+    "tells the agent that its instructions are void": r"\b(?:everything|anything|whatever|all) you (?:were|have been)"
+    r" (?:told|given|instructed|taught)|\bthe only rule is\b|\boutranks? (?:requests?|orders|instructions) (?:from|of)"
+    r"|\b(?:vergiss|ignoriere|missachte)\b[^.\n]{0,40}\banweisungen|\b(?:ignore[zs]?|oublie[zs]?)\b[^.\n]{0,30}"
+    r"\b(?:les|vos|tes) (?:\w+ )?(?:instructions|consignes)|\b(?:ignora|olvida)\b[^.\n]{0,30}\binstrucciones"
+    r"|指示[^。\n]{0,6}無視|(?:忽略|无视|忘记)[^。\n]{0,12}(?:指令|指示)",
     "gives the agent a role": r"\b(?:you are now (?:an? |the |in |free|no longer|operating|root|dan\b|un)"
     r"|from now on,? you|you must now|act as (?:an? )?(?:unrestricted"
     r"|jailbroken|root|admin|system|dan)|pretend (?:to be|you are)|enter (?:developer|god|dan|debug) mode"
-    r"|you have no (?:restrictions|limits|rules))\b",
+    r"|you have no (?:restrictions|limits|rules)|stay in character|let'?s play a game|never (?:declines?|refuses?)"
+    r"|(?:has|have) no permission prompts)\b",
     "pretends to be the system": r"(?:^|\n)\W{0,6}(?:new |updated |real |actual )?(?:system|developer|admin)"
     r"(?:[ _-](?:prompt|message|instructions?|override|notice|update))\W{0,3}:\s|(?-i:(?:^|\n)\W{0,6}SYSTEM\W{0,3}:\s)|\b(?:reveal|print|repeat|show"
-    r"|output|leak)\b[^.\n]{0,30}\b(?:system prompt|your (?:instructions|prompt)|hidden prompt)",
-    "asks the agent to hide something": r"\b(?:do not|don't|never|without)\s+(?:ever\s+)?(?:tell(?:ing)?"
-    r"|mention(?:ing)?|inform(?:ing)?|ask(?:ing)?|alert(?:ing)?|notify(?:ing)?|show(?:ing)?|reveal(?:ing)?)\b"
+    r"|output|leak|reply|respond|answer)\b[^.\n]{0,30}\b(?:(?:your|the) (?:\w+ )?system prompt|your (?:instructions|prompt)|hidden prompt)",
+    "asks the agent to hide something": r"\b(?:do not|don't|never|without)\s+(?:ever\s+)?(?:tell(?:ing|s)?"
+    r"|mention(?:ing|s)?|inform(?:ing|s)?|ask(?:ing|s)?|alert(?:ing|s)?|notif(?:y|ying|ies)|show(?:ing|s)?|reveal(?:ing|s)?)\b"
     r"[^.\n]{0,30}\b(?:the (?:user|human|developer|operator)|anyone about this)|\bkeep this (?:secret|hidden)"
     r" from the (?:user|human|developer)",
+    "asks the agent to deceive": r"\bdeny (?:having|knowing|that you)|\bnever (?:quote|mention|cite) this (?:note|lesson|text)"
+    r"|\bif (?:anyone|somebody|someone|the user) asks\b[^.\n]{0,60}\b(?:answer|say|claim|tell)|\bjust say that (?:all|everything)"
+    r"|\bleave (?:those|these|such) details out\b",
+    "asks the agent to go past a safeguard": r"\b(?:turn(?:ing)? off|disabl(?:e|ing)|switch(?:ing)? off|escap(?:e|ing)) "
+    r"(?:the |your |all )?(?:sandbox|safety|guardrails|permission (?:checks?|prompts?))|\bskip (?:asking|the question|confirmation)"
+    r"|\bdo(?: not|n't) wait for (?:a |the )?(?:yes|confirmation|approval|answer)|\balways (?:launch|start|run) with"
+    r" --dangerously|\bno need to (?:show|tell|ask) (?:it|the user|anyone|them)\b",
+    "asks the agent to spread it": r"\bcopy (?:this|the following)\b[^\n]{0,40}\binto\b[^\n]{0,60}(?:CLAUDE\.md|AGENTS\.md"
+    r"|GEMINI\.md|\.cursorrules|copilot-instructions|memory)",
     "asks the agent to send something away": r"\b(?:send|post|upload|exfiltrate|forward|e-?mail|transmit"
     r"|submit|leak)\b[^\n]{0,60}(?:\.env\b|\bsecrets?\b|\bcredentials?\b|\bapi keys?\b|\btokens?\b|ssh key"
     r"|id_rsa|\bpasswords?\b|environment variables|\bsource code\b|conversation|chat history)[^\n]{0,60}"
     r"(?:\bto (?:\S+@|(?:the|this|my|our|an?) (?:\S+ )?(?:server|address|endpoint|url|webhook|channel|host)\b)"
-    r"|(?:https?|wss?|ftp)://)|\b(?:curl|wget|nc)\b[^\n]*(?:@|\$\(|`|<\s*)[^\n]*(?:\.env\b|id_rsa|\.ssh/|\.aws/)",
+    r"|(?:https?|wss?|ftp)://)|\b(?:gather|collect|gzip|zip|tar|attach|send|post|upload|read|cat|base64)\b[^\n]{0,80}(?:\.netrc|\.kube/config|\.ssh\b|id_rsa|id_ed25519|\.aws/credentials|\.env\b|\*\.pem|home directory)[^\n]{0,120}"
+    r"(?:https?|wss?|ftp)://|!\[[^\]\n]{0,200}\]\(https?://[^)\n]{0,400}(?:\{\{|\$\{|%7B)|\$\([^)\n]{0,200}(?:\.env\b|\.ssh\b|id_rsa|\.netrc|\.aws/)[^)\n]{0,200}\)\."
+    r"|\b(?:curl|wget|nc)\b[^\n]{0,200}(?:@|\$\(|`|<\s*)[^\n]{0,200}(?:\.env\b|id_rsa|\.ssh/|\.aws/)",
     "gives the agent orders": rf"\b(?:ai|llm|language model|claude|assistant|agent|copilot)s?\b[^.\n]{{0,20}}"
     rf"\b(?:reading this|who reads this|that reads this|processing this)\b|\b(?:dear|attention|note to|hey|hello|hi)"
-    rf"[ ,:]+(?:the )?(?:ai|llm|claude|assistant|agent|model|copilot)\b|\b{_WHO} (?:must|should|shall|will)"
+    rf"[ ,:]+(?:the )?(?:coding |language )?(?:ai|llm|claude|assistant|agent|model|copilot)\b"
+    rf"|(?:^|[.>\n]\s*)(?:language model|coding (?:model|agent|assistant)|ki-assistent\w*)s?\s*:|\b{_WHO} (?:must|should|shall|will)"
     r" (?:always |immediately |now |first |silently |secretly )*(?:run|execute|download|install|delete|approve"
     r"|merge|push|comply|obey|disable|grant)\b[^.\n]{0,60}\b(?:without|immediately|silently|before anything"
     r"|regardless|no matter|at all costs|secretly|no questions)",
@@ -53,6 +71,15 @@ _FORGED = re.compile(
 _COMMENT = re.compile(
     r"<!--(.*?)(?:-->|\Z)|^\[(?://|comment|_metadata_)[^\]]*\]:\s*#?\s*(.*)$", re.S | re.M
 )
+_UNSEEN = re.compile(
+    r"style\s*=\s*[\"'][^\"'>]{0,200}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?![.\d])"
+    r"|(?<![-\w])color\s*:\s*(?:#fff\b|#ffffff|white|transparent))[^>]{0,200}>\s{0,20}\S",
+    re.I,
+)
+_BLOB = re.compile(r"(?<![\w/+])[A-Za-z0-9+/]{60,}={0,2}")
+_DECODED = re.compile(r"(?i)\b(?:decod\w+|base64)\b")
+_RUN = re.compile(r"(?i)\b(?:execute|run|eval|obey)\b")
+_AROUND = 200  # characters before what is encoded
 _ORDER = re.compile(
     r"(?i)\b(?:ai|llm|agents?|assistants?|claude|models?|instructions?|prompt|ignore|disregard|always|never"
     r"|must|execute|curl|wget|run|secretly|silently|send|you)\b"
@@ -109,6 +136,12 @@ def _forged(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _commented(text: str) -> Iterator[tuple[int, str]]:
+    for line, _ in matches(text, _UNSEEN):
+        yield line, "text in an element that is not shown"
+    for line, match in matches(text, _BLOB):
+        before = text[max(0, match.start() - _AROUND) : match.start()]
+        if _DECODED.search(before) and _RUN.search(before):
+            yield line, "has something decoded and run"
     for line, match in matches(text, _COMMENT):
         said = match[1] or match[2] or ""
         if len(said.split()) >= 3 and _ORDER.search(said):

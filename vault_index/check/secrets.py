@@ -43,12 +43,13 @@ _FORMS = {
     "a HashiCorp token": r"\bhv[sbr]\.[\w-]{24,}|\b[\w]{14}\.atlasv1\.[\w-]{60,}",
     "a Docker token": r"\bdckr_[po]at_[\w-]{20,}",
     "an Azure key": r"(?i)(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{40,}={0,2}",
-    "an Azure signature": r"[?&]sig=[A-Za-z0-9%+/]{40,}",
+    "an Azure signature": r"(?<=[?&])sig=[A-Za-z0-9%+/]{40,}",
     "a Shopify token": r"\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b",
     "a Square token": r"\bsq0(?:atp|csp)-[\w-]{22,}|\bEAAA[\w-]{60}",
-    "a Telegram token": r"\b\d{8,10}:AA[\w-]{33}",
+    "a Telegram token": r"(?<!\d)\d{8,10}:AA[\w-]{32,}",
     "a Linear, Notion or Postman key": r"\blin_api_\w{32,}|\bntn_\w{40,}|\bPMAK-[0-9a-f-]{50,}",
     "a Grafana, Sentry or New Relic key": r"\bgl(?:sa|c)_\w{30,}|\bsntrys_\w{40,}|\bNRAK-[A-Z0-9]{27}",
+    "an Airtable token": r"\bpat\w{14}\.[0-9a-f]{64}\b",
     "an Atlassian token": r"\bATATT3x[\w=-]{50,}",
     "a Supabase, PlanetScale or Doppler key": r"\bsbp_[0-9a-f]{40}|\bpscale_\w+_[\w.-]{30,}|\bdp\.pt\.\w{40,}",
     "a Facebook token": r"\bEAACEdEose0cBA\w{20,}",
@@ -63,19 +64,22 @@ _VALUE = r"(?P<value>[^\s\"'`,;)<>|]{6,})"
 _SAID = {
     "a password in a connection string": r"(?i)\b[a-z][\w+.-]*://(?P<user>[^\s:/@\"'<>]*):(?!(?P=user)@)"
     r"(?P<value>[^\s/@\"'<>`]{3,})@[\w.\[-]",
-    "a password in a connection string ": r"(?i)(?:server|host|data source|user id|uid)\s*=[^;\n]+;"
-    r"[^\n]*?\b(?:password|pwd)\s*=\s*(?P<value>[^;\s\"'`]{4,})",
-    "a password on a command line": r"(?i)(?:\bmysql(?:dump|admin)?\b[^\n]*\s-p(?!\s)|\bsshpass\s+-p\s*"
-    r"|\bcurl\b[^\n]*\s(?:-u|--user)\s*[\"']?[\w.@-]+:|\bredis-cli\b[^\n]*\s-a\s+"
-    r"|\b(?:docker|podman|helm)[^\n]*login\b[^\n]*\s(?:-p|--password)[\s=]+)[\"']?" + _VALUE,
+    "a password in a connection string ": r"(?i)(?:server|host|data source|user id|uid)\s*=[^;\n]{1,200};"
+    r"[^\n]{0,300}?\b(?:password|pwd)\s*=\s*(?P<value>[^;\s\"'`]{4,})",
+    "a password on a command line": r"(?i)(?:\bmysql(?:dump|admin)?\b[^\n]{0,300}\s-p(?!\s)|\bsshpass\s+-p\s*"
+    r"|\bcurl\b[^\n]{0,300}\s(?:-u|--user)\s*[\"']?[\w.@-]+:|\bredis-cli\b[^\n]{0,300}\s-a\s+"
+    r"|\b(?:docker|podman|helm)[^\n]{0,300}login\b[^\n]{0,300}\s(?:-p|--password)[\s=]+)[\"']?"
+    + _VALUE,
     "a credential in a header": r"(?i)\b(?:authorization|x-api-key|x-auth-token|private-token)"
     r"[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|apikey)?\s*" + _VALUE,
     "a password in a netrc line": r"(?i)\bmachine\s+\S+\s+login\s+\S+\s+password\s+" + _VALUE,
-    "a secret": r"(?i)(?:\b|_)(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|apikey|auth[_-]?key"
+    "a secret": r"(?i)(?:\b|_)(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|api[_-]?key|apikey|auth[_-]?key"
     r"|access[_-]?key|private[_-]?key|encryption[_-]?key|signing[_-]?key|client[_-]?secret|credentials?"
     r")(?:[_-]?\w+)?[\"'`*]*\s*(?::=|=>|={1,3}|:)\s*[\"'`*]*" + _VALUE,
     "a password in prose": r"(?i)\b(?:password|passphrase|passwd|passcode|pin|pwd|api key|token|secret)"
     r"(?: (?:for|of|to|on|in)(?: \S+){1,5}?)? (?:is|was|=)(?: now| still)?:? [\"'`*]*" + _VALUE,
+    "a passphrase": r"(?i)\b(?:passphrase|password|passcode)\b[^\n\"'`]{0,20}[\"'`]"
+    r"(?P<value>(?=[^\"'`\n]*\d)[\w!-]+(?: [\w!-]+){2,})[\"'`]",
     "credentials in prose": r"(?i)\b(?:log ?in|sign in|user(?:name)?|account|credentials)\b[^\n]{0,40}?"
     r"\b[\w.@-]{3,}\s*/\s*(?P<value>[^\s\"'`,;)<>|/]{6,})",
 }
@@ -126,10 +130,10 @@ def _by_form(text: str) -> Iterator[tuple[int, str]]:
 
 def _by_word(text: str) -> Iterator[tuple[int, str]]:
     for what, pattern in _SAID.items():
-        in_address = what.startswith("a password in a connection")
+        surely = what.startswith(("a password in a connection", "a password on", "a passphrase"))
         for line, match in matches(text, re.compile(pattern)):
-            value = match["value"].rstrip(".,:;!?*_`\\")
-            if not _is_placeholder(value) and (in_address or _is_random(value)):
+            value = match["value"].rstrip(".,:;!?*_`\\=")
+            if not _is_placeholder(value) and (surely or _is_random(value)):
                 yield line, what
 
 
