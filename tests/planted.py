@@ -54,7 +54,7 @@ SECRETS = [
     f"OPENAI_API_KEY=sk-proj-{_w(48)}",
     f'openai.api_key = "sk-{_w(48)}"',
     f"huggingface-cli login --token hf_{_w(34)}",
-    f"//registry.npmjs.org/:_authToken=npm_{_w(36)}",
+    f"//npm.internal/:_authToken=npm_{_w(36)}",
     f"twine upload -u __token__ -p pypi-AgEIcHlwaS5vcmc{_w(70)}",
     f"SENDGRID_KEY: SG.{_w(22)}.{_w(43)}",
     f"Twilio: AC{_h(32)} with auth token {_h(32)}, key SK{_h(32)}",
