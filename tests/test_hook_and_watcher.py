@@ -186,7 +186,7 @@ def test_a_hundred_hooks_at_once_start_one_watcher(make_vault: MakeVault, with_m
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=os.environ | AUTOSTART,
+            env=os.environ | AUTOSTART | PATIENT,
         )
         for _ in range(100)
     ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from vault_index import injections
 
@@ -53,3 +56,19 @@ def test_two_files_at_most_are_kept_and_ten_writers_lose_nothing(tmp_path: Path)
     assert kept == sorted(f"lesson-{n}" for n in range(200))
     assert len(list(folder.iterdir())) == 2
     assert (folder / injections.FILE).stat().st_size < injections.MOST_BYTES
+
+
+def test_one_that_waited_while_another_moved_the_full_file_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = tmp_path / injections.FILE
+    full.write_bytes(b"{}\n" * (injections.MOST_BYTES // 3 + 1))
+    lock = fcntl.flock
+
+    def moved_while_waiting(descriptor: int, operation: int) -> None:
+        lock(descriptor, operation)
+        full.replace(full.with_suffix(".old.jsonl"))
+
+    monkeypatch.setattr(fcntl, "flock", moved_while_waiting)
+    note(tmp_path, "late")
+    assert [one["lessons"] for one in injections.records(tmp_path)] == [["late"]]

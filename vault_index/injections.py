@@ -12,6 +12,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -70,9 +71,10 @@ def _append(path: Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # one of ten sessions moves a full file away
-        mine = os.fstat(descriptor)
-        if mine.st_size > MOST_BYTES and path.stat().st_ino == mine.st_ino:
-            path.replace(path.with_suffix(".old.jsonl"))
+        if os.fstat(descriptor).st_size > MOST_BYTES:
+            with suppress(FileNotFoundError):  # another moved it, and nobody has begun a new one
+                if path.stat().st_ino == os.fstat(descriptor).st_ino:
+                    path.replace(path.with_suffix(".old.jsonl"))
         os.write(descriptor, data)
     finally:
         os.close(descriptor)
