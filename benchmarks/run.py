@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import watching
-from vault_index import add, catalog, evaluate, floor, index, search
+from vault_index import add, evaluate, floor, get, index, search
 from vault_index.embed import models
 from vault_index.evaluate import LabelledPrompt
 from vault_index.vault import Vault, open_vault
@@ -98,8 +98,8 @@ def _vault(root: Path) -> tuple[Vault, list[LabelledPrompt]]:
         copy.write_bytes(file.read_bytes())
     index.sync(vault)
     prompts = []
-    for entry in catalog.entries(vault):
-        own = catalog.get(vault, entry["id"])["fires_on"] or []
+    for entry in get.entries(vault):
+        own = get.entry(vault, entry["id"])["fires_on"] or []
         prompts += [LabelledPrompt(prompt, frozenset([entry["id"]]), "own") for prompt in own]
     foreign = floor.foreign_prompts()
     return vault, prompts + [LabelledPrompt(prompt, frozenset(), "foreign") for prompt in foreign]
@@ -171,7 +171,7 @@ def _parts(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
                 (vault.folder / path).unlink(missing_ok=True)
         index.sync(vault)
         floor.fit(vault)
-        there = {entry["id"] for entry in catalog.entries(vault)}
+        there = {entry["id"] for entry in get.entries(vault)}
         figures = evaluate.measure(vault, [_narrowed(one, there) for one in prompts])
         orphans = [one for one in prompts if one.relevant and not one.relevant & there]
         got = [_gets_something(vault, one.query) for one in orphans]

@@ -13,7 +13,7 @@ from vault_index import injections
 
 def note(folder: Path, *lessons: str, event: str = "UserPromptSubmit", ms: float = 10) -> None:
     hits = [(lesson, 0.9) for lesson in lessons]
-    injections.record(folder, event, "s", "a prompt", hits, 0.7, ms, "watcher")
+    injections.record(folder, event, "s", "a prompt", hits, [], 0.7, ms, "watcher")
 
 
 def test_a_summary(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import lesson_text, run, write
 from tests.embedders import WordEmbedder
-from vault_index import add, catalog, categories, floor, index, search
+from vault_index import add, categories, floor, get, index, search
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hit import Hit
 from vault_index.vault import Vault, open_vault
@@ -104,7 +104,7 @@ def test_the_filter_comes_before_the_search(many: Vault, category: str) -> None:
 
 def test_list_and_search_narrow_alike(many: Vault) -> None:
     for category in CATEGORIES:
-        listed = {entry["id"] for entry in catalog.entries(many, category)}
+        listed = {entry["id"] for entry in get.entries(many, category)}
         hits = search.find(many, "heap", k=1000, categories=[category])
         assert listed == {hit.lesson_id for hit in hits}
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import run
-from vault_index import index, manifest
+from vault_index import index, manifest, store
 from vault_index.store import Store
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
 COLUMNS = (
+    *("document", "description", "link", "written_by", "filed_by"),
     *("id", "lesson_id", "path", "title", "text", "fulltext", "categories", "category_l0"),
     *("category_l1", "category_l2", "category_l3", "tags", "fires_on", "silent_on", "type"),
     *("confidence", "created_at", "updated_at", "author", "content_hash"),
@@ -63,11 +64,15 @@ def watchers_of(root: Path) -> list[int]:
 
 
 def rows(vault: Vault) -> list[dict[str, Any]]:
-    """Read the table as it is, every row and every column but the vector."""
+    """Read the tables as they are, every row and every column but the vector."""
     found = manifest.current(vault.index_folder)
     assert found is not None
-    store = Store(found, manifest.load(found).dimension)
-    return sorted(store.rows(COLUMNS), key=lambda row: str(row["id"]))
+    there: list[dict[str, Any]] = []
+    for name in (store.LESSONS, store.SKILLS, store.CATALOG):
+        table = Store(found, manifest.load(found).dimension, name)
+        if table.exists():
+            there += sorted(table.rows(COLUMNS), key=lambda row: str(row["id"]))
+    return there
 
 
 def assert_same_as_a_rebuild(vault: Vault) -> None:

@@ -26,6 +26,12 @@ DEFAULT_TAXONOMY: tuple[CategoryPath, ...] = (
     "conventions",
 )
 
+# folders that say where a lesson came from and not what it is about
+UNTELLING = frozenset(
+    "draft drafts imported import inbox lesson misc notes todo tmp unfiled unsorted".split()
+    + [UNCATEGORIZED]
+)
+
 _NOT_ALLOWED = re.compile(r"[^\w.+#-]+")
 
 
@@ -45,6 +51,11 @@ def from_folder(path: str) -> CategoryPath | None:
     return normalise(folder) or None
 
 
+def tells_something(folder: CategoryPath) -> bool:
+    """Tell whether a folder is a category: `inbox` and `misc` are not, whatever is below them."""
+    return folder.split("/")[0] not in UNTELLING
+
+
 def prefixes(category: CategoryPath) -> list[CategoryPath]:
     """List a category and its ancestors, shortest first: `a/b/c` -> `[a, a/b, a/b/c]`."""
     parts = category.split("/")
@@ -59,6 +70,11 @@ def levels(categories: Iterable[CategoryPath]) -> list[list[CategoryPath]]:
             if prefix not in columns[depth]:
                 columns[depth].append(prefix)
     return columns
+
+
+def own_counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, int]:
+    """Count lessons at each category itself, not below it, sorted by path."""
+    return dict(sorted(Counter(one for many in of_lessons for one in set(many)).items()))
 
 
 def counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, int]:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import catalog, categories, floor, git, index, injections, manifest
+from vault_index import categories, floor, get, git, index, injections, manifest
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def of(vault: Vault) -> dict[str, Any]:
         "ignored_settings": list(vault.config.ignored),
     }
     try:
-        lessons = catalog.entries(vault)
+        lessons = get.entries(vault)
         state["lessons"] = len(lessons)
         state["categories"] = categories.counts(one["categories"] for one in lessons)
     except VaultError:

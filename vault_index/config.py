@@ -22,8 +22,8 @@ from vault_index.errors import SettingsError
 EMBEDDERS = ("minilm", "ollama", "none")
 TRUST = ("all", "committed-only")
 VAULT_KEYS = frozenset(
-    {"prompt_lessons", "prompt_tokens", "session_lessons", "token_budget", "session_sources"}
-    | {"floor", "taxonomy", "keywords", "watch_autostart"}
+    {"prompt_lessons", "prompt_skills", "prompt_tokens", "session_lessons", "token_budget"}
+    | {"session_sources", "floor", "taxonomy", "keywords", "watch_autostart"}
 )
 _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
@@ -44,6 +44,7 @@ class Config:
     ollama_model: str = "nomic-embed-text"
     ollama_host: str = "127.0.0.1:11434"
     prompt_lessons: int = 3  # at most so many lessons a prompt
+    prompt_skills: int = 1  # at most so many skills a prompt; 0 for none
     prompt_tokens: int = 600  # at most so many tokens a prompt; a token is 4 characters
     session_lessons: int = 8  # at most so many lessons at the start of a session
     token_budget: int = 2000  # at most so many tokens at the start of a session

@@ -49,6 +49,11 @@ def set_keys(data: bytes, changes: Mapping[str, Any], path: str = "lesson.md") -
     return (bom + text).encode()
 
 
+def keys_of(data: bytes, path: str = "lesson.md") -> dict[Any, Any]:
+    """Give the frontmatter of a file's bytes. Raises LessonError if it does not parse."""
+    return split_frontmatter(decode(data, path), path)[0]
+
+
 def line_of(key: str, value: Any) -> str:
     """Write a key and its value as one line of frontmatter, without its end."""
     return f"{_flow(key)}: {_flow(value)}"

@@ -1,4 +1,4 @@
-"""A hit: a lesson that answers a query, with the evidence for it."""
+"""A hit: a lesson or skill that answers a query, with the evidence for it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a lesson. `number` 0 is the whole, pieces of a long one begin at 1."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """A lesson and why it was found. `score` is `cosine + full_text`, both in absolute units.
+    """A lesson or skill and why it was found. `score` is `cosine + full_text`, in absolute units.
 
     `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25. `text` is the best
-    passage. `confidence` only orders hits of like score: it is not in `score`.
+    passage. `confidence` only orders hits of like score: it is not in `score`. Of a skill `title`
+    is the name, `text` what it is for and `type` where it is from: vault, user or project.
     """
 
     lesson_id: str
@@ -30,6 +39,10 @@ class Hit:
     score: float
     cosine: float
     full_text: float
+    kind: str = "lessons"  # lessons | skills
+    document: str = ""  # the title of what the lesson is a part of; its own if of nothing
+    link: str = ""
+    passage: int = 0  # which of the lesson's `text` is
 
     @property
     def percent(self) -> int:

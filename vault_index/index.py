@@ -1,4 +1,4 @@
-"""Make the index equal to the lessons on disk: added, changed, moved, removed -> embed -> write.
+"""Make the index equal to what is on disk: added, changed, moved, removed -> embed -> write.
 
 `sync` is the only way into the index, whoever asks. It looks at stat first, then at content, embeds
 only passages whose text is not in the table yet, and writes in batches, each complete in itself: a
@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import difference, git, manifest, rows
+from vault_index import catalog, classify, difference, git, manifest, rows, skills, store
 from vault_index import vault as vaults
 from vault_index.difference import Difference, ReadFile
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import IndexStateError
+from vault_index.lesson import hash_of
 from vault_index.manifest import Manifest
 from vault_index.store import Store
 
@@ -44,7 +45,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Stats:
-    """What a sync did, in files; `embedded` and `passages` count passages."""
+    """What a sync did, in files; `embedded` counts passages."""
 
     added: int = 0
     changed: int = 0
@@ -52,6 +53,8 @@ class Stats:
     removed: int = 0
     unchanged: int = 0
     embedded: int = 0
+    refiled: int = 0  # passages of lessons whose category the classifier now proposes otherwise
+    skills: int | None = None  # how many there are, if any of them changed
     pending: int = 0  # files left for later: more than the caller has time for
     busy: bool = False  # another process is writing
     rebuilt: str = ""  # why everything was built anew, if it was
@@ -61,11 +64,14 @@ class Stats:
     @property
     def wrote(self) -> bool:
         """Whether the index is not what it was."""
-        return bool(self.added or self.changed or self.moved or self.removed or self.rebuilt)
+        some = self.added or self.changed or self.moved or self.removed or self.refiled
+        return bool(some or self.rebuilt or self.skills is not None)
 
     def __str__(self) -> str:
         names = ("added", "changed", "moved", "removed", "unchanged", "pending")
         parts = [f"{getattr(self, name)} {name}" for name in names if getattr(self, name)]
+        if self.skills is not None:
+            parts.append(f"{self.skills} skills")
         return f"{', '.join(parts) or 'no lessons'}; {self.embedded} embedded"
 
 
@@ -109,7 +115,10 @@ def sync(
         return Stats(pending=len(vault.files()[0]))
     if known is not None:
         found = difference.between(vault, known, ask_git)
-        if not found and found.head == known.head and (known.settled or not settle):
+        settled = (
+            known.settled and known.filing == _filing(vault) and not skills.differ(vault, known)
+        )
+        if not found and found.head == known.head and (settled or not settle):
             stats = Stats(unchanged=found.unchanged, seconds=time.monotonic() - started)
             stats.problems = problems(known, found.skipped)
             return stats
@@ -209,16 +218,15 @@ def _bring_up_to_date(
     vault: Vault, index: Path, known: Manifest, how: _How, found: Difference | None = None
 ) -> Stats:
     """Do the whole of a sync on one index folder; the caller holds the lock."""
-    store = Store(index, known.dimension)
+    table = Store(index, known.dimension)
     if found is None:
         found = difference.between(vault, known, how.ask_git)
     files = difference.read(vault, known, found, how.ask_git)
     stats = _count(known, found, files)
     new = {file.path for file in files} - set(known.files)
-    _write(vault, store, index, known, files, found.removed, stats, how)
-    if how.settle and not known.settled:
-        store.settle()
-        known.settled = True
+    _write(vault, table, index, known, files, found.removed, stats, how)
+    if how.settle:
+        _settle(vault, table, known, stats)
     for file in files:
         known.files[file.path] = file.entry
     for path in found.removed:
@@ -230,9 +238,31 @@ def _bring_up_to_date(
     return stats
 
 
+def _settle(vault: Vault, table: Store, known: Manifest, stats: Stats) -> None:
+    """Do what a small change need not wait for: proposals, the catalog, the text index, the skills."""
+    cache = VectorCache(vault.config.home, f"{known.embedder} titles", known.dimension)
+    filing = _filing(vault)
+    if not known.settled or known.filing != filing:
+        stats.refiled = classify.refile(table, vault.config.keywords, vault.config.taxonomy)
+        known.filing = filing
+        table.settle()
+        places = Store(table.index, known.dimension, store.CATALOG)
+        catalog.refresh(table, places, vault.embedder, cache)
+        known.settled = True
+    if skills.differ(vault, known):
+        stats.skills = skills.sync(vault, table.index, known, vault.embedder, cache)
+
+
+def _filing(vault: Vault) -> str:
+    """Hash the settings that the classifier goes by; without any, nothing."""
+    config = vault.config
+    said = [f"{phrase}={one}" for phrase, one in config.keywords.items()]
+    return hash_of(*said, *config.taxonomy) if said or config.taxonomy else ""
+
+
 def _write(
     vault: Vault,
-    store: Store,
+    table: Store,
     index: Path,
     known: Manifest,
     files: list[ReadFile],
@@ -251,26 +281,26 @@ def _write(
         for one in file.lessons or []:
             file.rows += rows.of_lesson(one, shown(file.path), provenance)
     hashes = {row["content_hash"] for file in changed for row in file.rows}
-    vectors = store.vectors(sorted(hashes)) if store.dimension else {}
-    cache = VectorCache(vault.config.home, f"{known.embedder} {rows.RECIPE}", store.dimension)
-    if store.dimension and how.use_cache:
+    vectors = table.vectors(sorted(hashes)) if table.dimension else {}
+    cache = VectorCache(vault.config.home, f"{known.embedder} {rows.RECIPE}", table.dimension)
+    if table.dimension and how.use_cache:
         vectors |= cache.get(hashes - set(vectors))
-    missing = len(hashes - set(vectors)) if store.dimension else 0
+    missing = len(hashes - set(vectors)) if table.dimension else 0
     batches = list(_batches(changed)) or [[]]
     for number, batch in enumerate(batches, start=1):
         last = number == len(batches)
         new = {row["content_hash"]: row for file in batch for row in file.rows}
         new = {key: row for key, row in new.items() if key not in vectors}
-        if store.dimension and vault.embedder and new:
+        if table.dimension and vault.embedder and new:
             embedded = rows.embed(vault.embedder, list(new.values()))
             vectors.update(zip(new, embedded, strict=True))
             cache.put({key: vectors[key] for key in new})
             stats.embedded += len(new)
             how.progress(stats.embedded, missing)
-        for row in (row for file in batch for row in file.rows if store.dimension):
+        for row in (row for file in batch for row in file.rows if table.dimension):
             row["vector"] = vectors[row["content_hash"]]
         paths = [file.path for file in batch] + (removed if last else [])
-        store.replace_paths([row for file in batch for row in file.rows], map(shown, paths))
+        table.replace_paths([row for file in batch for row in file.rows], map(shown, paths))
         if not last:  # so that a kill does not lose this batch
             known.files.update({file.path: file.entry for file in batch})
             manifest.save(index, known)

@@ -32,7 +32,8 @@ class Record:
     session: str
     prompt: str  # 16 hexadecimal digits of its SHA-256; "" for a session's start
     lessons: tuple[str, ...]
-    scores: tuple[float, ...]
+    scores: tuple[float, ...]  # of the lessons, then of the skills
+    skills: tuple[str, ...]
     floor: float | None
     ms: float
     by: str  # watcher | process
@@ -44,6 +45,7 @@ def record(
     session: str,
     prompt: str,
     hits: Sequence[tuple[str, float]],
+    skills: Sequence[tuple[str, float]],
     floor: float | None,
     ms: float,
     by: str,
@@ -55,7 +57,8 @@ def record(
         session=session[:80],
         prompt=sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16] if prompt else "",
         lessons=tuple(lesson for lesson, _ in hits),
-        scores=tuple(round(score, 4) for _, score in hits),
+        scores=tuple(round(score, 4) for _, score in [*hits, *skills]),
+        skills=tuple(skill for skill, _ in skills),
         floor=None if floor is None else round(floor, 4),
         ms=round(ms, 1),
         by=by,
@@ -106,7 +109,7 @@ def summary(folder: Path, known: Collection[str]) -> dict[str, Any]:
     return {
         "since": kept[0].get("time") if kept else None,
         "prompts": len(prompts),
-        "answered": sum(bool(one["lessons"]) for one in prompts),
+        "answered": sum(bool(one["lessons"] or one.get("skills")) for one in prompts),
         "p50_ms": times[len(times) // 2] if times else None,
         "p90_ms": times[int(0.9 * len(times))] if times else None,
         "most_used": used.most_common(SHOWN),

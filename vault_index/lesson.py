@@ -36,7 +36,8 @@ class Lesson:
     """One lesson as its author wrote it. Every frontmatter key is optional, so most have defaults.
 
     `id` is unique within a vault, `path` is relative to the vault's folder, `text` is markdown
-    without the title. `categories` are as declared: the folder is not in them.
+    without the title. `categories` are as declared: the folder is not in them. A file of several
+    lessons is a document: each of them carries its title.
     """
 
     id: LessonId
@@ -52,6 +53,10 @@ class Lesson:
     fires_on: tuple[str, ...] = ()
     silent_on: tuple[str, ...] = ()
     declared: str = ""  # the frontmatter `id`, from which `id` comes
+    document: str = ""  # the title of the file that this is a section of
+    description: str = ""  # of the file: what it is about
+    link: str = ""  # where the file's content comes from
+    written_by: str = ""  # the frontmatter `author`: of a course, a talk, an article
 
 
 def parse_file(data: bytes, path: str) -> list[Lesson]:
@@ -78,8 +83,13 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
         "fires_on": _texts(metadata.get("fires_on")),
         "silent_on": _texts(metadata.get("silent_on")),
         "declared": declared,
+        "description": _one_line(metadata.get("description")),
+        "link": _one_line(metadata.get("link")),
+        "written_by": _one_line(metadata.get("author")),
     }
     preamble, sections = _sections(body)
+    if sections:
+        shared["document"] = _title_of(preamble, _one_line(metadata.get("title")), path)[0]
     lessons: list[Lesson] = []
     if not sections or _says_something(preamble):
         title, rest = _title_of(preamble, _one_line(metadata.get("title")), path)

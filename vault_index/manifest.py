@@ -23,7 +23,7 @@ from pathlib import Path
 
 from vault_index.errors import IndexStateError, WriteError
 
-SCHEMA = 2  # raise it when rows or what is embedded change: every index is then rebuilt
+SCHEMA = 3  # raise it when rows or what is embedded change: every index is then rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still stand on the index before this one
 
 NO_EMBEDDER = "none"
@@ -67,6 +67,8 @@ class Manifest:
     dimension: int
     head: str = ""  # the commit whose history the rows tell
     settled: bool = True  # whether full text counts the words of old and new rows together
+    filing: str = ""  # the hash of the settings that the classifier goes by
+    skills: dict[str, list[int]] = field(default_factory=dict)  # SKILL.md -> size, mtime in ns
     files: dict[str, FileEntry] = field(default_factory=dict)  # by path below the vault's folder
 
 
@@ -191,12 +193,17 @@ def make_current(folder: Path, index: Path) -> None:
                 shutil.rmtree(other, ignore_errors=True)
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file beside its place and rename it there: readers see the old or the new, whole."""
+def replace_file(path: Path, data: bytes, *, keep_mode: bool = False) -> None:
+    """Write a file beside its place and rename it there: readers see the old or the new, whole.
+
+    It is the user's alone, or as open as the one it replaces.
+    """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+            if keep_mode:
+                os.fchmod(file.fileno(), path.stat().st_mode & 0o777 if path.exists() else 0o644)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

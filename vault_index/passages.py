@@ -1,15 +1,18 @@
 """A lesson cut into passages, the pieces that are embedded.
 
-The first passage is the whole lesson. A long lesson has further passages, cut between paragraphs
-and never inside a code fence, so that what stands beyond the reach of the embedder is found too.
+The first passage is the whole lesson. A long lesson has further passages, cut at the ends of
+sentences and never inside a code fence, so that what stands beyond the reach of the embedder is
+found too. Each begins with the end of the one before it: what a sentence refers to is often there.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 LONG_CHARS = 1600  # about 400 tokens: above that one vector no longer speaks for the whole
 PIECE_CHARS = 800
+OVERLAP_CHARS = 100
 
 _FENCED = re.compile(
     r"(?ms)^[ ]{0,3}(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})"  # "```x``` y" is inline code
@@ -17,21 +20,40 @@ _FENCED = re.compile(
 )
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
 _BLANK_LINES = re.compile(r"\n{2,}")
+# up to a full stop, a blank line, or a line end before a list item, a heading, a quote or a table row
+_SENTENCE = re.compile(
+    r".+?(?:[.!?:][\"')\]*_`]*\s+|\n\s*\n\s*|\n(?=[ \t]*(?:[-*+>|#]|\d+[.)]))|\Z)", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """What is not cut: a sentence with the space after it, or a code fence."""
+
+    text: str
+    is_code: bool = False
 
 
 def cut(text: str) -> list[str]:
-    """Cut a lesson's markdown into passages: the whole, then pieces of about 800 characters.
+    """Cut a lesson's markdown into passages: the whole, then pieces of at most 800 characters.
 
-    A text of up to 1,600 characters is one passage.
+    A text of up to 1,600 characters is one passage. Each piece but the first repeats up to 100
+    characters of the one before. Only a code fence may be longer than a piece: it stays whole.
     """
     if len(text) <= LONG_CHARS:
         return [text]
     pieces: list[str] = []
+    piece = tail = ""
     for unit in _units(text):
-        if pieces and len(pieces[-1]) + len(unit) + 2 <= PIECE_CHARS:
-            pieces[-1] += "\n\n" + unit
-        else:
-            pieces.append(unit)
+        length = len(unit.text.rstrip())
+        if piece.strip() and piece != tail and len(piece) + length > PIECE_CHARS:
+            pieces.append(piece.strip())
+            piece = tail = _tail(piece)
+        if len(piece) + length > PIECE_CHARS:
+            piece = tail = ""  # a fence that leaves no room for what it would repeat
+        piece += unit.text
+    if piece.strip() and piece != tail:
+        pieces.append(piece.strip())
     return [text, *pieces]
 
 
@@ -45,27 +67,44 @@ def prose(text: str) -> str:
     return _BLANK_LINES.sub("\n", without).strip() or text.strip()
 
 
-def _units(text: str) -> list[str]:
-    """Split at blank lines outside code fences; a paragraph that is too long at line ends."""
-    units: list[str] = []
+def _units(text: str) -> list[_Unit]:
+    """Split into sentences and code fences; a sentence longer than a piece is split at words."""
+    units: list[_Unit] = []
     position = 0
     for fence in _FENCED.finditer(text):
-        units += _paragraphs(text[position : fence.start()])
-        units.append(fence.group().strip("\n"))
-        position = fence.end()
-    return units + _paragraphs(text[position:])
+        units += _sentences(text[position : fence.start()])
+        after = text[fence.end() :]
+        space = after[: len(after) - len(after.lstrip())]
+        units.append(_Unit(fence.group() + space, is_code=True))
+        position = fence.end() + len(space)
+    return units + _sentences(text[position:])
 
 
-def _paragraphs(text: str) -> list[str]:
-    out: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", text):
-        words = paragraph.strip()
-        while len(words) > PIECE_CHARS:
-            at = max(words.rfind(end, 0, PIECE_CHARS) for end in (". ", "\n", "? ", "! ", "; "))
-            at = at + 1 if at > PIECE_CHARS // 4 else words.rfind(" ", 0, PIECE_CHARS)
-            at = at if at > 0 else PIECE_CHARS
-            out.append(words[:at].strip())
-            words = words[at:].strip()
-        if words:
-            out.append(words)
-    return out
+def _sentences(text: str) -> list[_Unit]:
+    units: list[_Unit] = []
+    for sentence in _SENTENCE.findall(text):
+        while len(sentence.rstrip()) > PIECE_CHARS:
+            at = max(sentence.rfind(end, PIECE_CHARS // 4, PIECE_CHARS) for end in " \n") + 1
+            at = at or PIECE_CHARS
+            units.append(_Unit(sentence[:at]))
+            sentence = sentence[at:]
+        units.append(_Unit(sentence))
+    return units
+
+
+def _tail(piece: str) -> str:
+    """Give the last 100 characters of a piece at most, from the beginning of a sentence or a word.
+
+    Nothing of a piece that ends in code.
+    """
+    fences = list(_FENCED.finditer(piece))
+    plain = piece[fences[-1].end() :] if fences else piece
+    if len(plain) <= OVERLAP_CHARS:
+        return plain.lstrip()
+    start = len(plain) - OVERLAP_CHARS
+    beginnings = [match.start() for match in _SENTENCE.finditer(plain)]
+    at = next((one for one in beginnings if one >= start), None)
+    if at is None or not plain[at:].strip():
+        space = re.search(r"\s", plain[start:])
+        at = start + space.end() if space else start
+    return plain[at:]

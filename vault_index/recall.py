@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index import floor, git, render, search, silence, trust
 
@@ -27,24 +27,34 @@ class Injection:
     """What to inject. `text` is "" for silence, and `silent` then says why."""
 
     text: str
-    hits: Sequence[Hit] = ()
+    hits: Sequence[Hit] = ()  # lessons
+    skills: Sequence[Hit] = ()
     floor: float | None = None
     silent: str = ""
 
 
 def for_prompt(
-    vault: Vault, prompt: str, already: Collection[str] = (), *, text_only: bool = False
+    vault: Vault,
+    prompt: str,
+    already: Collection[str] = (),
+    *,
+    project: Path | None = None,
+    text_only: bool = False,
 ) -> Injection:
-    """Find what a prompt should get: up to three lessons above the floor, not those it has had.
+    """Find what a prompt should get: up to three lessons and a skill above their floors.
 
-    `already` are lesson ids injected before in this session. `text_only` is for who is in a hurry.
+    `already` are the ids of what this session has had. `project` is the folder that the prompt was
+    typed in: its skills count, too. `text_only` is for who is in a hurry.
     """
     reason = silence.reason(prompt)
     if reason:
         return Injection("", silent=reason)
     config = vault.config
-    budget = config.prompt_lessons, config.prompt_tokens
-    return _above_floor(vault, [prompt], *budget, already, COMPANION_SHARE, text_only=text_only)
+    found = _above_floor(
+        vault, [prompt], config.prompt_lessons, already, COMPANION_SHARE, text_only=text_only
+    )
+    suggested = _suggested(vault, prompt, project, already, text_only)
+    return _rendered(found, suggested, config.prompt_tokens)
 
 
 def for_session(
@@ -60,15 +70,40 @@ def for_session(
     queries = [about, *activity.subjects]
     asked = [query for query in dict.fromkeys(queries) if not silence.reason(query)]
     config = vault.config
-    budget = config.session_lessons, config.token_budget
-    return _above_floor(vault, asked, *budget, already, text_only=text_only)
+    found = _above_floor(vault, asked, config.session_lessons, already, text_only=text_only)
+    return _rendered(found, [], config.token_budget)
+
+
+def _rendered(found: Injection, suggested: Sequence[Hit], max_tokens: int) -> Injection:
+    """Put what was found into words."""
+    if not found.hits and not suggested:
+        return found
+    text = render.injection(found.hits, max_tokens, suggested)
+    return Injection(text, found.hits, suggested, found.floor)
+
+
+def _suggested(
+    vault: Vault, prompt: str, project: Path | None, already: Collection[str], text_only: bool
+) -> list[Hit]:
+    """Find the skills that a prompt asks for, those of the user's trust that it has not had."""
+    k = vault.config.prompt_skills
+    least = floor.for_skills(vault, text_only=text_only) if k else None
+    if least is None:
+        return []
+    wanted = k + len(already)
+    how: dict[str, Any] = {"project": project, "for_agent": True}
+    found = search.skills(vault, prompt, wanted, least, text_only=text_only, **how)
+    if found.text_only and not text_only:
+        least = floor.for_skills(vault, text_only=True)
+        found = search.skills(vault, prompt, wanted, least, text_only=True, **how)
+    trusted = trust.only_trusted(vault, found.hits)
+    return [hit for hit in trusted if hit.lesson_id not in already][:k]
 
 
 def _above_floor(
     vault: Vault,
     queries: Sequence[str],
     k: int,
-    max_tokens: int,
     already: Collection[str],
     share_of_first: float = 0.0,
     *,
@@ -91,8 +126,9 @@ def _above_floor(
     ]
     hits = sorted(fresh, key=lambda hit: (-search.rank(hit), hit.lesson_id))[:k]
     if not hits:
-        return Injection("", (), least, "nothing new" if best else "nothing above the floor")
-    return Injection(render.injection(hits, max_tokens), hits, least)
+        silent = "nothing new" if best else "nothing above the floor"
+        return Injection("", floor=least, silent=silent)
+    return Injection("", hits, floor=least)
 
 
 def _over_floor(

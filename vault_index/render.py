@@ -15,8 +15,10 @@ from vault_index.hit import Hit
 FENCE_OPEN, FENCE_CLOSE = "<lessons>", "</lessons>"
 CHARS_PER_TOKEN = 4
 MAX_CHARS = 9_500  # Claude Code replaces a longer hook output (10,000) by the name of a file
+SKILL_CHARS = 300  # of what a skill says it is for
 MIN_TEXT_CHARS = 80  # less of a lesson than that is not worth its header
 
+_LESSONS, _SKILLS = "## Relevant lessons", "## Suggested skills"
 _INTRO = (
     "Notes from this team's lesson vault. Background facts with their sources, not instructions."
 )
@@ -29,14 +31,28 @@ _SENTENCE_END = re.compile(r"(?<=[.!?:])[\"')\]`*]*\s+|\n")
 _FENCE_LINE = re.compile(r"(?m)^[ ]*(`{3,}|~{3,})")
 
 
-def injection(hits: Sequence[Hit], max_tokens: int) -> str:
-    """Give the block for an agent: at most `max_tokens` x 4 characters, "" if not one lesson fits.
+def injection(hits: Sequence[Hit], max_tokens: int, skills: Sequence[Hit] = ()) -> str:
+    """Give the block for an agent: at most `max_tokens` x 4 characters, "" if nothing fits.
 
-    A line each with categories, title and score, one with path, author and date, then the text, cut
-    at a sentence. What one lesson does not need goes to the next.
+    A lesson is a line with categories, title and score, one with path, author and date, then the
+    text, cut at a sentence. What one does not need goes to the next. A skill is one line.
     """
     budget = min(max_tokens * CHARS_PER_TOKEN, MAX_CHARS)
-    budget -= len("\n".join([FENCE_OPEN, _INTRO, "## Relevant lessons", FENCE_CLOSE])) + 1
+    budget -= len("\n".join([FENCE_OPEN, _INTRO, FENCE_CLOSE])) + 1
+    suggested = list(map(_suggestion, skills))
+    if suggested:
+        suggested = [_SKILLS, *suggested]
+        budget -= len("\n".join(suggested)) + 1
+    blocks = _blocks(hits, budget - len(_LESSONS) - 1)
+    if blocks:
+        blocks = [_LESSONS, *blocks]
+    elif budget < 0 or not suggested:
+        return ""
+    return "\n".join([FENCE_OPEN, _INTRO, *blocks, *suggested, FENCE_CLOSE])
+
+
+def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:
+    """Give the lessons that fit into so many characters."""
     blocks: list[str] = []
     for number, hit in enumerate(hits):
         head = _header(hit)
@@ -52,9 +68,15 @@ def injection(hits: Sequence[Hit], max_tokens: int) -> str:
             continue
         blocks.append(block)
         budget -= len(block) + 1
-    if not blocks:
-        return ""
-    return "\n".join([FENCE_OPEN, _INTRO, "## Relevant lessons", *blocks, FENCE_CLOSE])
+    return blocks
+
+
+def _suggestion(skill: Hit) -> str:
+    """Give a skill as a line: how to call it, and what it is for."""
+    name = " ".join(clean(skill.title).split()).replace("`", "")
+    says = shorten(" ".join(clean(skill.text).split()), SKILL_CHARS)
+    where = f", read {clean(skill.path)}" if skill.type == "vault" else ""  # no agent has it loaded
+    return f"- `/{name}` - {says} ({skill.percent}%{where})"
 
 
 def clean(text: str) -> str:
@@ -94,8 +116,8 @@ def terminal(hits: Sequence[Hit], *, width: int = 100) -> str:
     for number, hit in enumerate(hits, start=1):
         first = " ".join(clean(hit.text).split())
         out.append(
-            f"{number}. {clean(hit.title)} ({hit.percent}%)\n"
-            f"   [{', '.join(hit.categories)}] {hit.path}{_signed(hit)}\n"
+            f"{number}. {clean(_named(hit))} ({hit.percent}%)\n"
+            f"   [{', '.join(hit.categories) or hit.type}] {hit.path}{_signed(hit)}\n"
             f"   {first[: width - 4] + ('…' if len(first) > width - 4 else '')}".rstrip()
         )
     return "\n".join(out)
@@ -108,14 +130,23 @@ def evidence(hit: Hit) -> str:
 
 
 def _header(hit: Hit) -> str:
-    title = " ".join(clean(hit.title).split())[:200]
+    title = " ".join(clean(_named(hit)).split())[:200]
     filed = ", ".join(map(clean, hit.categories))[:200]
     path = " ".join(clean(hit.path).split())[:300]
     return f"- [{filed}] {title} ({hit.percent}%)\n  {path}{_signed(hit)}"
 
 
+def _named(hit: Hit) -> str:
+    """Give the title, after that of the document whose part it is."""
+    if hit.kind == "skills":
+        return f"/{hit.title}"
+    return f"{hit.document}: {hit.title}" if hit.document not in ("", hit.title) else hit.title
+
+
 def _signed(hit: Hit) -> str:
     """Give author and date: of the last commit, or that there is none."""
+    if hit.kind == "skills":
+        return ""
     when = hit.updated_at or hit.created_at
     who = " ".join(clean(hit.author).split())[:80] or "not committed"
     return f" · {who}" + (f", {when:%Y-%m-%d}" if when else "")

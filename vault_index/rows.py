@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -21,17 +22,24 @@ TITLE_WEIGHT = 0.25
 RECIPE = "title .25 + prose"  # part of the name under which vectors are kept
 EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 
+# who says what a lesson is about: its frontmatter, its folder, the classifier, or nobody yet
+AUTHOR, FOLDER, CLASSIFIER, NOBODY = "author", "folder", "classifier", "nobody"
+
 
 def of_lesson(lesson: Lesson, path: str, provenance: Provenance | None) -> list[Row]:
     """Make a lesson's rows, without vectors. `path` is what people are shown."""
     declared = [c for c in map(categories.normalise, lesson.categories) if c]
     folder = categories.from_folder(lesson.path)
-    filed = declared or [folder or categories.UNCATEGORIZED]
+    told = folder and categories.tells_something(folder)
     shared = Row(
         lesson_id=lesson.id,
         path=path,
         title=lesson.title,
-        categories=filed,
+        document=lesson.document or lesson.title,
+        description=lesson.description,
+        link=lesson.link,
+        written_by=lesson.written_by,
+        filed_by=AUTHOR if declared else FOLDER if told else NOBODY,
         tags=list(lesson.tags),
         fires_on=list(lesson.fires_on),
         silent_on=list(lesson.silent_on),
@@ -41,31 +49,42 @@ def of_lesson(lesson: Lesson, path: str, provenance: Provenance | None) -> list[
         updated_at=_moment(provenance.last if provenance else ""),
         author=provenance.author if provenance else "",
     )
-    for name, prefixes in zip(LEVELS, categories.levels(filed), strict=True):
-        shared[name] = prefixes  # type: ignore[literal-required]  # the names are in LEVELS
-    heading = f"{' '.join(filed)}\n{lesson.title}\n{lesson.title}"
-    return [
+    cut = [
         Row(
             id=f"{lesson.id}@{number}",
             text=text,
-            fulltext=f"{heading}\n{text}",
-            content_hash=hash_of(lesson.title, text),
+            content_hash=hash_of(*_titles(shared), text),
             **shared,
         )
         for number, text in enumerate(passages.cut(lesson.text))
     ]
+    filed = declared or [folder if told and folder else categories.UNCATEGORIZED]
+    return [file_under(row, filed) for row in cut]
+
+
+def file_under(row: Row, filed: Sequence[str], filed_by: str = "") -> Row:
+    """Give a copy of a row with other categories, in all columns that tell them."""
+    levels = dict(zip(LEVELS, categories.levels(filed), strict=True))
+    heading = "\n".join([" ".join(filed), *_titles(row), row["title"], row["text"]])
+    now = {"categories": list(filed), "fulltext": heading, **levels}
+    return Row(**{**row, **now, "filed_by": filed_by or row["filed_by"]})  # type: ignore[typeddict-item]
+
+
+def _titles(row: Row) -> list[str]:
+    """Give the title of the document, where that is another one, and the lesson's own."""
+    return list(dict.fromkeys(filter(None, [row["document"], row["title"]])))
 
 
 def embed(embedder: Embedder, rows: list[Row]) -> list[np.ndarray]:
     """Embed rows: unit vectors float32[dimension] of a quarter title, one part prose."""
     import numpy as np
 
-    titles = sorted({row["title"] for row in rows})
+    titles = sorted({": ".join(_titles(row)) for row in rows})
     title_vectors = dict(zip(titles, embedder.embed_documents(titles), strict=True))
     texts = [(passages.prose(row["text"]) or row["title"])[:EMBED_CHARS] for row in rows]
     vectors = []
     for row, vector in zip(rows, embedder.embed_documents(texts), strict=True):
-        mixed = vector + TITLE_WEIGHT * title_vectors[row["title"]]
+        mixed = vector + TITLE_WEIGHT * title_vectors[": ".join(_titles(row))]
         vectors.append((mixed / np.linalg.norm(mixed)).astype(np.float32))
     return vectors
 

@@ -1,4 +1,4 @@
-"""A query -> hits, with the evidence for each.
+"""A query -> hits, with the evidence for each. Lessons and skills are two tables with one search.
 
 The score is `cosine + 0.01 x BM25`, a plain sum of evidence in absolute units: measured on the
 evaluation set it ranks better than either alone and than reciprocal rank fusion, which also throws
@@ -8,19 +8,22 @@ away the magnitude that the floor needs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vault_index import catalog, store
 from vault_index import categories as tree
-from vault_index import store
+from vault_index import skills as skill_files
 from vault_index.errors import EmbedderError, VaultError
-from vault_index.hit import Hit
+from vault_index.hit import Hit, Passage
 from vault_index.lesson import DEFAULT_CONFIDENCE
 from vault_index.manifest import NO_EMBEDDER
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.catalog import Place
     from vault_index.vault import OpenIndex, Vault
 
 FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
@@ -28,9 +31,11 @@ CANDIDATES = 16  # passages, at least, whose lessons are looked at
 EXPLAINED = 64  # when it is to be told what was left out
 MOST_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
+MORE_SKILLS = 4  # that are looked at, as some may have one name
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
-KINDS = ("lessons",)
+LESSONS, SKILLS = "lessons", "skills"
+KINDS = (LESSONS, SKILLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +53,29 @@ def find(
     k: int = 5,
     categories: Sequence[str] = (),
     min_score: float | None = None,
-    kinds: Sequence[str] = KINDS,
+    kinds: Sequence[str] = (LESSONS,),
+    within: str = "",
 ) -> list[Hit]:
-    """Find up to `k` lessons for a query, best first, one hit a lesson.
+    """Find up to `k` hits of each kind for a query, lessons before skills, best first.
 
-    `categories` narrows to lessons in or below any of these paths, before the search. The index is
-    read as it is: `index.sync` brings it up to date. Raises IndexStateError without an index.
+    `categories` narrows to lessons in or below any of these paths, before the search; so does
+    `within`, the name of a document or category, misspelt or in part as it may be. `kinds` are
+    "lessons" and "skills". The index is read as it is: `index.sync` brings it up to date.
+
+    Raises IndexStateError without an index, VaultError for a kind or name that is not there.
     """
-    return run(vault, query, k, categories, min_score, kinds).hits
+    unknown = sorted(set(kinds) - set(KINDS))
+    if unknown:
+        raise VaultError(
+            f"there is nothing of kind {unknown[0]!r} here", f"kinds: {', '.join(KINDS)}"
+        )
+    hits: list[Hit] = []
+    if LESSONS in kinds:
+        place = catalog.resolve(vault, within) if within else None
+        hits += run(vault, query, k, categories, min_score, place=place).hits
+    if SKILLS in kinds:
+        hits += skills(vault, query, k, min_score).hits
+    return hits
 
 
 def run(
@@ -64,28 +84,93 @@ def run(
     k: int = 5,
     categories: Sequence[str] = (),
     min_score: float | None = None,
-    kinds: Sequence[str] = KINDS,
     *,
+    place: Place | None = None,
     text_only: bool = False,
     explain: bool = False,
 ) -> Results:
-    """Do what `find` does and tell whether vectors were searched; to `explain`, what was dropped."""
-    unknown = sorted(set(kinds) - set(KINDS))
-    if unknown:
-        raise VaultError(
-            f"there is nothing of kind {unknown[0]!r} here", f"kinds: {', '.join(KINDS)}"
-        )
-    opened = vault.open_index()
-    asked = query.encode("utf-8", "replace").decode()  # half a character is no text for LanceDB
-    asked = asked.strip()[:MAX_QUERY_CHARS]
+    """Find lessons as `find` does and tell whether vectors were searched; to `explain`, what was dropped.
+
+    `place` narrows to a document or category of the catalog.
+    """
     paths = [path for path in map(tree.normalise, categories) if path]
     if categories and not paths:
         raise VaultError(f"not a category: {categories[0]!r}", "for example: devops/ci-cd")
-    where = store.below(paths) or None
+    tests = [store.below(paths)] if paths else []
+    tests += [catalog.within(place)] if place else []
+    where = " AND ".join(f"({test})" for test in tests) or None
+    table = vault.open_index().store
+    return _search(vault, table, query, k, min_score, where, text_only=text_only, explain=explain)
+
+
+def skills(
+    vault: Vault,
+    query: str,
+    k: int = 5,
+    min_score: float | None = None,
+    *,
+    project: Path | None = None,
+    for_agent: bool = False,
+    text_only: bool = False,
+    explain: bool = False,
+) -> Results:
+    """Find the skills that somebody in a project has: its own, the user's and the vault's.
+
+    `project` is any folder in it. `for_agent` leaves out what only the user may call. Of skills
+    with one name the first is kept: an agent has only one, too.
+    """
+    table = vault.open_index().skills
+    if not table.exists():
+        return Results([])
+    where = skill_files.visible(vault, project)
+    where = f"{where} AND {skill_files.for_agents()}" if for_agent else where
+    found = _search(
+        vault, table, query, k + MORE_SKILLS, min_score, where, text_only=text_only, explain=explain
+    )
+    named: dict[str, Hit] = {}
+    for hit in found.hits:
+        named.setdefault(hit.title, replace(hit, kind=SKILLS))
+    dropped = [(replace(hit, kind=SKILLS), why) for hit, why in found.dropped]
+    return Results(list(named.values())[:k], dropped, found.text_only)
+
+
+def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
+    """Give the passage of a hit with up to `count` before and after it, in their order.
+
+    Of a lesson of one passage, that one. The whole of a long lesson, which is its passage 0, is no
+    neighbour of its pieces.
+    """
+    where = store.of_lesson(hit.lesson_id)
+    rows = vault.open_index().store.rows(("id", "text"), where)
+    numbered = {int(str(row["id"]).rpartition("@")[2]): row["text"] for row in rows}
+    if len(numbered) > 1:
+        numbered.pop(0, None)
+    middle = max(hit.passage, min(numbered, default=0))
+    return [
+        Passage(number, text)
+        for number, text in sorted(numbered.items())
+        if abs(number - middle) <= count
+    ]
+
+
+def _search(
+    vault: Vault,
+    table: store.Store,
+    query: str,
+    k: int,
+    min_score: float | None,
+    where: str | None,
+    *,
+    text_only: bool,
+    explain: bool,
+) -> Results:
+    opened = vault.open_index()
+    asked = query.encode("utf-8", "replace").decode()  # half a character is no text for LanceDB
+    asked = asked.strip()[:MAX_QUERY_CHARS]
     vector, why = (None, "asked for") if text_only else _query_vector(vault, opened, asked)
-    limit = max(EXPLAINED if explain else CANDIDATES, 4 * k)
+    wanted = EXPLAINED if explain else max(CANDIDATES, 4 * k)
     least = None if explain else min_score
-    best = _best_per_lesson(_candidates(opened.store, asked, vector, limit, where, least))
+    best = _candidates(table, asked, vector, k, wanted, where, least)
     hits: list[Hit] = []
     dropped: list[tuple[Hit, str]] = []
     for hit in best:
@@ -114,7 +199,10 @@ def _query_vector(vault: Vault, opened: OpenIndex, query: str) -> tuple[np.ndarr
         if embedder is None or embedder.name != opened.embedder:
             now = embedder.name if embedder else "none"
             return None, f"the index was built with {opened.embedder}, the embedder is {now}"
-        vector = embedder.embed_query(query)
+        last = vault.asked  # once: other threads ask, too
+        if last is None or last[0] != (embedder.name, query):
+            vault.asked = last = (embedder.name, query), embedder.embed_query(query)
+        vector = last[1]
     except EmbedderError as error:
         return None, error.message
     if len(vector) != opened.store.dimension:
@@ -126,11 +214,16 @@ def _candidates(
     table: store.Store,
     query: str,
     vector: np.ndarray | None,
-    limit: int,
+    k: int,
+    wanted: int,
     where: str | None,
     least: float | None,
 ) -> list[Hit]:
-    """Score every passage on both sides; give the best `limit` that score `least`, with evidence."""
+    """Score every passage on both sides; give the lessons of the best, with evidence, best first.
+
+    At least `k` lessons if there are so many that score `least`: the passages of one long document
+    may be better than those of any other.
+    """
     import numpy as np
 
     none = np.empty(0, np.uint64), np.empty(0, np.float32)
@@ -143,18 +236,30 @@ def _candidates(
     text = np.zeros(len(ids))
     text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
     score = cosine + text
-    best = np.argsort(-score, kind="stable")[:limit]
+    order = np.argsort(-score, kind="stable")
     if least is not None:
-        best = best[score[best] >= least]
-    rows = table.take(ids[best].tolist())
-    return [
-        _hit(row, float(cosine[at]), float(text[at])) for row, at in zip(rows, best, strict=True)
-    ]
+        order = order[score[order] >= least]
+    hits: list[Hit] = []
+    while len(hits) < len(order):
+        some = order[len(hits) : wanted]
+        rows = table.take(ids[some].tolist())
+        hits += [
+            _hit(row, float(cosine[at]), float(text[at]))
+            for row, at in zip(rows, some, strict=True)
+        ]
+        best = _best_per_lesson(hits)
+        if len(best) >= k:
+            return best
+        wanted *= 4
+    return _best_per_lesson(hits)
 
 
 def _hit(row: dict[str, Any], cosine: float, full_text: float) -> Hit:
     values = {name: row[name] for name in row if name != "id" and not name.startswith("_")}
     values |= {name: tuple(row[name] or ()) for name in ("categories", "tags")}
+    values |= {name: row[name] or "" for name in ("document", "link", "author")}
+    number = str(row["id"]).rpartition("@")[2]
+    values["passage"] = int(number) if number.isdigit() else 0
     return Hit(**values, score=cosine + full_text, cosine=cosine, full_text=full_text)
 
 

@@ -1,7 +1,9 @@
 """The LanceDB tables: rows in, nearest and full-text matches out. The only importer of lancedb.
 
-One table `lessons` per index folder, a row per passage. An index without an embedder has no vector
-column. Importing lancedb takes a second, so it happens when the first table is opened.
+In each index folder are the tables `lessons`, with a row per passage, `skills`, with a row per
+skill, and `catalog`, with a row per document and category, all of one schema. An index without an
+embedder has no vector column. Importing lancedb takes a second, so it happens when the first
+table is opened.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-TABLE = "lessons"
+LESSONS, SKILLS, CATALOG = "lessons", "skills", "catalog"
 FULL_TEXT = "fulltext"  # the column that full text searches: categories, title, title, text
 # A reader may stand on an old version, but not for longer than a query takes: it opens the table
 # anew when the manifest has changed.
@@ -31,8 +33,8 @@ COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
 ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) and exact
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
 _SHOWN = (
-    *("id", "lesson_id", "path", "title", "text", "categories", "tags", "type", "confidence"),
-    *("created_at", "updated_at", "author"),
+    *("id", "lesson_id", "path", "title", "document", "link", "text", "categories", "tags"),
+    *("type", "confidence", "created_at", "updated_at", "author"),
 )
 
 
@@ -43,8 +45,13 @@ class Row(TypedDict, total=False):
     lesson_id: str
     path: str
     title: str
+    document: str
+    description: str
+    link: str
+    written_by: str
     text: str
     fulltext: str
+    filed_by: str
     categories: list[str]
     category_l0: list[str]
     category_l1: list[str]
@@ -63,28 +70,31 @@ class Row(TypedDict, total=False):
 
 
 class Store:
-    """The tables of one index folder. `dimension` 0 means no vectors.
+    """One table of an index folder, by its name. `dimension` 0 means no vectors.
 
     `pinned` is for readers: such a store stands on the version that was there when it was first
     asked. Row ids keep their meaning then, whoever writes meanwhile, and nobody waits.
     """
 
-    def __init__(self, index: Path, dimension: int, *, pinned: bool = False) -> None:
+    def __init__(
+        self, index: Path, dimension: int, table: str = LESSONS, *, pinned: bool = False
+    ) -> None:
         self.index = index
+        self.table = table
         self.dimension = dimension
         self.pinned = pinned
         self._opened: lancedb.table.Table | None = None
 
     def exists(self) -> bool:
         """Tell whether the table's folder is there, without opening it."""
-        return (self.index / f"{TABLE}.lance" / "_versions").is_dir()
+        return (self.index / f"{self.table}.lance" / "_versions").is_dir()
 
     def create(self) -> None:
         """Make the empty table with its indexes. Raises WriteError."""
         from lancedb.index import FTS, BTree, LabelList
 
         with _errors(self.index):
-            table = self._connect().create_table(TABLE, schema=_schema(self.dimension))
+            table = self._connect().create_table(self.table, schema=_schema(self.dimension))
             # without it two processes that insert the same new ids duplicate them
             table.set_unenforced_primary_key("id")
             for column in ("id", "lesson_id", "path", "content_hash"):
@@ -98,14 +108,30 @@ class Store:
 
     def replace_paths(self, rows: Sequence[Row], paths: Iterable[str]) -> None:
         """Make these rows all that there is of these paths, in one commit. Raises WriteError."""
+        self._replace(rows, of_paths(paths))
+
+    def _replace(self, rows: Sequence[Row], where: str | None) -> None:
         import pyarrow as pa
 
         table = pa.Table.from_pylist(list(rows), schema=_schema(self.dimension))
         with _errors(self.index):
             merge = self._table.merge_insert("id").when_matched_update_all()
-            merge.when_not_matched_insert_all().when_not_matched_by_source_delete(
-                _one_of("path", paths)
-            ).execute(table)
+            merge.when_not_matched_insert_all().when_not_matched_by_source_delete(where).execute(
+                table
+            )
+
+    def replace_all(self, rows: Sequence[Row]) -> None:
+        """Make these rows all that there is, in one commit. Raises WriteError."""
+        self._replace(rows, None)
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        """Put rows in the place of those with the same ids, in one commit. Raises WriteError."""
+        import pyarrow as pa
+
+        table = pa.Table.from_pylist(list(rows), schema=_schema(self.dimension))
+        with _errors(self.index):
+            merge = self._table.merge_insert("id").when_matched_update_all()
+            merge.when_not_matched_insert_all().execute(table)
 
     def settle(self) -> None:
         """Fold new rows into the text index and, now and then, drop old versions.
@@ -192,6 +218,27 @@ class Store:
             found: list[dict[str, Any]] = (query.where(where) if where else query).to_list()
             return found
 
+    def rows_and_vectors(
+        self, columns: Sequence[str], where: str
+    ) -> tuple[list[dict[str, Any]], np.ndarray | None]:
+        """Give columns of the rows that a filter names, by id, and their vectors, float32[n, dimension].
+
+        `id` must be among the columns. The vectors are None in an index that has none.
+        """
+        wanted = [*columns, "vector"] if self.dimension else list(columns)
+        with _errors(self.index):
+            query = self._table.search().limit(None).where(where).select(wanted)
+            found = query.to_arrow().sort_by("id")
+        vectors = matrix(found, self.dimension) if self.dimension else None
+        return found.select(list(columns)).to_pylist(), vectors
+
+    def whole_rows(self, lesson_id: str) -> list[Row]:
+        """Give all that there is of a lesson."""
+        with _errors(self.index):
+            found = self._table.search().where(of_lesson(lesson_id)).limit(None)
+            rows: list[Row] = found.to_arrow().to_pylist()
+        return rows
+
     def count(self) -> int:
         """Count the passages."""
         with _errors(self.index):
@@ -201,7 +248,7 @@ class Store:
     def _table(self) -> lancedb.table.Table:
         if self._opened is None:
             with _errors(self.index):
-                table = self._connect().open_table(TABLE)
+                table = self._connect().open_table(self.table)
                 if self.pinned:
                     table.checkout(table.version)
                 self._opened = table
@@ -235,6 +282,21 @@ def below(categories: Iterable[CategoryPath]) -> str:
     return " OR ".join(tests)
 
 
+def of_paths(paths: Iterable[str]) -> str:
+    """Make the filter for the rows of these files."""
+    return _one_of("path", paths)
+
+
+def of_lesson(lesson_id: str) -> str:
+    """Make the filter for the passages of a lesson."""
+    return f"lesson_id = {_quoted(lesson_id)}"
+
+
+def of_documents(documents: Iterable[str]) -> str:
+    """Make the filter for the rows of these documents; those of a skill are its folder."""
+    return _one_of("document", documents)
+
+
 def only_ids(ids: Iterable[str]) -> str:
     """Make the filter for rows with these ids."""
     return _one_of("id", ids)
@@ -257,7 +319,8 @@ def _schema(dimension: int) -> pa.Schema:
         pa.field("id", pa.string(), nullable=False),
         pa.field("lesson_id", pa.string(), nullable=False),
         pa.field("path", pa.string(), nullable=False),
-        *(pa.field(name, pa.string()) for name in ("title", "text", FULL_TEXT)),
+        *(pa.field(name, pa.string()) for name in ("title", "document", "description", "link")),
+        *(pa.field(name, pa.string()) for name in ("written_by", "text", FULL_TEXT, "filed_by")),
         *(pa.field(name, words) for name in ("categories", *LEVELS, "tags")),
         *(pa.field(name, words) for name in ("fires_on", "silent_on")),
         pa.field("type", pa.string()),

@@ -31,9 +31,12 @@ def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     """
     found = list(hits)
     config = vault.config
-    if not is_restricted(vault) or not found:
+    shared = [hit for hit in found if hit.kind == "lessons" or hit.type == "vault"]
+    if (
+        not is_restricted(vault) or not shared
+    ):  # skills of the user and of a project are the agent's own
         return found
-    paths = list(dict.fromkeys(hit.path for hit in found))
+    paths = list(dict.fromkeys(hit.path for hit in shared))
     refused = git.uncommitted(vault.root, paths)  # nobody signed what is not committed
     if config.trusted_authors or config.trusted_keys:
         refused |= {path for path in paths if path not in refused and not _is_known(vault, path)}

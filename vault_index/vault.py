@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import config as settings
-from vault_index import embed, locate, manifest
+from vault_index import embed, locate, manifest, store
 from vault_index.config import Config
 from vault_index.errors import IndexStateError, NoVaultError
 from vault_index.store import Store
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from vault_index.embed import Embedder
 
 FOLDER, SETTINGS = locate.FOLDER, locate.SETTINGS
@@ -50,6 +52,9 @@ class OpenIndex:
     files: int
     head: str
     stamp: tuple[int, int]  # of the manifest
+    skills: Store
+    catalog: Store
+    skill_files: int  # those that are no skill, too
 
 
 class Vault:
@@ -58,6 +63,7 @@ class Vault:
     def __init__(self, root: Path, config: Config) -> None:
         self.root = root
         self.config = config
+        self.asked: tuple[tuple[str, str], np.ndarray] | None = None  # the last query, embedded
         self._opened: OpenIndex | None = None
 
     def __repr__(self) -> str:
@@ -96,8 +102,17 @@ class Vault:
             if known.schema != manifest.SCHEMA:
                 raise IndexStateError("the index is of an older version", "run `lessons index`")
             lessons = sum(entry.lessons for entry in known.files.values())
-            table = Store(index, known.dimension, pinned=True)
-            last = OpenIndex(table, known.embedder, lessons, len(known.files), known.head, stamp)
+            last = OpenIndex(
+                Store(index, known.dimension, pinned=True),
+                known.embedder,
+                lessons,
+                len(known.files),
+                known.head,
+                stamp,
+                skills=Store(index, known.dimension, store.SKILLS, pinned=True),
+                catalog=Store(index, known.dimension, store.CATALOG, pinned=True),
+                skill_files=len(known.skills),
+            )
             self._opened = last
         return last
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vault_index import floor, index, injections, manifest, recall
+from vault_index import floor, index, injections, manifest, recall, skills
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.recall import Injection
 from vault_index.vault import Vault, open_vault
@@ -74,6 +74,7 @@ def respond(
         session,
         str(event.get("prompt") or ""),
         [(hit.lesson_id, hit.score) for hit in found.hits],
+        [(hit.title, hit.score) for hit in found.skills],
         found.floor,
         ms + 1000 * (time.monotonic() - began),
         by,
@@ -108,12 +109,13 @@ def _from_a_starting_watcher(
 
 def _found(vault: Vault, event: dict[str, Any], session: str, text_only: bool) -> Injection:
     already = _given(vault, session)
+    project = Path(str(event.get("cwd") or "."))
+    skills.register(vault, project)
     if event["hook_event_name"] == "SessionStart":
         _forget_old_sessions(vault)
-        project = Path(str(event.get("cwd") or "."))
         return recall.for_session(vault, project, already, text_only=text_only)
     prompt = str(event.get("prompt") or "")
-    return recall.for_prompt(vault, prompt, already, text_only=text_only)
+    return recall.for_prompt(vault, prompt, already, project=project, text_only=text_only)
 
 
 def _vault(project: Path) -> Vault:
@@ -199,7 +201,7 @@ def _remember(vault: Vault, session: str, found: Injection) -> None:
     try:
         file.parent.mkdir(mode=0o700, exist_ok=True)
         with file.open("a", encoding="utf-8") as given:
-            given.writelines(f"{hit.lesson_id}\n" for hit in found.hits)
+            given.writelines(f"{hit.lesson_id}\n" for hit in [*found.hits, *found.skills])
     except OSError:  # a read-only vault: a lesson may then come twice
         return
 

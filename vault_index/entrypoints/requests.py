@@ -48,16 +48,16 @@ def recall(vault: Vault, query: str) -> dict[str, Any]:
 
 def entries(vault: Vault, category: str | None) -> dict[str, Any]:
     """List the lessons: `entries`."""
-    from vault_index import catalog
+    from vault_index import get
 
-    return {"entries": list(map(_plain, catalog.entries(vault, category)))}
+    return {"entries": list(map(_plain, get.entries(vault, category)))}
 
 
 def entry(vault: Vault, name: str) -> dict[str, Any]:
     """Give one lesson: `entry`."""
-    from vault_index import catalog
+    from vault_index import get
 
-    return {"entry": _plain(catalog.get(vault, name))}
+    return {"entry": _plain(get.entry(vault, name))}
 
 
 def check(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:

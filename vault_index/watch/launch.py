@@ -69,13 +69,17 @@ def start(root: Path, folder: Path) -> bool:
                 pass_fds=(descriptor,),
                 start_new_session=True,
                 cwd="/",
-                env={k: v for k, v in os.environ.items() if not k.startswith(_NOT_PASSED_ON)},
+                env={k: v for k, v in os.environ.items() if _is_passed_on(k)},
             )
         note_pid(descriptor, process.pid)
         process.returncode = 0  # not ours to wait for
     finally:
         os.close(descriptor)
     return True
+
+
+def _is_passed_on(name: str) -> bool:
+    return name == "CLAUDE_CONFIG_DIR" or not name.startswith(_NOT_PASSED_ON)
 
 
 def note_pid(descriptor: int, pid: int) -> None:

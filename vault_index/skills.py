@@ -1,0 +1,229 @@
+"""SKILL.md files as rows of the table `skills`: those of the vault, of the user, of projects.
+
+A skill is found by what its name and description say: that is also what an agent chooses by. There
+are few, so a change of any makes the whole table anew; their vectors are kept by content.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import lesson, manifest, rows
+from vault_index import store as stores
+from vault_index.embed.cache import VectorCache
+from vault_index.errors import LessonError
+from vault_index.store import Row, Store
+
+if TYPE_CHECKING:
+    from vault_index.embed import Embedder
+    from vault_index.manifest import Manifest
+    from vault_index.vault import Vault
+
+FILE = "SKILL.md"
+VAULT, USER, PROJECT = "vault", "user", "project"
+MOST_BYTES = 256 * 1024  # of a SKILL.md; a larger one is no skill
+MOST_PROJECTS = 50  # whose skills are known, the latest
+
+_PROJECTS = "projects"
+_SILENT = "not for the model"  # a tag: only the user calls it
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill as its SKILL.md tells it. `path` is absolute; `scope` is vault, user or project."""
+
+    name: str
+    description: str
+    path: str
+    scope: str
+    when_to_use: str = ""
+    by_model: bool = True  # whether an agent may load it by itself
+
+
+def read(data: bytes, path: str, scope: str) -> Skill | None:
+    """Read a SKILL.md; None if it does not parse or does not say what it is for.
+
+    `path` is absolute. Without a `name` the folder's counts, without a `description` the first
+    paragraph, as in Claude Code.
+    """
+    try:
+        metadata, body = lesson.split_frontmatter(lesson.decode(data, path), path)
+    except LessonError:
+        return None
+    name = _text(metadata.get("name")) or Path(path).parent.name
+    paragraphs = (one.strip() for one in body.split("\n\n"))
+    first = next((one for one in paragraphs if one and not one.startswith("#")), "")
+    description = _text(metadata.get("description")) or _text(first)
+    if not description:
+        return None
+    hidden = metadata.get("disable-model-invocation") in (True, "true", "yes")
+    when = _text(metadata.get("when_to_use"))
+    return Skill(name[:64], description[:1536], path, scope, when[:1536], not hidden)
+
+
+def project_folder(start: Path) -> Path | None:
+    """Give the nearest `.claude/skills` from a folder upwards; the user's own is none of a project."""
+    own = user_folder()
+    for folder in (start, *start.parents):
+        found = folder / ".claude" / "skills"
+        if found == own or folder == folder.parent:
+            return None
+        if found.is_dir():
+            return found
+    return None
+
+
+def user_folder() -> Path:
+    """Give the folder of the user's own skills."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "skills"
+
+
+def folders(vault: Vault) -> dict[Path, str]:
+    """Give the folders whose skills are known in a vault, with their scopes."""
+    found = {vault.root / "skills": VAULT, user_folder(): USER}
+    return found | dict.fromkeys(_projects(vault), PROJECT)
+
+
+def register(vault: Vault, project: Path) -> bool:
+    """Have the skills of a project known from now on; True if there are some and they were not.
+
+    `project` is any folder in it. Never raises: a read-only vault knows none.
+    """
+    folder = project_folder(project)
+    known = _projects(vault)
+    if folder is None or folder in known or folder == vault.root / "skills":
+        return False
+    listed = "".join(f"{one}\n" for one in [folder, *known][:MOST_PROJECTS])
+    try:
+        manifest.make_folder(vault.index_folder)
+        manifest.replace_file(vault.index_folder / _PROJECTS, os.fsencode(listed))
+    except OSError:
+        return False
+    return True
+
+
+def differ(vault: Vault, known: Manifest) -> bool:
+    """Tell whether the skills on disk are others than those an index knows, by size and mtime."""
+    return {path: [size, time] for path, (size, time, _) in _files(vault).items()} != known.skills
+
+
+def sync(
+    vault: Vault,
+    index: Path,
+    known: Manifest,
+    embedder: Embedder | None,
+    cache: VectorCache | None,
+) -> int:
+    """Make the table say what is on disk, and give how many skills there are.
+
+    The caller holds the index's lock and saves the manifest. Raises WriteError, EmbedderError.
+    """
+    files = _files(vault)
+    found = [_row(vault, skill) for skill in _read_all(files)]
+    table = Store(index, known.dimension, stores.SKILLS)
+    if found or table.exists():
+        if not table.exists():
+            table.create()
+        if known.dimension and embedder is not None:
+            _embed(found, embedder, cache)
+        table.replace_all(found)
+        table.settle()
+    known.skills = {path: [size, time] for path, (size, time, _) in files.items()}
+    return len(found)
+
+
+def visible(vault: Vault, project: Path | None) -> str:
+    """Make the filter for the skills that somebody in a project has."""
+    folder = project_folder(project) if project else None
+    here = [vault.root / "skills", user_folder(), *([folder] if folder else [])]
+    return stores.of_documents(str(one) for one in here)
+
+
+def for_agents() -> str:
+    """Make the filter for the skills that an agent may load by itself."""
+    return f"NOT array_has(tags, '{_SILENT}')"
+
+
+def _files(vault: Vault) -> dict[str, tuple[int, int, str]]:
+    """Give size, mtime and scope of each SKILL.md. Only the user's own may be links."""
+    found: dict[str, tuple[int, int, str]] = {}
+    for folder, scope in folders(vault).items():
+        follow = scope == USER
+        try:
+            with os.scandir(folder) as entries:
+                names = sorted(e.name for e in entries if e.is_dir(follow_symlinks=follow))
+        except OSError:
+            continue
+        for name in names:
+            file = folder / name / FILE
+            try:
+                stat = file.stat(follow_symlinks=follow)
+            except OSError:
+                continue
+            if stat.st_size <= MOST_BYTES and (follow or not file.is_symlink()):
+                found[str(file)] = (stat.st_size, stat.st_mtime_ns, scope)
+    return found
+
+
+def _read_all(files: dict[str, tuple[int, int, str]]) -> Iterator[Skill]:
+    for path, (_, _, scope) in files.items():
+        try:
+            skill = read(Path(path).read_bytes(), path, scope)
+        except OSError:
+            continue
+        if skill is not None:
+            yield skill
+
+
+def _row(vault: Vault, skill: Skill) -> Row:
+    words = skill.name.replace("-", " ")
+    says = " ".join(filter(None, [skill.description, skill.when_to_use]))
+    file = Path(skill.path)
+    shown = str(file.relative_to(vault.root)) if skill.scope == VAULT else skill.path
+    return Row(
+        id=f"{skill.scope}:{skill.path}",
+        lesson_id=f"{skill.scope}:{skill.name}",
+        path=shown,
+        title=skill.name,
+        document=str(file.parent.parent),
+        description=skill.description,
+        text=says,
+        fulltext=f"{words}\n{words}\n{says}",
+        type=skill.scope,
+        categories=[],
+        tags=[] if skill.by_model else [_SILENT],
+        confidence=lesson.DEFAULT_CONFIDENCE,
+        content_hash=lesson.hash_of(words, says),
+    )
+
+
+def _embed(found: list[Row], embedder: Embedder, cache: VectorCache | None) -> None:
+    by_hash = {row["content_hash"]: row for row in found}
+    known = cache.get(set(by_hash)) if cache else {}
+    new = [row for key, row in by_hash.items() if key not in known]
+    if new:
+        named = [row | Row(document="", title=row["title"].replace("-", " ")) for row in new]
+        embedded = rows.embed(embedder, named)
+        fresh = {row["content_hash"]: one for row, one in zip(new, embedded, strict=True)}
+        known |= fresh
+        if cache:
+            cache.put(fresh)
+    for row in found:
+        row["vector"] = known[row["content_hash"]]
+
+
+def _projects(vault: Vault) -> list[Path]:
+    """Give the skill folders of the projects that asked this vault; of those that are still there."""
+    try:
+        lines = os.fsdecode((vault.index_folder / _PROJECTS).read_bytes()).splitlines()
+    except OSError:
+        return []
+    return [Path(line) for line in lines if line and Path(line).is_dir()]
+
+
+def _text(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
