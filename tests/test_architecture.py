@@ -21,14 +21,14 @@ LADDER = [
     "errors silence locate",
     "categories passages hit lesson config",
     "frontmatter_edit git manifest store injections",
-    "git_hooks merge",
+    "git_hooks merge body_edit formats",
     "embed",
     "vault rows",
     "difference history classify catalog skills",
-    "index search get render add trust",
-    "floor",
+    "index search get render add trust move",
+    "floor update delete",
     "recall evaluate condition check",
-    "share watch",
+    "share watch importing",
     "entrypoints",
 ]
 HEAVY = ("lancedb", "pyarrow", "numpy", "ollama", "ctranslate2", "tokenizers", "git", "yaml")

@@ -97,7 +97,13 @@ def test_each_kind_of_change_is_counted(make_vault: MakeVault) -> None:
         "unchanged": 1,
         "embedded": 2,
     }
-    assert sorted(embedder.documents) == ["E", "Heap", "Something else.", "db", "five"]  # db: a category
+    assert sorted(embedder.documents) == [
+        "E",
+        "Heap",
+        "Something else.",
+        "db",
+        "five",
+    ]  # db: a category
     assert ids(vault) == ["a", "d", "db/lock", "e"]
     assert str(stats).startswith("1 added, 1 changed, 1 moved, 1 removed, 1 unchanged")
 

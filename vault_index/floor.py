@@ -78,7 +78,7 @@ def is_stale(vault: Vault) -> bool:
     return (
         fitted is None
         or _has_outgrown(vault, fitted)
-        or vault.open_index().skill_files != fitted.skill_files
+        or len(vault.open_index().known_skills) != fitted.skill_files
     )
 
 
@@ -106,14 +106,14 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
             lessons=opened.lessons,
             prompts=len(prompts),
         )
-    if opened.skill_files:
+    if opened.known_skills:
         scores, texts = _best_scores(vault, prompts, search.skills, progress)
         fitted = replace(
             fitted,
             skills=max(SKILLS_LOWEST, quantile(scores, SKILLS_QUANTILE)),
             skills_full_text=quantile(texts, SKILLS_QUANTILE),
         )
-    fitted = replace(fitted, skill_files=opened.skill_files)
+    fitted = replace(fitted, skill_files=len(opened.known_skills))
     with manifest.writing(opened.store.index):
         manifest.replace_file(opened.store.index / _FILE, json.dumps(asdict(fitted)).encode())
     return fitted

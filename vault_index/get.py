@@ -1,37 +1,95 @@
-"""The lessons of the index, listed and looked up by name."""
+"""What is in a vault: its lessons, listed or looked up by name, and its categories."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from vault_index import categories, store
+from vault_index import categories as tree
+from vault_index import store
+from vault_index.categories import CategoryPath
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-COLUMNS = (
-    *("id", "lesson_id", "path", "title", "categories", "tags", "type", "confidence"),
-    *("created_at", "updated_at", "author"),
+ORDERS = ("id", "title", "created", "updated", "confidence")
+
+_COLUMNS = (
+    *("id", "lesson_id", "path", "title", "document", "categories", "filed_by", "tags", "type"),
+    *("confidence", "created_at", "updated_at", "author", "link"),
 )
 
 
-def entries(vault: Vault, category: str | None = None) -> list[dict[str, Any]]:
-    """List the lessons, sorted by id: what the index knows of each but its text.
+class Entry(TypedDict, total=False):
+    """What the index knows of a lesson; `text`, `fires_on` and `silent_on` only from `entry`."""
 
-    `category` narrows to those in or below it. Raises IndexStateError without an index.
+    id: str
+    path: str  # from the vault's root
+    title: str
+    document: str  # the title of the file that it is a section of; its own if of none
+    categories: list[CategoryPath]
+    filed_by: str  # who says so: author | folder | classifier | nobody
+    tags: list[str]
+    type: str
+    confidence: int  # 1..5
+    created_at: datetime | None
+    updated_at: datetime | None  # of the last commit
+    author: str
+    link: str
+    text: str
+    fires_on: list[str]
+    silent_on: list[str]
+
+
+def entries(
+    vault: Vault,
+    category: str | None = None,
+    *,
+    tag: str | None = None,
+    type: str | None = None,
+    since: datetime | None = None,
+    order: str = "id",
+    reverse: bool = False,
+    limit: int | None = None,
+    offset: int = 0,
+) -> list[Entry]:
+    """List the lessons: what the index knows of each but its text.
+
+    `category` narrows to those in or below it, `since` to those created or committed then or later.
+    Times and confidence are sorted latest and highest first. Raises IndexStateError without an
+    index, VaultError for an order that there is not.
     """
-    where = store.below([categories.normalise(category)]) if category else None
-    return _lessons(vault, COLUMNS, where)
+    if order not in ORDERS:
+        raise VaultError(f"cannot sort by {order!r}", f"one of: {', '.join(ORDERS)}")
+    path = tree.normalise(category) if category else ""
+    found = _lessons(vault, _COLUMNS, store.below([path]) if path else None)
+    if tag:
+        found = [one for one in found if tag.lower() in (known.lower() for known in one["tags"])]
+    if type:
+        found = [one for one in found if one["type"] == type]
+    if since:
+        found = [one for one in found if _last(one) >= since]
+    keys: dict[str, Any] = {
+        "title": lambda one: (one["title"].lower(), one["id"]),
+        "created": lambda one: -_seconds(one["created_at"]),
+        "updated": lambda one: -_last(one).timestamp(),
+        "confidence": lambda one: -one["confidence"],
+    }
+    if order in keys:
+        found.sort(key=keys[order])
+    if reverse:
+        found.reverse()
+    return found[offset : None if limit is None else offset + limit]
 
 
-def entry(vault: Vault, name: str) -> dict[str, Any]:
+def entry(vault: Vault, name: str) -> Entry:
     """Give one lesson with its text, by id, by path, or by the end of either.
 
     Raises VaultError if there is none, or more than one.
     """
     wanted = name.strip().removesuffix(".md").strip("/")
-    known = _lessons(vault, COLUMNS)
+    known = _lessons(vault, _COLUMNS)
     exact = [one for one in known if wanted in (one["id"], _stem(one))]
     ends = (f"/{wanted}", f"#{wanted}")
     found = exact or [
@@ -43,18 +101,36 @@ def entry(vault: Vault, name: str) -> dict[str, Any]:
         some = ", ".join(one["id"] for one in found[:4])
         raise VaultError(f"{len(found)} lessons are called {name!r}: {some}", "give the whole id")
     where = store.only_ids([f"{found[0]['id']}@0"])
-    return _lessons(vault, (*COLUMNS, "text", "fires_on", "silent_on"), where)[0]
+    return _lessons(vault, (*_COLUMNS, "text", "fires_on", "silent_on"), where)[0]
 
 
-def _lessons(
-    vault: Vault, columns: tuple[str, ...], where: str | None = None
-) -> list[dict[str, Any]]:
+def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
+    """Count the lessons in and below each category, by path: `{"devops": 3, "devops/docker": 1}`.
+
+    `own` counts those of the category itself only. A lesson counts once in each of its categories.
+    Proposed categories count, too. Raises IndexStateError without an index.
+    """
+    filed = [one["categories"] for one in _lessons(vault, ("id", "lesson_id", "categories"))]
+    return tree.own_counts(filed) if own else tree.counts(filed)
+
+
+def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -> list[Entry]:
     rows = vault.open_index().store.rows(columns, where)
-    found = [row for row in rows if row["id"].endswith("@0")]  # the passage that is the whole
+    found: list[Any] = [row for row in rows if row["id"].endswith("@0")]  # the whole of a lesson
     for row in found:
         row["id"] = row.pop("lesson_id")
     return sorted(found, key=lambda one: str(one["id"]))
 
 
-def _stem(entry: dict[str, Any]) -> str:
-    return str(entry["path"]).removesuffix(".md")
+def _stem(entry: Entry) -> str:
+    return entry["path"].removesuffix(".md")
+
+
+def _last(entry: Entry) -> datetime:
+    """Give when a lesson was last heard of; one that is not committed and has no date, now."""
+    times = [time for time in (entry["created_at"], entry["updated_at"]) if time]
+    return max(times, default=datetime.now(UTC))
+
+
+def _seconds(time: datetime | None) -> float:
+    return time.timestamp() if time else 0.0

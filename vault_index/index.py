@@ -116,7 +116,7 @@ def sync(
     if known is not None:
         found = difference.between(vault, known, ask_git)
         settled = (
-            known.settled and known.filing == _filing(vault) and not skills.differ(vault, known)
+            known.settled and known.filing == _filing(vault) and not skills.differ(vault, known.skills)
         )
         if not found and found.head == known.head and (settled or not settle):
             stats = Stats(unchanged=found.unchanged, seconds=time.monotonic() - started)
@@ -249,7 +249,7 @@ def _settle(vault: Vault, table: Store, known: Manifest, stats: Stats) -> None:
         places = Store(table.index, known.dimension, store.CATALOG)
         catalog.refresh(table, places, vault.embedder, cache)
         known.settled = True
-    if skills.differ(vault, known):
+    if skills.differ(vault, known.skills):
         stats.skills = skills.sync(vault, table.index, known, vault.embedder, cache)
 
 

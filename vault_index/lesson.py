@@ -23,8 +23,8 @@ DEFAULT_CONFIDENCE = 3  # the middle of 1..5: neither lifts nor lowers a hit
 
 MAX_NESTING = 100  # of frontmatter
 BOM = "\ufeff"
-_SECTION = re.compile(r"^##[ \t]+Lesson:[ \t]*(?P<title>.*?)[ \t]*#*[ \t]*$")
-_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>.+?)[ \t]*#*[ \t]*$")
+SECTION = re.compile(r"^##[ \t]+Lesson:[ \t]*(?P<title>.*?)[ \t]*#*[ \t]*$")
+HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>.+?)[ \t]*#*[ \t]*$")
 _FENCE = re.compile(r"^[ ]{0,3}(?P<mark>`{3,}(?=[^`]*$)|~{3,})")  # "```x``` y" is inline code
 _BOUNDARY = re.compile(r"-{3,}\s*")
 _KEY_LINE = re.compile(r"""^(['"]?)[\w.-]+\1\s*:(\s|$)""")
@@ -98,7 +98,7 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
         lessons.append(Lesson(id=base, title=title, text=rest, **shared))
     slugs: list[str] = []
     for title, rest in sections:
-        slugs.append(_free_slug(title, slugs))
+        slugs.append(free_slug(title, slugs))
         lessons.append(Lesson(id=f"{base}#{slugs[-1]}", title=title, text=rest, **shared))
     return lessons
 
@@ -251,7 +251,7 @@ def _sections(body: str) -> tuple[str, list[tuple[str, str]]]:
     sections: list[tuple[str, list[str]]] = []
     lines = body.split("\n")
     for line, inside in zip(lines, fenced(lines), strict=True):
-        heading = None if inside else _SECTION.match(line)
+        heading = None if inside else SECTION.match(line)
         if heading:
             sections.append((heading["title"] or "Lesson", []))
         else:
@@ -259,7 +259,8 @@ def _sections(body: str) -> tuple[str, list[tuple[str, str]]]:
     return "\n".join(preamble), [(title, "\n".join(lines).strip()) for title, lines in sections]
 
 
-def _free_slug(title: str, taken: list[str]) -> str:
+def free_slug(title: str, taken: list[str]) -> str:
+    """Make a section's name of its title: the first free one of `heap`, `heap-2`..."""
     slug = base = slugify(title) or "lesson"
     for number in itertools.count(2):
         if slug not in taken:
@@ -270,14 +271,14 @@ def _free_slug(title: str, taken: list[str]) -> str:
 
 def _says_something(preamble: str) -> bool:
     """Tell whether text before the first section is a lesson, or only a heading and blank lines."""
-    return any(line.strip() and not _HEADING.match(line) for line in preamble.split("\n"))
+    return any(line.strip() and not HEADING.match(line) for line in preamble.split("\n"))
 
 
 def _title_of(body: str, declared: str, path: str) -> tuple[str, str]:
     """Choose a title (frontmatter, else the first heading, else the file name) and the text."""
     body = body.strip()
     first, _, rest = body.partition("\n")
-    heading = _HEADING.match(first)
+    heading = HEADING.match(first)
     if heading and (not declared or declared == heading["title"]):
         return heading["title"], rest.strip()
     name = path.rpartition("/")[2].removesuffix(".md")

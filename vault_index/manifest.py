@@ -210,6 +210,16 @@ def replace_file(path: Path, data: bytes, *, keep_mode: bool = False) -> None:
         raise
 
 
+def remove_empty(folder: Path, top: Path) -> None:
+    """Remove a folder and those above it, below `top`, as far as there is nothing in them."""
+    while folder != top and folder.is_relative_to(top):
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+        folder = folder.parent
+
+
 @contextmanager
 def writing(place: Path) -> Iterator[None]:
     """Turn what a disk says - full, read-only, not ours - into a WriteError that names the place."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 LONG_CHARS = 1600  # about 400 tokens: above that one vector no longer speaks for the whole
 PIECE_CHARS = 800
 OVERLAP_CHARS = 100
+SHORT_CHARS = 300
 
 _FENCED = re.compile(
     r"(?ms)^[ ]{0,3}(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})"  # "```x``` y" is inline code
@@ -34,6 +35,15 @@ class _Unit:
     is_code: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A passage, the number of its first unit, and what it repeats before that."""
+
+    text: str
+    start: int
+    tail: str
+
+
 def cut(text: str) -> list[str]:
     """Cut a lesson's markdown into passages: the whole, then pieces of at most 800 characters.
 
@@ -42,19 +52,33 @@ def cut(text: str) -> list[str]:
     """
     if len(text) <= LONG_CHARS:
         return [text]
-    pieces: list[str] = []
-    piece = tail = ""
-    for unit in _units(text):
+    units = _units(text)
+    pieces = _pack(units, PIECE_CHARS)
+    if len(pieces) > 1 and len(pieces[-1].text) < SHORT_CHARS:
+        # a short rest would be found for its brevity and say little: share with the one before
+        before = pieces[-2]
+        rest = units[before.start :]
+        half = sum(len(unit.text) for unit in rest) // 2 + OVERLAP_CHARS
+        pieces[-2:] = _pack(rest, min(half, PIECE_CHARS), before.tail)
+    return [text, *(piece.text for piece in pieces)]
+
+
+def _pack(units: list[_Unit], most: int, tail: str = "") -> list[_Piece]:
+    """Fill pieces with units. `tail` is what the first piece repeats."""
+    pieces: list[_Piece] = []
+    start, text = 0, tail
+    for number, unit in enumerate(units):
         length = len(unit.text.rstrip())
-        if piece.strip() and piece != tail and len(piece) + length > PIECE_CHARS:
-            pieces.append(piece.strip())
-            piece = tail = _tail(piece)
-        if len(piece) + length > PIECE_CHARS:
-            piece = tail = ""  # a fence that leaves no room for what it would repeat
-        piece += unit.text
-    if piece.strip() and piece != tail:
-        pieces.append(piece.strip())
-    return [text, *pieces]
+        if text.strip() and text != tail and len(text) + length > most:
+            pieces.append(_Piece(text.strip(), start, tail))
+            start, text = number, _tail(text)
+            tail = text
+        if len(text) + length > most:
+            text = tail = ""  # a fence that leaves no room for what it would repeat
+        text += unit.text
+    if text.strip() and text != tail:
+        pieces.append(_Piece(text.strip(), start, tail))
+    return pieces
 
 
 def prose(text: str) -> str:

@@ -110,15 +110,15 @@ def shorten(text: str, limit: int) -> str:
     return f"{cut}\n{marks[-1][:3]} …" if len(marks) % 2 else f"{cut} …"
 
 
-def terminal(hits: Sequence[Hit], *, width: int = 100) -> str:
-    """Give ranked hits for people: two or three lines each."""
+def terminal(hits: Sequence[Hit], first: int = 1, *, width: int = 100) -> str:
+    """Give ranked hits for people: two or three lines each, numbered from `first`."""
     out = []
-    for number, hit in enumerate(hits, start=1):
-        first = " ".join(clean(hit.text).split())
+    for number, hit in enumerate(hits, start=first):
+        text = " ".join(clean(hit.text).split())
         out.append(
             f"{number}. {clean(_named(hit))} ({hit.percent}%)\n"
             f"   [{', '.join(hit.categories) or hit.type}] {hit.path}{_signed(hit)}\n"
-            f"   {first[: width - 4] + ('…' if len(first) > width - 4 else '')}".rstrip()
+            f"   {text[: width - 4] + ('…' if len(text) > width - 4 else '')}".rstrip()
         )
     return "\n".join(out)
 

@@ -106,9 +106,9 @@ def register(vault: Vault, project: Path) -> bool:
     return True
 
 
-def differ(vault: Vault, known: Manifest) -> bool:
+def differ(vault: Vault, known: dict[str, list[int]]) -> bool:
     """Tell whether the skills on disk are others than those an index knows, by size and mtime."""
-    return {path: [size, time] for path, (size, time, _) in _files(vault).items()} != known.skills
+    return {path: [size, time] for path, (size, time, _) in _files(vault).items()} != known
 
 
 def sync(

@@ -54,7 +54,7 @@ class OpenIndex:
     stamp: tuple[int, int]  # of the manifest
     skills: Store
     catalog: Store
-    skill_files: int  # those that are no skill, too
+    known_skills: dict[str, list[int]]  # SKILL.md -> size, mtime
 
 
 class Vault:
@@ -111,7 +111,7 @@ class Vault:
                 stamp,
                 skills=Store(index, known.dimension, store.SKILLS, pinned=True),
                 catalog=Store(index, known.dimension, store.CATALOG, pinned=True),
-                skill_files=len(known.skills),
+                known_skills=known.skills,
             )
             self._opened = last
         return last

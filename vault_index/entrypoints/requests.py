@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,35 +24,79 @@ def search(
     categories: Sequence[str] = (),
     min_score: float | None = None,
     explain: bool = False,
+    kinds: Sequence[str] = ("lessons",),
+    within: str = "",
+    project: str = "",
+    neighbours: int = 0,
 ) -> dict[str, Any]:
-    """Find lessons: `hits`, `dropped` as [hit, why], `floor`, `text_only`, `embedder`."""
-    from vault_index import floor
+    """Find lessons and skills: `hits`, `dropped` as [hit, why], `place`, `text_only`, `embedder`.
+
+    `floor` and `skills_floor` are those in force. With `neighbours` each lesson has that many
+    passages before and after the one that was found, as [number, text].
+    """
+    from vault_index import catalog, floor
     from vault_index import search as searching
 
-    found = searching.run(vault, query, k, categories, min_score, explain=explain)
+    place = catalog.resolve(vault, within) if within else None
+    lessons, skills = searching.Results([]), searching.Results([])
+    if "lessons" in kinds:
+        lessons = searching.run(
+            vault, query, k, categories, min_score, place=place, explain=explain
+        )
+    if "skills" in kinds:
+        where = Path(project) if project else None
+        skills = searching.skills(vault, query, k, min_score, project=where, explain=explain)
+    found = [hit.as_json() for hit in lessons.hits]
+    for hit, values in zip(lessons.hits, found, strict=True):
+        if neighbours:
+            near = searching.neighbours(vault, hit, neighbours)
+            values["neighbours"] = [[one.number, one.text] for one in near]
+    text_only = lessons.text_only or skills.text_only
     return {
-        "hits": [hit.as_json() for hit in found.hits],
-        "dropped": [[hit.as_json(), why] for hit, why in found.dropped],
-        "floor": floor.in_force(vault, text_only=bool(found.text_only)),
-        "text_only": found.text_only,
+        "hits": found + [hit.as_json() for hit in skills.hits],
+        "dropped": [[hit.as_json(), why] for hit, why in lessons.dropped + skills.dropped],
+        "place": f"{place.title} ({place.path})" if place else "",
+        "floor": floor.in_force(vault, text_only=bool(text_only)),
+        "skills_floor": floor.for_skills(vault, text_only=bool(text_only)),
+        "text_only": text_only,
         "embedder": vault.config.embedder,
     }
 
 
-def recall(vault: Vault, query: str) -> dict[str, Any]:
-    """Give what an agent would be given: `text`, `hits`, `floor`, `silent`."""
+def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
+    """Give what an agent would be given: `text`, `hits`, `skills`, `floor`, `silent`."""
     from vault_index import recall as recalling
 
-    found = recalling.for_prompt(vault, query)
-    hits = [hit.as_json() for hit in found.hits]
-    return {"text": found.text, "hits": hits, "floor": found.floor, "silent": found.silent}
+    found = recalling.for_prompt(vault, query, project=Path(project) if project else None)
+    return {
+        "text": found.text,
+        "hits": [hit.as_json() for hit in found.hits],
+        "skills": [hit.as_json() for hit in found.skills],
+        "floor": found.floor,
+        "silent": found.silent,
+    }
 
 
-def entries(vault: Vault, category: str | None) -> dict[str, Any]:
-    """List the lessons: `entries`."""
+def entries(vault: Vault, category: str | None, since: str = "", **how: Any) -> dict[str, Any]:
+    """List the lessons: `entries`. `since` is ISO 8601, the rest as in `get.entries`."""
     from vault_index import get
 
-    return {"entries": list(map(_plain, get.entries(vault, category)))}
+    moment = datetime.fromisoformat(since) if since else None
+    return {"entries": list(map(_plain, get.entries(vault, category, since=moment, **how)))}
+
+
+def categories(vault: Vault) -> dict[str, Any]:
+    """Count the lessons: `counts` in and below each category, `own` in it alone."""
+    from vault_index import get
+
+    return {"counts": get.categories(vault), "own": get.categories(vault, own=True)}
+
+
+def classify(vault: Vault) -> dict[str, Any]:
+    """Propose categories for lessons without: `proposals`."""
+    from vault_index import classify as classifying
+
+    return {"proposals": [asdict(one) for one in classifying.propose(vault)]}
 
 
 def entry(vault: Vault, name: str) -> dict[str, Any]:
@@ -84,6 +130,8 @@ _ASKED: Mapping[str, Callable[..., dict[str, Any]]] = {
     "search": search,
     "recall": recall,
     "list": entries,
+    "categories": categories,
+    "classify": classify,
     "show": entry,
     "check": check,
     "hook": _hook,

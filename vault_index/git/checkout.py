@@ -91,6 +91,11 @@ def setting(folder: Path, key: str) -> str:
     return command(folder, "config", "--get", key, check=False)
 
 
+def editor(folder: Path) -> str:
+    """Give the command of the editor that git opens; vi where it names none."""
+    return command(folder, "var", "GIT_EDITOR", check=False) or "vi"
+
+
 def configure(folder: Path, key: str, value: str) -> bool:
     """Set a setting of the repository. False if it was so already. Raises GitError."""
     if setting(folder, key) == value:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import vault_index
-from vault_index import floor, git, index, locate, recall, search
+from vault_index import floor, git, index, locate, recall, search, skills
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.index import Stats
 from vault_index.vault import Vault, open_vault
@@ -79,6 +79,7 @@ class Watcher:
         self._child = IndexingChild(root, self._events.wake, say)
         self._again = False  # somebody else was writing to the index
         self._hectic = 0  # reconciles since it was quiet
+        self._settle_now = False  # somebody asks for what follows from the lessons
         self._damaged = False  # a question found it out
         self._head: object = None  # the state of the repository that git was asked about
         self._reflog: Path | None = None
@@ -132,19 +133,32 @@ class Watcher:
         if well is not None:
             self._child_ended(well=well)
         changed = changed or self._again or well is not None
-        if changed and self._hectic < UNSETTLED_ROUNDS:
+        if changed and self._hectic < UNSETTLED_ROUNDS and not self._settle_now:
             self._state.active = now
             self._hectic += 1
             self._reconcile(quiet=False)
             self._head = None  # ask git and settle as soon as it is quiet
-        elif changed or self._head_now() != self._head or self._sweep_is_due(now):
+        elif (
+            changed
+            or self._head_now() != self._head
+            or self._sweep_is_due(now)
+            or self._skills_differ()
+        ):
             self._hectic = 0
+            self._settle_now = False
             self._reflog = git.reflog(self.root)
             self._head = self._head_now()
             self._events.check()
             self._reconcile(quiet=True)
         elif self._state.wrote is not None and now - self._state.wrote > TIDY_SECONDS:
             self._tidy()
+
+    def _skills_differ(self) -> bool:
+        """Tell whether a SKILL.md was saved: they are few, so a look each tick will do."""
+        try:
+            return skills.differ(self._vault, self._vault.open_index().known_skills)
+        except VaultError:
+            return False
 
     def _sweep_is_due(self, now: float) -> bool:
         wait = SWEEP_SECONDS
@@ -262,7 +276,7 @@ class Watcher:
             return {"stranger": "the watcher was started with other settings"}
         self._state.questions += 1
         self._state.active = time.monotonic()
-        notes = self._catch_up() if question.get("fresh") else []
+        notes = self._catch_up(bool(question.get("settled"))) if question.get("fresh") else []
         try:
             with self._slots:
                 return {**self._answer_or_retry(question), "notes": notes}
@@ -285,10 +299,14 @@ class Watcher:
         except IndexStateError:  # a laptop that slept in the middle of a query: its version is gone
             return self._answer(self._vault, question)
 
-    def _catch_up(self) -> list[str]:
-        """Wait until what was saved before this question is in the index, if that is soon."""
+    def _catch_up(self, settled: bool) -> list[str]:
+        """Wait until what was saved before this question is in the index, if that is soon.
+
+        `settled`: also what follows from it.
+        """
         notes = []
         with self._finished:
+            self._settle_now = self._settle_now or settled
             wanted = self._state.begun + 1  # one that is under way may have looked too early
             self._events.hurry()
             soon = self._finished.wait_for(

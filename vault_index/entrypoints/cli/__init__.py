@@ -10,7 +10,16 @@ import sys
 
 import click
 
-from vault_index.entrypoints.cli import agents, finding, lessons, sharing, vaults, watch
+from vault_index.entrypoints.cli import (
+    agents,
+    finding,
+    importing,
+    lessons,
+    sharing,
+    tree,
+    vaults,
+    watch,
+)
 from vault_index.errors import VaultError
 
 
@@ -50,7 +59,13 @@ for _command in (
     lessons.add,
     lessons.list_,
     lessons.show,
+    lessons.edit,
+    lessons.rm,
     lessons.log,
+    importing.import_,
+    tree.categories,
+    tree.mv,
+    tree.classify,
     finding.search,
     finding.recall,
     finding.index,

@@ -28,6 +28,17 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--explain", is_flag=True, help="Show each term of the scores, and what was left out."
 )
+@click.option("--in", "within", metavar="NAME", help="Only in this document or category, by name.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(["lessons", "skills"]),
+    help="What to find; repeatable; without: lessons.",
+)
+@click.option(
+    "--neighbours", default=0, type=click.IntRange(0, 50), help="Show so many passages around a hit."
+)
 @click.option("--at", metavar="REV", help="What the vault knew at a commit, tag or date.")
 @_json
 @click.pass_obj
@@ -38,10 +49,16 @@ def search(
     categories: tuple[str, ...],
     min_score: float | None,
     explain: bool,
+    within: str,
+    kinds: tuple[str, ...],
+    neighbours: int,
     at: str | None,
     as_json: bool,
 ) -> None:
-    """Find the lessons that answer QUERY, best first."""
+    """Find the lessons that answer QUERY, best first; with --kind skills, the skills.
+
+    --in takes a name as you remember it: "intro to ai" finds "Introduction to AI".
+    """
     from vault_index import render
     from vault_index.hit import Hit
 
@@ -51,27 +68,44 @@ def search(
         "categories": categories,
         "min_score": min_score,
         "explain": explain,
+        "kinds": kinds or ("lessons",),
+        "within": within,
+        "neighbours": neighbours,
     }
-    found = ready.ask(named, "search", **asked) if at is None else _as_it_was(named, at, asked)
-    least = found["floor"]
+    if "skills" in kinds:
+        asked["project"] = _project(named)
+    settled = bool(within or "skills" in kinds)
+    if at is None:
+        found = ready.ask(named, "search", settled=settled, **asked)
+    else:
+        found = _as_it_was(named, at, asked)
+    floors = {"lessons": found["floor"], "skills": found["skills_floor"]}
     if as_json:
-        answer: dict[str, Any] = {"hits": [_with_floor(hit, least) for hit in found["hits"]]}
-        answer |= {"floor": least, "text_only": found["text_only"]}
+        answer: dict[str, Any] = {"hits": [_with_floor(hit, floors) for hit in found["hits"]]}
+        answer |= {"floor": found["floor"], "text_only": found["text_only"]}
+        answer |= {"skills_floor": found["skills_floor"]} if "skills" in kinds else {}
+        answer |= {"in": found["place"]} if within else {}
         if explain:
             answer["dropped"] = [{**hit, "why": why} for hit, why in found["dropped"]]
         click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
         return
     if found["text_only"] and found["embedder"] != "none":
         ready.note(f"note: full text only: {found['text_only']}")
+    if found["place"]:
+        ready.note(f"in {found['place']}")
     if not found["hits"]:
-        ready.note("no lesson matches")
+        ready.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
+    near = [hit.pop("neighbours", []) for hit in found["hits"]]
     hits = list(map(Hit.from_json, found["hits"]))
-    for number, block in enumerate(render.terminal(hits, width=100).splitlines()):
-        click.echo(
-            click.style(block, bold=True) if block[:1].isdigit() and number % 3 == 0 else block
-        )
+    for number, hit in enumerate(hits):
+        first, *rest = render.terminal([hit], number + 1, width=100).splitlines()
+        click.echo("\n".join([click.style(first, bold=True), *rest]))
+        for passage, text in near[number]:
+            click.echo(click.style(f"   --- passage {passage}", dim=True))
+            click.echo(render.clean(text))
     if explain:
-        _explain(hits, [(Hit.from_json(hit), why) for hit, why in found["dropped"]], least)
+        dropped = [(Hit.from_json(hit), why) for hit, why in found["dropped"]]
+        _explain(hits, dropped, floors)
 
 
 def _as_it_was(named: str | None, revision: str, asked: dict[str, Any]) -> dict[str, Any]:
@@ -88,16 +122,32 @@ def _as_it_was(named: str | None, revision: str, asked: dict[str, Any]) -> dict[
     return found
 
 
-def _with_floor(hit: dict[str, Any], least: float | None) -> dict[str, Any]:
+def _project(named: str | None) -> str:
+    """Have the skills of the project around this folder known, and give the folder."""
+    from vault_index import skills
+
+    here = Path.cwd()
+    skills.register(ready.open_vault(named), here)
+    return str(here)
+
+
+def _with_floor(hit: dict[str, Any], floors: dict[str, float | None]) -> dict[str, Any]:
+    least = floors[hit["kind"]]
     return {**hit, "injected": least is not None and hit["score"] >= least}
 
 
-def _explain(hits: list[Hit], dropped: list[tuple[Hit, str]], least: float | None) -> None:
+def _explain(
+    hits: list[Hit], dropped: list[tuple[Hit, str]], floors: dict[str, float | None]
+) -> None:
     from vault_index import render
 
+    least = floors["lessons"]
     shown = "not fitted yet" if least is None else f"{least:.3f}"
     click.echo(f"\nfloor {shown}: a hook injects nothing that scores less")
+    if any(hit.kind == "skills" for hit in hits) and floors["skills"] is not None:
+        click.echo(f"floor of skills {floors['skills']:.3f}")
     for hit in hits:
+        least = floors[hit.kind]
         silent = "" if least is not None and hit.score >= least else ", below the floor"
         click.echo(f"  {render.evidence(hit)}{silent}: {hit.lesson_id}")
     for hit, why in dropped[:10]:
@@ -110,9 +160,10 @@ def _explain(hits: list[Hit], dropped: list[tuple[Hit, str]], least: float | Non
 @click.pass_obj
 def recall(named: str | None, query: tuple[str, ...], as_json: bool) -> None:
     """Print what an agent would be given for the prompt QUERY, or nothing."""
-    found = ready.ask(named, "recall", query=" ".join(query))
+    project = _project(named)
+    found = ready.ask(named, "recall", settled=True, query=" ".join(query), project=project)
     if as_json:
-        answer = {key: found[key] for key in ("text", "hits", "floor", "silent")}
+        answer = {key: found[key] for key in ("text", "hits", "skills", "floor", "silent")}
         click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
     elif found["text"]:
         click.echo(found["text"])

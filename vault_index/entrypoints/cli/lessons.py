@@ -1,9 +1,15 @@
-"""`lessons add`, `list`, `show`, `log`."""
+"""`lessons add`, `list`, `show`, `edit`, `rm`, `log`."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -57,19 +63,68 @@ def _source(source: str | None, title: str, text: str) -> bytes:
     return sys.stdin.buffer.read()
 
 
-@click.command("list", epilog="Example: lessons list -c devops --json")
+@click.command("list", epilog="Example: lessons list -c devops --sort updated -n 20")
 @click.option("-c", "--category", help="Only in or below it.")
+@click.option("--tag", help="Only with this tag.")
+@click.option(
+    "--type", "type_", help="Only of this type: code_pattern, bug_fix, architecture, project_rule."
+)
+@click.option("--since", metavar="DATE", help="Only new or changed since: 2026-03-31, or 30d, 8w.")
+@click.option(
+    "--sort",
+    default="id",
+    show_default=True,
+    type=click.Choice(["id", "title", "created", "updated", "confidence"]),
+    help="Latest or highest first.",
+)
+@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("-n", "--limit", type=click.IntRange(1), help="How many; without: all.")
+@click.option("--page", default=1, type=click.IntRange(1), help="Which page of so many.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_(named: str | None, category: str | None, as_json: bool) -> None:
-    """List the lessons, by id."""
-    entries = ready.ask(named, "list", category=category)["entries"]
+def list_(
+    named: str | None,
+    category: str | None,
+    tag: str | None,
+    type_: str | None,
+    since: str | None,
+    sort: str,
+    reverse: bool,
+    limit: int | None,
+    page: int,
+    as_json: bool,
+) -> None:
+    """List the lessons."""
+    how = {"tag": tag, "type": type_, "order": sort, "reverse": reverse, "limit": limit}
+    how["offset"] = (limit or 0) * (page - 1)
+    how["since"] = _moment(since) if since else ""
+    entries = ready.ask(named, "list", category=category, **how)["entries"]
     if as_json:
         click.echo(json.dumps(entries, ensure_ascii=False, indent=2))
         return
-    for entry in entries:
-        click.echo(f"{entry['id']}\t{entry['title']}" if not sys.stdout.isatty() else
-                   f"{click.style(entry['id'], dim=True)}  {entry['title']}")  # fmt: skip
+    lines = [
+        f"{click.style(entry['id'], dim=True)}  {entry['title']}" if sys.stdout.isatty()
+        else f"{entry['id']}\t{entry['title']}"
+        for entry in entries
+    ]  # fmt: skip
+    if sys.stdout.isatty() and len(lines) > shutil.get_terminal_size().lines:
+        click.echo_via_pager("\n".join(lines))
+    else:
+        for line in lines:
+            click.echo(line)
+
+
+def _moment(since: str) -> str:
+    """Give a date, or so many days or weeks ago, as ISO 8601."""
+    ago = re.fullmatch(r"(\d{1,5})([dw])", since.strip())
+    if ago:
+        days = int(ago[1]) * (7 if ago[2] == "w" else 1)
+        return (datetime.now(UTC) - timedelta(days=min(days, 200_000))).isoformat()
+    try:
+        moment = datetime.fromisoformat(since.strip())
+    except ValueError:
+        raise VaultError(f"no date {since!r}", "for example: 2026-03-31, 30d, 8w") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 @click.command(epilog="Example: lessons show devops/ci-cd/node-heap-out-of-memory")
@@ -88,6 +143,53 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     filed = ", ".join(entry["categories"])
     click.echo(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
     click.echo(f"\n{entry['text']}")
+
+
+@click.command(epilog="Example: lessons edit node-heap-out-of-memory")
+@click.argument("lesson_id", metavar="ID")
+@click.pass_obj
+def edit(named: str | None, lesson_id: str) -> None:
+    """Open a lesson's file in your editor: $VISUAL, $EDITOR, or git's."""
+    from vault_index import git, lesson
+
+    vault = ready.open_vault(named)
+    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    file = vault.root / entry["path"]
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or git.editor(vault.root)
+    try:
+        done = subprocess.run([*shlex.split(command), str(file)], check=False)
+    except (OSError, ValueError) as error:
+        raise VaultError(f"cannot run the editor {command!r}: {error}", "set EDITOR") from None
+    if done.returncode != 0:
+        raise VaultError(f"the editor {command!r} ended with {done.returncode}")
+    try:
+        lesson.parse_file(file.read_bytes(), entry["path"])
+    except OSError:
+        ready.note(f"{entry['path']} is gone")
+    except VaultError as error:
+        ready.note(f"warning: {error}: the index keeps what it said before")
+
+
+@click.command(epilog="Example: lessons rm staging-deploys-need-the-vpn --yes")
+@click.argument("lesson_id", metavar="ID")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def rm(named: str | None, lesson_id: str, yes: bool) -> None:
+    """Delete a lesson: its file, or its section of a file. It asks first."""
+    from vault_index import delete
+
+    vault = ready.open_vault(named)
+    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    if not yes:
+        if not sys.stdin.isatty():
+            raise VaultError(f"{entry['id']} is not deleted without asking", "pass --yes")
+        if not click.confirm(f"delete {entry['title']!r} ({entry['path']})?", err=True):
+            ready.note("nothing deleted")
+            return
+    ready.bring_up_to_date(vault)
+    path = delete.lesson(vault, entry["id"])
+    kept = "" if path.exists() else ", with its file"
+    click.echo(f"deleted {entry['id']}{kept}")
 
 
 @click.command(epilog="Example: lessons log devops/ci-cd/node-heap-out-of-memory")

@@ -69,9 +69,13 @@ def bring_up_to_date(vault: Vault, *, rebuild: bool = False, wait: bool = True) 
     return stats
 
 
-def ask(named: str | None, what: str, **arguments: Any) -> dict[str, Any]:
-    """Put a question of `requests` to the watcher of the vault, or answer it in this process."""
-    found = _ask_watcher(named, {"ask": what, "with": arguments, "fresh": True})
+def ask(named: str | None, what: str, *, settled: bool = False, **arguments: Any) -> dict[str, Any]:
+    """Put a question of `requests` to the watcher of the vault, or answer it in this process.
+
+    `settled` is for questions about what follows from the lessons: catalog, proposals, skills.
+    """
+    question = {"ask": what, "with": arguments, "fresh": True, "settled": settled}
+    found = _ask_watcher(named, question)
     if found is not None:
         return found
     from vault_index.entrypoints import requests

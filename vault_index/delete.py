@@ -1,0 +1,34 @@
+"""Take a lesson out of the vault: its file, or its section of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import body_edit, get, manifest
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+
+def lesson(vault: Vault, name: str) -> Path:
+    """Delete a lesson and give the path of the file it was in. git still has what was committed.
+
+    `name` is its id, its path, or the end of either. A section goes out of its file; with the last
+    one goes the file, and a folder that is empty then. The index knows at its next sync.
+
+    Raises VaultError for a name that is of none or of several, LessonError, WriteError.
+    """
+    found = get.entry(vault, name)
+    file = vault.root / found["path"]
+    left = None
+    if "#" in found["id"]:
+        slug = found["id"].rpartition("#")[2]
+        left = body_edit.without_section(file.read_bytes(), slug, found["path"])
+    with manifest.writing(file):
+        if left is not None:
+            manifest.replace_file(file, left, keep_mode=True)
+        else:
+            file.unlink()
+            manifest.remove_empty(file.parent, vault.folder)
+    return file

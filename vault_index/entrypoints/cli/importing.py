@@ -1,0 +1,99 @@
+"""`lessons import`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vault_index.entrypoints.cli import ready
+
+if TYPE_CHECKING:
+    from vault_index.importing import Item, Plan
+
+SHOWN = 200  # items of a long table, on a terminal
+
+
+@click.command("import", epilog="Example: lessons import CLAUDE.md --write")
+@click.argument("source", metavar="FILE|DIR|-")
+@click.option(
+    "--as",
+    "format",
+    default="",
+    type=click.Choice(["", "markdown", "jsonl", "bullets", "course", "obsidian"]),
+    help="What it is in; guessed without: markdown, jsonl, bullets, course, obsidian.",
+)
+@click.option("-c", "--category", default="", help="For what says none; without: inbox.")
+@click.option("--write", is_flag=True, help="Do it; without, only show what would be done.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def import_(
+    ctx: click.Context, source: str, format: str, category: str, write: bool, as_json: bool
+) -> None:
+    """Bring in lessons from a file, a folder or stdin, after showing what would be written where.
+
+    Markdown with or without frontmatter and `## Lesson:` sections, JSON lines, a CLAUDE.md or
+    AGENTS.md of bullets, an Obsidian folder, a course (`Course Title:`, `Lesson 1:`). Nothing is
+    overwritten; near-duplicates and what holds a secret are left out; a second run changes nothing.
+    """
+    from vault_index import importing
+    from vault_index.errors import VaultError
+
+    given = Path(source).expanduser()
+    if source != "-" and not given.exists():
+        raise VaultError(f"{source} is not there", "name a file, a folder, or - for stdin")
+    vault = ready.open_vault(ctx.obj)
+    ready.bring_up_to_date(vault)
+    data = sys.stdin.buffer.read() if source == "-" else given
+    with ready.progress("comparing lessons") as show:
+        planned = importing.plan(vault, data, format=format, category=category, progress=show)
+    if write:
+        with ready.progress("writing lessons") as show:
+            importing.carry_out(vault, planned, show)
+        ready.bring_up_to_date(vault)
+    if as_json:
+        _as_json(planned, write)
+    else:
+        _as_table(planned, write)
+    for problem in planned.problems:
+        ready.note(f"error: {problem}")
+    if planned.problems:
+        ctx.exit(1)
+
+
+def _as_json(planned: Plan, written: bool) -> None:
+    keys = ("source", "line", "path", "title", "verdict", "why")
+    items = [{key: getattr(item, key) for key in keys} for item in planned.items]
+    answer = {"items": items, "problems": planned.problems, "written": written}
+    click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+
+
+def _as_table(planned: Plan, written: bool) -> None:
+    from vault_index.importing import WRITE
+
+    shown = planned.items[:SHOWN] if sys.stdout.isatty() else planned.items
+    width = min(60, max((len(item.path) for item in shown), default=0))
+    for item in shown:
+        click.echo(_row(item, width))
+    if len(shown) < len(planned.items):
+        click.echo(f"... and {len(planned.items) - len(shown)} more")
+    counts = Counter(item.verdict for item in planned.items)
+    words = {"write": "written" if written else "to write", "same": "there already"}
+    words |= {"taken": "whose name is taken", "duplicate": "near-duplicates"}
+    words |= {"secret": "with a secret"}
+    said = ", ".join(f"{counts[one]} {word}" for one, word in words.items() if counts[one])
+    rest = "" if written or not counts[WRITE] else "; nothing is written without --write"
+    click.echo(f"{said or 'no lessons'}{rest}")
+
+
+def _row(item: Item, width: int) -> str:
+    room = shutil.get_terminal_size((160, 24)).columns - width - 12
+    told = item.why or item.title
+    told = told if len(told) <= max(20, room) else told[: max(20, room) - 1] + "…"
+    line = f"{item.verdict:<10}{item.path:<{width}}  {told}"
+    return line if item.verdict == "write" else click.style(line, dim=True)

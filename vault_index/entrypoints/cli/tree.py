@@ -1,0 +1,112 @@
+"""`lessons categories`, `mv`, `classify`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from vault_index.entrypoints.cli import ready
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command(epilog="Example: lessons categories --json")
+@_json
+@click.pass_obj
+def categories(named: str | None, as_json: bool) -> None:
+    """Print the tree of categories: how many lessons are in each, and below it."""
+    found = ready.ask(named, "categories", settled=True)
+    if as_json:
+        click.echo(json.dumps(found["counts"], ensure_ascii=False, indent=2))
+        return
+    if not found["counts"]:
+        ready.note("no lessons yet")
+    for category, count in found["counts"].items():
+        name = "  " * category.count("/") + category.rpartition("/")[2]
+        own = found["own"].get(category, 0)
+        below = f"  ({own} in it, {count - own} below)" if own not in (0, count) else ""
+        click.echo(f"{count:>6}  {name}{click.style(below, dim=True)}")
+
+
+@click.command(epilog="Example: lessons mv devops/ci-cd devops/pipelines --write")
+@click.argument("old")
+@click.argument("new")
+@click.option("--write", is_flag=True, help="Do it; without, only show what would be done.")
+@_json
+@click.pass_obj
+def mv(named: str | None, old: str, new: str, write: bool, as_json: bool) -> None:
+    """Rename the category OLD to NEW, and what is below it, in all files in one go.
+
+    Folders of that name move, what frontmatter declares is rewritten, nothing else in a file is
+    touched. If one file cannot be changed, none is.
+    """
+    from vault_index import move
+
+    vault = ready.open_vault(named)
+    planned = move.plan(vault, old, new)
+    if write:
+        move.carry_out(vault, planned)
+    if as_json:
+        shown = [{"path": c.path, "to": c.to, "categories": c.categories} for c in planned.changes]
+        answer = {"changes": shown, "skipped": planned.skipped, "written": write}
+        click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+        return
+    for change in planned.changes:
+        filed = f"  [{', '.join(change.categories)}]" if change.categories else ""
+        moved = f"{change.path} -> {change.to}" if change.to != change.path else change.path
+        click.echo(moved + filed)
+    for one in planned.skipped:
+        ready.note(f"warning: {one}: left as it is")
+    settings = (vault.folder / "vault.toml").read_text("utf-8", "replace")
+    if f'"{planned.old}' in settings:
+        ready.note(f"note: lessons/vault.toml names {planned.old}, too: change it there by hand")
+    _closing(len(planned.changes), "file", "changed" if write else "", write)
+
+
+@click.command(epilog="Example: lessons classify --write")
+@click.option("--write", is_flag=True, help="Write the proposals into the files' frontmatter.")
+@_json
+@click.pass_obj
+def classify(named: str | None, write: bool, as_json: bool) -> None:
+    """Propose categories for lessons that have none, and show why.
+
+    The index finds them under what is proposed; their files change with --write only. Phrases that
+    name a category stand in lessons/vault.toml: under [keywords], "GitHub Actions" = "devops/ci-cd".
+    """
+    from vault_index.categories import UNCATEGORIZED
+
+    found = ready.ask(named, "classify", settled=True)["proposals"]
+    written: list[str] = []
+    if write:
+        from vault_index import classify as classifying
+
+        proposals = [classifying.Proposal(**_tuples(one)) for one in found]
+        written = classifying.write(ready.open_vault(named), proposals)
+    if as_json:
+        answer = {"proposals": found, "written": written}
+        click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+        return
+    for one in found:
+        filed = ", ".join(one["categories"])
+        unsure = filed == UNCATEGORIZED
+        click.echo(f"{click.style(filed, bold=not unsure)} ({one['sure']:.0%}): {one['title']}")
+        click.echo(click.style(f"   {one['path']}: {'; '.join(one['why'])}", dim=True))
+    if not found:
+        ready.note("every lesson has a category")
+        return
+    if write:
+        click.echo(f"{len(written)} files written")
+    else:
+        _closing(sum(one["categories"] != [UNCATEGORIZED] for one in found), "proposal", "", False)
+
+
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    return {**values, "categories": tuple(values["categories"]), "why": tuple(values["why"])}
+
+
+def _closing(count: int, what: str, done: str, written: bool) -> None:
+    """Say how much was done, or that nothing was."""
+    counted = f"{count} {what}{'' if count == 1 else 's'}"
+    click.echo(f"{counted} {done}" if written else f"{counted}; nothing is written without --write")
