@@ -21,7 +21,7 @@ LADDER = [
     "errors silence locate",
     "categories passages hit lesson config",
     "frontmatter_edit git manifest store injections",
-    "git_hooks merge",
+    "git_hooks merge formats",
     "embed",
     "vault rows",
     "difference history",
