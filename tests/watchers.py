@@ -16,7 +16,7 @@ from vault_index.vault import Vault
 from vault_index.watch import launch
 
 COLUMNS = (
-    *("document", "description", "link", "written_by", "filed_by"),
+    *("document", "description", "link", "written_by", "filed_by", "position"),
     *("id", "lesson_id", "path", "title", "text", "fulltext", "categories", "category_l0"),
     *("category_l1", "category_l2", "category_l3", "tags", "fires_on", "silent_on", "type"),
     *("confidence", "created_at", "updated_at", "author", "content_hash"),

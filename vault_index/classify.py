@@ -35,6 +35,7 @@ NEIGHBOURS = 10
 NAME_IN_TITLE, NAME_IN_TEXT = 0.2, 0.1
 TEMPERATURE = 0.06  # so that of what is called with 70% certainty about 70% is right
 SURE = 0.5  # for the first category
+LEAST_LIKE = 0.35  # cosine with the lessons of the category: others may be even less like it
 BESIDE = 0.3  # for the second and third
 
 DEFAULT_KEYWORDS: Mapping[str, CategoryPath] = {
@@ -184,6 +185,8 @@ class Classifier:
         why += f", and like {self._titles[near[0]]!r:.60}"
         if self._names[first] in head:
             why += ", and its title names it"
+        if like[order[0]] < LEAST_LIKE:
+            return Verdict((UNCATEGORIZED,), sure, (f"{why}; that is too little",))
         if sure >= SURE:
             beside = [self._known[at] for at in order[1:MOST] if share[at] >= BESIDE]
             return Verdict((first, *beside), sure, (why, *(f"or {one}" for one in beside)))

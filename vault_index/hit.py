@@ -10,9 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a lesson. `number` 0 is the whole, pieces of a long one begin at 1."""
+    """A piece of a file, and the title of the lesson it is of."""
 
-    number: int
+    position: int  # in the file, from 0
+    title: str
     text: str
 
 
@@ -42,7 +43,7 @@ class Hit:
     kind: str = "lessons"  # lessons | skills
     document: str = ""  # the title of what the lesson is a part of; its own if of nothing
     link: str = ""
-    passage: int = 0  # which of the lesson's `text` is
+    position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
 
     @property
     def percent(self) -> int:

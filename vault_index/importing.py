@@ -97,7 +97,7 @@ def read(source: Path | bytes, format: str = "") -> tuple[list[tuple[str, Draft]
         except LessonError as error:
             message = error.message.removeprefix(f"{name}: ")
             problems.append(f"{name}:{error.line}: {message}")
-    if not found:
+    if not found and isinstance(source, Path):
         raise VaultError(f"{source}: no file to import", f"one of: {', '.join(_SUFFIXES)}")
     return drafts, problems
 
@@ -191,7 +191,8 @@ def _placed(
     while path in taken and taken[path] != draft.data:
         path = f"{folder}/{draft.name}-{number}.md"
         number += 1
-    title = lesson.parse_file(draft.data, path)[0].title
+    first = lesson.parse_file(draft.data, path)[0]
+    title = first.document or first.title
     item = Item(source, draft.line, path, title, draft.data)
     if path in taken:
         return replace(item, verdict=SAME, why="twice in what is imported")
@@ -278,9 +279,7 @@ def _vectors(vault: Vault, everything: Sequence[Row], progress: Progress) -> np.
     embedder = vault.embedder
     if embedder is None or embedder.name != opened.embedder or not everything:
         return None
-    cache = VectorCache(
-        vault.config.home, f"{embedder.name} {rows.RECIPE}", opened.store.dimension
-    )
+    cache = VectorCache(vault.config.home, f"{embedder.name} {rows.RECIPE}", opened.store.dimension)
     by_hash = {row["content_hash"]: row for row in everything}
     known = cache.get(set(by_hash))
     missing = [row for key, row in by_hash.items() if key not in known]

@@ -116,7 +116,9 @@ def sync(
     if known is not None:
         found = difference.between(vault, known, ask_git)
         settled = (
-            known.settled and known.filing == _filing(vault) and not skills.differ(vault, known.skills)
+            known.settled
+            and known.filing == _filing(vault)
+            and not skills.differ(vault, known.skills)
         )
         if not found and found.head == known.head and (settled or not settle):
             stats = Stats(unchanged=found.unchanged, seconds=time.monotonic() - started)
@@ -278,8 +280,7 @@ def _write(
     known.settled = False
     for file in changed:
         provenance = git.Provenance(file.entry.author, file.entry.first, file.entry.last)
-        for one in file.lessons or []:
-            file.rows += rows.of_lesson(one, shown(file.path), provenance)
+        file.rows = rows.of_file(file.lessons or [], shown(file.path), provenance)
     hashes = {row["content_hash"] for file in changed for row in file.rows}
     vectors = table.vectors(sorted(hashes)) if table.dimension else {}
     cache = VectorCache(vault.config.home, f"{known.embedder} {rows.RECIPE}", table.dimension)

@@ -62,6 +62,23 @@ def of_lesson(lesson: Lesson, path: str, provenance: Provenance | None) -> list[
     return [file_under(row, filed) for row in cut]
 
 
+def of_file(lessons: Sequence[Lesson], path: str, provenance: Provenance | None) -> list[Row]:
+    """Make the rows of a file's lessons and number them as they stand in it, for neighbours.
+
+    The whole of a lesson that also has pieces is -1: it stands beside none.
+    """
+    made: list[Row] = []
+    position = 0
+    for one in lessons:
+        several = of_lesson(one, path, provenance)
+        for number, row in enumerate(several):
+            whole = number == 0 and len(several) > 1
+            row["position"] = -1 if whole else position
+            position += not whole
+        made += several
+    return made
+
+
 def file_under(row: Row, filed: Sequence[str], filed_by: str = "") -> Row:
     """Give a copy of a row with other categories, in all columns that tell them."""
     levels = dict(zip(LEVELS, categories.levels(filed), strict=True))

@@ -135,22 +135,17 @@ def skills(
 
 
 def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
-    """Give the passage of a hit with up to `count` before and after it, in their order.
+    """Give the passage of a hit with up to `count` before and after it, as they stand in its file.
 
-    Of a lesson of one passage, that one. The whole of a long lesson, which is its passage 0, is no
-    neighbour of its pieces.
+    Of a long lesson that was found as a whole, those from its beginning.
     """
-    where = store.of_lesson(hit.lesson_id)
-    rows = vault.open_index().store.rows(("id", "text"), where)
-    numbered = {int(str(row["id"]).rpartition("@")[2]): row["text"] for row in rows}
-    if len(numbered) > 1:
-        numbered.pop(0, None)
-    middle = max(hit.passage, min(numbered, default=0))
-    return [
-        Passage(number, text)
-        for number, text in sorted(numbered.items())
-        if abs(number - middle) <= count
-    ]
+    columns = ("id", "lesson_id", "position", "title", "text")
+    rows = vault.open_index().store.rows(columns, store.of_paths([hit.path]))
+    own = [row["position"] for row in rows if row["lesson_id"] == hit.lesson_id]
+    middle = hit.position if hit.position >= 0 else min([at for at in own if at >= 0], default=0)
+    near = [row for row in rows if row["position"] >= 0 and abs(row["position"] - middle) <= count]
+    near.sort(key=lambda row: int(row["position"]))
+    return [Passage(row["position"], row["title"], row["text"]) for row in near]
 
 
 def _search(
@@ -258,8 +253,7 @@ def _hit(row: dict[str, Any], cosine: float, full_text: float) -> Hit:
     values = {name: row[name] for name in row if name != "id" and not name.startswith("_")}
     values |= {name: tuple(row[name] or ()) for name in ("categories", "tags")}
     values |= {name: row[name] or "" for name in ("document", "link", "author")}
-    number = str(row["id"]).rpartition("@")[2]
-    values["passage"] = int(number) if number.isdigit() else 0
+    values["position"] = row["position"] or 0
     return Hit(**values, score=cosine + full_text, cosine=cosine, full_text=full_text)
 
 

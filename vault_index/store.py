@@ -34,7 +34,7 @@ ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) an
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
 _SHOWN = (
     *("id", "lesson_id", "path", "title", "document", "link", "text", "categories", "tags"),
-    *("type", "confidence", "created_at", "updated_at", "author"),
+    *("position", "type", "confidence", "created_at", "updated_at", "author"),
 )
 
 
@@ -52,6 +52,7 @@ class Row(TypedDict, total=False):
     text: str
     fulltext: str
     filed_by: str
+    position: int
     categories: list[str]
     category_l0: list[str]
     category_l1: list[str]
@@ -323,6 +324,7 @@ def _schema(dimension: int) -> pa.Schema:
         *(pa.field(name, pa.string()) for name in ("written_by", "text", FULL_TEXT, "filed_by")),
         *(pa.field(name, words) for name in ("categories", *LEVELS, "tags")),
         *(pa.field(name, words) for name in ("fires_on", "silent_on")),
+        pa.field("position", pa.int32()),
         pa.field("type", pa.string()),
         pa.field("confidence", pa.int8()),
         pa.field("created_at", moment),

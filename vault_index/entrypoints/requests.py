@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ def search(
     """Find lessons and skills: `hits`, `dropped` as [hit, why], `place`, `text_only`, `embedder`.
 
     `floor` and `skills_floor` are those in force. With `neighbours` each lesson has that many
-    passages before and after the one that was found, as [number, text].
+    passages before and after the one that was found, as [position, title, text].
     """
     from vault_index import catalog, floor
     from vault_index import search as searching
@@ -50,7 +50,7 @@ def search(
     for hit, values in zip(lessons.hits, found, strict=True):
         if neighbours:
             near = searching.neighbours(vault, hit, neighbours)
-            values["neighbours"] = [[one.number, one.text] for one in near]
+            values["neighbours"] = [list(astuple(one)) for one in near]
     text_only = lessons.text_only or skills.text_only
     return {
         "hits": found + [hit.as_json() for hit in skills.hits],

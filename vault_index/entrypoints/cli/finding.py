@@ -37,7 +37,10 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     help="What to find; repeatable; without: lessons.",
 )
 @click.option(
-    "--neighbours", default=0, type=click.IntRange(0, 50), help="Show so many passages around a hit."
+    "--neighbours",
+    default=0,
+    type=click.IntRange(0, 50),
+    help="Show so many passages around a hit.",
 )
 @click.option("--at", metavar="REV", help="What the vault knew at a commit, tag or date.")
 @_json
@@ -59,7 +62,6 @@ def search(
 
     --in takes a name as you remember it: "intro to ai" finds "Introduction to AI".
     """
-    from vault_index import render
     from vault_index.hit import Hit
 
     asked = {
@@ -89,23 +91,31 @@ def search(
             answer["dropped"] = [{**hit, "why": why} for hit, why in found["dropped"]]
         click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
         return
+    _show(found, kinds)
+    if explain:
+        dropped = [(Hit.from_json(hit), why) for hit, why in found["dropped"]]
+        _explain(list(map(Hit.from_json, found["hits"])), dropped, floors)
+
+
+def _show(found: dict[str, Any], kinds: tuple[str, ...]) -> None:
+    from vault_index import render
+    from vault_index.hit import Hit
+
     if found["text_only"] and found["embedder"] != "none":
         ready.note(f"note: full text only: {found['text_only']}")
     if found["place"]:
         ready.note(f"in {found['place']}")
     if not found["hits"]:
         ready.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
-    near = [hit.pop("neighbours", []) for hit in found["hits"]]
-    hits = list(map(Hit.from_json, found["hits"]))
-    for number, hit in enumerate(hits):
-        first, *rest = render.terminal([hit], number + 1, width=100).splitlines()
+    for number, values in enumerate(found["hits"], start=1):
+        near = values.pop("neighbours", [])
+        hit = Hit.from_json(values)
+        first, *rest = render.terminal([hit], number, width=100).splitlines()
         click.echo("\n".join([click.style(first, bold=True), *rest]))
-        for passage, text in near[number]:
-            click.echo(click.style(f"   --- passage {passage}", dim=True))
+        for position, title, text in near:
+            mark = " <- found" if position == hit.position else ""
+            click.echo(click.style(f"--- {position}: {render.clean(title)}{mark}", dim=True))
             click.echo(render.clean(text))
-    if explain:
-        dropped = [(Hit.from_json(hit), why) for hit, why in found["dropped"]]
-        _explain(hits, dropped, floors)
 
 
 def _as_it_was(named: str | None, revision: str, asked: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -95,7 +96,13 @@ def list_(
     as_json: bool,
 ) -> None:
     """List the lessons."""
-    how = {"tag": tag, "type": type_, "order": sort, "reverse": reverse, "limit": limit}
+    how: dict[str, Any] = {
+        "tag": tag,
+        "type": type_,
+        "order": sort,
+        "reverse": reverse,
+        "limit": limit,
+    }
     how["offset"] = (limit or 0) * (page - 1)
     how["since"] = _moment(since) if since else ""
     entries = ready.ask(named, "list", category=category, **how)["entries"]

@@ -1,0 +1,158 @@
+"""JSON lines: an object a line is a lesson; one array of objects for the whole file is taken too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from vault_index import categories as tree
+from vault_index.errors import LessonError
+from vault_index.formats.draft import Draft, cut, first_sentence, name_of, numbered
+from vault_index.formats.file_text import (
+    file_of,
+    heading_of,
+    one_lesson,
+    says_something,
+    text_of,
+    unix_lines,
+)
+from vault_index.lesson import MAX_NESTING
+
+_TEXT_KEYS = ("text", "content", "body", "lesson")
+_FILED = ("category", "categories")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One object, what was found in it, and where it stands: `place` is how an error names it."""
+
+    place: str
+    line: int
+    id: str
+    title: str
+    text: str
+    categories: tuple[str, ...]
+    others: dict[str, Any]
+
+
+def read_json_lines(data: bytes, path: str) -> list[Draft]:
+    """Read a file of JSON objects; duplicate names within a category get -2, -3.
+
+    Raises LessonError, with the line, for what is no JSON object or has no text.
+    """
+    entries = [_entry(value, place, line) for value, place, line in _values(data, path)]
+    nameless = [
+        Draft(name_of(one.id.rpartition("/")[2], one.title), one.categories, b"", one.line)
+        for one in entries
+    ]
+    drafts = []
+    for entry, draft in zip(entries, numbered(nameless), strict=True):
+        written = _file(entry, draft.name)
+        drafts.append(Draft(draft.name, draft.categories, written, draft.line))
+    return drafts
+
+
+def _values(data: bytes, path: str) -> Iterator[tuple[Any, str, int]]:
+    """Give each JSON value with its place, for messages, and its line."""
+    text = text_of(data, path)
+    if text.lstrip().startswith("["):
+        values = _json(text, path, 1)
+        for number, value in enumerate(values, start=1):
+            yield value, f"{path}: object {number}", 1
+        return
+    for line, written in enumerate(text.split("\n"), start=1):
+        if written.strip():
+            yield _json(written, path, line), path, line
+
+
+def _json(written: str, path: str, line: int) -> Any:
+    try:
+        value = json.loads(written)
+        if "\\ud" in written.lower():  # half a surrogate pair is JSON, but not text
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise LessonError(
+            f"{path}: not JSON: {error.msg}",
+            line + error.lineno - 1,
+            "an object a line, or one array of objects",
+        ) from None
+    except UnicodeEncodeError:
+        raise LessonError(f"{path}: half a surrogate pair, which is no character", line) from None
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 10,000 brackets
+        raise LessonError(f"{path}: not usable JSON: {error}", line) from None
+    return value
+
+
+def _entry(value: Any, place: str, line: int) -> _Entry:
+    """Take an object apart. Raises LessonError for what makes no lesson."""
+    if not isinstance(value, dict):
+        raise LessonError(f"{place}: a {type(value).__name__}, not a JSON object", line)
+    if _deeper(value, MAX_NESTING):
+        raise LessonError(f"{place}: nested deeper than {MAX_NESTING}", line)
+    said = {key: one for key, one in value.items() if one is not None}
+    key = next((key for key in _TEXT_KEYS if key in said), "text")
+    text = _string(said, key, place, line)
+    if not says_something(text):
+        raise LessonError(
+            f"{place}: no text", line, f"it needs text under one of: {', '.join(_TEXT_KEYS)}"
+        )
+    if "\0" in text:
+        raise LessonError(f"{place}: a NUL character in {key!r}", line)
+    first = text.strip().partition("\n")[0]
+    title = " ".join(_string(said, "title", place, line).split())
+    return _Entry(
+        place=place,
+        line=line,
+        id=_id(said, place, line),
+        title=title or cut(heading_of(first)) or first_sentence(text) or "Lesson",
+        text=unix_lines(text),
+        categories=_filed(said, place, line),
+        others={k: one for k, one in said.items() if k not in ("id", "title", key, *_FILED)},
+    )
+
+
+def _file(entry: _Entry, name: str) -> bytes:
+    keys: dict[str, Any] = {}
+    in_folder = entry.categories[0] if entry.categories else None
+    if entry.id and entry.id != f"{in_folder}/{name}":  # else the path says it
+        keys["id"] = entry.id
+    keys["title"] = entry.title
+    if len(entry.categories) > 1:
+        keys["categories"] = list(entry.categories)
+    return file_of(keys | entry.others, one_lesson(entry.text))
+
+
+def _string(said: dict[str, Any], key: str, place: str, line: int) -> str:
+    value = said.get(key, "")
+    if not isinstance(value, str):
+        raise LessonError(f"{place}: {key!r} is a {type(value).__name__}, not a string", line)
+    return value
+
+
+def _id(said: dict[str, Any], place: str, line: int) -> str:
+    value = said.get("id", "")
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise LessonError(f"{place}: 'id' is a {type(value).__name__}, not a string", line)
+    return " ".join(str(value).split())
+
+
+def _filed(said: dict[str, Any], place: str, line: int) -> tuple[str, ...]:
+    """Give the categories, normalised: a string (`a, b` is two) or a list of strings."""
+    named: list[str] = []
+    for key in _FILED:
+        value = said.get(key, [])
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise LessonError(f"{place}: {key!r} is neither a string nor a list of them", line)
+        named += parts
+    return tuple(dict.fromkeys(filter(None, map(tree.normalise, named))))
+
+
+def _deeper(value: Any, left: int) -> bool:
+    """Tell whether lists and objects are nested deeper than so many levels."""
+    if not isinstance(value, (dict, list)):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return left == 0 or any(_deeper(one, left - 1) for one in inner)
