@@ -27,10 +27,9 @@ _RULE = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
 _BOLD = re.compile(r"(\*\*|__)(?P<lead>[^*\n]+?)(?P<in>[:.])?\1(?P<out>[ ]*(?::|-|–|—)(?=\s|$)|$)?")  # noqa: RUF001
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
 _UNDERLINE = re.compile(r"(?:={2,}|-{2,})[ \t]*")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _ONLY_A_POINTER = re.compile(
     r"""(?:see:?[ ])?(?:
-        \[[^\]\n]*\]\([^)\n]*\) | <?https?://\S+ | `[^`\s]*[/.][^`\s]*` | @\S+ | [^\s`]*/[^\s`]*
+        \[[^\]\n]*\]\([^)\n]*\) | <?https?://\S+ | `[^`\s/.]*[/.][^`\s]*` | @\S+ | [^\s`/]*/[^\s`]*
     )[.,]?""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -71,11 +70,21 @@ def read_bullets(data: bytes, path: str) -> list[Draft]:
             drafts += [_draft(_of_item(item), part, item.line, path) for item in part.items
                        if _is_lesson(item)]  # fmt: skip
         else:
-            loose = _COMMENT.sub("", "\n".join(line for _, line in part.loose))
+            loose = _without_comments("\n".join(line for _, line in part.loose))
             if says_something(loose) and not _ONLY_A_POINTER.fullmatch(loose.strip()):
                 line = next(number for number, line in part.loose if line.strip())
                 drafts.append(_draft((part.heading, loose), part, line, path))
     return numbered(drafts)
+
+
+def _without_comments(text: str) -> str:
+    """Leave out HTML comments; one that is never closed is text."""
+    kept: list[str] = []
+    end = 0
+    while (start := text.find("<!--", end)) >= 0 and (close := text.find("-->", start)) >= 0:
+        kept.append(text[end:start])
+        end = close + len("-->")
+    return "".join(kept) + text[end:]
 
 
 def _draft(titled: tuple[str, str], part: _Part, line: int, path: str) -> Draft:

@@ -31,7 +31,7 @@ _SIGN = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _PLACEHOLDER = re.compile(
-    _SPAN + r"|(?P<sign>\{\{\s*(?:title|date|time)\b[^}\n]*\}\}|<%.{0,4000}?%>)", re.DOTALL
+    _SPAN + r"|(?P<sign>\{\{\s*(?:title|date|time)\b[^}\n]{0,80}\}\}|<%.{0,1000}?%>)", re.DOTALL
 )
 _TEMPLATES = re.compile(r"(?:^|/)[_\d. -]*templates?/", re.IGNORECASE)
 
