@@ -88,12 +88,12 @@ def _parts(lines: list[str]) -> list[_Part]:
     if head is not None and not HEADING.match(lines[head].rstrip("\r\n")):
         head = None
     parts = [_Part("", head, begin if head is None else head + 1, ends[0])]
-    slugs: list[str] = []
+    taken: dict[str, int] = {}
     for number, mark in enumerate(marks):
         match = SECTION.match(lines[mark].rstrip("\r\n"))
         assert match
-        slugs.append(free_slug(match["title"] or "Lesson", slugs))
-        parts.append(_Part(slugs[-1], mark, mark + 1, ends[number + 1]))
+        slug = free_slug(match["title"] or "Lesson", taken)
+        parts.append(_Part(slug, mark, mark + 1, ends[number + 1]))
     return parts
 
 

@@ -23,8 +23,8 @@ DEFAULT_CONFIDENCE = 3  # the middle of 1..5: neither lifts nor lowers a hit
 
 MAX_NESTING = 100  # of frontmatter
 BOM = "\ufeff"
-SECTION = re.compile(r"^##[ \t]+Lesson:[ \t]*(?P<title>.*?)[ \t]*#*[ \t]*$")
-HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>.+?)[ \t]*#*[ \t]*$")
+SECTION = re.compile(r"^##[ \t]+Lesson:[ \t]*(?P<title>.*?)(?:[ \t]+#+)?[ \t]*$")
+HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>.+?)(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r"^[ ]{0,3}(?P<mark>`{3,}(?=[^`]*$)|~{3,})")  # "```x``` y" is inline code
 _BOUNDARY = re.compile(r"-{3,}\s*")
 _KEY_LINE = re.compile(r"""^(['"]?)[\w.-]+\1\s*:(\s|$)""")
@@ -96,10 +96,10 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
         if not sections and not rest and not metadata:
             return []
         lessons.append(Lesson(id=base, title=title, text=rest, **shared))
-    slugs: list[str] = []
+    taken: dict[str, int] = {}
     for title, rest in sections:
-        slugs.append(free_slug(title, slugs))
-        lessons.append(Lesson(id=f"{base}#{slugs[-1]}", title=title, text=rest, **shared))
+        slug = free_slug(title, taken)
+        lessons.append(Lesson(id=f"{base}#{slug}", title=title, text=rest, **shared))
     return lessons
 
 
@@ -259,13 +259,18 @@ def _sections(body: str) -> tuple[str, list[tuple[str, str]]]:
     return "\n".join(preamble), [(title, "\n".join(lines).strip()) for title, lines in sections]
 
 
-def free_slug(title: str, taken: list[str]) -> str:
-    """Make a section's name of its title: the first free one of `heap`, `heap-2`..."""
+def free_slug(title: str, taken: dict[str, int]) -> str:
+    """Make a section's name of its title: the first free one of `heap`, `heap-2`...
+
+    `taken` are the names so far, with the number from which on one is free; the new one goes in.
+    """
     slug = base = slugify(title) or "lesson"
-    for number in itertools.count(2):
-        if slug not in taken:
-            break
+    number = taken.get(base, 1)
+    while slug in taken:
+        number += 1
         slug = f"{base}-{number}"
+    taken[base] = number
+    taken.setdefault(slug, 1)
     return slug
 
 
