@@ -193,7 +193,6 @@ def rm(named: str | None, lesson_id: str, yes: bool) -> None:
         if not click.confirm(f"delete {entry['title']!r} ({entry['path']})?", err=True):
             ready.note("nothing deleted")
             return
-    ready.bring_up_to_date(vault)
     path = delete.lesson(vault, entry["id"])
     kept = "" if path.exists() else ", with its file"
     click.echo(f"deleted {entry['id']}{kept}")

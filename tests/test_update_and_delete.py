@@ -1,0 +1,189 @@
+"""Changing and deleting lessons in their files: nothing else in them moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import lesson_text, run
+from vault_index import body_edit, delete, get, index, update
+from vault_index.errors import LessonError, VaultError
+from vault_index.lesson import parse_file
+from vault_index.vault import Vault
+
+MakeVault = Callable[..., Vault]
+
+FILE = b"""---
+title: Deploys   # of all kinds
+---
+Read this first.
+
+## Lesson: Staging needs the VPN
+
+Set VPN=1.
+
+```md
+## Lesson: not one
+```
+
+## Lesson: Roll back by tag
+
+Never by branch.
+"""
+
+
+@pytest.fixture
+def deploys(make_vault: MakeVault) -> Vault:
+    vault = make_vault({"ops/deploys.md": FILE, "ops/heap.md": lesson_text("Heap", "Raise it.")})
+    index.sync(vault)
+    return vault
+
+
+def content(vault: Vault, path: str = "ops/deploys.md") -> bytes:
+    return (vault.folder / path).read_bytes()
+
+
+def test_the_text_of_a_section(deploys: Vault) -> None:
+    update.write(deploys, "deploys#roll-back-by-tag", text="Always by tag.\n\nAlways.")
+    assert content(deploys) == FILE.replace(b"Never by branch.", b"Always by tag.\n\nAlways.")
+    update.write(deploys, "deploys#staging-needs-the-vpn", text="Set VPN=2.")
+    assert b"## Lesson: Staging needs the VPN\n\nSet VPN=2.\n\n## Lesson: Roll" in content(deploys)
+
+
+def test_the_text_before_the_first_section_and_its_title(deploys: Vault) -> None:
+    update.write(deploys, "ops/deploys", text="Read that first.", title="All deploys")
+    changed = FILE.replace(b"Read this first.", b"Read that first.")
+    assert content(deploys) == changed.replace(b"title: Deploys ", b"title: All deploys ")
+
+
+def test_the_title_of_a_section_makes_its_id(deploys: Vault) -> None:
+    update.write(deploys, "deploys#roll-back-by-tag", title="Roll back by digest")
+    index.sync(deploys)
+    assert get.entry(deploys, "deploys#roll-back-by-digest")["text"] == "Never by branch."
+
+
+def test_a_title_that_is_a_heading(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "# Heap\r\n\r\nRaise it.\r\n"})
+    index.sync(vault)
+    update.write(vault, "a", title="The heap", tags=["node"])
+    (one,) = parse_file(content(vault, "a.md"), "a.md")
+    assert (one.title, one.text, one.tags) == ("The heap", "Raise it.", ("node",))
+    assert b"# The heap\r\n\r\nRaise it.\r\n" in content(vault, "a.md")
+
+
+def test_frontmatter_keys(deploys: Vault) -> None:
+    update.write(deploys, "heap", categories=["a", "b/c"], tags=["x"], type="bug_fix", confidence=5)
+    index.sync(deploys)
+    entry = get.entry(deploys, "heap")
+    assert (entry["categories"], entry["tags"]) == (["a", "b/c"], ["x"])
+    assert (entry["type"], entry["confidence"], entry["filed_by"]) == ("bug_fix", 5, "author")
+    update.write(deploys, "heap", categories=[], tags=[], type="")
+    assert b"categories" not in content(deploys, "ops/heap.md")
+
+
+def test_what_is_the_same_is_not_written(deploys: Vault) -> None:
+    before = (deploys.folder / "ops/heap.md").stat().st_mtime_ns
+    update.write(deploys, "heap", text="Raise it.")
+    assert (deploys.folder / "ops/heap.md").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"text": "  \n"}, "needs some text"),
+        ({"type": "opinion"}, "no type"),
+        ({"confidence": 9}, "confidence is 1 to 5"),
+        ({"text": "x\n\n## Lesson: y\n"}, "cannot begin a new lesson"),
+    ],
+)
+def test_what_cannot_be_is_refused(deploys: Vault, changes: dict[str, object], said: str) -> None:
+    before = content(deploys)
+    with pytest.raises(VaultError, match=said):
+        update.write(deploys, "deploys#roll-back-by-tag", **changes)  # type: ignore[arg-type]
+    assert content(deploys) == before
+
+
+lines = st.sampled_from(
+    ["Text.", "", "- item", "```\n## Lesson: code\n```", "# Heading", "   indented", "## Other"]
+    + ["ü🔥", "---"]
+)
+texts = st.lists(lines, min_size=1, max_size=6).map("\n".join)
+
+
+@given(st.lists(texts, min_size=1, max_size=4), st.data(), st.sampled_from(["\n", "\r\n"]))
+def test_only_the_section_that_is_meant_changes(
+    sections: list[str], data: st.DataObject, newline: str
+) -> None:
+    body = "\n".join(f"## Lesson: Part {n}\n\n{text}\n" for n, text in enumerate(sections))
+    file = f"---\ntitle: T\n---\n{body}".replace("\n", newline).encode()
+    before = {one.id: one for one in parse_file(file, "f.md")}
+    chosen = data.draw(st.sampled_from([one for one in before if "#" in one]))
+    slug = chosen.partition("#")[2]
+
+    after = {
+        one.id: one
+        for one in parse_file(
+            body_edit.set_text(file, slug, "Something new.", None, "f.md"), "f.md"
+        )
+    }
+    assert after[chosen].text == "Something new."
+    assert {**after, chosen: before[chosen]} == before
+
+    left = body_edit.without_section(file, slug, "f.md")
+    kept = {one.id: one for one in parse_file(left, "f.md")} if left else {}
+    assert kept == {key: one for key, one in before.items() if key != chosen}
+
+
+def test_deleting_a_section_leaves_the_others_to_the_byte(deploys: Vault) -> None:
+    delete.lesson(deploys, "deploys#staging-needs-the-vpn")
+    start, end = FILE.index(b"## Lesson: Staging"), FILE.index(b"## Lesson: Roll")
+    assert content(deploys) == FILE[:start] + FILE[end:]
+    index.sync(deploys)
+    assert [one["id"] for one in get.entries(deploys)] == [
+        "ops/deploys",
+        "ops/deploys#roll-back-by-tag",
+        "ops/heap",
+    ]
+
+
+def test_with_its_last_lesson_a_file_goes_and_an_empty_folder(make_vault: MakeVault) -> None:
+    vault = make_vault({"a/b/c.md": "# All\n\n## Lesson: One\n\nText.\n"})
+    index.sync(vault)
+    delete.lesson(vault, "a/b/c#one")
+    assert not (vault.folder / "a").exists()
+
+
+def test_a_section_that_is_gone_from_its_file_is_an_error(deploys: Vault) -> None:
+    (deploys.folder / "ops/deploys.md").write_text("# Something else\n")
+    with pytest.raises(LessonError, match="no section"):
+        delete.lesson(deploys, "deploys#roll-back-by-tag")
+
+
+def test_rm_asks_first(deploys: Vault) -> None:
+    asked = run("lessons", "rm", "heap", cwd=deploys.root, check=False)
+    assert (asked.code, asked.out) == (1, "")
+    assert asked.err.endswith("Error: ops/heap is not deleted without asking\nTry: pass --yes\n")
+    done = run("lessons", "rm", "heap", "--yes", cwd=deploys.root)
+    assert done.out == "deleted ops/heap, with its file\n"
+    assert run("lessons", "search", "heap", cwd=deploys.root).err.endswith("no lesson matches\n")
+    section = run("lessons", "rm", "deploys#roll-back-by-tag", "--yes", cwd=deploys.root)
+    assert section.out == "deleted ops/deploys#roll-back-by-tag\n"
+
+
+def test_edit_opens_the_editor_on_the_file(deploys: Vault) -> None:
+    editor = "sed -i s/Raise/Lower/"
+    run("lessons", "edit", "heap", cwd=deploys.root, env={"VISUAL": editor})
+    assert b"Lower it." in content(deploys, "ops/heap.md")
+    assert "Lower it." in run("lessons", "show", "heap", cwd=deploys.root).out
+    broken = run("lessons", "edit", "heap", cwd=deploys.root, env={"VISUAL": "sed -i 2s/.*/a:[/"})
+    assert "warning: ops/heap" in broken.err or "warning: lessons/ops/heap.md" in broken.err
+    failed = run("lessons", "edit", "heap", cwd=deploys.root, env={"VISUAL": "false"}, check=False)
+    assert (failed.code, failed.err.splitlines()[-1]) == (
+        1,
+        "Error: the editor 'false' ended with 1",
+    )
+    none = run("lessons", "edit", "heap", cwd=deploys.root, env={"VISUAL": "no-such"}, check=False)
+    assert (none.code, none.err.splitlines()[-1]) == (1, "Try: set EDITOR")
