@@ -55,12 +55,15 @@ def find(
     min_score: float | None = None,
     kinds: Sequence[str] = (LESSONS,),
     within: str = "",
+    project: Path | None = None,
 ) -> list[Hit]:
     """Find up to `k` hits of each kind for a query, lessons before skills, best first.
 
     `categories` narrows to lessons in or below any of these paths, before the search; so does
     `within`, the name of a document or category, misspelt or in part as it may be. `kinds` are
-    "lessons" and "skills". The index is read as it is: `index.sync` brings it up to date.
+    "lessons" and "skills"; of skills the vault's, the user's and, if it is known to the vault
+    (`skills.register`), those of the `project` that a folder is in. The index is read as it is:
+    `index.sync` brings it up to date.
 
     Raises IndexStateError without an index, VaultError for a kind or name that is not there.
     """
@@ -74,7 +77,7 @@ def find(
         place = catalog.resolve(vault, within) if within else None
         hits += run(vault, query, k, categories, min_score, place=place).hits
     if SKILLS in kinds:
-        hits += skills(vault, query, k, min_score).hits
+        hits += skills(vault, query, k, min_score, project=project).hits
     return hits
 
 
