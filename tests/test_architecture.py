@@ -125,6 +125,9 @@ def test_readme_commands_run(with_model: Path, tmp_path: Path) -> None:
         '{"query": "deploy to staging hangs", "kind": "mine",'
         ' "relevant": ["devops/deployment/staging-deploys-need-the-vpn"]}\n'
     )
+    (team / "CLAUDE.md").write_text(
+        "# Rules\n\n- Never deploy on a Friday, nobody is there to mend it.\n"
+    )
     run("git", "init", "-q", "--bare", tmp_path / "team.git", cwd=tmp_path)
     run("git", "init", "-q", team, cwd=tmp_path)
     run("git", "remote", "add", "origin", tmp_path / "team.git", cwd=team)

@@ -88,7 +88,7 @@ def test_a_young_vault_has_the_default_phrases_a_grown_one_its_own_tree(
     make_vault: MakeVault,
 ) -> None:
     text = lesson_text("GitHub Actions runs twice", "Both push and pull_request trigger it.")
-    vault = make_vault({"a.md": text})
+    vault = make_vault({"a.md": text, "vault.toml": "# no taxonomy\n"})
     index.sync(vault)
     assert classify.propose(vault)[0].categories[0] == "devops/ci-cd"
     for number in range(classify.YOUNG_VAULT):

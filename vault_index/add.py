@@ -25,7 +25,16 @@ _SETTINGS = """\
 # token_budget = 2000            # at most so many tokens at the start of a session
 # session_sources = ["startup"]  # also: resume, clear, compact, fork
 # floor = 0.65                   # score below which nothing is injected; default: fitted
-"""
+# prompt_skills = 1              # at most so many skills suggested for a prompt; 0 for none
+
+# The categories this vault means to use; those of its lessons are always known.
+taxonomy = [
+{taxonomy}
+]
+
+# [keywords]                     # phrases that file a lesson without a category
+# "GitHub Actions" = "devops/ci-cd"
+""".format(taxonomy="\n".join(f'  "{one}",' for one in tree.DEFAULT_TAXONOMY))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def search(
     """
     from vault_index.hit import Hit
 
-    asked = {
+    asked: dict[str, Any] = {
         "query": " ".join(query),
         "k": k,
         "categories": categories,

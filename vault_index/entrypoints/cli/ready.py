@@ -55,12 +55,15 @@ def progress(label: str) -> Iterator[Callable[[int, int], None]]:
         yield show
 
 
-def bring_up_to_date(vault: Vault, *, rebuild: bool = False, wait: bool = True) -> Stats:
+def bring_up_to_date(
+    vault: Vault, *, rebuild: bool = False, wait: bool = True, fetch: bool = True
+) -> Stats:
     """Fetch the model if need be, sync the index, fit the floor; say on stderr what is amiss."""
     from vault_index import floor
     from vault_index import index as indexing
 
-    fetch_model(vault)
+    if fetch:
+        fetch_model(vault)
     with progress("indexing lessons") as show:
         stats = indexing.sync(vault, rebuild=rebuild, wait=wait, progress=show)
     if not stats.busy and floor.is_stale(vault):
@@ -69,10 +72,13 @@ def bring_up_to_date(vault: Vault, *, rebuild: bool = False, wait: bool = True) 
     return stats
 
 
-def ask(named: str | None, what: str, *, settled: bool = False, **arguments: Any) -> dict[str, Any]:
+def ask(
+    named: str | None, what: str, *, settled: bool = False, fetch: bool = True, **arguments: Any
+) -> dict[str, Any]:
     """Put a question of `requests` to the watcher of the vault, or answer it in this process.
 
     `settled` is for questions about what follows from the lessons: catalog, proposals, skills.
+    Without `fetch` the model is not fetched if it was never: there is full text.
     """
     question = {"ask": what, "with": arguments, "fresh": True, "settled": settled}
     found = _ask_watcher(named, question)
@@ -83,13 +89,13 @@ def ask(named: str | None, what: str, *, settled: bool = False, **arguments: Any
     vault = open_vault(named)
     question = {"ask": what, "with": arguments}
     try:
-        up_to_date_or_stale(vault)
+        up_to_date_or_stale(vault, fetch=fetch)
         return requests.answer(vault, question)
     except IndexStateError as error:
         if error.newer:
             raise
         note(f"note: {error.message}; it is built anew")  # a table found damaged only now
-    bring_up_to_date(vault, rebuild=True)
+    bring_up_to_date(vault, rebuild=True, fetch=fetch)
     return requests.answer(vault, question)
 
 
@@ -112,17 +118,17 @@ def _ask_watcher(named: str | None, question: dict[str, Any]) -> dict[str, Any] 
     return found
 
 
-def up_to_date_or_stale(vault: Vault) -> Stats | None:
+def up_to_date_or_stale(vault: Vault, *, fetch: bool = True) -> Stats | None:
     """Do the same before a search, but rather answer from the index as it is than not at all.
 
     That is so where nothing can be written or embedded, and while another process takes long.
     """
     try:
-        stats = bring_up_to_date(vault, wait=False)
+        stats = bring_up_to_date(vault, wait=False, fetch=fetch)
         patience = time.monotonic() + PATIENCE_SECONDS
         while stats.busy and (time.monotonic() < patience or not _has_index(vault)):
             time.sleep(0.1)
-            stats = bring_up_to_date(vault, wait=False)
+            stats = bring_up_to_date(vault, wait=False, fetch=fetch)
     except (WriteError, EmbedderError) as error:
         if not _has_index(vault):
             raise

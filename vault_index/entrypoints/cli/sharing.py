@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,8 @@ def check(
         candidates = checking.named(vault, [os.path.abspath(path) for path in paths])  # noqa: PTH100
     else:
         candidates = checking.everything(vault)
-    found = _findings(named, candidates)
+    # a commit does not fetch 90 MB
+    found = _findings(named, candidates, vault.config.taxonomy, fetch=not staged)
     errors = sum(one.severity == checking.ERROR for one in found)
     if as_json:
         click.echo(json.dumps([one.as_json() for one in found], indent=2, ensure_ascii=False))
@@ -58,7 +60,9 @@ def check(
         raise SystemExit(1)
 
 
-def _findings(named: str | None, candidates: list[Candidate]) -> list[Finding]:
+def _findings(
+    named: str | None, candidates: list[Candidate], taxonomy: Sequence[str], *, fetch: bool
+) -> list[Finding]:
     """Check what the files say and, as far as there is an index, how they stand in it."""
     from vault_index import check as checking
 
@@ -67,13 +71,12 @@ def _findings(named: str | None, candidates: list[Candidate]) -> list[Finding]:
     with ready.progress("checking lessons") as show:
         for start in range(0, len(candidates), _AT_ONCE):
             some = candidates[start : start + _AT_ONCE]
-            known: list[str] = []
+            known = list(taxonomy)
             try:
-                answer = (
-                    ready.ask(named, "check", paths=[one.path for one in some]) if asking else {}
-                )
+                paths = [one.path for one in some]
+                answer = ready.ask(named, "check", fetch=fetch, paths=paths) if asking else {}
                 found += [checking.Finding(**one) for one in answer.get("findings", [])]
-                known = answer.get("categories", [])
+                known += answer.get("categories", [])
             except VaultError as error:
                 asking = False
                 ready.note(f"warning: duplicates and prompts were not checked: {error.message}")
