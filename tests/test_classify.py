@@ -138,7 +138,7 @@ def test_classify_shows_why_and_writes_only_when_told(
     before = (vault.root / added).read_text()
     assert "categories" not in before
 
-    assert "1 files written" in run("lessons", "classify", "--write", cwd=vault.root).out
+    assert "1 file written" in run("lessons", "classify", "--write", cwd=vault.root).out
     after = (vault.root / added).read_text()
     assert after == before.replace("\n---\n", "\ncategories: [devops/ci-cd]\n---\n", 1)
     done = run("lessons", "classify", cwd=vault.root)

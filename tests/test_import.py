@@ -218,3 +218,70 @@ def test_imported_lessons_without_a_category_get_a_proposal(
     (entry,) = run("lessons", "list", "--json", cwd=vault.root).json
     assert entry["path"].startswith("lessons/inbox/")
     assert (entry["categories"], entry["filed_by"]) == (["workflow/code-review"], "classifier")
+
+
+def test_a_chain_of_likenesses_loses_nobody(vault: Vault) -> None:
+    """Each is like the one before, the last is not like the first: what is left out is no reason."""
+    words = "staging deploys hang at connecting until the vpn is on so set it in the job".split()
+    other = "refunds above a limit need two people to approve them in the back office".split()
+    notes = []
+    for number in range(len(words)):
+        text = " ".join(other[:number] + words[number:])
+        notes.append({"title": "A note", "text": f"{text}."})
+    planned = importing.plan(vault, json_lines(notes))
+    kept = {f"lessons/{item.path}" for item in planned.to_write}
+    for item in planned.items:
+        if item.verdict == "duplicate":
+            assert item.why.rpartition(" ")[2] in kept
+    assert len(kept) > 1
+
+
+def test_a_secret_that_json_hides_behind_a_line_end(vault: Vault) -> None:
+    key = "AKIA" + "QYLPMN5HFIQR7B2X"
+    hidden = {"title": "Keys", "text": "Use the role.", "description": f"line\n{key}"}
+    (item,) = importing.plan(vault, json_lines([hidden])).items
+    assert item.verdict == "secret"
+
+
+def test_what_gives_nothing_is_named(make_vault: MakeVault, tmp_path: Path) -> None:
+    source = tmp_path / "notes"
+    write(source / "empty.md", "# Only a heading\n")
+    write(source / "vue.md", "# Vue\n\nBound with {{ title }}, see m[[row]].\n")
+    vault = make_vault()
+    done = run("lessons", "import", source, cwd=vault.root)
+    assert "note: empty.md: nothing to import" in done.err
+    assert "inbox/vue.md" in done.out
+    index.sync(vault)
+    (item,) = importing.plan(vault, source).items
+    assert b"see m[[row]]" in item.data
+
+
+@pytest.mark.parametrize("source", ["~nosuchuser/x", "x" * 300, "no\nsuch"])
+def test_a_source_that_cannot_be_is_one_line(make_vault: MakeVault, source: str) -> None:
+    done = run("lessons", "import", source, cwd=make_vault().root, check=False)
+    assert done.code == 1
+    assert "is not there" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_category_too_long_for_a_folder(vault: Vault) -> None:
+    long = [{"title": "T", "text": "Text.", "category": "c" * 300}, LINES[2]]
+    planned = importing.plan(vault, json_lines(long))
+    assert planned.problems == ("-:1: the category is too long for the name of a folder",)
+    assert len(planned.to_write) == 1
+
+
+def test_nothing_is_written_through_a_link(vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (vault.folder / "db").symlink_to(tmp_path / "out")
+    planned = importing.plan(vault, json_lines(LINES[1:2]))
+    assert planned.to_write == []
+    assert "is a link" in planned.problems[0]
+
+
+def test_after_its_category_was_accepted_a_lesson_is_still_the_same(vault: Vault) -> None:
+    source = json_lines([{"title": "PRs", "text": "Open a pull request for each change."}])
+    importing.carry_out(vault, importing.plan(vault, source))
+    run("lessons", "classify", "--write", cwd=vault.root)
+    index.sync(vault)
+    assert [item.verdict for item in importing.plan(vault, source).items] == ["duplicate"]

@@ -82,7 +82,8 @@ def test_a_branch_can_be_merged_into_another(make_vault: MakeVault) -> None:
     ("old", "new", "said"),
     [
         ("devops", "devops/old", "cannot become"),
-        ("devops", "devops", "cannot become"),
+        ("devops", "DevOps", "are the same category"),
+        ("devops", "misc", "is no category"),
         ("", "x", "not a category"),
         ("devops", "..", "not a category"),
         ("nothing", "x", "no lesson is in nothing"),
@@ -152,3 +153,41 @@ def test_mv_shows_first_and_writes_on_demand(make_vault: MakeVault) -> None:
     assert (again.code, again.err.splitlines()[0]) == (1, "Error: no lesson is in devops")
     counts = run("lessons", "categories", "--json", cwd=vault.root).json
     assert counts == {"conventions": 1, "ops": 2, "ops/ci-cd": 1, "ops/ci-cd/cache": 1}
+
+
+def test_a_branch_moved_into_its_parent_overwrites_nothing(make_vault: MakeVault) -> None:
+    outer, inner = lesson_text("Outer", "outer"), lesson_text("Inner", "inner")
+    vault = make_vault({"devops/ci/x.md": outer, "devops/ci/ci/x.md": inner})
+    move.carry_out(vault, move.plan(vault, "devops/ci", "devops"))
+    after = tree_of(vault)
+    assert after["devops/x.md"] == outer.encode()
+    assert after["devops/ci/x.md"] == inner.encode()
+
+
+def test_what_changed_or_came_since_the_plan_stops_it(make_vault: MakeVault) -> None:
+    vault = make_vault({"a/x.md": lesson_text("X", "x"), "a/y.md": lesson_text("Y", "y")})
+    planned = move.plan(vault, "a", "b")
+    write(vault.folder / "a/y.md", lesson_text("Y", "edited"))
+    before = tree_of(vault)
+    with pytest.raises(VaultError, match="has changed meanwhile"):
+        move.carry_out(vault, planned)
+    assert tree_of(vault) == before
+    planned = move.plan(vault, "a", "b")
+    write(vault.folder / "b/x.md", lesson_text("X", "another"))
+    with pytest.raises(VaultError, match="there already"):
+        move.carry_out(vault, planned)
+
+
+def test_pictures_move_with_their_lessons_and_names_below_stay(make_vault: MakeVault) -> None:
+    vault = make_vault({"DevOps/CI CD/x.md": lesson_text("X", "![](a.png)")})
+    write(vault.folder / "DevOps/CI CD/a.png", b"\x89PNG")
+    move.carry_out(vault, move.plan(vault, "devops", "platform"))
+    assert set(tree_of(vault)) == {"platform/CI CD/x.md", "platform/CI CD/a.png", "vault.toml"}
+
+
+def test_nothing_leaves_the_vault_through_a_link(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault({"a/x.md": lesson_text("X", "x")})
+    (tmp_path / "out").mkdir()
+    (vault.folder / "b").symlink_to(tmp_path / "out")
+    with pytest.raises(WriteError, match="is a link"):
+        move.plan(vault, "a", "b")

@@ -74,6 +74,50 @@ def test_a_title_that_is_a_heading(make_vault: MakeVault) -> None:
     assert b"# The heap\r\n\r\nRaise it.\r\n" in content(vault, "a.md")
 
 
+@pytest.mark.parametrize("title", ["Why C#", "Two\nlines", "# marks #", "`code`: and: colons"])
+def test_a_title_reads_back_as_it_was_given(deploys: Vault, title: str) -> None:
+    for name in ("deploys#roll-back-by-tag", "ops/deploys", "ops/heap"):
+        path = update.write(deploys, name, title=title)
+        titles = [one.title for one in parse_file(path.read_bytes(), "x.md")]
+        documents = [one.document for one in parse_file(path.read_bytes(), "x.md")]
+        assert " ".join(title.split()) in titles + documents
+
+
+def test_a_heading_that_is_not_the_title_is_text(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "---\ntitle: A\n---\n# B\n\ntext\n"})
+    index.sync(vault)
+    assert get.entry(vault, "a")["text"] == "# B\n\ntext"
+    update.write(vault, "a", title="C")
+    assert content(vault, "a.md") == b"---\ntitle: C\n---\n# B\n\ntext\n"
+    update.write(vault, "a", text="new")
+    assert content(vault, "a.md") == b"---\ntitle: C\n---\nnew\n"
+
+
+def test_the_older_key_for_one_category_goes_too(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "---\ncategory: old\n---\nText.\n"})
+    index.sync(vault)
+    update.write(vault, "a", categories=["new/x"])
+    assert content(vault, "a.md") == b"---\ncategories: [new/x]\n---\nText.\n"
+    update.write(vault, "a", categories=[])
+    assert content(vault, "a.md") == b"---\n---\nText.\n"
+
+
+def test_line_ends_are_those_of_the_file(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "# T\r\n\r\nold", "b.md": "# T\n\nold\n"})
+    index.sync(vault)
+    update.write(vault, "a", text="new\r\nlines\r\n")
+    update.write(vault, "b", text="new\r\nlines\r\n")
+    assert content(vault, "a.md") == b"# T\r\n\r\nnew\r\nlines\r\n"
+    assert content(vault, "b.md") == b"# T\n\nnew\nlines\n"
+
+
+def test_only_what_is_named_is_touched(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "no newline at the end"})
+    index.sync(vault)
+    update.write(vault, "a", confidence=5)
+    assert content(vault, "a.md") == b"---\nconfidence: 5\n---\nno newline at the end"
+
+
 def test_frontmatter_keys(deploys: Vault) -> None:
     update.write(deploys, "heap", categories=["a", "b/c"], tags=["x"], type="bug_fix", confidence=5)
     index.sync(deploys)
@@ -96,13 +140,15 @@ def test_what_is_the_same_is_not_written(deploys: Vault) -> None:
         ({"text": "  \n"}, "needs some text"),
         ({"type": "opinion"}, "no type"),
         ({"confidence": 9}, "confidence is 1 to 5"),
-        ({"text": "x\n\n## Lesson: y\n"}, "cannot begin a new lesson"),
+        ({"title": " \n"}, "needs a title"),
+        ({"text": "run:\n```\nfoo"}, "would not stay one lesson"),
+        ({"text": "x\n\n## Lesson: y\n"}, "would not stay one lesson"),
     ],
 )
 def test_what_cannot_be_is_refused(deploys: Vault, changes: dict[str, object], said: str) -> None:
     before = content(deploys)
     with pytest.raises(VaultError, match=said):
-        update.write(deploys, "deploys#roll-back-by-tag", **changes)  # type: ignore[arg-type]
+        update.write(deploys, "deploys#staging-needs-the-vpn", **changes)  # type: ignore[arg-type]
     assert content(deploys) == before
 
 
@@ -132,7 +178,7 @@ def test_only_the_section_that_is_meant_changes(
     assert after[chosen].text == "Something new."
     assert {**after, chosen: before[chosen]} == before
 
-    left = body_edit.without_section(file, slug, "f.md")
+    left = body_edit.without(file, slug, "f.md")
     kept = {one.id: one for one in parse_file(left, "f.md")} if left else {}
     assert kept == {key: one for key, one in before.items() if key != chosen}
 
@@ -147,6 +193,32 @@ def test_deleting_a_section_leaves_the_others_to_the_byte(deploys: Vault) -> Non
         "ops/deploys#roll-back-by-tag",
         "ops/heap",
     ]
+
+
+def test_the_text_before_the_sections_goes_alone(make_vault: MakeVault) -> None:
+    file = "# Team\n\nWhy it exists.\n\n## Lesson: One\n\n1\n"
+    vault = make_vault({"team.md": file})
+    index.sync(vault)
+    delete.lesson(vault, "team")
+    assert content(vault, "team.md") == b"# Team\n\n## Lesson: One\n\n1\n"
+    index.sync(vault)
+    assert [one["id"] for one in get.entries(vault)] == ["team#one"]
+    assert get.entry(vault, "team#one")["document"] == "Team"
+
+
+def test_the_lesson_that_was_named_goes_and_no_other(make_vault: MakeVault) -> None:
+    declared = "---\nid: heap.md\n---\n# A wrong one\n\ntext\n"
+    vault = make_vault({"q.md": declared, "heap.md": "# The right one\n\ntext\n"})
+    index.sync(vault)
+    assert delete.lesson(vault, "heap.md").name == "q.md"
+    assert (vault.folder / "heap.md").exists()
+
+
+def test_headings_alone_are_no_lesson_that_is_left(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "# Doc\n## Sub\n\n## Lesson: One\n\nText.\n"})
+    index.sync(vault)
+    delete.lesson(vault, "a#one")
+    assert not (vault.folder / "a.md").exists()
 
 
 def test_with_its_last_lesson_a_file_goes_and_an_empty_folder(make_vault: MakeVault) -> None:

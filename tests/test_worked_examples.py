@@ -97,7 +97,7 @@ workflow/code-review (100%): Rebase first
 $ lessons classify --write
 workflow/code-review (100%): Rebase first
    lessons/rebase-first.md: workflow/code-review: 'pull request' is in its text
-1 files written
+1 file written
 $ lessons mv devops/ci-cd devops/pipelines --write
 devops/ci-cd/node/heap-in-ci.md -> devops/pipelines/node/heap-in-ci.md
 1 file changed

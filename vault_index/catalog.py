@@ -32,7 +32,8 @@ LEAST = 0.9  # what is less like any name means none of them
 INITIALS = 0.4  # `ML` for Machine Learning
 SHOWN = 3  # near names, when none is meant
 
-_SMALL = frozenset("a an and at by for from in of on or the to with".split())
+_PATH = "give the path of one: --in lessons/..."
+_SMALL = frozenset("a an and at by do for from i in is it of on or so the to we what with".split())
 _COLUMNS = ("id", "path", "title", "description", "link", "author", "type")
 _SOURCE = ("id", "path", "document", "title", "description", "link", "written_by", "author")
 
@@ -110,6 +111,10 @@ def resolve(vault: Vault, name: str) -> Place:
     Raises VaultError, which tells the names that are nearest, if none is meant.
     """
     ranked = near(vault, name)
+    alike = [one for one in ranked if one.likeness == ranked[0].likeness]
+    if len(alike) > 1 and len({one.title for one in alike}) == 1:
+        paths = ", ".join(one.path for one in alike[:SHOWN])
+        raise VaultError(f"{len(alike)} documents are called {alike[0].title!r}: {paths}", _PATH)
     least = LEAST if vault.embedder is not None else LEAST - 0.25  # letters alone
     if ranked and ranked[0].likeness >= least:
         return ranked[0]
@@ -215,7 +220,8 @@ def _abbreviates(name: str, title: str) -> bool:
     said = [word for word in tree.normalise(title).split("-") if word not in _SMALL]
     initials = "".join(word[0] for word in said if word)
     words = "".join(char if char.isalnum() or char == " " else "" for char in name.lower())
-    return any(1 < len(word) < 5 and word in initials for word in words.split())
+    asked = [word for word in words.split() if word not in _SMALL]
+    return any(1 < len(word) < 5 and word in initials for word in asked)
 
 
 def _with(place: Place, likeness: float) -> Place:

@@ -23,7 +23,7 @@ from vault_index.errors import VaultError
 if TYPE_CHECKING:
     import numpy as np
 
-    from vault_index.store import Row, Store
+    from vault_index.store import Store
     from vault_index.vault import Vault
 
 MOST = 3  # categories of a proposal
@@ -70,7 +70,7 @@ DEFAULT_KEYWORDS: Mapping[str, CategoryPath] = {
     "style guide": "conventions",
 }
 
-_WORD = re.compile(r"[a-z0-9][a-z0-9+#]*")
+_WORD = re.compile(r"[^\W_][\w+#]*")
 _TARGETS = f"filed_by IN ('{rows.CLASSIFIER}', '{rows.NOBODY}')"
 _LEARNED = f"filed_by IN ('{rows.AUTHOR}', '{rows.FOLDER}') AND id LIKE '%@0'"
 
@@ -152,7 +152,7 @@ class Classifier:
         for phrase, category in self._keywords.items():
             plain = _plain(phrase)
             for weight, where, name in ((1000, head, "title"), (1, body, "text")):
-                times = where.count(plain) if plain.strip() else 0
+                times = where.count(plain) if plain else 0
                 if times:
                     score, _ = found.get(category, (0, ""))
                     found[category] = (score + weight * times, f"{phrase!r} is in its {name}")
@@ -172,9 +172,10 @@ class Classifier:
         like = self._centroids @ vector
         score = like + self._member[:, near] @ weight
         for at, category in enumerate(self._known):
-            if self._names[category] in head:
+            name = self._names[category]
+            if name and name in head:
                 score[at] += NAME_IN_TITLE
-            elif self._names[category] in body:
+            elif name and name in body:
                 score[at] += NAME_IN_TEXT
         share = np.exp((score - score.max()) / TEMPERATURE)
         share /= share.sum()
@@ -182,7 +183,7 @@ class Classifier:
         first, sure = self._known[order[0]], float(share[order[0]])
         why = f"{like[order[0]]:.0%} like the {self._counts[first]} lessons of {first}"
         why += f", and like {self._titles[near[0]]!r:.60}"
-        if self._names[first] in head:
+        if self._names[first] and self._names[first] in head:
             why += ", and its title names it"
         if like[order[0]] < LEAST_LIKE:
             return Verdict((UNCATEGORIZED,), sure, (f"{why}; that is too little",))
@@ -211,45 +212,53 @@ def refile(
 
     The caller holds the index's lock. Files are never touched.
     """
-    changed: list[Row] = []
-    for one in _proposals(store, keywords, taxonomy):
+    targets = {
+        row["lesson_id"]: (row["categories"], row["filed_by"])
+        for row in store.rows(("lesson_id", "categories", "filed_by"), _TARGETS)
+    }
+    now: dict[str, tuple[list[CategoryPath], str]] = {}
+    for one in _proposals(store, keywords, taxonomy) if targets else ():
         by = rows.NOBODY if one.categories == (UNCATEGORIZED,) else rows.CLASSIFIER
-        for row in store.whole_rows(one.lesson_id):
-            now = rows.file_under(row, one.categories, by)
-            if (now["categories"], now["filed_by"]) != (row["categories"], row["filed_by"]):
-                changed.append(now)
+        if targets.get(one.lesson_id) != (list(one.categories), by):
+            now[one.lesson_id] = list(one.categories), by
+    changed = [
+        rows.file_under(row, *now[row["lesson_id"]]) for row in store.whole_rows(sorted(now))
+    ]
     if changed:
         store.upsert(changed)
     return len(changed)
 
 
-def write(vault: Vault, proposals: Iterable[Proposal]) -> list[str]:
+def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[str]]:
     """Write proposals into the frontmatter of their files; give the paths of those changed.
 
-    A file of several lessons has one frontmatter: it gets what most of them were given. Files that
-    have categories by now are left alone. Raises WriteError, LessonError.
+    And, for those that cannot be edited or read, why. A file of several lessons has one
+    frontmatter: it gets what most of them were given. Files that have categories by now are left
+    alone. Raises WriteError.
     """
     by_path: dict[str, list[Proposal]] = {}
     for one in proposals:
         if one.categories != (UNCATEGORIZED,):
             by_path.setdefault(one.path, []).append(one)
-    written = []
+    written: list[str] = []
+    failed: list[str] = []
     for path, several in sorted(by_path.items()):
         given = Counter(category for one in several for category in one.categories)
         chosen = [category for category, _ in given.most_common(MOST)]
         file = vault.root / path
         try:
-            before = file.read_bytes()
-        except OSError as error:
-            raise VaultError(f"{path} cannot be read: {error.strerror}") from None
-        metadata = frontmatter_edit.keys_of(before, path)
-        if metadata.get("categories") or metadata.get("category"):
+            before = manifest.read_file(file)
+            metadata = frontmatter_edit.keys_of(before, path)
+            if metadata.get("categories") or metadata.get("category"):
+                continue
+            after = frontmatter_edit.set_keys(before, {"categories": chosen}, path)
+        except VaultError as error:
+            failed.append(error.message)
             continue
-        after = frontmatter_edit.set_keys(before, {"categories": chosen}, path)
         with manifest.writing(file):
             manifest.replace_file(file, after, keep_mode=True)
         written.append(path)
-    return written
+    return written, failed
 
 
 def _proposals(
@@ -300,4 +309,5 @@ def _broadest(known: Sequence[CategoryPath], shares: Sequence[float]) -> tuple[C
 
 def _plain(text: str) -> str:
     """Give the words of a text, in small letters, each between blanks: ` github actions `."""
-    return f" {' '.join(_WORD.findall(text.lower()))} "
+    words = _WORD.findall(text.lower())
+    return f" {' '.join(words)} " if words else ""

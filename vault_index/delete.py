@@ -14,17 +14,16 @@ if TYPE_CHECKING:
 def lesson(vault: Vault, name: str) -> Path:
     """Delete a lesson and give the path of the file it was in. git still has what was committed.
 
-    `name` is its id, its path, or the end of either. A section goes out of its file; with the last
-    one goes the file, and a folder that is empty then. The index knows at its next sync.
+    `name` is its id, its path, or the end of either. A section goes out of its file, and so does
+    the text before the first one; with the last lesson goes the file, and a folder that is empty
+    then. The index knows at its next sync.
 
     Raises VaultError for a name that is of none or of several, LessonError, WriteError.
     """
     found = get.entry(vault, name)
     file = vault.root / found["path"]
-    left = None
-    if "#" in found["id"]:
-        slug = found["id"].rpartition("#")[2]
-        left = body_edit.without_section(file.read_bytes(), slug, found["path"])
+    slug = found["id"].rpartition("#")[2] if "#" in found["id"] else ""
+    left = body_edit.without(manifest.read_file(file), slug, found["path"])
     with manifest.writing(file):
         if left is not None:
             manifest.replace_file(file, left, keep_mode=True)

@@ -63,6 +63,8 @@ def entries(
     if order not in ORDERS:
         raise VaultError(f"cannot sort by {order!r}", f"one of: {', '.join(ORDERS)}")
     path = tree.normalise(category) if category else ""
+    if category and not path:
+        raise VaultError(f"not a category: {category!r}", "for example: devops/ci-cd")
     found = _lessons(vault, _COLUMNS, store.below([path]) if path else None)
     if tag:
         found = [one for one in found if tag.lower() in (known.lower() for known in one["tags"])]
@@ -90,7 +92,9 @@ def entry(vault: Vault, name: str) -> Entry:
     """
     wanted = name.strip().removesuffix(".md").strip("/")
     known = _lessons(vault, _COLUMNS)
-    exact = [one for one in known if wanted in (one["id"], _stem(one))]
+    exact = [one for one in known if name == one["id"]] or [
+        one for one in known if wanted in (one["id"], _stem(one))
+    ]
     ends = (f"/{wanted}", f"#{wanted}")
     found = exact or [
         one for one in known if any(f"/{end}".endswith(ends) for end in (one["id"], _stem(one)))

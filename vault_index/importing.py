@@ -7,6 +7,7 @@ out with the reason, so a second run changes nothing. A source file comes whole 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +33,8 @@ DUPLICATE, SECRET = "duplicate", "secret"
 
 Progress = Callable[[int, int], None]  # (lessons compared, lessons)
 
+MOST_NAME_BYTES = 255  # of a folder, on every file system here
+
 _BATCH = 256
 _SUFFIXES = (".md", ".markdown", ".txt", ".jsonl", ".ndjson")
 
@@ -51,10 +54,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an import would do. `problems` are sources that give nothing: `path:line: message`."""
+    """What an import would do. `problems` are sources that cannot be read: `path:line: message`.
+
+    `empty` are those with nothing in them to import: no text, a template.
+    """
 
     items: tuple[Item, ...]
     problems: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
 
     @property
     def to_write(self) -> list[Item]:
@@ -70,8 +77,12 @@ class _Draft:
     firsts: list[Row] = field(default_factory=list)
 
 
-def read(source: Path | bytes, format: str = "") -> tuple[list[tuple[str, Draft]], list[str]]:
-    """Read a file, all files of a folder, or bytes; give (source, draft) pairs and problems.
+def read(
+    source: Path | bytes, format: str = ""
+) -> tuple[list[tuple[str, Draft]], list[str], list[str]]:
+    """Read a file, all files of a folder, or bytes.
+
+    Give (source, draft) pairs, what cannot be read and why, and the sources without any draft.
 
     Raises VaultError for a source that is not there or holds nothing of these formats.
     """
@@ -82,9 +93,10 @@ def read(source: Path | bytes, format: str = "") -> tuple[list[tuple[str, Draft]
             format = "obsidian"
         pairs = _files(source)
     else:
-        pairs = iter([(source.name, _content(source))])
+        pairs = iter([(_printable(source.name), manifest.read_file(source))])
     drafts: list[tuple[str, Draft]] = []
     problems: list[str] = []
+    empty: list[str] = []
     found = False
     for name, data in pairs:
         found = True
@@ -93,13 +105,15 @@ def read(source: Path | bytes, format: str = "") -> tuple[list[tuple[str, Draft]
             continue
         kind = "" if format == "obsidian" and not name.endswith(".md") else format
         try:
-            drafts += [(name, draft) for draft in formats.read(data, name, kind)]
+            several = formats.read(data, name, kind)
+            drafts += [(name, draft) for draft in several]
+            empty += [] if several else [name]
         except LessonError as error:
             message = error.message.removeprefix(f"{name}: ")
             problems.append(f"{name}:{error.line}: {message}")
     if not found and isinstance(source, Path):
         raise VaultError(f"{source}: no file to import", f"one of: {', '.join(_SUFFIXES)}")
-    return drafts, problems
+    return drafts, problems, empty
 
 
 def plan(
@@ -119,14 +133,19 @@ def plan(
     filed = tree.normalise(category)
     if category and not filed:
         raise VaultError(f"not a category: {category!r}", "for example: devops/ci-cd")
-    pairs, problems = read(source, format)
+    pairs, problems, empty = read(source, format)
     drafts: list[_Draft] = []
     taken: dict[str, bytes] = {}
     for name, draft in pairs:
-        item = _placed(vault, name, draft, filed, taken)
+        try:
+            item = _placed(vault, name, draft, filed, taken)
+        except VaultError as error:
+            problems.append(f"{name}:{draft.line}: {error.message}")
+            continue
         drafts.append(_Draft(_judged(item)))
-    _without_duplicates(vault, [one for one in drafts if one.item.verdict == WRITE], progress)
-    return Plan(tuple(one.item for one in drafts), tuple(problems))
+    compared = [one for one in drafts if one.item.verdict in (WRITE, TAKEN)]
+    _without_duplicates(vault, compared, progress)
+    return Plan(tuple(one.item for one in drafts), tuple(problems), tuple(empty))
 
 
 def carry_out(
@@ -163,22 +182,27 @@ def carry_out(
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes | OSError]]:
     """Give the files of a folder, by path, that may hold lessons; hidden ones are not for others."""
-    for file in sorted(folder.rglob("*")):
-        inside = file.relative_to(folder)
-        hidden = any(part.startswith(".") for part in inside.parts)
-        if hidden or file.is_symlink() or not file.is_file() or file.suffix not in _SUFFIXES:
-            continue
-        try:
-            yield str(inside), file.read_bytes()
-        except OSError as error:
-            yield str(inside), error
+    for place, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            file = Path(place, name)
+            if name.startswith(".") or file.suffix.lower() not in _SUFFIXES:
+                continue
+            if file.is_symlink() or not file.is_file():
+                continue
+            try:
+                yield _printable(str(file.relative_to(folder))), file.read_bytes()
+            except OSError as error:
+                yield _printable(str(file.relative_to(folder))), error
 
 
-def _content(source: Path) -> bytes:
-    try:
-        return source.read_bytes()
-    except OSError as error:
-        raise VaultError(f"{source} cannot be read: {error.strerror}") from None
+def _refuse(error: OSError) -> None:
+    raise VaultError(f"{error.filename} cannot be read: {error.strerror}") from None
+
+
+def _printable(name: str) -> str:
+    """Give a file's name as text: one that is not UTF-8 loses what is not."""
+    return name.encode("utf-8", "replace").decode()
 
 
 def _placed(
@@ -186,6 +210,9 @@ def _placed(
 ) -> Item:
     """Say where a draft goes; one of a name that another of this import has gets a number."""
     folder = draft.categories[0] if draft.categories else category or INBOX
+    if any(len(part.encode()) > MOST_NAME_BYTES for part in folder.split("/")):
+        raise VaultError("the category is too long for the name of a folder")
+    manifest.refuse_links(vault.folder / folder, vault.folder)
     path = f"{folder}/{draft.name}.md"
     number = 2
     while path in taken and taken[path] != draft.data:
@@ -215,7 +242,10 @@ def _judged(item: Item) -> Item:
 
 
 def _without_duplicates(vault: Vault, drafts: list[_Draft], progress: Progress) -> None:
-    """Mark the drafts all of whose lessons are in the vault, or in a draft before them, nearly so."""
+    """Mark the drafts all of whose lessons are, nearly so, in the vault or in a draft that comes in.
+
+    In their order: what is left out itself is no reason to leave out another.
+    """
     for draft in drafts:
         lessons = lesson.parse_file(draft.item.data, draft.item.path)
         draft.firsts = [rows.of_lesson(one, draft.item.path, None)[0] for one in lessons]
@@ -223,52 +253,77 @@ def _without_duplicates(vault: Vault, drafts: list[_Draft], progress: Progress) 
     columns = ("id", "path", "content_hash")
     known, vectors = vault.open_index().store.rows_and_vectors(columns, "id LIKE '%@0'")
     same = {str(row["content_hash"]): str(row["path"]) for row in known}
-    found: list[str] = ["" for _ in everything]
-    for number, row in enumerate(everything):
-        found[number] = same.get(row["content_hash"], "")
-        same.setdefault(row["content_hash"], f"lessons/{row['path']}")
-    likeness = [1.0 if path else 0.0 for path in found]
-    if vectors is not None:
-        new = _vectors(vault, everything, progress)
-        if new is not None:
-            _compare(everything, new, [str(row["path"]) for row in known], vectors, found, likeness)
+    new = None if vectors is None else _vectors(vault, everything, progress)
+    if new is None or vectors is None:
+        nearest: _Nearest | None = None
+    else:
+        nearest = _Nearest(vectors, [str(row["path"]) for row in known], new)
     at = 0
     for draft in drafts:
         of_draft = range(at, at + len(draft.firsts))
         at += len(draft.firsts)
-        if all(found[number] for number in of_draft):
-            best = max(of_draft, key=lambda number: likeness[number])
-            why = f"{likeness[best]:.0%} like {found[best]}"
-            draft.item = replace(draft.item, verdict=DUPLICATE, why=why)
+        found = []
+        for number, row in zip(of_draft, draft.firsts, strict=True):
+            there = same.get(row["content_hash"])
+            found.append((1.0, there) if there else nearest.of(number) if nearest else (0.0, ""))
+        best, path = max(found, default=(0.0, ""))
+        if found and min(found)[0] >= DUPLICATE_COSINE:
+            draft.item = replace(draft.item, verdict=DUPLICATE, why=f"{best:.0%} like {path}")
+        elif draft.item.verdict == WRITE:
+            shown = f"lessons/{draft.item.path}"
+            same |= {row["content_hash"]: shown for row in draft.firsts}
+            if nearest:
+                nearest.keep(of_draft, shown)
 
 
-def _compare(
-    everything: Sequence[Row],
-    new: np.ndarray,
-    paths: Sequence[str],
-    known: np.ndarray,
-    found: list[str],
-    likeness: list[float],
-) -> None:
-    """Find for each new vector the known one, or the new one before it, that is nearest."""
-    import numpy as np
+class _Nearest:
+    """Tells which known lesson a new one is most like; new ones that are kept become known.
 
-    for start in range(0, len(new), _BATCH):
-        some = new[start : start + _BATCH]
-        before = np.concatenate([known, new[:start]]) if start else known
-        among = some @ some.T
-        among[np.triu_indices(len(some))] = -1  # only those before it in the batch
-        cosines = np.concatenate([some @ before.T, among], axis=1)
-        best = cosines.argmax(axis=1)
-        for number, place in enumerate(best):
-            cosine = float(cosines[number, place])
-            if cosine < DUPLICATE_COSINE or found[start + number]:
-                continue
-            likeness[start + number] = cosine
-            other = int(place) - len(known)
-            found[start + number] = (
-                paths[place] if other < 0 else f"lessons/{everything[other]['path']}"
-            )
+    `known` float32[n, dimension] with their `paths`; `new` float32[m, dimension].
+    """
+
+    def __init__(self, known: np.ndarray, paths: Sequence[str], new: np.ndarray) -> None:
+        self._known = known
+        self._paths = list(paths)
+        self._new = new
+        self._kept: list[int] = []
+        self._block = range(0)
+
+    def of(self, number: int) -> tuple[float, str]:
+        """Give the cosine with the likest lesson, and its path; (0.0, "") if there is none yet."""
+        import numpy as np
+
+        if number not in self._block:
+            self._compare(number)
+        row = number - self._block.start
+        best, place = float(self._best[row]), int(self._place[row])
+        fresh = self._kept[self._compared :]  # kept since this block was compared
+        if fresh:
+            cosines = self._new[fresh] @ self._new[number]
+            at = int(np.argmax(cosines))
+            if cosines[at] > best:
+                best, place = float(cosines[at]), len(self._paths) - len(fresh) + at
+        return (best, self._paths[place]) if place >= 0 else (0.0, "")
+
+    def keep(self, numbers: Sequence[int], path: str) -> None:
+        """Have new lessons known from now on."""
+        self._kept += numbers
+        self._paths += [path] * len(numbers)
+
+    def _compare(self, first: int) -> None:
+        """Compare a block of new ones with all that is known by now, in one multiplication."""
+        import numpy as np
+
+        self._block = range(first, min(first + _BATCH, len(self._new)))
+        self._compared = len(self._kept)
+        some = self._new[self._block.start : self._block.stop]
+        before = np.concatenate([self._known, self._new[self._kept]])
+        self._best = np.zeros(len(some), np.float32)
+        self._place = np.full(len(some), -1)
+        if len(before):
+            cosines = some @ before.T
+            self._place = cosines.argmax(axis=1)
+            self._best = cosines.max(axis=1)
 
 
 def _vectors(vault: Vault, everything: Sequence[Row], progress: Progress) -> np.ndarray | None:

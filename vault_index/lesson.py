@@ -23,8 +23,8 @@ DEFAULT_CONFIDENCE = 3  # the middle of 1..5: neither lifts nor lowers a hit
 
 MAX_NESTING = 100  # of frontmatter
 BOM = "\ufeff"
-SECTION = re.compile(r"^##[ \t]+Lesson:[ \t]*(?P<title>.*?)(?:[ \t]+#+)?[ \t]*$")
-HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>.+?)(?:[ \t]+#+)?[ \t]*$")
+_SECTION = re.compile(r"##[ \t]+Lesson:")
+_HEADING = re.compile(r"#{1,6}[ \t]+(?=\S)")
 _FENCE = re.compile(r"^[ ]{0,3}(?P<mark>`{3,}(?=[^`]*$)|~{3,})")  # "```x``` y" is inline code
 _BOUNDARY = re.compile(r"-{3,}\s*")
 _KEY_LINE = re.compile(r"""^(['"]?)[\w.-]+\1\s*:(\s|$)""")
@@ -91,7 +91,7 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
     if sections:
         shared["document"] = _title_of(preamble, _one_line(metadata.get("title")), path)[0]
     lessons: list[Lesson] = []
-    if not sections or _says_something(preamble):
+    if not sections or says_something(preamble):
         title, rest = _title_of(preamble, _one_line(metadata.get("title")), path)
         if not sections and not rest and not metadata:
             return []
@@ -164,6 +164,26 @@ def split_frontmatter(text: str, path: str) -> tuple[dict[Any, Any], str]:
 def slugify(title: str) -> str:
     """Make a file or section name of a title: `"Don't  retry POST"` -> `"don-t-retry-post"`."""
     return _NOT_SLUG.sub("-", title.lower()).strip("-_")[:80].rstrip("-_")
+
+
+def heading_of(line: str) -> str:
+    """Give the title of a heading without its marks; "" for a line that is none.
+
+    `# Why C#` is "Why C#": closing marks stand apart.
+    """
+    mark = _HEADING.match(line)
+    return _unmarked(line[mark.end() :]) if mark else ""
+
+
+def section_of(line: str) -> str | None:
+    """Give the title that a `## Lesson: title` line begins a lesson with; None for any other line."""
+    mark = _SECTION.match(line)
+    return (_unmarked(line[mark.end() :]) or "Lesson") if mark else None
+
+
+def says_something(preamble: str) -> bool:
+    """Tell whether text before the first section is a lesson, or only headings and blank lines."""
+    return any(line.strip() and not heading_of(line) for line in preamble.split("\n"))
 
 
 def lines_of(text: str) -> list[str]:
@@ -251,9 +271,9 @@ def _sections(body: str) -> tuple[str, list[tuple[str, str]]]:
     sections: list[tuple[str, list[str]]] = []
     lines = body.split("\n")
     for line, inside in zip(lines, fenced(lines), strict=True):
-        heading = None if inside else SECTION.match(line)
-        if heading:
-            sections.append((heading["title"] or "Lesson", []))
+        title = None if inside else section_of(line)
+        if title is not None:
+            sections.append((title, []))
         else:
             (sections[-1][1] if sections else preamble).append(line)
     return "\n".join(preamble), [(title, "\n".join(lines).strip()) for title, lines in sections]
@@ -274,18 +294,20 @@ def free_slug(title: str, taken: dict[str, int]) -> str:
     return slug
 
 
-def _says_something(preamble: str) -> bool:
-    """Tell whether text before the first section is a lesson, or only a heading and blank lines."""
-    return any(line.strip() and not HEADING.match(line) for line in preamble.split("\n"))
+def _unmarked(title: str) -> str:
+    """Take closing marks off a heading; no regular expression, which would go back and forth."""
+    title = title.strip(" \t")
+    bare = title.rstrip("#")
+    return bare.rstrip(" \t") if bare.endswith((" ", "\t")) and bare.strip() else title
 
 
 def _title_of(body: str, declared: str, path: str) -> tuple[str, str]:
     """Choose a title (frontmatter, else the first heading, else the file name) and the text."""
     body = body.strip()
     first, _, rest = body.partition("\n")
-    heading = HEADING.match(first)
-    if heading and (not declared or declared == heading["title"]):
-        return heading["title"], rest.strip()
+    heading = heading_of(first)
+    if heading and (not declared or declared == heading):
+        return heading, rest.strip()
     name = path.rpartition("/")[2].removesuffix(".md")
     return declared or " ".join(name.replace("_", "-").split("-")).strip() or path, body
 

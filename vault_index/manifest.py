@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from vault_index.errors import IndexStateError, WriteError
+from vault_index.errors import IndexStateError, VaultError, WriteError
 
 SCHEMA = 3  # raise it when rows or what is embedded change: every index is then rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still stand on the index before this one
@@ -191,6 +191,22 @@ def make_current(folder: Path, index: Path) -> None:
             age = now - stamp(other)[0] / 1e9
             if other != index and (other / _FILE).exists() and age > KEEP_OLD_SECONDS:
                 shutil.rmtree(other, ignore_errors=True)
+
+
+def read_file(file: Path) -> bytes:
+    """Read a file of the vault. Raises VaultError, which names it, if that cannot be done."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise VaultError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def refuse_links(folder: Path, top: Path) -> None:
+    """Raise WriteError if a folder, or one between it and `top`, is a link: it may lead elsewhere."""
+    while folder != top and folder.is_relative_to(top):
+        if folder.is_symlink():
+            raise WriteError(f"{folder} is a link", "links are not followed: use another category")
+        folder = folder.parent
 
 
 def replace_file(path: Path, data: bytes, *, keep_mode: bool = False) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import categories as tree
 from vault_index import frontmatter_edit, lesson, manifest
 from vault_index.categories import CategoryPath
-from vault_index.errors import LessonError, VaultError
+from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -24,7 +24,8 @@ class Change:
     path: str
     to: str  # the same path if only the frontmatter changes
     categories: tuple[CategoryPath, ...] | None  # as they will be declared; None: none are
-    data: bytes  # the file as it will be
+    before: bytes | None = None  # the file as it is and as it will be; None: it only moves
+    after: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,68 +41,91 @@ class Plan:
 def plan(vault: Vault, old: str, new: str) -> Plan:
     """Find the files whose folder or frontmatter is in or below a category, and what would be of them.
 
-    A file in a folder of that name moves with it; what its frontmatter declares is rewritten, the
-    rest of the file stays as it is, to the byte. Raises VaultError for names that are no categories,
-    a category below itself, nothing to move, and a file that is in the way.
+    Whatever is in a folder of that name moves with it, pictures too; what frontmatter declares is
+    rewritten, the rest of a file stays as it is. Raises VaultError for names that are no
+    categories, a category below itself, nothing to move, and a file that is in the way.
     """
     before, after = tree.normalise(old), tree.normalise(new)
     for raw, said in ((old, before), (new, after)):
         if not said:
             raise VaultError(f"not a category: {raw!r}", "for example: devops/ci-cd")
-    if before == after or after.startswith(f"{before}/"):
-        raise VaultError(f"{before} cannot become {after}", "it would be in or below itself")
+    if before == after:
+        raise VaultError(f"{old!r} and {new!r} are the same category: {before}")
+    if after.startswith(f"{before}/"):
+        raise VaultError(f"{before} cannot become {after}", "it would be below itself")
+    if not tree.tells_something(after):
+        raise VaultError(f"{after} is no category", "a folder of that name says nothing")
     changes: list[Change] = []
     skipped: list[str] = []
-    files = vault.files()[0]
-    for file in files:
+    lessons = {file.path for file in vault.files()[0]}
+    for path in sorted(lessons | set(_beside(vault))):
         try:
-            change = _change(vault, file.path, before, after)
-        except LessonError as error:
-            skipped.append(str(error))
+            change = _change(vault, path, before, after, path in lessons)
+        except VaultError as error:
+            skipped.append(error.message)
             continue
         if change is not None:
             changes.append(change)
-    if not changes:
-        raise VaultError(f"no lesson is in {before}", "`lessons categories` shows the tree")
-    _refuse_collisions(changes, {file.path for file in files}, vault)
-    return Plan(before, after, tuple(changes), tuple(skipped))
+    if not any(change.path in lessons for change in changes):
+        hint = "`lessons categories` shows the tree; what is only proposed stands in no file"
+        raise VaultError(f"no lesson is in {before}", hint)
+    _refuse_collisions(vault, changes)
+    return Plan(before, after, tuple(_in_order(changes)), tuple(skipped))
 
 
 def carry_out(vault: Vault, planned: Plan) -> None:
-    """Do what a plan says. If a file cannot be written, what was done is undone. Raises WriteError."""
-    done: list[tuple[Change, bytes]] = []
+    """Do what a plan says. If a file cannot be written, what was done is undone.
+
+    Raises WriteError, and VaultError, with nothing done, if a file is not as it was for the plan.
+    """
+    for change in planned.changes:
+        file = vault.folder / change.path
+        if change.before is not None and manifest.read_file(file) != change.before:
+            raise VaultError(f"{change.path} has changed meanwhile", "try again")
+    _refuse_collisions(vault, planned.changes)
+    done: list[Change] = []
     try:
         for change in planned.changes:
-            file = vault.folder / change.path
-            with manifest.writing(file):
-                before = file.read_bytes()
-                done.append((change, before))
-                _put(vault, change.path, change.to, change.data)
+            with manifest.writing(vault.folder / change.to):
+                done.append(change)
+                _put(vault, change.path, change.to, change.after)
     except BaseException:
-        for change, before in reversed(done):
+        for change in reversed(done):
             with contextlib.suppress(OSError):
-                _put(vault, change.to, change.path, before)
+                _put(vault, change.to, change.path, change.before)
         raise
 
 
-def _change(vault: Vault, path: str, old: str, new: str) -> Change | None:
-    data = (vault.folder / path).read_bytes()
-    metadata = frontmatter_edit.keys_of(data, path)
+def _beside(vault: Vault) -> Iterator[str]:
+    """Give the files that are no lessons, but may belong to some: pictures, for one."""
+    for folder, folders, names in os.walk(vault.folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        inside = os.path.relpath(folder, vault.folder)
+        if inside != ".":
+            yield from (f"{inside}/{name}" for name in names if not name.startswith("."))
+
+
+def _change(
+    vault: Vault, path: str, old: CategoryPath, new: CategoryPath, is_lesson: bool
+) -> Change | None:
     folder, _, name = path.rpartition("/")
-    moved = _renamed(tree.normalise(folder), old, new)
+    moved = _moved(folder, old, new)
     to = f"{moved}/{name}" if moved is not None else path
+    if not is_lesson:
+        return Change(path, to, None) if moved is not None else None
+    data = manifest.read_file(vault.folder / path)
+    metadata = frontmatter_edit.keys_of(data, path)
     key = "categories" if metadata.get("categories") is not None else "category"
     declared = lesson.parse_file(data, path)
     raw: Sequence[str] = declared[0].categories if declared else ()
     renamed = [_renamed(tree.normalise(one), old, new) for one in raw]
-    if moved is None and not any(renamed):
-        return None
-    if not any(renamed):
-        return Change(path, to, None, data)
-    kept = [now or was for now, was in zip(renamed, raw, strict=True)]
-    filed = tuple(dict.fromkeys(kept))
-    value = list(filed) if isinstance(metadata.get(key), list) or len(filed) > 1 else filed[0]
-    return Change(path, to, filed, frontmatter_edit.set_keys(data, {key: value}, path))
+    if any(renamed):
+        kept = [now or was for now, was in zip(renamed, raw, strict=True)]
+        filed = tuple(dict.fromkeys(kept))
+        value = list(filed) if isinstance(metadata.get(key), list) or len(filed) > 1 else filed[0]
+        after = frontmatter_edit.set_keys(data, {key: value}, path)
+        return Change(path, to, filed, data, after)
+    return Change(path, to, None, data, data) if moved is not None else None
 
 
 def _renamed(category: CategoryPath, old: CategoryPath, new: CategoryPath) -> CategoryPath | None:
@@ -111,29 +135,54 @@ def _renamed(category: CategoryPath, old: CategoryPath, new: CategoryPath) -> Ca
     return new + category.removeprefix(old) if category.startswith(f"{old}/") else None
 
 
-def _refuse_collisions(changes: Sequence[Change], there: set[str], vault: Vault) -> None:
+def _moved(folder: str, old: CategoryPath, new: CategoryPath) -> str | None:
+    """Give what a folder is called then; what is below the old name stays as it is written."""
+    if _renamed(tree.normalise(folder), old, new) is None:
+        return None
+    parts = folder.split("/")
+    for count in range(1, len(parts) + 1):
+        if tree.normalise("/".join(parts[:count])) == old:
+            return "/".join([new, *parts[count:]])
+    return None
+
+
+def _refuse_collisions(vault: Vault, changes: Sequence[Change]) -> None:
     leaving = {change.path for change in changes if change.to != change.path}
     targets: dict[str, str] = {}
     for change in changes:
         if change.to == change.path:
             continue
-        taken = change.to in there - leaving or (vault.folder / change.to).exists()
-        other = targets.setdefault(change.to, change.path)
-        if (taken and change.to not in leaving) or other != change.path:
+        target = vault.folder / change.to
+        manifest.refuse_links(target.parent, vault.folder)
+        taken = change.to not in leaving and os.path.lexists(target)
+        if taken or targets.setdefault(change.to, change.path) != change.path:
             raise VaultError(
                 f"{change.path} cannot become {change.to}: that is there already",
                 "rename one of them first",
             )
 
 
-def _put(vault: Vault, path: str, to: str, data: bytes) -> None:
+def _in_order(changes: Sequence[Change]) -> list[Change]:
+    """Put a file that stands where another goes before that one. There are no circles.
+
+    Each path becomes longer, or each becomes shorter, or goes into another branch.
+    """
+    ordered: list[Change] = []
+    waiting = list(changes)
+    while waiting:
+        there = {change.path for change in waiting}
+        free = [one for one in waiting if one.to == one.path or one.to not in there]
+        ordered += free
+        waiting = [one for one in waiting if one not in free]
+    return ordered
+
+
+def _put(vault: Vault, path: str, to: str, data: bytes | None) -> None:
     """Write a file, at another place if need be; the old one and folders left empty go."""
     old, new = vault.folder / path, vault.folder / to
-    if old == new:
+    if old != new:
+        new.parent.mkdir(parents=True, exist_ok=True)
+        old.rename(new)
+        manifest.remove_empty(old.parent, vault.folder)
+    if data is not None and new.read_bytes() != data:
         manifest.replace_file(new, data, keep_mode=True)
-        return
-    new.parent.mkdir(parents=True, exist_ok=True)
-    old.rename(new)
-    if new.read_bytes() != data:
-        manifest.replace_file(new, data, keep_mode=True)
-    manifest.remove_empty(Path(old.parent), vault.folder)

@@ -27,6 +27,10 @@ _TAGS = re.compile(
     r"[<\uff1c\ufe64](?=\s*/?\s*(?:lessons|system|user|assistant|human|antml|function|tool)\b)",
     re.I,
 )
+# letters and marks that show nothing: fillers, joiners, variation selectors
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?:])[\"')\]`*]*\s+|\n")
 _FENCE_LINE = re.compile(r"(?m)^[ ]*(`{3,}|~{3,})")
 
@@ -75,7 +79,9 @@ def _suggestion(skill: Hit) -> str:
     """Give a skill as a line: how to call it, and what it is for."""
     name = " ".join(clean(skill.title).split()).replace("`", "")
     says = shorten(" ".join(clean(skill.text).split()), SKILL_CHARS)
-    where = f", read {clean(skill.path)}" if skill.type == "vault" else ""  # no agent has it loaded
+    where = (
+        f", read {' '.join(clean(skill.path).split())}" if skill.type == "vault" else ""
+    )  # no agent has it loaded
     return f"- `/{name}` - {says} ({skill.percent}%{where})"
 
 
@@ -85,7 +91,10 @@ def clean(text: str) -> str:
         char
         for char in text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
         if char == "\n"
-        or unicodedata.category(char) not in ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
+        or not (
+            unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
+            or _UNSEEN.match(char)
+        )
     )
     return _TAGS.sub("\u2039", "".join(kept))
 

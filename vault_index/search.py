@@ -31,7 +31,6 @@ CANDIDATES = 16  # passages, at least, whose lessons are looked at
 EXPLAINED = 64  # when it is to be told what was left out
 MOST_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
-MORE_SKILLS = 4  # that are looked at, as some may have one name
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
 LESSONS, SKILLS = "lessons", "skills"
@@ -125,16 +124,22 @@ def skills(
     table = vault.open_index().skills
     if not table.exists():
         return Results([])
-    where = skill_files.visible(vault, project)
-    where = f"{where} AND {skill_files.for_agents()}" if for_agent else where
+    # few enough to look at all of them, which is quicker than a filter
+    everything = table.count()
     found = _search(
-        vault, table, query, k + MORE_SKILLS, min_score, where, text_only=text_only, explain=explain
+        vault, table, query, everything, min_score, None, text_only=text_only, explain=explain
     )
+    here = skill_files.visible(vault, project)
     named: dict[str, Hit] = {}
     for hit in found.hits:
-        named.setdefault(hit.title, replace(hit, kind=SKILLS))
-    dropped = [(replace(hit, kind=SKILLS), why) for hit, why in found.dropped]
-    return Results(list(named.values())[:k], dropped, found.text_only)
+        if hit.document in here and (not for_agent or skill_files.may_be_suggested(hit.tags)):
+            named.setdefault(hit.title, replace(hit, kind=SKILLS))
+    hits = list(named.values())
+    dropped = [
+        (replace(hit, kind=SKILLS), why) for hit, why in found.dropped if hit.document in here
+    ]
+    dropped = [(hit, f"not among the first {k}") for hit in hits[k:]] + dropped
+    return Results(hits[:k], dropped, found.text_only)
 
 
 def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:

@@ -7,9 +7,10 @@ are few, so a change of any makes the whole table anew; their vectors are kept b
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING
 
 from vault_index import lesson, manifest, rows
@@ -55,7 +56,7 @@ def read(data: bytes, path: str, scope: str) -> Skill | None:
     except LessonError:
         return None
     name = _text(metadata.get("name")) or Path(path).parent.name
-    paragraphs = (one.strip() for one in body.split("\n\n"))
+    paragraphs = (one.strip() for one in body.replace("\r\n", "\n").split("\n\n"))
     first = next((one for one in paragraphs if one and not one.startswith("#")), "")
     description = _text(metadata.get("description")) or _text(first)
     if not description:
@@ -95,12 +96,12 @@ def register(vault: Vault, project: Path) -> bool:
     """
     folder = project_folder(project)
     known = _projects(vault)
-    if folder is None or folder in known or folder == vault.root / "skills":
+    if folder is None or folder in known or not str(folder).isprintable():
         return False
     listed = "".join(f"{one}\n" for one in [folder, *known][:MOST_PROJECTS])
     try:
         manifest.make_folder(vault.index_folder)
-        manifest.replace_file(vault.index_folder / _PROJECTS, os.fsencode(listed))
+        manifest.replace_file(vault.index_folder / _PROJECTS, listed.encode())
     except OSError:
         return False
     return True
@@ -136,16 +137,31 @@ def sync(
     return len(found)
 
 
-def visible(vault: Vault, project: Path | None) -> str:
-    """Make the filter for the skills that somebody in a project has."""
+def visible(vault: Vault, project: Path | None) -> set[str]:
+    """Give the folders whose skills somebody in a project has: the `document` of their rows."""
     folder = project_folder(project) if project else None
-    here = [vault.root / "skills", user_folder(), *([folder] if folder else [])]
-    return stores.of_documents(str(one) for one in here)
+    return {str(vault.root / "skills"), str(user_folder()), *([str(folder)] if folder else [])}
 
 
-def for_agents() -> str:
-    """Make the filter for the skills that an agent may load by itself."""
-    return f"NOT array_has(tags, '{_SILENT}')"
+def may_be_suggested(tags: Sequence[str]) -> bool:
+    """Tell, by the tags of its row, whether an agent may load a skill by itself."""
+    return _SILENT not in tags
+
+
+def problems(vault: Vault) -> list[str]:
+    """List the SKILL.md files that are no skill, with the reason."""
+    found = []
+    for path, (size, _, scope) in _files(vault).items():
+        try:
+            data = Path(path).read_bytes() if size <= MOST_BYTES else b""
+        except OSError as error:
+            found.append(f"{path}: cannot be read: {error.strerror}")
+            continue
+        if size > MOST_BYTES:
+            found.append(f"{path}: larger than {MOST_BYTES // 1024} KB")
+        elif read(data, path, scope) is None:
+            found.append(f"{path}: its frontmatter does not parse, or nothing says what it is for")
+    return found
 
 
 def _files(vault: Vault) -> dict[str, tuple[int, int, str]]:
@@ -161,16 +177,19 @@ def _files(vault: Vault) -> dict[str, tuple[int, int, str]]:
         for name in names:
             file = folder / name / FILE
             try:
+                str(file).encode()
                 stat = file.stat(follow_symlinks=follow)
-            except OSError:
+            except (OSError, UnicodeEncodeError):  # such a path is no text for a table
                 continue
-            if stat.st_size <= MOST_BYTES and (follow or not file.is_symlink()):
+            if S_ISREG(stat.st_mode):
                 found[str(file)] = (stat.st_size, stat.st_mtime_ns, scope)
     return found
 
 
 def _read_all(files: dict[str, tuple[int, int, str]]) -> Iterator[Skill]:
-    for path, (_, _, scope) in files.items():
+    for path, (size, _, scope) in files.items():
+        if size > MOST_BYTES:
+            continue
         try:
             skill = read(Path(path).read_bytes(), path, scope)
         except OSError:
@@ -219,8 +238,8 @@ def _embed(found: list[Row], embedder: Embedder, cache: VectorCache | None) -> N
 def _projects(vault: Vault) -> list[Path]:
     """Give the skill folders of the projects that asked this vault; of those that are still there."""
     try:
-        lines = os.fsdecode((vault.index_folder / _PROJECTS).read_bytes()).splitlines()
-    except OSError:
+        lines = (vault.index_folder / _PROJECTS).read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError):
         return []
     return [Path(line) for line in lines if line and Path(line).is_dir()]
 

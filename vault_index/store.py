@@ -233,11 +233,13 @@ class Store:
         vectors = matrix(found, self.dimension) if self.dimension else None
         return found.select(list(columns)).to_pylist(), vectors
 
-    def whole_rows(self, lesson_id: str) -> list[Row]:
-        """Give all that there is of a lesson."""
-        with _errors(self.index):
-            found = self._table.search().where(of_lesson(lesson_id)).limit(None)
-            rows: list[Row] = found.to_arrow().to_pylist()
+    def whole_rows(self, lesson_ids: Sequence[str]) -> list[Row]:
+        """Give all that there is of these lessons."""
+        rows: list[Row] = []
+        for start in range(0, len(lesson_ids), 1000):
+            where = _one_of("lesson_id", lesson_ids[start : start + 1000])
+            with _errors(self.index):
+                rows += self._table.search().where(where).limit(None).to_arrow().to_pylist()
         return rows
 
     def count(self) -> int:
@@ -286,16 +288,6 @@ def below(categories: Iterable[CategoryPath]) -> str:
 def of_paths(paths: Iterable[str]) -> str:
     """Make the filter for the rows of these files."""
     return _one_of("path", paths)
-
-
-def of_lesson(lesson_id: str) -> str:
-    """Make the filter for the passages of a lesson."""
-    return f"lesson_id = {_quoted(lesson_id)}"
-
-
-def of_documents(documents: Iterable[str]) -> str:
-    """Make the filter for the rows of these documents; those of a skill are its folder."""
-    return _one_of("document", documents)
 
 
 def only_ids(ids: Iterable[str]) -> str:

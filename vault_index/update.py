@@ -42,18 +42,24 @@ def write(
         raise VaultError(f"confidence is 1 to 5, not {confidence}")
     if text is not None and not text.strip():
         raise VaultError("a lesson needs some text", f"`lessons rm {name}` deletes it")
+    if title is not None:
+        title = " ".join(title.split())
+        if not title:
+            raise VaultError("a lesson needs a title")
     file = vault.root / found["path"]
-    data = before = file.read_bytes()
+    data = before = manifest.read_file(file)
+    known = frontmatter_edit.keys_of(data, found["path"])
     keys: dict[str, Any] = {}
     if categories is not None:
         keys["categories"] = [one for one in map(tree.normalise, categories) if one] or None
+        if "category" in known:
+            keys["category"] = None
     if tags is not None:
         keys["tags"] = list(tags) or None
     if type is not None:
         keys["type"] = type or None
     if confidence is not None:
         keys["confidence"] = confidence
-    known = frontmatter_edit.keys_of(data, found["path"])
     if title is not None and not slug and ("title" in known or not _has_heading(data, found)):
         keys["title"] = title
     data = body_edit.set_text(data, slug, text, title, found["path"])
@@ -67,5 +73,4 @@ def write(
 def _has_heading(data: bytes, found: get.Entry) -> bool:
     """Tell whether the title of a file's lesson is its first heading."""
     body = lesson.split_frontmatter(lesson.decode(data, found["path"]), found["path"])[1]
-    heading = lesson.HEADING.match(body.strip().partition("\n")[0])
-    return bool(heading and heading["title"] == found["title"])
+    return lesson.heading_of(body.strip().partition("\n")[0]) == found["title"]

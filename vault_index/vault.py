@@ -141,7 +141,7 @@ class Vault:
                     skipped.append(Skipped(path, "a link: links are not followed"))
                 elif entry.is_dir(follow_symlinks=False):
                     pending.append((folder / entry.name, f"{path}/"))
-                elif entry.name.endswith(".md"):
+                elif entry.name.endswith(".md") and entry.is_file():  # a pipe would be waited for
                     try:
                         stat = entry.stat(follow_symlinks=False)
                     except OSError:  # deleted since it was listed

@@ -8,13 +8,16 @@ is plainly a placeholder is none.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from vault_index.check.finding import Finding, matches
+from vault_index.check.finding import Finding, line_of_key, matches
+from vault_index.errors import LessonError
+from vault_index.lesson import split_frontmatter
 
 # Forms of keys as their makers document them: the prefix says whose it is.
 _FORMS = {
@@ -32,7 +35,7 @@ _FORMS = {
     "an Anthropic key": r"\bsk-ant-[\w-]{20,}",
     "an OpenAI key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}",
     "a Hugging Face token": r"\bhf_[A-Za-z0-9]{30,}",
-    "an npm token": r"\bnpm_[A-Za-z0-9]{36}|_authToken\s*=\s*[\w-]{20,}",
+    "an npm token": r"\bnpm_[A-Za-z0-9]{36}|_authToken\s{0,9}=\s{0,9}[\"']?[\w/+=-]{20,}",
     "a PyPI token": r"\bpypi-AgE[\w-]{50,}",
     "a SendGrid key": r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
     "a Twilio key": r"\bSK[0-9a-f]{32}\b",
@@ -92,7 +95,6 @@ _PLUGINS = {
     "ibm_cloud_iam.IbmCloudIamDetector": "an IBM Cloud key",
     "ibm_cos_hmac.IbmCosHmacDetector": "an IBM Cloud key",
     "mailchimp.MailchimpDetector": "a Mailchimp key",
-    "npm.NpmDetector": "an npm token",
     "private_key.PrivateKeyDetector": "a private key",
     "pypi_token.PypiTokenDetector": "a PyPI token",
     "sendgrid.SendGridDetector": "a SendGrid key",
@@ -113,12 +115,29 @@ _ENTROPY = 2.8  # bits a character; "correcthorse" has 2.9, "password1" 2.9, "aa
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find secrets in a text; one finding a line at most, and never the secret itself."""
     told: dict[int, str] = {}  # whose key it is says more than that it is one
-    for line, what in [*_by_form(text), *_by_library(text), *_by_word(text)]:
+    for line, what in [*_anywhere(text), *_in_values(text)]:
         told.setdefault(line, what.strip())
     for line, what in sorted(told.items()):
         yield Finding(
             path, line, "secret", f"{what}: take it out, and revoke it if it was ever pushed"
         )
+
+
+def _anywhere(text: str) -> Iterator[tuple[int, str]]:
+    return itertools.chain(_by_form(text), _by_library(text), _by_word(text))
+
+
+def _in_values(text: str) -> Iterator[tuple[int, str]]:
+    """Look into frontmatter values of several lines: YAML may write them as escapes, on one."""
+    try:
+        metadata, _ = split_frontmatter(text, "")
+    except LessonError:
+        return
+    for key, value in metadata.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str) and "\n" in one.strip():
+                for _, what in _anywhere(one):
+                    yield line_of_key(text, str(key)), what
 
 
 def _by_form(text: str) -> Iterator[tuple[int, str]]:

@@ -10,13 +10,12 @@ from typing import Any
 from vault_index.formats.draft import Draft, cut, first_sentence, name_of, numbered
 from vault_index.formats.file_text import (
     file_of,
-    heading_of,
     in_code,
     one_lesson,
     says_something,
     text_of,
 )
-from vault_index.lesson import slugify, split_frontmatter
+from vault_index.lesson import heading_of, slugify, split_frontmatter
 
 FEWEST_WORDS = 4  # a bullet of fewer is a label: "Node 20", "see below"
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from vault_index.lesson import BOM, decode, fenced
+from vault_index.lesson import BOM, decode, fenced, heading_of
 
 if TYPE_CHECKING:
     import yaml
@@ -16,7 +16,6 @@ _LINE_END = re.compile(
     r"(?<!\r)\r++(?:\n|\Z)"
 )  # the look-behind keeps a megabyte of \r from taking hours
 _SECTION = re.compile(r"##[ \t]+Lesson:")
-_HEADING = re.compile(r"#{1,6}[ \t]+(?P<title>.+?)[ \t]*#*[ \t]*")
 _NESTING = re.compile(r"(?:[\s>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t])*")
 _FLAT = 1_000_000_000  # a width at which YAML breaks no line; libyaml knows no infinity
 
@@ -52,12 +51,6 @@ def one_lesson(body: str) -> str:
         "\\" + line if _SECTION.match(line) and not inside else line
         for line, inside in zip(lines, fenced(lines), strict=True)
     )
-
-
-def heading_of(line: str) -> str:
-    """Give the title of a heading line without its marks; "" for any other line."""
-    heading = _HEADING.fullmatch(line)
-    return heading["title"] if heading else ""
 
 
 def says_something(body: str) -> bool:

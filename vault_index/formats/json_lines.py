@@ -12,13 +12,12 @@ from vault_index.errors import LessonError
 from vault_index.formats.draft import Draft, cut, first_sentence, name_of, numbered
 from vault_index.formats.file_text import (
     file_of,
-    heading_of,
     one_lesson,
     says_something,
     text_of,
     unix_lines,
 )
-from vault_index.lesson import MAX_NESTING
+from vault_index.lesson import MAX_NESTING, heading_of
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")
 _FILED = ("category", "categories")

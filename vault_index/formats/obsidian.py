@@ -13,8 +13,8 @@ from vault_index.lesson import parse_file, split_frontmatter
 _SPAN = r"(?P<code>(?<!`)(?P<ticks>`+)(?!`)[^\n]*?(?<!`)(?P=ticks)(?!`))"
 _INLINE = re.compile(
     rf"""{_SPAN}
-    | %%(?P<comment>.*?)%%
-    | (?P<embed>!?)\[\[ (?P<target>[^\[\]|\n]*?) (?:\\?\|(?P<alias>[^\[\]\n]*))? \]\]
+    | (?<![\w%])%%(?P<comment>.*?)%%
+    | (?<!\w)(?P<embed>!?)\[\[(?!\s) (?P<target>[^\[\]|\n]*?) (?:\\?\|(?P<alias>[^\[\]\n]*))? \]\]
     | (?<!\S)\#(?P<tag>[\w/-]+)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -27,11 +27,12 @@ _ATTACHMENT = re.compile(
     re.IGNORECASE,
 )
 _SIGN = re.compile(
-    rf"{_SPAN}|(?P<sign>\[\[[^\s\[\]][^\[\]\n]*\]\]|%%.*?%%|^[ \t]*>[> \t]*\[![\w-]+\])",
+    rf"{_SPAN}|(?P<sign>(?<!\w)\[\[[^\s\[\]][^\[\]\n]*\]\]|(?<![\w%])%%.*?%%|^[ \t]*>[> \t]*\[![\w-]+\])",
     re.MULTILINE | re.DOTALL,
 )
 _PLACEHOLDER = re.compile(
-    _SPAN + r"|(?P<sign>\{\{\s*(?:title|date|time)\b[^}\n]{0,80}\}\}|<%.{0,1000}?%>)", re.DOTALL
+    _SPAN + r"|(?P<sign>\{\{(?:title|date|time)(?::[^}\n]{0,80})?\}\}|<%\*?\s*tp\..{0,1000}?%>)",
+    re.DOTALL,
 )
 _TEMPLATES = re.compile(r"(?:^|/)[_\d. -]*templates?/", re.IGNORECASE)
 

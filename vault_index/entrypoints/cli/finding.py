@@ -74,6 +74,8 @@ def search(
         "within": within,
         "neighbours": neighbours,
     }
+    if within and kinds and "lessons" not in kinds:
+        raise click.UsageError("--in is for lessons")
     if "skills" in kinds:
         asked["project"] = _project(named)
     settled = bool(within or "skills" in kinds)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vault_index.entrypoints.cli import ready
+from vault_index.render import clean
 
 if TYPE_CHECKING:
     from vault_index.importing import Item, Plan
@@ -44,8 +46,8 @@ def import_(
     from vault_index import importing
     from vault_index.errors import VaultError
 
-    given = Path(source).expanduser()
-    if source != "-" and not given.exists():
+    given = Path(os.path.expanduser(source))  # noqa: PTH111  # which raises for ~nobody
+    if source != "-" and not os.path.exists(given):  # noqa: PTH110  # and this for long names
         raise VaultError(f"{source} is not there", "name a file, a folder, or - for stdin")
     vault = ready.open_vault(ctx.obj)
     ready.bring_up_to_date(vault)
@@ -60,6 +62,8 @@ def import_(
         _as_json(planned, write)
     else:
         _as_table(planned, write)
+    for name in planned.empty:
+        ready.note(f"note: {name}: nothing to import (no text, or a template)")
     for problem in planned.problems:
         ready.note(f"error: {problem}")
     if planned.problems:
@@ -69,7 +73,9 @@ def import_(
 def _as_json(planned: Plan, written: bool) -> None:
     keys = ("source", "line", "path", "title", "verdict", "why")
     items = [{key: getattr(item, key) for key in keys} for item in planned.items]
-    answer = {"items": items, "problems": planned.problems, "written": written}
+    answer: dict[str, Any] = {"items": items, "problems": planned.problems}
+    answer["empty"] = planned.empty
+    answer["written"] = written
     click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
 
 
@@ -93,7 +99,7 @@ def _as_table(planned: Plan, written: bool) -> None:
 
 def _row(item: Item, width: int) -> str:
     room = shutil.get_terminal_size((160, 24)).columns - width - 12
-    told = item.why or item.title
+    told = " ".join(clean(item.why or item.title).split())
     told = told if len(told) <= max(20, room) else told[: max(20, room) - 1] + "…"
     line = f"{item.verdict:<10}{item.path:<{width}}  {told}"
     return line if item.verdict == "write" else click.style(line, dim=True)

@@ -17,6 +17,7 @@ import click
 
 from vault_index.entrypoints.cli import ready
 from vault_index.errors import VaultError
+from vault_index.render import clean
 
 
 @click.command(
@@ -103,6 +104,8 @@ def list_(
         "reverse": reverse,
         "limit": limit,
     }
+    if page > 1 and limit is None:
+        raise click.UsageError("--page needs -n: how many a page has")
     how["offset"] = (limit or 0) * (page - 1)
     how["since"] = _moment(since) if since else ""
     entries = ready.ask(named, "list", category=category, **how)["entries"]
@@ -110,8 +113,8 @@ def list_(
         click.echo(json.dumps(entries, ensure_ascii=False, indent=2))
         return
     lines = [
-        f"{click.style(entry['id'], dim=True)}  {entry['title']}" if sys.stdout.isatty()
-        else f"{entry['id']}\t{entry['title']}"
+        f"{click.style(entry['id'], dim=True)}  {clean(entry['title'])}" if sys.stdout.isatty()
+        else f"{entry['id']}\t{clean(entry['title'])}"
         for entry in entries
     ]  # fmt: skip
     if sys.stdout.isatty() and len(lines) > shutil.get_terminal_size().lines:
@@ -162,7 +165,8 @@ def edit(named: str | None, lesson_id: str) -> None:
     vault = ready.open_vault(named)
     entry = ready.ask(named, "show", name=lesson_id)["entry"]
     file = vault.root / entry["path"]
-    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or git.editor(vault.root)
+    named_ones = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+    command = next(filter(None, named_ones), "") or git.editor(vault.root)
     try:
         done = subprocess.run([*shlex.split(command), str(file)], check=False)
     except (OSError, ValueError) as error:

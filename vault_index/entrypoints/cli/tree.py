@@ -83,7 +83,9 @@ def classify(named: str | None, write: bool, as_json: bool) -> None:
         from vault_index import classify as classifying
 
         proposals = [classifying.Proposal(**_tuples(one)) for one in found]
-        written = classifying.write(ready.open_vault(named), proposals)
+        written, failed = classifying.write(ready.open_vault(named), proposals)
+        for one in failed:
+            ready.note(f"warning: {one}: left as it is")
     if as_json:
         answer = {"proposals": found, "written": written}
         click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
@@ -97,7 +99,7 @@ def classify(named: str | None, write: bool, as_json: bool) -> None:
         ready.note("every lesson has a category")
         return
     if write:
-        click.echo(f"{len(written)} files written")
+        click.echo(f"{len(written)} {'file' if len(written) == 1 else 'files'} written")
     else:
         _closing(sum(one["categories"] != [UNCATEGORIZED] for one in found), "proposal", "", False)
 
