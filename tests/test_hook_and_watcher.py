@@ -343,7 +343,8 @@ def test_the_record_holds_no_prompt(team: Vault) -> None:
     text = (team.index_folder / injections.FILE).read_text()
     one = json.loads(text)
     assert set(one) == {
-        *("time", "event", "session", "prompt", "lessons", "scores", "floor", "ms", "by")
+        *("time", "event", "session", "prompt", "lessons", "scores", "floor", "ms", "by"),
+        "skills",
     }
     assert "build" not in text
     assert one["session"] == "abc"
