@@ -224,7 +224,7 @@ def test_a_chain_of_likenesses_loses_nobody(vault: Vault) -> None:
     """Each is like the one before, the last is not like the first: what is left out is no reason."""
     words = "staging deploys hang at connecting until the vpn is on so set it in the job".split()
     other = "refunds above a limit need two people to approve them in the back office".split()
-    notes = []
+    notes: list[dict[str, object]] = []
     for number in range(len(words)):
         text = " ".join(other[:number] + words[number:])
         notes.append({"title": "A note", "text": f"{text}."})
@@ -238,7 +238,11 @@ def test_a_chain_of_likenesses_loses_nobody(vault: Vault) -> None:
 
 def test_a_secret_that_json_hides_behind_a_line_end(vault: Vault) -> None:
     key = "AKIA" + "QYLPMN5HFIQR7B2X"
-    hidden = {"title": "Keys", "text": "Use the role.", "description": f"line\n{key}"}
+    hidden: dict[str, object] = {
+        "title": "Keys",
+        "text": "Use the role.",
+        "description": f"line\n{key}",
+    }
     (item,) = importing.plan(vault, json_lines([hidden])).items
     assert item.verdict == "secret"
 
@@ -265,7 +269,10 @@ def test_a_source_that_cannot_be_is_one_line(make_vault: MakeVault, source: str)
 
 
 def test_a_category_too_long_for_a_folder(vault: Vault) -> None:
-    long = [{"title": "T", "text": "Text.", "category": "c" * 300}, LINES[2]]
+    long: list[dict[str, object]] = [
+        {"title": "T", "text": "Text.", "category": "c" * 300},
+        LINES[2],
+    ]
     planned = importing.plan(vault, json_lines(long))
     assert planned.problems == ("-:1: the category is too long for the name of a folder",)
     assert len(planned.to_write) == 1

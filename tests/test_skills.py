@@ -20,6 +20,7 @@ SKILLS = [json.loads(line) for line in (LABELLED / "skills.jsonl").read_text("ut
 PROMPTS = [
     json.loads(line) for line in (LABELLED / "skill_prompts.jsonl").read_text("utf-8").splitlines()
 ]
+FITTED: list[bytes] = []
 REVIEW = "Review a GitHub pull request: correctness, tests, naming. Use when asked to review a PR."
 
 
@@ -39,7 +40,11 @@ def team(make_vault: MakeVault, with_model: Path) -> Vault:
     vault = make_vault({"workflow/code-review/prs.md": lesson_text("Reviewing PRs", about)})
     add_skill(vault.root / "skills", "review-pr", REVIEW)
     index.sync(vault)
-    floor.fit(vault)
+    fitted = vault.open_index().store.index / "floor.json"
+    if not FITTED:  # takes seconds, and is the same each time
+        floor.fit(vault)
+        FITTED.append(fitted.read_bytes())
+    fitted.write_bytes(FITTED[0])
     return vault
 
 

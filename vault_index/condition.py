@@ -8,7 +8,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import categories, floor, get, git, index, injections, manifest
+from vault_index import (
+    catalog,
+    categories,
+    floor,
+    get,
+    git,
+    index,
+    injections,
+    manifest,
+    search,
+    skills,
+)
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -28,9 +39,14 @@ def of(vault: Vault) -> dict[str, Any]:
         lessons = get.entries(vault)
         state["lessons"] = len(lessons)
         state["categories"] = categories.counts(one["categories"] for one in lessons)
+        state["unfiled"] = sum(one["filed_by"] in ("classifier", "nobody") for one in lessons)
+        state["documents"] = sum(one.kind == catalog.DOCUMENT for one in catalog.places(vault))
+        state["skills"] = search.count_skills(vault)
     except VaultError:
         lessons = []
-        state["lessons"], state["categories"] = None, {}
+        state |= dict.fromkeys(("lessons", "unfiled", "documents", "skills"))
+        state["categories"] = {}
+    state["skill_problems"] = skills.problems(vault)
     known = [one["id"] for one in lessons]
     state["injections"] = injections.summary(vault.index_folder, known)
     return state
@@ -67,8 +83,13 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         yield f"problem    {problem['path']}:{problem['line']}: {problem['message']}"
     for key in state["ignored_settings"]:
         yield f"problem    lessons/vault.toml: a vault may not set {key!r}; it is ignored"
-    for category, count in state["categories"].items():
-        yield f"{count:>8}   {category}"
+    for problem in state["skill_problems"]:
+        yield f"problem    {problem}"
+    if state["categories"]:
+        unfiled = state["unfiled"]
+        proposed = f"; {unfiled} lessons are in none: see `lessons classify`" if unfiled else ""
+        yield f"categories {len(state['categories'])}{proposed}"
+        yield f"besides    {state['documents']} documents, {state['skills']} skills"
     yield from _used(state["injections"])
     hooks = state.get("hooks") or {}
     places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"

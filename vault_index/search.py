@@ -142,6 +142,12 @@ def skills(
     return Results(hits[:k], dropped, found.text_only)
 
 
+def count_skills(vault: Vault) -> int:
+    """Count the skills that are known, of all projects. Raises IndexStateError without an index."""
+    table = vault.open_index().skills
+    return table.count() if table.exists() else 0
+
+
 def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
     """Give the passage of a hit with up to `count` before and after it, as they stand in its file.
 
