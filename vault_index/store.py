@@ -243,7 +243,14 @@ class Store:
         return rows
 
     def count(self) -> int:
-        """Count the passages."""
+        """Count the rows."""
+        return self._count if self.pinned else self._counted()
+
+    @cached_property
+    def _count(self) -> int:
+        return self._counted()
+
+    def _counted(self) -> int:
         with _errors(self.index):
             return int(self._table.count_rows())
 

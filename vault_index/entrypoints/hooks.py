@@ -34,6 +34,7 @@ def answer(
     `began` is when the hook did (monotonic). `may_start`: there is no watcher yet. `text_only`:
     there is one that is hung, so that there is little time left.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # others would only spin: see the commands
     project = Path(str(event.get("cwd") or "."))
     try:
         vault = _vault(project)
