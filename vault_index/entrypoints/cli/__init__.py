@@ -23,7 +23,6 @@ from vault_index.entrypoints.cli import (
 )
 from vault_index.errors import VaultError
 
-
 # More would be no quicker here, and spin for 20 ms after each product on a core others need: with
 # one the watcher's answer takes a third of the processor time. Before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
