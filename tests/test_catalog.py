@@ -154,3 +154,27 @@ def test_neighbours_of_a_piece_of_a_long_lesson(make_vault: MakeVault) -> None:
     assert found.text == hit.text
     assert before.text[-20:] in long
     assert after.text.split(". ")[0] in hit.text  # the pieces overlap
+
+
+def test_two_documents_of_one_title_are_told_apart_by_path(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": document("Runbook"), "b.md": document("Runbook")})
+    index.sync(vault)
+    with pytest.raises(VaultError, match="2 documents are called 'Runbook'"):
+        catalog.resolve(vault, "runbook")
+    assert catalog.resolve(vault, "lessons/b.md").path == "lessons/b.md"
+
+
+def test_small_words_are_no_initials(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": document("Travel Office"), "b.md": document("Machine Learning")})
+    index.sync(vault)
+    with pytest.raises(VaultError, match="no document"):
+        catalog.resolve(vault, "what to do")
+    assert catalog.resolve(vault, "the ML one").title == "Machine Learning"
+
+
+def test_in_an_empty_vault_there_is_nothing_to_name(make_vault: MakeVault) -> None:
+    done = run("lessons", "search", "--in", "x", "y", cwd=make_vault().root, check=False)
+    assert (done.code, done.err.splitlines()[-2]) == (
+        1,
+        "Error: no document or category is called 'x'",
+    )

@@ -276,3 +276,36 @@ def test_deep_nesting_is_an_error_and_kills_nobody(opening: str) -> None:
     assert int(line) in (1, 4), done.stdout  # the opening ---, or the line itself
     assert "deep.md: frontmatter is not" in message
     assert len(message) < 200
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("# Why C#", "Why C#"),
+        ("# Why ##", "Why"),
+        ("#\tTabs\t#\t", "Tabs"),
+        ("# #", "#"),
+        ("# a" + " " * 50_000 + "b", "a" + " " * 50_000 + "b"),  # hours, with a regular expression
+    ],
+)
+def test_the_title_of_a_heading(heading: str, title: str) -> None:
+    (lesson,) = parse_file(f"{heading}\n\nText.\n".encode(), "a.md")
+    assert (lesson.title, lesson.text) == (title, "Text.")
+
+
+def test_thousands_of_sections_with_one_title() -> None:
+    text = "".join("## Lesson: Same\n\nText.\n\n" for _ in range(5000))
+    ids = [lesson.id for lesson in parse_file(text.encode(), "a.md")]
+    assert ids[:2] == ["a#same", "a#same-2"]
+    assert len(set(ids)) == 5000
+
+
+def test_sections_carry_the_title_of_their_document() -> None:
+    text = (
+        "---\ntitle: Handbook\nauthor: Ada\nlink: https://example.org\n---\n## Lesson: One\n\n1\n"
+    )
+    (lesson,) = parse_file(text.encode(), "a.md")
+    assert (lesson.document, lesson.title) == ("Handbook", "One")
+    assert (lesson.written_by, lesson.link) == ("Ada", "https://example.org")
+    (alone,) = parse_file(b"# Alone\n\nText.\n", "b.md")
+    assert alone.document == ""

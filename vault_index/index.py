@@ -7,11 +7,11 @@ kill at any moment leaves an index that opens and answers, and the next sync goe
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from vault_index import catalog, classify, difference, git, manifest, rows, skil
 from vault_index import vault as vaults
 from vault_index.difference import Difference, ReadFile
 from vault_index.embed.cache import VectorCache
-from vault_index.errors import IndexStateError
+from vault_index.errors import EmbedderError, IndexStateError
 from vault_index.lesson import hash_of
 from vault_index.manifest import Manifest
 from vault_index.store import Store
@@ -249,10 +249,14 @@ def _settle(vault: Vault, table: Store, known: Manifest, stats: Stats) -> None:
         known.filing = filing
         table.settle()
         places = Store(table.index, known.dimension, store.CATALOG)
-        catalog.refresh(table, places, vault.embedder, cache)
-        known.settled = True
+        try:
+            catalog.refresh(table, places, vault.embedder, cache)
+            known.settled = True
+        except EmbedderError:  # the lessons are in; the next sync tries again
+            known.settled = False
     if skills.differ(vault, known.skills):
-        stats.skills = skills.sync(vault, table.index, known, vault.embedder, cache)
+        with contextlib.suppress(EmbedderError):
+            stats.skills = skills.sync(vault, table.index, known, vault.embedder, cache)
 
 
 def _filing(vault: Vault) -> str:
@@ -359,7 +363,7 @@ def problems(known: Manifest, skipped: list[Skipped]) -> list[Problem]:
     return sorted(found, key=lambda problem: (problem.path, problem.line))
 
 
-@contextmanager
+@contextlib.contextmanager
 def _locked(vault: Vault, wait: bool) -> Iterator[bool]:
     """Hold the one writer's lock of a vault's index; yields False if another has it."""
     import filelock
