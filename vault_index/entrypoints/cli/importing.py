@@ -26,16 +26,15 @@ SHOWN = 200  # items of a long table, on a terminal
 @click.option(
     "--as",
     "format",
-    default="",
-    type=click.Choice(["", "markdown", "jsonl", "bullets", "course", "obsidian"]),
-    help="What it is in; guessed without: markdown, jsonl, bullets, course, obsidian.",
+    type=click.Choice(["markdown", "jsonl", "bullets", "course", "obsidian"]),
+    help="The format; without: guessed.",
 )
 @click.option("-c", "--category", default="", help="For what says none; without: inbox.")
 @click.option("--write", is_flag=True, help="Do it; without, only show what would be done.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def import_(
-    ctx: click.Context, source: str, format: str, category: str, write: bool, as_json: bool
+    ctx: click.Context, source: str, format: str | None, category: str, write: bool, as_json: bool
 ) -> None:
     """Bring in lessons from a file, a folder or stdin, after showing what would be written where.
 
@@ -53,7 +52,7 @@ def import_(
     ready.bring_up_to_date(vault)
     data = sys.stdin.buffer.read() if source == "-" else given
     with ready.progress("comparing lessons") as show:
-        planned = importing.plan(vault, data, format=format, category=category, progress=show)
+        planned = importing.plan(vault, data, format=format or "", category=category, progress=show)
     if write:
         with ready.progress("writing lessons") as show:
             importing.carry_out(vault, planned, show)

@@ -150,7 +150,8 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     click.echo(click.style(entry["title"], bold=True))
     by = entry["author"] or "not committed"
     when = entry["updated_at"] or entry["created_at"]
-    filed = ", ".join(entry["categories"])
+    proposed = " (proposed)" if entry["filed_by"] == "classifier" else ""
+    filed = ", ".join(entry["categories"]) + proposed
     click.echo(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
     click.echo(f"\n{entry['text']}")
 
