@@ -126,3 +126,10 @@ def test_any_key_comes_back_from_the_frontmatter(others: dict[str, Any], text: s
     draft = only(line, "all.jsonl")
     assert keys(draft) == {**others, "title": "T"}
     assert lesson(draft).text
+
+
+def test_only_the_first_of_an_id_declares_it() -> None:
+    lines = '{"id": "heap", "text": "one"}\n{"id": "heap", "text": "another"}\n'
+    first, second = read(lines.encode(), "all.jsonl")
+    assert (first.name, second.name) == ("heap", "heap-2")
+    assert (lesson(first).declared, lesson(second).declared) == ("heap", "")

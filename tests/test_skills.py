@@ -256,3 +256,22 @@ def test_windows_line_ends_and_what_status_says_of_no_skill(team: Vault) -> None
     assert "skills/odd/SKILL.md: its frontmatter does not parse" in status
     index.sync(team)
     assert search.skills(team, "sourdough").hits[0].text == "Bake bread from sourdough."
+
+
+def test_a_project_that_prompts_has_its_skills_known_from_then_on(
+    team: Vault, tmp_path: Path
+) -> None:
+    """Through the hook and the watcher; the vault is the user's, the project another repository."""
+    project = tmp_path / "shop/src"
+    project.mkdir(parents=True)
+    add_skill(tmp_path / "shop/.claude/skills", "slim-image", "Make a docker image smaller.")
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "", "cwd": str(project)}
+    env = {"LESSONS_VAULT": str(team.root), "LESSONS_DEADLINE_MS": "30000"}
+
+    def suggested() -> bool:
+        asked = json.dumps({**event, "prompt": "make this docker image smaller please"})
+        done = run("lessons-hook", cwd=project, stdin=asked, env=env)
+        return "- `/slim-image` - Make a docker image smaller." in done.out
+
+    with watched(team):
+        soon(suggested)

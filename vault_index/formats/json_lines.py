@@ -47,8 +47,10 @@ def read_json_lines(data: bytes, path: str) -> list[Draft]:
         for one in entries
     ]
     drafts = []
+    ids: set[str] = set()
     for entry, draft in zip(entries, numbered(nameless), strict=True):
-        written = _file(entry, draft.name)
+        written = _file(entry, draft.name, entry.id not in ids)
+        ids.add(entry.id)
         drafts.append(Draft(draft.name, draft.categories, written, draft.line))
     return drafts
 
@@ -112,10 +114,11 @@ def _entry(value: Any, place: str, line: int) -> _Entry:
     )
 
 
-def _file(entry: _Entry, name: str) -> bytes:
+def _file(entry: _Entry, name: str, is_first: bool) -> bytes:
+    """Write the file. Only the first of an id declares it: a lesson's id is its own."""
     keys: dict[str, Any] = {}
     in_folder = entry.categories[0] if entry.categories else None
-    if entry.id and entry.id != f"{in_folder}/{name}":  # else the path says it
+    if is_first and entry.id and entry.id != f"{in_folder}/{name}":  # else the path says it
         keys["id"] = entry.id
     keys["title"] = entry.title
     if len(entry.categories) > 1:
