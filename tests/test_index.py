@@ -19,7 +19,7 @@ import pytest
 
 from tests.conftest import BIN, commit, lesson_text, run, write
 from tests.embedders import FailingEmbedder, WordEmbedder
-from vault_index import get, index, manifest, search
+from vault_index import catalog, get, index, manifest, search
 from vault_index.errors import EmbedderError, WriteError
 from vault_index.vault import Vault, open_vault
 
@@ -410,7 +410,7 @@ def test_rebuild_from_the_command_line(make_vault: MakeVault) -> None:
 
 
 def many_passages() -> dict[str, str]:
-    """Give files for about three batches: 24 lessons of some 60 passages each."""
+    """Give files for two batches: 24 lessons of some 40 passages each."""
     return {
         f"{number:02}.md": lesson_text(
             f"Lesson {number}", "\n\n".join(f"Paragraph {number}-{n}. " * 30 for n in range(60))
@@ -421,7 +421,7 @@ def many_passages() -> dict[str, str]:
 
 def test_an_interrupted_build_goes_on_where_it_was(make_vault: MakeVault) -> None:
     vault = make_vault(many_passages())
-    failing = with_words(vault, FailingEmbedder(calls=4))  # a batch: its titles, then its texts
+    failing = with_words(vault, FailingEmbedder(calls=2))  # a batch: its titles, then its texts
     with pytest.raises(EmbedderError):
         index.sync(vault)
     assert manifest.current(vault.index_folder) is None  # half an index is not in force
@@ -512,3 +512,16 @@ def test_two_processes_index_at_once(make_vault: MakeVault) -> None:
     assert [child.wait() for child in children] == [0, 0]
     passages = [row["id"] for row in vault.open_index().store.rows(["id"])]
     assert len(passages) == len(set(passages)) == 50
+
+
+def test_what_follows_from_the_lessons_is_made_good_when_the_embedder_is_back(
+    make_vault: MakeVault,
+) -> None:
+    vault = make_vault({"a/b.md": HEAP})
+    with_words(vault, FailingEmbedder(calls=2))  # the lesson; not the names of its categories
+    index.sync(vault)
+    assert ids(vault) == ["a/b"]
+    assert catalog.places(vault) == []
+    with_words(vault)
+    index.sync(vault)
+    assert [one.path for one in catalog.places(vault)] == ["a"]
