@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -145,10 +146,10 @@ def test_what_is_the_same_is_not_written(deploys: Vault) -> None:
         ({"text": "x\n\n## Lesson: y\n"}, "would not stay one lesson"),
     ],
 )
-def test_what_cannot_be_is_refused(deploys: Vault, changes: dict[str, object], said: str) -> None:
+def test_what_cannot_be_is_refused(deploys: Vault, changes: dict[str, Any], said: str) -> None:
     before = content(deploys)
     with pytest.raises(VaultError, match=said):
-        update.write(deploys, "deploys#staging-needs-the-vpn", **changes)  # type: ignore[arg-type]
+        update.write(deploys, "deploys#staging-needs-the-vpn", **changes)
     assert content(deploys) == before
 
 

@@ -51,9 +51,7 @@ class Place:
     likeness: float = 0.0
 
 
-def refresh(
-    lessons: Store, catalog: Store, embedder: Embedder | None, cache: VectorCache | None
-) -> int:
+def refresh(lessons: Store, catalog: Store, embedder: Embedder | None, cache: VectorCache) -> int:
     """Make the catalog say what the lessons' rows say; give the number of rows it now has.
 
     The caller holds the index's lock. Raises WriteError, EmbedderError.
@@ -174,18 +172,12 @@ def _row(kind: str, path: str, title: str, about: str, link: str, author: str) -
     )
 
 
-def _embed(rows: list[Row], embedder: Embedder, cache: VectorCache | None) -> None:
-    """Embed the titles, those that nobody has embedded before."""
-    hashes = {hash_of(row["title"]): row["title"] for row in rows}
-    known = cache.get(set(hashes)) if cache else {}
-    missing = {key: title for key, title in hashes.items() if key not in known}
-    if missing:
-        new = dict(zip(missing, embedder.embed_documents(list(missing.values())), strict=True))
-        known |= new
-        if cache:
-            cache.put(new)
+def _embed(rows: list[Row], embedder: Embedder, cache: VectorCache) -> None:
+    """Give the rows the vectors of their titles."""
+    titles = {hash_of(row["title"]): row["title"] for row in rows}
+    vectors = cache.get_or_make(titles, lambda new: list(embedder.embed_documents(new)))
     for row in rows:
-        row["vector"] = known[hash_of(row["title"])]
+        row["vector"] = vectors[hash_of(row["title"])]
 
 
 def _all(vault: Vault) -> list[tuple[Place, np.ndarray | None]]:

@@ -300,11 +300,12 @@ def _in_force(
 
 def _broadest(known: Sequence[CategoryPath], shares: Sequence[float]) -> tuple[CategoryPath, float]:
     """Give the top category whose lessons, all below it together, are the likeliest; "" for none."""
-    total: Counter[CategoryPath] = Counter()
+    total: dict[CategoryPath, float] = {}
     for category, share in zip(known, shares, strict=True):
-        total[category.split("/")[0]] += share  # type: ignore[assignment]  # Counter of floats
-    top, share = total.most_common(1)[0]
-    return top, float(share)
+        top = category.split("/")[0]
+        total[top] = total.get(top, 0.0) + share
+    best = max(total, key=lambda one: total[one])
+    return best, total[best]
 
 
 def _plain(text: str) -> str:

@@ -6,12 +6,16 @@ parser says where a key's value stands; only that span is replaced.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import LessonError
 from vault_index.lesson import BOM, decode, is_boundary, lines_of, split_frontmatter
+
+if TYPE_CHECKING:
+    import yaml
 
 _BY_HAND = "edit the file by hand"
 
@@ -57,6 +61,21 @@ def keys_of(data: bytes, path: str = "lesson.md") -> dict[Any, Any]:
 def line_of(key: str, value: Any) -> str:
     """Write a key and its value as one line of frontmatter, without its end."""
     return f"{_flow(key)}: {_flow(value)}"
+
+
+@functools.cache
+def one_line_dumper(base: type[yaml.SafeDumper]) -> type[yaml.SafeDumper]:
+    """Give a dumper that writes a text on one line, its line ends as escapes."""
+
+    class OneLine(base):  # type: ignore[valid-type, misc]  # a base that is only known here
+        """A base's dumper with another way to write texts."""
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        style = '"' if len(value.splitlines()) > 1 or value != value.strip() else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
+
+    OneLine.add_representer(str, text)
+    return OneLine
 
 
 def _check(text: str, changes: Mapping[str, Any], path: str) -> None:
@@ -143,18 +162,10 @@ def _flow(value: Any) -> str:
     """Write a value as YAML on one line."""
     import yaml
 
-    class OneLine(yaml.SafeDumper):
-        """Line ends inside a text are written as escapes, so that it stays on its line."""
-
-    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-        style = '"' if len(value.splitlines()) > 1 or value != value.strip() else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
-
-    OneLine.add_representer(str, text)
     plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value
     dumped: str = yaml.dump(
         plain,
-        Dumper=OneLine,
+        Dumper=one_line_dumper(yaml.SafeDumper),
         default_flow_style=True,
         width=float("inf"),
         allow_unicode=True,

@@ -336,13 +336,10 @@ def _vectors(vault: Vault, everything: Sequence[Row], progress: Progress) -> np.
         return None
     cache = VectorCache(vault.config.home, f"{embedder.name} {rows.RECIPE}", opened.store.dimension)
     by_hash = {row["content_hash"]: row for row in everything}
-    known = cache.get(set(by_hash))
-    missing = [row for key, row in by_hash.items() if key not in known]
-    for start in range(0, len(missing), _BATCH):
-        some = missing[start : start + _BATCH]
-        embedded = rows.embed(embedder, some)
-        fresh = {row["content_hash"]: one for row, one in zip(some, embedded, strict=True)}
-        cache.put(fresh)
-        known |= fresh
-        progress(start + len(some), len(missing))
+    known: dict[str, np.ndarray] = {}
+    hashes = list(by_hash)
+    for start in range(0, len(hashes), _BATCH):
+        some = {key: by_hash[key] for key in hashes[start : start + _BATCH]}
+        known |= cache.get_or_make(some, lambda new: rows.embed(embedder, new))
+        progress(len(known), len(hashes))
     return np.array([known[row["content_hash"]] for row in everything], np.float32)

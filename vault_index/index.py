@@ -228,7 +228,7 @@ def _bring_up_to_date(
     new = {file.path for file in files} - set(known.files)
     _write(vault, table, index, known, files, found.removed, stats, how)
     if how.settle:
-        _settle(vault, table, known, stats)
+        _settle(vault, table, known, stats, how)
     for file in files:
         known.files[file.path] = file.entry
     for path in found.removed:
@@ -240,9 +240,8 @@ def _bring_up_to_date(
     return stats
 
 
-def _settle(vault: Vault, table: Store, known: Manifest, stats: Stats) -> None:
+def _settle(vault: Vault, table: Store, known: Manifest, stats: Stats, how: _How) -> None:
     """Do what a small change need not wait for: proposals, the catalog, the text index, the skills."""
-    cache = VectorCache(vault.config.home, f"{known.embedder} titles", known.dimension)
     filing = _filing(vault)
     if not known.settled or known.filing != filing:
         stats.refiled = classify.refile(table, vault.config.keywords, vault.config.taxonomy)
@@ -250,13 +249,19 @@ def _settle(vault: Vault, table: Store, known: Manifest, stats: Stats) -> None:
         table.settle()
         places = Store(table.index, known.dimension, store.CATALOG)
         try:
-            catalog.refresh(table, places, vault.embedder, cache)
+            catalog.refresh(table, places, vault.embedder, _cache(vault, known, "titles", how))
             known.settled = True
         except EmbedderError:  # the lessons are in; the next sync tries again
             known.settled = False
     if skills.differ(vault, known.skills):
         with contextlib.suppress(EmbedderError):
+            cache = _cache(vault, known, rows.RECIPE, how)
             stats.skills = skills.sync(vault, table.index, known, vault.embedder, cache)
+
+
+def _cache(vault: Vault, known: Manifest, recipe: str, how: _How) -> VectorCache:
+    name = f"{known.embedder} {recipe}"
+    return VectorCache(vault.config.home, name, known.dimension, trusted=how.use_cache)
 
 
 def _filing(vault: Vault) -> str:
@@ -287,8 +292,8 @@ def _write(
         file.rows = rows.of_file(file.lessons or [], shown(file.path), provenance)
     hashes = {row["content_hash"] for file in changed for row in file.rows}
     vectors = table.vectors(sorted(hashes)) if table.dimension else {}
-    cache = VectorCache(vault.config.home, f"{known.embedder} {rows.RECIPE}", table.dimension)
-    if table.dimension and how.use_cache:
+    cache = _cache(vault, known, rows.RECIPE, how)
+    if table.dimension:
         vectors |= cache.get(hashes - set(vectors))
     missing = len(hashes - set(vectors)) if table.dimension else 0
     batches = list(_batches(changed)) or [[]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import categories, passages
 from vault_index.lesson import Lesson, hash_of
-from vault_index.store import LEVELS, Row
+from vault_index.store import Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,10 +81,17 @@ def of_file(lessons: Sequence[Lesson], path: str, provenance: Provenance | None)
 
 def file_under(row: Row, filed: Sequence[str], filed_by: str = "") -> Row:
     """Give a copy of a row with other categories, in all columns that tell them."""
-    levels = dict(zip(LEVELS, categories.levels(filed), strict=True))
+    first, second, third, fourth = categories.levels(filed)
     heading = "\n".join([" ".join(filed), *_titles(row), row["title"], row["text"]])
-    now = {"categories": list(filed), "fulltext": heading, **levels}
-    return Row(**{**row, **now, "filed_by": filed_by or row["filed_by"]})  # type: ignore[typeddict-item]
+    return row | Row(
+        categories=list(filed),
+        category_l0=first,
+        category_l1=second,
+        category_l2=third,
+        category_l3=fourth,
+        fulltext=heading,
+        filed_by=filed_by or row["filed_by"],
+    )
 
 
 def _titles(row: Row) -> list[str]:

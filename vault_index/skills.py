@@ -117,7 +117,7 @@ def sync(
     index: Path,
     known: Manifest,
     embedder: Embedder | None,
-    cache: VectorCache | None,
+    cache: VectorCache,
 ) -> int:
     """Make the table say what is on disk, and give how many skills there are.
 
@@ -220,19 +220,16 @@ def _row(vault: Vault, skill: Skill) -> Row:
     )
 
 
-def _embed(found: list[Row], embedder: Embedder, cache: VectorCache | None) -> None:
-    by_hash = {row["content_hash"]: row for row in found}
-    known = cache.get(set(by_hash)) if cache else {}
-    new = [row for key, row in by_hash.items() if key not in known]
-    if new:
-        named = [row | Row(document="", title=row["title"].replace("-", " ")) for row in new]
-        embedded = rows.embed(embedder, named)
-        fresh = {row["content_hash"]: one for row, one in zip(new, embedded, strict=True)}
-        known |= fresh
-        if cache:
-            cache.put(fresh)
+def _embed(found: list[Row], embedder: Embedder, cache: VectorCache) -> None:
+    """Give the rows vectors, made as those of lessons are."""
+    by_hash = {row["content_hash"]: _as_lesson(row) for row in found}
+    vectors = cache.get_or_make(by_hash, lambda new: rows.embed(embedder, new))
     for row in found:
-        row["vector"] = known[row["content_hash"]]
+        row["vector"] = vectors[row["content_hash"]]
+
+
+def _as_lesson(row: Row) -> Row:
+    return row | Row(document="", title=row["title"].replace("-", " "))
 
 
 def _projects(vault: Vault) -> list[Path]:

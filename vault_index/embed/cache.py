@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
+
+T = TypeVar("T")
 
 FILE = "vectors.sqlite3"
 MOST_VECTORS = 100_000  # 1.6 KB each with minilm; the oldest tenth goes when there are more
@@ -30,10 +32,14 @@ CREATE TABLE IF NOT EXISTS vectors (
 
 
 class VectorCache:
-    """The vectors of one embedder. `home` is the user's folder."""
+    """The vectors of one embedder. `home` is the user's folder.
 
-    def __init__(self, home: Path, embedder: str, dimension: int) -> None:
+    One that is not `trusted` is written and never read: for who asks for a rebuild.
+    """
+
+    def __init__(self, home: Path, embedder: str, dimension: int, *, trusted: bool = True) -> None:
         self._file = home / FILE
+        self._trusted = trusted
         self._embedder = embedder
         self._dimension = dimension
 
@@ -43,7 +49,7 @@ class VectorCache:
 
         wanted = sorted(contents)
         found: dict[str, np.ndarray] = {}
-        if wanted and self._file.exists():
+        if wanted and self._trusted and self._file.exists():
             with self._as_if_empty(), self._opened() as database:
                 for start in range(0, len(wanted), _BATCH):
                     some = wanted[start : start + _BATCH]
@@ -57,6 +63,22 @@ class VectorCache:
                         if len(blob) == 4 * self._dimension:
                             found[content] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
         return found
+
+    def get_or_make(
+        self, contents: Mapping[str, T], make: Callable[[list[T]], Sequence[np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """Give the vectors of all contents, by hash; those that are not kept are made, and kept.
+
+        `make` gives float32[dimension] for each of a list; what it raises is raised.
+        """
+        known = self.get(contents.keys())
+        missing = [key for key in contents if key not in known]
+        if missing:
+            made = make([contents[key] for key in missing])
+            new = dict(zip(missing, made, strict=True))
+            self.put(new)
+            known |= new
+        return known
 
     def put(self, vectors: Mapping[str, np.ndarray]) -> None:
         """Keep vectors, as far as that is possible."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from vault_index.frontmatter_edit import one_line_dumper
 from vault_index.lesson import BOM, decode, fenced, heading_of
 
 if TYPE_CHECKING:
@@ -112,16 +113,11 @@ def _dump(root: _Root, dumper: type[yaml.SafeDumper]) -> str:
 def _dumper(base: type[yaml.SafeDumper]) -> type[yaml.SafeDumper]:
     """Give a dumper that writes each key and its value on one line, so that no line can be ---."""
 
-    class OneLine(base):  # type: ignore[valid-type, misc]
-        """Line ends inside a text are written as escapes."""
-
-    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-        style = '"' if len(value.splitlines()) > 1 or value != value.strip() else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
+    class Keys(one_line_dumper(base)):  # type: ignore[misc]  # a base that is only known here
+        """The dumper of values, and of the mapping they stand in."""
 
     def root(dumper: yaml.SafeDumper, value: _Root) -> yaml.MappingNode:
         return dumper.represent_mapping("tag:yaml.org,2002:map", value.items(), flow_style=False)
 
-    OneLine.add_representer(str, text)
-    OneLine.add_representer(_Root, root)
-    return OneLine
+    Keys.add_representer(_Root, root)
+    return Keys

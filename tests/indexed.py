@@ -1,0 +1,56 @@
+"""What tests of the index share: an embedder of words, lessons, and the comparison with a rebuild."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.conftest import lesson_text
+from tests.embedders import WordEmbedder
+from vault_index import get, index
+from vault_index.vault import Vault, open_vault
+
+HEAP = lesson_text("Heap", "Raise the heap when the build runs out of memory.")
+LOCK = lesson_text("Lock", "Migrations wait for a lock on the table.")
+PIPE = lesson_text("Pipe", "A closed pipe raises BrokenPipeError.")
+
+
+def with_words(vault: Vault, embedder: WordEmbedder | None = None) -> WordEmbedder:
+    """Give a vault the embedder of these tests."""
+    embedder = embedder or WordEmbedder()
+    vault.embedder = embedder
+    return embedder
+
+
+def ids(vault: Vault) -> list[str]:
+    return [str(entry["id"]) for entry in get.entries(vault)]
+
+
+def table(vault: Vault) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Give all rows by id, and their vectors apart."""
+    store = vault.open_index().store
+    columns = ["id", "lesson_id", "path", "title", "text", "fulltext", "categories", "tags", "type"]
+    columns += ["category_l0", "category_l1", "category_l2", "category_l3", "fires_on", "silent_on"]
+    columns += ["confidence", "created_at", "updated_at", "author", "content_hash", "vector"]
+    rows = sorted(store.rows(columns), key=lambda row: str(row["id"]))
+    return rows, np.array([row.pop("vector") for row in rows])
+
+
+def assert_same_as_a_rebuild(vault: Vault) -> None:
+    """Check that the index holds what one built from nothing holds."""
+    before, vectors = table(vault)
+    other = open_vault(vault.root)
+    with_words(other)
+    index.sync(other, rebuild=True)
+    after, fresh = table(other)
+    assert before == after
+    assert np.allclose(vectors, fresh, atol=1e-6)
+
+
+def later(path: Path, seconds: int = 10) -> None:
+    """Give a file an older mtime than now, another than it had."""
+    stamp = path.stat().st_mtime - seconds
+    os.utime(path, (stamp, stamp))
