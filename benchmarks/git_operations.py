@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import watching
+from benchmarks import instruments
 from vault_index import add, git_hooks, index
 from vault_index.embed import models
 from vault_index.vault import Vault, open_vault
@@ -44,7 +44,7 @@ def main() -> None:
         os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
         models.fetch(Path(os.environ["LESSONS_HOME"]))
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        for _ in watching.shown(measure(Path(scratch), options.seed)):
+        for _ in instruments.shown(measure(Path(scratch), options.seed)):
             pass
 
 
@@ -69,10 +69,10 @@ def measure(scratch: Path, seed: int) -> Iterator[Row]:
         yield f"git {name}, without our hooks, p50", 1000 * statistics.median(without), "ms"
         added = [1000 * (a - b) for a, b in zip(ours, without, strict=True)]
         yield f"git {name}, added by our hooks, p50", statistics.median(added), "ms"
-    waited = watching.quiet(vault)
+    waited = instruments.quiet(vault)
     yield "until the index is quiet", waited, "s"
     launch.stop(vault.root, vault.index_folder)
-    yield "rows unlike a rebuild's", watching.unlike_a_rebuild(vault), ""
+    yield "rows unlike a rebuild's", instruments.unlike_a_rebuild(vault), ""
 
 
 def repository(root: Path, seed: int, commits: int = COMMITS) -> Vault:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import watching
+from benchmarks import instruments
 from vault_index import add, catalog, classify, evaluate, floor, index, recall, search
 from vault_index.categories import UNCATEGORIZED
 from vault_index.embed import models
@@ -53,7 +53,7 @@ def main() -> None:
         os.environ["HOME"] = scratch  # whose skills these are
         os.environ["LESSONS_WATCH_AUTOSTART"] = "false"
         models.fetch(Path(os.environ["LESSONS_HOME"]))
-        rows = [row for part in chosen for row in watching.shown(part(Path(scratch)))]
+        rows = [row for part in chosen for row in instruments.shown(part(Path(scratch)))]
     if options.json:
         figures = {what: {"value": figure, "unit": unit} for what, figure, unit in rows}
         options.json.write_text(json.dumps(figures, indent=2) + "\n")

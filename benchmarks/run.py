@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks import watching
+from benchmarks import instruments, watching
 from vault_index import add, evaluate, floor, get, index, search
 from vault_index.embed import models
 from vault_index.evaluate import LabelledPrompt
@@ -50,7 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lessons-benchmark-") as scratch:
         os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
         models.fetch(Path(os.environ["LESSONS_HOME"]))
-        rows = list(watching.shown(measure(Path(scratch), options.short)))
+        rows = list(instruments.shown(measure(Path(scratch), options.short)))
     if options.json:
         figures = {what: {"value": figure, "unit": unit} for what, figure, unit in rows}
         options.json.write_text(json.dumps(figures, indent=2) + "\n")

@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import signal
 import statistics
 import subprocess
@@ -24,44 +23,38 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from vault_index import add, evaluate, floor, index, manifest
+from benchmarks import instruments
+from benchmarks.instruments import Row
+from vault_index import add, evaluate, floor, index
 from vault_index.embed import models
 from vault_index.floor import quantile
-from vault_index.store import Store
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch, line
 
-REPO = Path(__file__).resolve().parent.parent
-EVAL = REPO.parent / "shared" / "eval"
-HOOK = Path(sys.executable).parent / "lessons-hook"
-LESSONS = Path(sys.executable).parent / "lessons"
 MANY = 10_000
-
-Row = tuple[str, Any, str]  # what, figure, unit
 
 
 def measure(vault: Vault, scratch: Path, prompts: list[str], short: bool) -> Iterator[Row]:
     """Give the watcher's rows of the table, for an indexed vault that may be changed."""
-    _commit(vault)
+    instruments.commit(vault)
     index.sync(vault)
     yield from starting(vault, prompts, 2 if short else 10)
-    with _watched(vault):
+    with instruments.watched(vault):
         yield from warm_hook(vault, prompts, 20 if short else 200)
         yield from ten_at_once(vault, prompts, 2 if short else 10)
-        yield "memory of the watcher", _memory(vault), "MB"
+        yield "memory of the watcher", instruments.memory(vault), "MB"
         yield from saves(vault, 20 if short else 200)
     if short:
         return
-    with _watched(vault):
-        before = _usage(vault)
+    with instruments.watched(vault):
+        before = instruments.usage(vault)
         for number in (1, 2, 3):
             yield from storm(vault, number)
-        yield from _growth("three storms", before, _usage(vault))
+        yield from instruments.growth("three storms", before, instruments.usage(vault))
         time.sleep(300)
-        yield from _growth("five minutes later", before, _usage(vault))
-    yield "three storms: rows unlike a rebuild's", unlike_a_rebuild(vault), ""
+        yield from instruments.growth("five minutes later", before, instruments.usage(vault))
+    yield "three storms: rows unlike a rebuild's", instruments.unlike_a_rebuild(vault), ""
     for number in (1, 2):
         yield from checkout(vault, number)
     yield from chaos(vault, prompts)
@@ -74,7 +67,9 @@ def starting(vault: Vault, prompts: list[str], repeats: int) -> Iterator[Row]:
     listens: list[float] = []
     for number in range(repeats):
         began = time.monotonic()
-        hook.append(_process([HOOK], _event(vault, prompts, number))[0])
+        hook.append(
+            instruments.process([instruments.HOOK], instruments.event(vault, prompts, number))[0]
+        )
         while launch.status(vault.root) is None:
             time.sleep(0.01)
         listens.append(time.monotonic() - began)
@@ -90,8 +85,10 @@ def warm_hook(vault: Vault, prompts: list[str], repeats: int) -> Iterator[Row]:
     bare: list[float] = []
     hook: list[float] = []
     for number in range(repeats):
-        bare.append(_process([sys.executable, "-c", "pass"], b"")[0])
-        hook.append(_process([HOOK], _event(vault, prompts, number))[0])
+        bare.append(instruments.process([sys.executable, "-c", "pass"], b"")[0])
+        hook.append(
+            instruments.process([instruments.HOOK], instruments.event(vault, prompts, number))[0]
+        )
     base = statistics.median(bare)
     yield "python -c pass, p50", base, "ms"
     yield "hook, whole process, warm, p50", statistics.median(hook), "ms"
@@ -107,9 +104,12 @@ def ten_at_once(vault: Vault, prompts: list[str], rounds: int) -> Iterator[Row]:
     with ThreadPoolExecutor(10) as pool:
         for turn in range(rounds):
             jobs = [([sys.executable, "-c", "pass"], b"")] * 10
-            bare += [took for took, _ in pool.map(lambda job: _process(*job), jobs)]
-            jobs = [([str(HOOK)], _event(vault, prompts, 10 * turn + n)) for n in range(10)]
-            hook += [took for took, _ in pool.map(lambda job: _process(*job), jobs)]
+            bare += [took for took, _ in pool.map(lambda job: instruments.process(*job), jobs)]
+            jobs = [
+                ([str(instruments.HOOK)], instruments.event(vault, prompts, 10 * turn + n))
+                for n in range(10)
+            ]
+            hook += [took for took, _ in pool.map(lambda job: instruments.process(*job), jobs)]
     base = statistics.median(bare)
     yield "ten python -c pass at once, p50", base, "ms"
     yield "ten hooks at once, p50", statistics.median(hook), "ms"
@@ -127,7 +127,9 @@ def _within_a_second(vault: Vault, prompts: list[str], rounds: int) -> list[floa
 
     def ask(number: int) -> float:
         time.sleep(chance.random())
-        return _process([str(HOOK)], _event(vault, prompts, number))[0]
+        return instruments.process(
+            [str(instruments.HOOK)], instruments.event(vault, prompts, number)
+        )[0]
 
     with ThreadPoolExecutor(10) as pool:
         return [took for _ in range(rounds) for took in pool.map(ask, range(10))]
@@ -139,7 +141,7 @@ def _asked(vault: Vault, prompts: list[str], sessions: int) -> float:
 
     def ask(number: int) -> None:
         for turn in range(20):
-            event = json.loads(_event(vault, prompts, 20 * number + turn))
+            event = json.loads(instruments.event(vault, prompts, 20 * number + turn))
             began = time.perf_counter()
             line.ask(str(vault.root), {"ask": "hook", "with": {"event": event, "ms": 0.0}}, 30)
             times.append(1000 * (time.perf_counter() - began))
@@ -166,7 +168,7 @@ def saves(vault: Vault, count: int) -> Iterator[Row]:
         word = f"zq{number}x{chance.randrange(10**9)}"
         text = f"{file.read_text('utf-8').rstrip()}\n\n{word}\n"
         began = style(file, text, vault)
-        while not _finds(vault, word, text[-200:]):
+        while not instruments.finds(vault, word, text[-200:]):
             time.sleep(0.005)
             if time.monotonic() - began > 20:
                 raise RuntimeError(f"{style.__name__[1:]}: {word} in {file} was never found")
@@ -228,12 +230,12 @@ def _git_checkout(file: Path, text: str, vault: Vault) -> float:
     """A real one, of one file: git makes the new file under its name after unlinking the old."""
     before = file.read_bytes()
     file.write_text(text, "utf-8")
-    blob = _git(vault, "hash-object", "-w", str(file))
+    blob = instruments.git(vault, "hash-object", "-w", str(file))
     file.write_bytes(before)
     path = str(file.relative_to(vault.root))
     time.sleep(0.6)  # what was written and put back is over
-    _git(vault, "update-index", "--cacheinfo", f"100644,{blob},{path}")
-    _git(vault, "checkout", "--", path)
+    instruments.git(vault, "update-index", "--cacheinfo", f"100644,{blob},{path}")
+    instruments.git(vault, "checkout", "--", path)
     return time.monotonic()
 
 
@@ -251,8 +253,8 @@ def storm(vault: Vault, number: int) -> Iterator[Row]:
         _sed(file, f"{texts[file].rstrip()}\n\nstorm {number}, save {save}\n", vault)
         time.sleep(max(0.0, began + save * 0.006 - time.monotonic()))
     yield f"storm {number}: 10,000 saves in", time.monotonic() - began, "s"
-    yield f"storm {number}: until the index is quiet", quiet(vault), "s"
-    descriptors, memory, size = _usage(vault)
+    yield f"storm {number}: until the index is quiet", instruments.quiet(vault), "s"
+    descriptors, memory, size = instruments.usage(vault)
     yield f"storm {number}: file descriptors", descriptors, ""
     yield f"storm {number}: memory of the watcher", memory, "MB"
     yield f"storm {number}: index folder", size, "MB"
@@ -260,31 +262,35 @@ def storm(vault: Vault, number: int) -> Iterator[Row]:
 
 def checkout(vault: Vault, number: int) -> Iterator[Row]:
     """A `git checkout` of another branch that changes 1,000 files, then compare with a rebuild."""
-    _commit(vault)
-    _git(vault, "checkout", "-q", "-B", f"other-{number}")
+    instruments.commit(vault)
+    instruments.git(vault, "checkout", "-q", "-B", f"other-{number}")
     files = [vault.folder / one.path for one in vault.files()[0]][:1000]
     for file in files:
         file.write_text(file.read_text("utf-8").rstrip() + f"\n\nbranch {number}\n", "utf-8")
-    _commit(vault)
-    _git(vault, "checkout", "-q", "-")
+    instruments.commit(vault)
+    instruments.git(vault, "checkout", "-q", "-")
     index.sync(vault)
-    with _watched(vault):
-        quiet(vault)
-        before = _usage(vault)
+    with instruments.watched(vault):
+        instruments.quiet(vault)
+        before = instruments.usage(vault)
         began = time.monotonic()
-        _git(vault, "checkout", "-q", f"other-{number}")
+        instruments.git(vault, "checkout", "-q", f"other-{number}")
         waits: list[float] = []
         while time.monotonic() - began < 8:
             asked = time.monotonic()
-            _finds(vault, "heap out of memory")
+            instruments.finds(vault, "heap out of memory")
             waits.append(1000 * (time.monotonic() - asked))
             time.sleep(0.02)
-        yield f"checkout {number}: 1,000 files, until the index is quiet", quiet(vault), "s"
+        yield (
+            f"checkout {number}: 1,000 files, until the index is quiet",
+            instruments.quiet(vault),
+            "s",
+        )
         yield f"checkout {number}: search while indexing, p50", statistics.median(waits), "ms"
         yield f"checkout {number}: search while indexing, max", max(waits), "ms"
         time.sleep(5)
-        yield from _growth(f"checkout {number}", before, _usage(vault))
-    yield f"checkout {number}: rows unlike a rebuild's", unlike_a_rebuild(vault), ""
+        yield from instruments.growth(f"checkout {number}", before, instruments.usage(vault))
+    yield f"checkout {number}: rows unlike a rebuild's", instruments.unlike_a_rebuild(vault), ""
 
 
 def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
@@ -298,9 +304,9 @@ def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
 
     def ask() -> None:
         while time.monotonic() < over:
-            event = _event(vault, prompts, len(hooks))
+            event = instruments.event(vault, prompts, len(hooks))
             began = time.monotonic()
-            done = subprocess.run([HOOK], input=event, capture_output=True)
+            done = subprocess.run([instruments.HOOK], input=event, capture_output=True)
             hooks.append((time.monotonic() - began, done.returncode, done.stderr))
             time.sleep(random.random())
 
@@ -330,9 +336,9 @@ def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
         (1000 * max(t for t, _, _ in hooks)),
         "ms",
     )
-    with _watched(vault):
-        quiet(vault)
-    yield "chaos: rows unlike a rebuild's", unlike_a_rebuild(vault), ""
+    with instruments.watched(vault):
+        instruments.quiet(vault)
+    yield "chaos: rows unlike a rebuild's", instruments.unlike_a_rebuild(vault), ""
 
 
 def at_ten_thousand(root: Path, prompts: list[str]) -> Iterator[Row]:
@@ -342,140 +348,21 @@ def at_ten_thousand(root: Path, prompts: list[str]) -> Iterator[Row]:
     for number in range(MANY):
         folder = vault.folder / f"area-{number % 40}"
         folder.mkdir(exist_ok=True)
-        words = " ".join(random.Random(number).sample(_WORDS, 30))
+        words = " ".join(random.Random(number).sample(instruments.WORDS, 30))
         (folder / f"{number}.md").write_text(f"---\ntitle: Lesson {number}\n---\n{words}.\n")
-    _git(vault, "init", "-q")
-    _commit(vault)
+    instruments.git(vault, "init", "-q")
+    instruments.commit(vault)
     began = time.monotonic()
     index.sync(vault)
     yield f"index {MANY} short lessons from nothing", time.monotonic() - began, "s"
     floor.fit(vault)
-    with _watched(vault):
+    with instruments.watched(vault):
         for what, figure, unit in warm_hook(vault, prompts, 200):
             yield f"{MANY} lessons: {what}", figure, unit
-        yield f"{MANY} lessons: memory of the watcher, asked", _memory(vault), "MB"
+        yield f"{MANY} lessons: memory of the watcher, asked", instruments.memory(vault), "MB"
         for what, figure, unit in saves(vault, 50):
             yield f"{MANY} lessons: {what}", figure, unit
-        yield f"{MANY} lessons: memory of the watcher, after saves", _memory(vault), "MB"
-
-
-_WORDS = sorted(
-    {word for path in sorted((REPO / "lessons").rglob("*.md")) for word in path.read_text().split()}
-)
-
-
-# what they share
-
-
-@contextlib.contextmanager
-def _watched(vault: Vault) -> Iterator[None]:
-    subprocess.run([LESSONS, "--vault", vault.root, "watch", "--background"], check=True,
-                   stdout=subprocess.DEVNULL)  # fmt: skip
-    try:
-        yield
-    finally:
-        launch.stop(vault.root, vault.index_folder)
-
-
-def _event(vault: Vault, prompts: list[str], number: int) -> bytes:
-    event = {"hook_event_name": "UserPromptSubmit", "cwd": str(vault.root)}
-    return json.dumps(event | {"prompt": prompts[number % len(prompts)]}).encode()
-
-
-def _process(command: list[Any], stdin: bytes) -> tuple[float, bytes]:
-    began = time.perf_counter()
-    done = subprocess.run(command, input=stdin, capture_output=True, check=True)
-    return 1000 * (time.perf_counter() - began), done.stdout
-
-
-def _finds(vault: Vault, word: str, text: str = "") -> bool:
-    """Tell whether a search finds a word; a word alone scores little, so `text` is what is around it."""
-    question = {"query": text or word, "k": 10, "categories": [], "min_score": None}
-    found = line.ask(str(vault.root), {"ask": "search", "with": question}, 30)
-    return any(word in hit["text"] for hit in found["hits"])
-
-
-def quiet(vault: Vault) -> float:
-    """Wait until the watcher has nothing to do; give how long that took."""
-    began = time.monotonic()
-    while True:
-        line.ask(str(vault.root), {"ask": "recall", "with": {"query": "are you there yet"},
-                                   "fresh": True}, 60)  # fmt: skip
-        state = launch.status(vault.root)
-        if state and not state["indexing"]:
-            known = manifest.load(vault.open_index().store.index)
-            if not any(one.hash == "?" for one in known.files.values()):
-                return time.monotonic() - began
-        time.sleep(0.2)
-
-
-def _pid(vault: Vault) -> int:
-    return int((vault.index_folder / launch.LOCK).read_text())
-
-
-def _memory(vault: Vault) -> float:
-    said = subprocess.run(
-        ["ps", "-o", "rss=", "-p", str(_pid(vault))], capture_output=True, text=True
-    )
-    return int(said.stdout) / 1024
-
-
-def _usage(vault: Vault) -> tuple[int, float, float]:
-    """Give open file descriptors, memory in MB, the index folder's size in MB."""
-    descriptors = Path(f"/proc/{_pid(vault)}/fd")
-    count = len(list(descriptors.iterdir())) if descriptors.is_dir() else 0
-    size = sum(file.stat().st_size for file in vault.index_folder.rglob("*") if file.is_file())
-    return count, _memory(vault), size / 1e6
-
-
-def _growth(
-    name: str, before: tuple[int, float, float], after: tuple[int, float, float]
-) -> Iterator[Row]:
-    for what, unit, old, new in zip(
-        ("file descriptors", "memory", "index folder"), ("", "MB", "MB"), before, after, strict=True
-    ):
-        yield f"{name}: {what} before", old, unit
-        yield f"{name}: {what} after", new, unit
-
-
-def unlike_a_rebuild(vault: Vault) -> int:
-    """Count the rows that a rebuild would write otherwise."""
-    there = _rows(vault)
-    index.sync(vault, rebuild=True)
-    rebuilt = _rows(vault)
-    floor.fit(vault)
-    return sum(not _alike(there.get(id), rebuilt.get(id)) for id in there.keys() | rebuilt.keys())
-
-
-def _rows(vault: Vault) -> dict[str, dict[str, Any]]:
-    found = manifest.current(vault.index_folder)
-    assert found is not None
-    store = Store(found, manifest.load(found).dimension)
-    columns = ["id", "lesson_id", "path", "title", "text", "fulltext", "categories", "tags", "type",
-               "confidence", "created_at", "updated_at", "author", "content_hash", "vector"]  # fmt: skip
-    rows = store.rows(columns)
-    assert len({row["id"] for row in rows}) == len(rows), "an id stands twice in the table"
-    return {row["id"]: row for row in rows}
-
-
-def _alike(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:
-    if one is None or other is None:
-        return False
-    near = max(abs(a - b) for a, b in zip(one["vector"], other["vector"], strict=True)) < 1e-4
-    return near and all(one[key] == other[key] for key in one if key != "vector")
-
-
-def _commit(vault: Vault) -> None:
-    _git(vault, "add", "-A")
-    _git(vault, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q",
-         "--allow-empty", "-m", "a change")  # fmt: skip
-
-
-def _git(vault: Vault, *words: str) -> str:
-    done = subprocess.run(
-        ["git", *words], cwd=vault.root, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
+        yield f"{MANY} lessons: memory of the watcher, after saves", instruments.memory(vault), "MB"
 
 
 def main() -> None:
@@ -483,11 +370,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the watcher.")
     parser.add_argument("--only", default="all", help="one part: saves, storm, chaos...")
     options = parser.parse_args()
-    prompts = [one.query for one in evaluate.load(EVAL / "queries.jsonl")]
+    prompts = [one.query for one in evaluate.load(instruments.EVAL / "queries.jsonl")]
     with tempfile.TemporaryDirectory(prefix="lessons-benchmark-") as scratch:
         os.environ.setdefault("LESSONS_HOME", f"{scratch}/home")
         models.fetch(Path(os.environ["LESSONS_HOME"]))
-        vault = _eval_vault(Path(scratch) / "eval")
+        vault = instruments.eval_vault(Path(scratch) / "eval")
         parts: dict[str, Callable[[], Iterator[Row]]] = {
             "all": lambda: measure(vault, Path(scratch), prompts, short=False),
             "starting": lambda: starting(vault, prompts, 10),
@@ -500,30 +387,8 @@ def main() -> None:
             "at_ten_thousand": lambda: at_ten_thousand(Path(scratch) / "many", prompts),
         }
         needs_one = options.only in ("warm_hook", "ten_at_once", "saves", "storm")
-        with _watched(vault) if needs_one else contextlib.nullcontext():
-            list(shown(parts[options.only]()))
-
-
-def shown(rows: Iterator[Row]) -> Iterator[Row]:
-    """Print rows as they come."""
-    for what, figure, unit in rows:
-        said = f"{figure:.3f}" if isinstance(figure, float) else str(figure)
-        print(f"{what:<66} {said:>10} {unit}", flush=True)  # noqa: T201
-        yield what, figure, unit
-
-
-def _eval_vault(root: Path) -> Vault:
-    kept = os.environ.get("LESSONS_BENCHMARK_VAULT")
-    if kept:
-        shutil.copytree(kept, root, ignore=shutil.ignore_patterns("*.sock"))
-        return open_vault(root)
-    add.init(root)
-    vault = open_vault(root)
-    add.from_json_lines(vault, evaluate.read_lines(EVAL / "lessons.jsonl"))
-    index.sync(vault)
-    floor.fit(vault)
-    _commit(vault)
-    return vault
+        with instruments.watched(vault) if needs_one else contextlib.nullcontext():
+            list(instruments.shown(parts[options.only]()))
 
 
 if __name__ == "__main__":
