@@ -60,6 +60,37 @@ def test_what_matters(events: FileEvents, name: str) -> None:
     assert events.wait(5)
 
 
+def test_folders_made_as_quickly_as_can_be(events: FileEvents) -> None:
+    for number in range(300):  # one that is found twice must not end the thread that hears
+        (events.folder / str(number) / "deeper").mkdir(parents=True)
+    while events.wait(1):
+        pass
+    (events.folder / "299" / "deeper" / "new.md").write_text("new")
+    assert events.wait(5)
+
+
+def test_a_thread_of_watchdog_that_dies_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    watching = FileEvents(tmp_path, said.append)
+
+    def fail(event: object) -> None:
+        raise ValueError(f"no sense in {type(event).__name__}")
+
+    monkeypatch.setattr(watching, "_on_event", fail)
+    watching.arm()
+    (tmp_path / "new.md").write_text("new")
+    assert watching.wait(5)
+    watching.check()
+    assert watching.polling
+    assert said == [
+        "no file events (ValueError: no sense in FileCreatedEvent): "
+        "looking every few seconds instead"
+    ]
+    watching.close()
+
+
 def test_reading_and_other_files_do_not_matter(events: FileEvents) -> None:
     (events.folder / "devops" / "heap.md").read_text()
     list((events.folder / "devops").iterdir())

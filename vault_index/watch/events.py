@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,9 @@ class FileEvents:
         self._armed: int | None = None  # the inode of the folder that is watched
         self._lost = _Lost(self.happened)
         logging.getLogger("watchdog").addHandler(self._lost)
+        self._failed = ""  # why watchdog hears no more
+        self._excepthook = threading.excepthook
+        threading.excepthook = self._on_thread_error
 
     def arm(self) -> bool:
         """Watch the folder that is there now. False if it was watched already, or is not there."""
@@ -70,8 +74,12 @@ class FileEvents:
         return True
 
     def check(self) -> None:
-        """Turn to polling if some folder is not watched: watchdog does not tell of the limit."""
-        if not self.polling and _watches() < _folders(self.folder):
+        """Turn to polling if something is not watched: watchdog tells of no limit and no failure."""
+        if self.polling:
+            return
+        if self._failed:  # its one thread for all of a process is not to be had anew
+            self._poll(self._failed)
+        elif _watches() < _folders(self.folder):
             self._poll("the system's limit on watches is reached")
 
     def _poll(self, why: str) -> None:
@@ -89,6 +97,9 @@ class FileEvents:
         ]
         handler = events.FileSystemEventHandler()
         handler.on_any_event = self._on_event  # type: ignore[method-assign]
+        # a new folder found twice, by its event and in its parent's list, is no fault; but where
+        # warnings are errors, this one ends the thread that hears
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         self._stop_observing()
         observer = Observer()
         observer.schedule(handler, str(self.folder), recursive=True, event_filter=changes)
@@ -107,6 +118,13 @@ class FileEvents:
             self._armed = None  # the next folder of this name may get the same inode
         if event.is_directory or any(name.endswith((".md", ".toml")) for name in names):
             self.happened()
+
+    def _on_thread_error(self, args: threading.ExceptHookArgs) -> None:
+        if type(args.thread).__module__.startswith("watchdog."):
+            self._failed = f"{args.exc_type.__name__}: {args.exc_value}"
+            self.happened()
+        else:
+            self._excepthook(args)
 
     def happened(self) -> None:
         """Note that something changed."""
@@ -148,6 +166,7 @@ class FileEvents:
     def close(self) -> None:
         """Stop watching."""
         logging.getLogger("watchdog").removeHandler(self._lost)
+        threading.excepthook = self._excepthook
         self._stop_observing()
 
 
