@@ -19,6 +19,7 @@ import pytest
 from tests.conftest import commit, lesson_text, run, write
 from tests.messages_api import MessagesApi
 from vault_index.vault import Vault
+from vault_index.watch import launch
 
 pytestmark = [pytest.mark.claude_code, pytest.mark.timeout(600)]
 
@@ -70,13 +71,14 @@ def api() -> Iterator[MessagesApi]:
 
 
 @pytest.fixture
-def team(make_vault: Callable[..., Vault], with_model: Path) -> Vault:
+def team(make_vault: Callable[..., Vault], with_model: Path) -> Iterator[Vault]:
     """A vault in a repository whose last commit is about Docker's layers, indexed, hooks installed."""
     vault = make_vault(FILES)
     commit(vault.root, "docker: stop rebuilding every layer when one source file changes")
     run("lessons", "index", cwd=vault.root)
     run("lessons", "install", "claude", cwd=vault.root)
-    return vault
+    yield vault
+    launch.stop(vault.root, vault.index_folder)  # the hooks started a watcher, as they should
 
 
 def ask(claude: Path, api: MessagesApi, folder: Path, home: Path, prompt: str) -> tuple[str, float]:

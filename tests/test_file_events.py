@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import random
 import shutil
 import threading
 import time
@@ -69,7 +71,7 @@ def test_folders_made_as_quickly_as_can_be(events: FileEvents) -> None:
     assert events.wait(5)
 
 
-def test_a_thread_of_watchdog_that_dies_is_noticed(
+def test_where_a_thread_of_watchdog_died_it_is_watched_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
@@ -78,16 +80,41 @@ def test_a_thread_of_watchdog_that_dies_is_noticed(
     def fail(event: object) -> None:
         raise ValueError(f"no sense in {type(event).__name__}")
 
-    monkeypatch.setattr(watching, "_on_event", fail)
-    watching.arm()
-    (tmp_path / "new.md").write_text("new")
+    with monkeypatch.context() as broken:
+        broken.setattr(watching, "_on_event", fail)
+        watching.arm()
+        (tmp_path / "new.md").write_text("new")
+        assert watching.wait(5)
+    assert watching.arm()
+    assert said == ["watching again: ValueError: no sense in FileCreatedEvent"]
+    assert not watching.arm()
+    (tmp_path / "other.md").write_text("new")
     assert watching.wait(5)
-    watching.check()
-    assert watching.polling
-    assert said == [
-        "no file events (ValueError: no sense in FileCreatedEvent): "
-        "looking every few seconds instead"
-    ]
+    watching.close()
+
+
+def test_folders_moved_and_deleted_in_a_hurry(tmp_path: Path) -> None:
+    watching = FileEvents(tmp_path, print)
+    watching.arm()
+    choose = random.Random(1)
+    for _ in range(4_000):
+        one, other = (tmp_path / choose.choice("abcdef") for _ in range(2))
+        with contextlib.suppress(OSError):
+            what = choose.random()
+            if what < 0.5:
+                (one / choose.choice("123") / choose.choice("xyz")).mkdir(parents=True)
+            elif what < 0.7:
+                shutil.rmtree(one)
+            else:
+                one.rename(other / choose.choice("456"))
+        watching.arm()  # as the watcher does in each turn
+    while watching.wait(1):
+        watching.arm()
+    (tmp_path / "last").mkdir()
+    while watching.wait(1):
+        watching.arm()
+    (tmp_path / "last" / "new.md").write_text("new")
+    assert watching.wait(5)
     watching.close()
 
 

@@ -252,7 +252,9 @@ def test_the_deadline_holds_with_a_hung_watcher(team: Vault) -> None:
 def test_whatever_else_listens_there_the_hook_answers_itself(team: Vault, said: bytes) -> None:
     """A watcher of another version, or something that is none."""
     listening = socket.socket(socket.AF_UNIX)
-    listening.bind(str(team.index_folder / "watch.sock"))
+    place = Path(line.places(str(team.root))[0])
+    place.parent.mkdir(mode=0o700, exist_ok=True)
+    listening.bind(str(place))
     listening.listen()
 
     def answer() -> None:
@@ -266,6 +268,7 @@ def test_whatever_else_listens_there_the_hook_answers_itself(team: Vault, said: 
     assert "node-heap.md" in hook(team).out
     other.join()
     listening.close()
+    place.unlink()
     assert by(team) == ["process"]
 
 

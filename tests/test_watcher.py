@@ -26,7 +26,7 @@ from tests.watchers import (
 )
 from vault_index import index
 from vault_index.vault import Vault
-from vault_index.watch import launch
+from vault_index.watch import launch, line
 
 MakeVault = Callable[..., Vault]
 
@@ -238,7 +238,7 @@ def test_background_status_and_stop(team: Vault) -> None:
     assert watch("--stop") == "stopped\n"
     assert watchers_of(team.root) == []
     assert "ended: asked to" in log(team)
-    assert not (team.index_folder / "watch.sock").exists()
+    assert not any(Path(place).exists() for place in line.places(str(team.root)))
 
 
 def test_in_the_foreground_it_tells_what_it_does_and_ends_with_ctrl_c(team: Vault) -> None:
@@ -308,10 +308,18 @@ def test_it_ends_when_the_package_is_upgraded(team: Vault, tmp_path: Path) -> No
 # the socket
 
 
+def test_the_socket_is_beside_the_index_or_where_its_path_is_short() -> None:
+    runtime = line.runtime_folder()
+    assert line.places("/home/me/team")[0] == "/home/me/team/.vault_index/watch.sock"
+    assert [Path(one).parent for one in line.places("/home/me/team" + "/deep" * 20)] == [
+        Path(runtime)
+    ]
+
+
 def test_the_socket_is_the_users_own_and_nothing_listens_on_a_port(team: Vault) -> None:
     with watched(team) as state:
         place = Path(state["socket"])
-        assert place == team.index_folder / "watch.sock"
+        assert str(place) == line.places(str(team.root))[0]
         assert place.stat().st_mode & 0o777 == 0o600
         assert place.parent.stat().st_mode & 0o777 == 0o700
         inodes = {
@@ -320,8 +328,8 @@ def test_the_socket_is_the_users_own_and_nothing_listens_on_a_port(team: Vault) 
             if (link := str(file.readlink())).startswith("socket:[")
         }
         for table in ("tcp", "tcp6", "udp", "udp6"):
-            lines = Path("/proc/net", table).read_text().splitlines()[1:]
-            assert not inodes & {line.split()[9] for line in lines}
+            rows = Path("/proc/net", table).read_text().splitlines()[1:]
+            assert not inodes & {row.split()[9] for row in rows}
 
 
 def test_another_user_is_refused(team: Vault) -> None:

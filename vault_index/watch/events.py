@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 import threading
 import time
 import warnings
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent
     from watchdog.observers.api import BaseObserver
+    from watchdog.observers.inotify_c import InotifyFD
 
 SETTLE_SECONDS = 0.1  # without an event: editors write twice within 50 ms
 MOST_SECONDS = 2.0  # after the first event, however many follow
@@ -43,22 +45,29 @@ class FileEvents:
         self._hurry = False
         self._woken = False
         self._observer: BaseObserver | None = None
+        self._inotify: InotifyFD | None = None
         self._armed: int | None = None  # the inode of the folder that is watched
         self._lost = _Lost(self.happened)
         logging.getLogger("watchdog").addHandler(self._lost)
-        self._failed = ""  # why watchdog hears no more
+        self._failed = ""  # why a thread of watchdog ended
         self._excepthook = threading.excepthook
         threading.excepthook = self._on_thread_error
 
     def arm(self) -> bool:
-        """Watch the folder that is there now. False if it was watched already, or is not there."""
+        """Watch the folder that is there now. False if it was watched already, or is not there.
+
+        It is watched anew if a thread of watchdog died: moves and deletions of folders that come
+        in quick succession end it with a KeyError (watchdog 7.1).
+        """
         try:
             inode = self.folder.stat().st_ino
         except OSError:
             self._armed = None
             return False
-        if inode == self._armed:
+        if inode == self._armed and not self._failed:
             return False
+        if self._failed:
+            self._say(f"watching again: {self._failed}")
         self._armed = inode
         if self.polling:
             return True
@@ -74,12 +83,8 @@ class FileEvents:
         return True
 
     def check(self) -> None:
-        """Turn to polling if something is not watched: watchdog tells of no limit and no failure."""
-        if self.polling:
-            return
-        if self._failed:  # its one thread for all of a process is not to be had anew
-            self._poll(self._failed)
-        elif _watches() < _folders(self.folder):
+        """Turn to polling if some folder is not watched: watchdog does not tell of the limit."""
+        if not self.polling and _watches() < _folders(self.folder):
             self._poll("the system's limit on watches is reached")
 
     def _poll(self, why: str) -> None:
@@ -88,7 +93,6 @@ class FileEvents:
 
     def _observe(self) -> None:
         from watchdog import events
-        from watchdog.observers import Observer
 
         changes: list[type[FileSystemEvent]] = [  # opening and reading are our own doing
             *(events.FileCreatedEvent, events.FileModifiedEvent, events.FileMovedEvent),
@@ -101,16 +105,37 @@ class FileEvents:
         # warnings are errors, this one ends the thread that hears
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         self._stop_observing()
-        observer = Observer()
+        self._failed = ""
+        observer = self._new_observer()
         observer.schedule(handler, str(self.folder), recursive=True, event_filter=changes)
         observer.start()
         self._observer = observer
 
+    def _new_observer(self) -> BaseObserver:
+        """Make an observer whose inotify thread can be stopped also when the observer cannot be."""
+        if sys.platform != "linux":
+            from watchdog.observers import Observer
+
+            return Observer()
+        from watchdog.observers.api import BaseObserver
+        from watchdog.observers.inotify import InotifyEmitter
+        from watchdog.observers.inotify_c import InotifyFD
+
+        self._inotify = InotifyFD()
+        self._inotify.start()
+        return BaseObserver(InotifyEmitter, inotify_fd=self._inotify)
+
     def _stop_observing(self) -> None:
-        if self._observer is not None:
-            self._observer.unschedule_all()
-            self._observer.stop()
-            self._observer = None
+        observer, inotify = self._observer, self._inotify
+        self._observer = self._inotify = None
+        # watchdog's books of folders that moved may be wrong; then an idle thread stays behind
+        with contextlib.suppress(KeyError):
+            if observer is not None:
+                observer.unschedule_all()
+                observer.stop()
+        with contextlib.suppress(KeyError):
+            if inotify is not None:
+                inotify.stop()
 
     def _on_event(self, event: FileSystemEvent) -> None:
         names = (str(event.src_path), str(event.dest_path))
