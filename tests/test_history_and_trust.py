@@ -184,6 +184,16 @@ def test_only_of_authors_on_the_list(team: Vault, with_model: Path) -> None:
     assert injected(team) == []
 
 
+def test_a_file_name_that_is_a_pattern_borrows_nobodys_trust(team: Vault, with_model: Path) -> None:
+    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    (team.folder / "heap.md").rename(team.folder / "*.md")
+    run("git", "add", "-A", cwd=team.root)
+    run("git", "commit", "-q", "-m", "x", "--author", "Eve <eve@example.org>", cwd=team.root)
+    write(team.folder / "other/1.md", lesson_text("T1", "Of something else, changed by Ada."))
+    commit(team.root)
+    assert injected(team) == []
+
+
 def test_only_what_is_signed(team: Vault, with_model: Path, tmp_path: Path) -> None:
     key = tmp_path / "key"
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key, cwd=tmp_path)

@@ -308,12 +308,23 @@ def test_it_ends_when_the_package_is_upgraded(team: Vault, tmp_path: Path) -> No
 # the socket
 
 
-def test_the_socket_is_beside_the_index_or_where_its_path_is_short() -> None:
+def test_the_socket_is_beside_the_index_or_where_its_path_is_short(tmp_path: Path) -> None:
     runtime = line.runtime_folder()
     assert line.places("/home/me/team")[0] == "/home/me/team/.vault_index/watch.sock"
     assert [Path(one).parent for one in line.places("/home/me/team" + "/deep" * 20)] == [
         Path(runtime)
     ]
+    (tmp_path / "link").symlink_to("/home/me/team" + "/deep" * 20)
+    assert line.places(f"{tmp_path}/link") == line.places("/home/me/team" + "/deep" * 20)
+
+
+def test_a_clock_that_was_set_back_keeps_no_watcher_from_starting(team: Vault) -> None:
+    with watched(team):
+        pass
+    ahead = time.time() + 3600
+    os.utime(team.index_folder / launch.LOCK, (ahead, ahead))
+    with watched(team) as state:
+        assert state["running"]
 
 
 def test_the_socket_is_the_users_own_and_nothing_listens_on_a_port(team: Vault) -> None:

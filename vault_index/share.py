@@ -6,7 +6,13 @@ them applied is the branch moved, in one step that keeps what is not committed o
 
 from __future__ import annotations
 
+import os
+import random
+import re
+import shutil
 import tempfile
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,18 +25,25 @@ from vault_index.lesson import decode
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-TRIES = 4  # somebody else may push between our fetch and our push
+TRIES = 8  # somebody may commit here or push there while we are at it
+RETRY_SECONDS = 0.3  # up to so long times the number of the try: others wait as well
+_RACES = ("fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref")
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")  # in the worktree aside there is nothing to index
+_ASIDE = "lessons-sync-"
 
 
 @dataclass(slots=True)
 class Synced:
-    """What a sync did, in commits and files."""
+    """What a sync did, in commits and files.
+
+    `dropped` are commits that the remote no longer has, of those that we had from it.
+    """
 
     branch: str
     remote: str
     fetched: int = 0
     rebased: int = 0
+    dropped: int = 0
     pushed: int = 0
     uncommitted: int = 0
 
@@ -47,27 +60,41 @@ def sync(vault: Vault) -> Synced:
     upstream = f"refs/remotes/{remote}/{there}"
     state = git.worktree(vault.folder)
     done = Synced(branch, f"{remote}/{there}", uncommitted=len(state.uncommitted) if state else 0)
-    for _ in range(TRIES):
-        git.command(top, "fetch", "--quiet", remote)
-        if git.resolve(top, upstream):
-            done.fetched += git.count(top, f"HEAD..{upstream}")
-            done.rebased += _take_in(top, branch, upstream)
-        _refuse_secrets(vault, upstream if git.resolve(top, upstream) else "")
-        outgoing = f"{upstream}..HEAD" if git.resolve(top, upstream) else "HEAD"
-        count = git.count(top, outgoing)
+    _tidy_up(top)
+    for number in range(TRIES):
+        time.sleep(number * random.uniform(0, RETRY_SECONDS))
+        _fetch(top, remote, there, upstream)
+        if not _take_in(top, branch, upstream, done):
+            continue
+        ours = f"refs/heads/{branch}"
+        unknown = (ours, "--not", f"--remotes={remote}")
+        _refuse_secrets(vault, unknown)
+        behind = git.resolve(top, upstream)
+        count = git.count(top, *((ours, "--not", behind) if behind else unknown))
         if not count:
             return done
         try:
-            git.command(top, "push", "--quiet", "--set-upstream", remote, f"{branch}:{there}")
+            git.command(
+                top, "push", "--quiet", "--set-upstream", remote, f"{ours}:refs/heads/{there}"
+            )
         except GitError as error:
-            if "rejected" in error.message and "fetch first" in error.message:
-                continue
-            if "non-fast-forward" in error.message:
+            if any(race in error.message for race in _RACES):
                 continue
             raise
         done.pushed = count
         return done
-    raise VaultError(f"{remote} changed each time we wanted to push", "lessons sync")
+    raise VaultError(f"{branch} changed each time, here or in {remote}", "lessons sync")
+
+
+def _fetch(top: Path, remote: str, there: str, upstream: str) -> None:
+    """Fetch the one branch, also where a clone was told to fetch another one only."""
+    try:
+        git.command(top, "fetch", "--quiet", remote, f"+refs/heads/{there}:{upstream}")
+    except GitError as error:
+        if "couldn't find remote ref" not in error.message:
+            raise
+        git.command(top, "update-ref", "-d", upstream, check=False)  # it was deleted there
+        git.command(top, "fetch", "--quiet", remote)
 
 
 def _branch(top: Path) -> str:
@@ -92,48 +119,100 @@ def _followed(top: Path, branch: str) -> tuple[str, str]:
     """Give the remote and the name there of what a branch follows, or would if it were pushed."""
     remotes = git.command(top, "remote").split()
     remote = git.setting(top, f"branch.{branch}.remote")
-    if remote not in remotes:
+    there = git.setting(top, f"branch.{branch}.merge").removeprefix("refs/heads/")
+    if remote not in remotes:  # none, or "." for a branch of this repository
         remote = "origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else ""
+        there = branch
     if not remote:
         hint = "git remote add origin URL, then lessons sync"
         raise VaultError("there is no remote to share the vault with", hint)
-    there = git.setting(top, f"branch.{branch}.merge").removeprefix("refs/heads/")
-    return remote, there or branch
+    there = there or branch
+    if there != branch and git.setting(top, "push.default") not in ("upstream", "tracking"):
+        raise VaultError(  # as git push itself
+            f"{branch} follows {remote}/{there}, which has another name",
+            f"git branch --unset-upstream, and lessons sync shares it as {remote}/{branch}; or "
+            f"git config push.default upstream, and it goes to {there}",
+        )
+    pushed_to = git.setting(top, f"branch.{branch}.pushRemote")
+    pushed_to = pushed_to or git.setting(top, "remote.pushDefault") or remote
+    if pushed_to != remote:
+        raise VaultError(
+            f"{branch} comes from {remote} and is pushed to {pushed_to}: that is for pull requests",
+            "git pull --rebase && git push",
+        )
+    return remote, there
 
 
-def _take_in(top: Path, branch: str, upstream: str) -> int:
-    """Put the branch on top of what was fetched; gives how many commits were rebased for it."""
-    if not git.count(top, f"HEAD..{upstream}"):
-        return 0
-    if not git.command(top, "merge-base", "HEAD", upstream, check=False):
-        if git.command(top, "rev-parse", "--is-shallow-repository") == "true":
-            git.command(top, "fetch", "--quiet", "--unshallow")
-        if not git.command(top, "merge-base", "HEAD", upstream, check=False):
-            raise VaultError(
-                f"{branch} and {upstream.removeprefix('refs/remotes/')} have no commit in common",
-                "is that the right remote? git remote -v",
-            )
-    ahead = git.count(top, f"{upstream}..HEAD")
-    tip = _rebased(top, upstream) if ahead else git.resolve(top, upstream)
+def _take_in(top: Path, branch: str, upstream: str, done: Synced) -> bool:
+    """Put the branch on top of what was fetched. False if somebody changed it in the meantime."""
+    old, new = git.resolve(top, f"refs/heads/{branch}"), git.resolve(top, upstream)
+    if not old:
+        hint = f"git pull {done.remote.replace('/', ' ', 1)}, or git commit, then lessons sync"
+        raise VaultError("nothing is committed here yet", hint)
+    if not new:
+        return True
+    fetched = git.count(top, f"{old}..{new}")
+    base = _base(top, branch, old, upstream)
+    dropped = git.count(top, base, "--not", new)
+    if not fetched and not dropped:
+        return True
+    own = git.count(top, f"{base}..{old}", "--not", new)
+    onto = ("--onto", new, base) if dropped else (new,)
+    tip = _rebased(top, old, *onto) if own else new
+    if git.current_branch(top) != branch:
+        raise VaultError(f"{branch} is no longer checked out; nothing was done", "lessons sync")
+    if git.resolve(top, f"refs/heads/{branch}") != old:
+        return False
+    _move(top, branch, old, tip)
+    done.fetched += fetched
+    done.rebased += own
+    done.dropped += dropped
+    return git.resolve(top, f"refs/heads/{branch}") == tip
+
+
+def _base(top: Path, branch: str, old: str, upstream: str) -> str:
+    """Give the commit after which the branch is our own: of the remote, now or formerly.
+
+    What the remote no longer has was taken back there on purpose, as `git pull --rebase` sees it.
+    """
+    base = git.command(top, "merge-base", "--fork-point", upstream, old, check=False)
+    base = base or git.command(top, "merge-base", old, upstream, check=False)
+    if not base and git.command(top, "rev-parse", "--is-shallow-repository") == "true":
+        git.command(top, "fetch", "--quiet", "--unshallow")
+        base = git.command(top, "merge-base", old, upstream, check=False)
+    if not base:
+        raise VaultError(
+            f"{branch} and {upstream.removeprefix('refs/remotes/')} have no commit in common",
+            "is that the right remote? git remote -v",
+        )
+    return base
+
+
+def _move(top: Path, branch: str, old: str, tip: str) -> None:
+    """Move the branch that is checked out from one commit to another, with its files.
+
+    What is not committed is kept, or it refuses. A commit that is made between the two steps stays
+    the branch's tip, on top of `old`: the next try puts it on top of `tip`.
+    """
     try:
-        # keeps changes that are not committed, or refuses if they are in the way
-        git.command(top, "checkout", "--quiet", "-B", branch, tip)
+        git.command(top, "read-tree", "-m", "-u", old, tip)
     except GitError as error:
         raise GitError(
             f"what is not committed here is in the way: {error.message}",
             "commit it (or git stash), then lessons sync",
         ) from None
-    return ahead
+    git.command(
+        top, "update-ref", "-m", "lessons sync", f"refs/heads/{branch}", tip, old, check=False
+    )
 
 
-def _rebased(top: Path, upstream: str) -> str:
-    """Rebase HEAD in a worktree aside; gives the new tip. Raises VaultError on a conflict."""
-    git.command(top, "worktree", "prune")  # of one that was killed
-    with tempfile.TemporaryDirectory(prefix="lessons-sync-") as scratch:
+def _rebased(top: Path, old: str, *onto: str) -> str:
+    """Rebase a commit in a worktree aside; gives the new tip. Raises VaultError on a conflict."""
+    with tempfile.TemporaryDirectory(prefix=f"{_ASIDE}{os.getpid()}-") as scratch:
         aside = Path(scratch) / "aside"
-        git.command(top, *_NO_HOOKS, "worktree", "add", "--quiet", "--detach", str(aside), "HEAD")
+        git.command(top, *_NO_HOOKS, "worktree", "add", "--quiet", "--detach", str(aside), old)
         try:
-            git.command(aside, *_NO_HOOKS, "rebase", "--quiet", "--rebase-merges", upstream)
+            git.command(aside, *_NO_HOOKS, "rebase", "--quiet", "--rebase-merges", *onto)
             return git.command(aside, "rev-parse", "HEAD")
         except GitError as error:
             unmerged = git.command(
@@ -152,9 +231,29 @@ def _rebased(top: Path, upstream: str) -> str:
             git.command(top, "worktree", "remove", "--force", str(aside), check=False)
 
 
-def _refuse_secrets(vault: Vault, upstream: str) -> None:
+def _tidy_up(top: Path) -> None:
+    """Remove the worktrees aside of syncs that were killed."""
+    listed = git.command(top, "worktree", "list", "--porcelain", check=False)
+    for found in re.finditer(rf"^worktree (.*/{_ASIDE}(\d+)-[^/\n]+)/aside$", listed, re.MULTILINE):
+        folder = Path(found[1])
+        if folder.parent.samefile(tempfile.gettempdir()) and not _is_alive(int(found[2])):
+            git.command(top, "worktree", "remove", "--force", f"{folder}/aside", check=False)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _refuse_secrets(vault: Vault, unknown: Sequence[str]) -> None:
     """Raise VaultError if a commit that is about to be pushed has a secret in a lesson."""
-    for commit, path, data in git.outgoing(vault.folder, upstream):
+    for commit, path, data in git.outgoing(vault.folder, unknown):
         if not path.endswith(".md"):
             continue
         try:

@@ -163,7 +163,7 @@ def index_in_background(vault: Vault, *, rebuild: bool = False) -> None:
     The index's lock sees to it that one at a time works.
     """
     log = vault.index_folder / "background.log"
-    if log.exists() and time.time() - log.stat().st_mtime < RESTART_SECONDS:
+    if log.exists() and 0 <= time.time() - log.stat().st_mtime < RESTART_SECONDS:
         return
     with manifest.writing(vault.index_folder):
         vault.index_folder.mkdir(mode=0o700, exist_ok=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,9 +105,9 @@ def resolve(folder: Path, revision: str) -> str:
     return command(folder, "rev-parse", *name, check=False).removeprefix("--end-of-options\n")
 
 
-def count(folder: Path, commits: str) -> int:
-    """Count the commits of a range such as `a..b`."""
-    return int(command(folder, "rev-list", "--count", commits, "--", check=False) or 0)
+def count(folder: Path, *commits: str) -> int:
+    """Count commits, named as for `git rev-list`: `a..b`, or `a --not b`."""
+    return int(command(folder, "rev-list", "--count", *commits, "--", check=False) or 0)
 
 
 def at_date(folder: Path, date: str) -> str:
@@ -137,8 +137,8 @@ def archive(folder: Path, commit: str) -> bytes:
         return ask_bytes(repo, "archive", "--format=tar", name) if repo else b""
 
 
-def outgoing(folder: Path, upstream: str) -> Iterator[tuple[str, str, bytes]]:
-    """Give each version of a file below a folder that HEAD has and `upstream` ("": nothing) has not.
+def outgoing(folder: Path, commits: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
+    """Give each version of a file below a folder that some commits made, as for `git rev-list`.
 
     As (commit, path from the folder, content).
     """
@@ -150,8 +150,7 @@ def outgoing(folder: Path, upstream: str) -> Iterator[tuple[str, str, bytes]]:
             repo,
             *("log", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=AM", "-m"),
             *(f"--relative={prefix}", "--format=%x01%H"),
-            *([f"{upstream}..HEAD"] if upstream else ["HEAD"]),
-            *("--", prefix or "."),
+            *(*commits, "--", prefix or "."),
         )
         commit = ""
         fields = iter(log.split("\0"))

@@ -6,6 +6,7 @@ child is left behind.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 # a repository that somebody unpacked may name programs in its configuration
 READ_ONLY = (
-    *("git", "--no-optional-locks", "-c", "core.quotePath=false"),
+    *("git", "--no-optional-locks", "--literal-pathspecs", "-c", "core.quotePath=false"),
     *("-c", "core.fsmonitor=false", "-c", "log.showSignature=false"),
 )
 
@@ -36,6 +37,11 @@ def opened(folder: Path) -> Iterator[Repo | None]:
     except (git.InvalidGitRepositoryError, git.NoSuchPathError, OSError):
         yield None
         return
+    if "GIT_DIR" in os.environ and repo.working_tree_dir:
+        # git sets it for hooks in a linked worktree, and takes every folder for the top one then
+        repo.git.update_environment(
+            GIT_DIR=str(repo.git_dir), GIT_WORK_TREE=str(repo.working_tree_dir)
+        )
     try:
         yield repo if repo.working_tree_dir else None
     finally:

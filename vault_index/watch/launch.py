@@ -55,7 +55,7 @@ def start(root: Path, folder: Path) -> bool:
         return False
     try:
         started = os.fstat(descriptor)
-        if started.st_size and time.time() - started.st_mtime < RESTART_SECONDS:
+        if started.st_size and 0 <= time.time() - started.st_mtime < RESTART_SECONDS:
             return False
         with manifest.writing(folder), _open_log(folder) as log:
             process = subprocess.Popen(

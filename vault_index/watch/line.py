@@ -48,6 +48,7 @@ def places(root: str) -> list[str]:
     Beside the index; or, where that path is too long or its file system has no sockets, in the
     user's runtime folder.
     """
+    root = os.path.realpath(root)  # who comes by a link must find the same
     beside = f"{root}/.vault_index/watch.sock"
     where = [beside] if len(os.fsencode(beside)) <= LONGEST_PATH else []
     return [*where, f"{runtime_folder()}/{hash_of(root):016x}.sock"]

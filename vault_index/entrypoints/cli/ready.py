@@ -159,7 +159,7 @@ def fetch_model(vault: Vault) -> None:
     if vault.config.embedder != "minilm" or models.is_ready(home):
         return
     failed = home / "models" / ".fetch-failed"
-    if failed.exists() and time.time() - failed.stat().st_mtime < RETRY_SECONDS:
+    if failed.exists() and 0 <= time.time() - failed.stat().st_mtime < RETRY_SECONDS:
         note("note: no embedding model here, so full text only; get it with `lessons model fetch`")
         return
     note("fetching the embedding model (90 MB, once)")

@@ -110,6 +110,8 @@ def sync(named: str | None, as_json: bool) -> None:
     click.echo(f"fetched {_count(done.fetched, 'commit')} of {done.remote}")
     if done.rebased:
         click.echo(f"put {_count(done.rebased, 'commit')} of yours on top")
+    if done.dropped:
+        click.echo(f"dropped {_count(done.dropped, 'commit')} that {done.remote} took back")
     click.echo(f"indexed {_count(lessons, 'lesson')}")
     click.echo(f"pushed {_count(done.pushed, 'commit')}" if done.pushed else "nothing to push")
     if done.uncommitted:
