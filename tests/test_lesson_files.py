@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from vault_index.errors import LessonError
 from vault_index.lesson import Lesson, parse_file
@@ -242,6 +245,21 @@ def test_broken_frontmatter_is_named_with_its_line(text: str, line: int, says: s
         assert says in error.message
         assert error.line == line
         assert "\n" not in error.message
+
+
+# what YAML gives a meaning, and letters that it takes in some places only
+HEADERS = st.text(
+    st.sampled_from("\n\n\t :-#[]{}&*!|>%@`'\"?,~.\\=<0a2e\r\x0b\x0c\x01\x85\u2028\ufeff\U0001f525")
+    | st.characters(codec="utf-8"),
+    max_size=40,
+)
+
+
+@given(HEADERS, HEADERS)
+@example("\t\nNotes", "more")  # libyaml and PyYAML's own loader see this tab differently
+def test_no_frontmatter_whatever_ends_in_another_error(header: str, body: str) -> None:
+    with contextlib.suppress(LessonError):
+        parse_file(f"---\n{header}\n---\n{body}\n".encode(), "bad.md")
 
 
 @pytest.mark.parametrize(

@@ -146,18 +146,18 @@ def split_frontmatter(text: str, path: str) -> tuple[dict[Any, Any], str]:
     try:
         _refuse_deep_nesting(_block(rest))
         metadata, body = frontmatter.parse(text, handler=YAMLHandler())
+        block = None if metadata else _load(_block(rest))
     except yaml.MarkedYAMLError:
         line, problem = _yaml_problem(_block(rest))
         raise LessonError(f"{path}: frontmatter is not YAML: {problem}", offset + line) from None
     except Exception as error:  # noqa: BLE001  # a bad date is a ValueError, deep nesting a RecursionError
         line = offset + _line_that_fails(rest)
-        raise LessonError(f"{path}: frontmatter is not usable: {error}", line) from None
-    if not metadata:
-        block: Any = yaml.safe_load(_block(rest))
-        if block is not None and block != {}:
-            raise LessonError(
-                f"{path}: frontmatter is a {type(block).__name__}, not `key: value` lines", offset
-            )
+        problem = " ".join(str(error).split())
+        raise LessonError(f"{path}: frontmatter is not usable: {problem}", line) from None
+    if block is not None and block != {}:
+        raise LessonError(
+            f"{path}: frontmatter is a {type(block).__name__}, not `key: value` lines", offset
+        )
     return metadata, body
 
 
@@ -218,6 +218,13 @@ def _block(rest: str) -> str:
     return "".join(itertools.takewhile(lambda line: not is_boundary(line), lines_of(rest)))
 
 
+def _load(block: str) -> Any:
+    """Load YAML as python-frontmatter does: PyYAML's own loader takes fewer tabs than libyaml's."""
+    import yaml
+
+    return yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 def _refuse_deep_nesting(block: str) -> None:
     """Raise ValueError for YAML nested deeper than 100: at 50,000 libyaml's loader kills the process.
 
@@ -243,7 +250,7 @@ def _yaml_problem(block: str) -> tuple[int, str]:
     import yaml
 
     try:
-        yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        _load(block)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context or error).split())
