@@ -100,6 +100,35 @@ def test_a_link_in_a_circle(make_vault: MakeVault) -> None:
     assert found(vault, "heap") == ["devops/a"]
 
 
+def test_a_name_that_is_not_utf_8(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    name, folder = os.fsdecode(b"lat\xe9.md"), os.fsdecode(b"caf\xe9")
+    write(vault.folder / "devops" / name, LOCK)
+    write(vault.folder / folder / "c.md", LOCK)
+    write(vault.folder / os.fsdecode(b"\xe9.png"), b"\x89PNG")
+    write(vault.folder / "new.md", lesson_text("Pipe", "A closed pipe."))
+    said = [
+        f"lessons/{path}:0: the name is not UTF-8" for path in (r"caf\xe9", r"devops/lat\xe9.md")
+    ]
+    ran = run("lessons", "index", cwd=vault.root)
+    assert [line for line in ran.out.splitlines() if "UTF-8" in line] == said
+    assert found(vault, "pipe") == ["new"]
+    for words in (["status"], ["list"], ["check"]):
+        told = run("lessons", *words, cwd=vault.root)
+        assert all(line in told.out + told.err for line in said), words
+    problems = run("lessons", "status", "--json", cwd=vault.root).json["index"]["problems"]
+    assert [one["path"] for one in problems] == [line.partition(":")[0] for line in said]
+
+
+def test_a_name_that_is_not_utf_8_is_checked_when_it_is_staged(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    write(vault.folder / os.fsdecode(b"lat\xe9.md"), "")
+    run("git", "add", "lessons", cwd=vault.root)
+    strict = {"PYTHONIOENCODING": "utf-8:strict"}  # as in most people's locale
+    ran = run("lessons", "check", "--staged", "--json", cwd=vault.root, check=False, env=strict)
+    assert [one["path"] for one in ran.json] == [r"lessons/lat\xe9.md"]
+
+
 def test_a_file_that_may_not_be_read(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
     write(vault.folder / "a.md", HEAP.replace("Raise", "Always raise")).chmod(0)

@@ -120,7 +120,7 @@ class Vault:
         """List the lesson files, sorted by path, and what was passed over.
 
         Hidden files and folders are not the vault's. Links are not followed: they may lead in a
-        circle, or out of the vault.
+        circle, or out of the vault. A name that is not UTF-8 can stand in no index and no JSON.
         """
         found: list[SourceFile] = []
         skipped: list[Skipped] = []
@@ -134,12 +134,15 @@ class Vault:
                 skipped.append(Skipped(prefix or ".", f"cannot be listed: {error.strerror}", True))
                 continue
             for entry in listing:
-                path = prefix + entry.name
+                path = prefix + printable(entry.name)
                 if entry.name.startswith("."):
                     continue
+                is_folder = entry.is_dir(follow_symlinks=False)
                 if entry.is_symlink():
                     skipped.append(Skipped(path, "a link: links are not followed"))
-                elif entry.is_dir(follow_symlinks=False):
+                elif path != prefix + entry.name and (is_folder or entry.name.endswith(".md")):
+                    skipped.append(Skipped(path, "the name is not UTF-8"))
+                elif is_folder:
                     pending.append((folder / entry.name, f"{path}/"))
                 elif entry.name.endswith(".md") and entry.is_file():  # a pipe would be waited for
                     try:
@@ -148,6 +151,11 @@ class Vault:
                         continue
                     found.append(SourceFile(path, stat.st_size, stat.st_mtime_ns))
         return sorted(found, key=lambda file: file.path), skipped
+
+
+def printable(name: str) -> str:
+    """Give a name as it is if it is UTF-8 on disk, else with escapes: `lat\\xe9.md`."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def open_vault(

@@ -32,13 +32,17 @@ def check(
 
     PATHS are lesson files or folders of them. Ends with 1 if there are errors; warnings are told.
     """
+    from dataclasses import replace
+
     from vault_index import check as checking
+    from vault_index.vault import printable
 
     if sum((bool(paths), staged, everything)) > 1:
         raise click.UsageError("give PATHS, --staged or --all: one of them")
     vault = ready.open_vault(named)
     if staged:
-        candidates = checking.staged(vault)
+        # git stages names that the vault passes over, because they are not UTF-8
+        candidates = [replace(one, path=printable(one.path)) for one in checking.staged(vault)]
     elif paths:
         candidates = checking.named(vault, [os.path.abspath(path) for path in paths])  # noqa: PTH100
     else:
