@@ -10,11 +10,13 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from tests.conftest import BIN, Ran, lesson_text, run, write
-from vault_index import index, lesson, search
+from vault_index import index, lesson, passages, search
 from vault_index.errors import LessonError
 from vault_index.vault import Vault, open_vault
 
@@ -127,6 +129,45 @@ def test_a_name_that_is_not_utf_8_is_checked_when_it_is_staged(make_vault: MakeV
     strict = {"PYTHONIOENCODING": "utf-8:strict"}  # as in most people's locale
     ran = run("lessons", "check", "--staged", "--json", cwd=vault.root, check=False, env=strict)
     assert [one["path"] for one in ran.json] == [r"lessons/lat\xe9.md"]
+
+
+@pytest.mark.parametrize(("module", "name"), [(lesson, "parse_file"), (passages, "cut")])
+def test_a_file_that_we_fail_at_is_named_and_the_others_are_indexed(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+) -> None:
+    """There is no such file that we know of: one is told from the others by its text."""
+    does = getattr(module, name)
+
+    def fails(content: str | bytes, *rest: str) -> Any:
+        if "xyzzy" in str(content):
+            raise TypeError("no\nwonder")
+        return does(content, *rest)
+
+    monkeypatch.setattr(module, name, fails)
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
+    index.sync(vault)
+    for path in ("b.md", "c.md"):
+        write(vault.folder / path, lesson_text("Odd", "Nothing but xyzzy."))
+    write(vault.folder / "d.md", lesson_text("Pipe", "A closed pipe."))
+    stats = index.sync(vault)
+    assert [(one.path, one.message) for one in stats.problems] == [
+        ("lessons/b.md", "TypeError: no wonder"),
+        ("lessons/c.md", "TypeError: no wonder"),
+    ]
+    assert [hit.lesson_id for hit in search.find(vault, "pipe")] == ["d"]
+    assert [hit.lesson_id for hit in search.find(vault, "lock")] == ["b"], "its last good rows"
+    write(vault.folder / "b.md", LOCK)
+    (vault.folder / "c.md").unlink()
+    assert index.sync(vault).problems == []
+
+
+def test_a_commit_with_a_date_that_is_none(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    run("git", "add", "-A", cwd=vault.root)
+    far = {"GIT_AUTHOR_DATE": "@253402300800 +0000"}  # the year 10000
+    run("git", "commit", "-q", "-m", "x", cwd=vault.root, env=far)
+    assert index.sync(vault).problems == []
+    assert search.find(vault, "heap")[0].author == "Ada Lovelace"
 
 
 def test_a_file_that_may_not_be_read(make_vault: MakeVault) -> None:

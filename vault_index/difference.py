@@ -1,7 +1,8 @@
 """What the disk has and the manifest has not: the one place where a difference is made out.
 
 By size and mtime first, then by content; files whose lessons have to be written anew are read and
-parsed here, with what git says of them and with ids that are unique in the vault.
+made into rows here, with what git says of them and with ids that are unique in the vault. Whatever
+is wrong with one of them is that file's problem, and the others are indexed.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vault_index import git, lesson
+from vault_index import git, lesson, rows
 from vault_index.errors import LessonError
 from vault_index.lesson import Lesson
 from vault_index.manifest import FileEntry, Manifest
-from vault_index.vault import SourceFile
+from vault_index.vault import FOLDER, SourceFile
 
 if TYPE_CHECKING:
     from vault_index.store import Row
@@ -79,7 +80,8 @@ def read(vault: Vault, known: Manifest, difference: Difference, ask_git: bool) -
         if taken_or_freed and same and path not in difference.removed:
             source = pending.get(path) or SourceFile(path, entry.size, entry.mtime_ns)
             read[path] = _read_file(vault, source, known, authored.get(path), even_if_same=True)
-    return [_with_own_ids(read[path], owners) for path in sorted(read)]
+    own = [_with_own_ids(read[path], owners) for path in sorted(read)]
+    return [_with_rows(file, known.files.get(file.path)) for file in own]
 
 
 def _read_file(
@@ -112,10 +114,31 @@ def _read_file(
     except OSError as error:
         entry.problem, entry.line = f"{source.path}: cannot be read: {error.strerror}", 0
         return ReadFile(source.path, entry)
+    except Exception as error:  # noqa: BLE001  # a bug of ours, and one file is not the vault
+        entry.problem, entry.line = _unexpected(source.path, error), 0
+        return ReadFile(source.path, entry)
     entry.problem, entry.line = "", 0
     entry.declared = parsed[0].declared if parsed else ""
     entry.lessons = len(parsed)
     return ReadFile(source.path, entry, parsed)
+
+
+def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
+    """Make a file's rows; where that fails those of before stay."""
+    if file.lessons is None:
+        return file
+    entry = file.entry
+    provenance = git.Provenance(entry.author, entry.first, entry.last)
+    try:
+        file.rows = rows.of_file(file.lessons, f"{FOLDER}/{file.path}", provenance)
+    except Exception as error:  # noqa: BLE001  # as above
+        file.lessons, entry.lessons = None, before.lessons if before else 0
+        entry.problem, entry.line = _unexpected(file.path, error), 0
+    return file
+
+
+def _unexpected(path: str, error: Exception) -> str:
+    return f"{path}: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _owners(known: Manifest, read: list[ReadFile], removed: list[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import catalog, classify, difference, git, manifest, rows, skills, store
+from vault_index import catalog, classify, difference, manifest, rows, skills, store
 from vault_index import vault as vaults
 from vault_index.difference import Difference, ReadFile
 from vault_index.embed.cache import VectorCache
@@ -287,9 +287,6 @@ def _write(
         return
     manifest.announce(index, [file.path for file in changed] + removed)
     known.settled = False
-    for file in changed:
-        provenance = git.Provenance(file.entry.author, file.entry.first, file.entry.last)
-        file.rows = rows.of_file(file.lessons or [], shown(file.path), provenance)
     hashes = {row["content_hash"] for file in changed for row in file.rows}
     vectors = table.vectors(sorted(hashes)) if table.dimension else {}
     cache = _cache(vault, known, rows.RECIPE, how)

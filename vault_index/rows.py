@@ -114,4 +114,7 @@ def embed(embedder: Embedder, rows: list[Row]) -> list[np.ndarray]:
 
 
 def _moment(iso: str) -> datetime | None:
-    return datetime.fromisoformat(iso) if iso else None
+    try:
+        return datetime.fromisoformat(iso) if iso else None
+    except ValueError:  # git takes any date, such as one in the year 10000
+        return None
