@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import run, write
 from vault_index import merge
 from vault_index.lesson import parse_file
 
@@ -140,6 +142,21 @@ def test_line_ends_comments_and_order_stay() -> None:
 )
 def test_what_cannot_be_taken_apart_is_left_to_git(broken: str) -> None:
     assert merge.files(BASE.encode(), broken.encode(), BASE.replace("3", "4").encode()) is None
+
+
+def test_what_the_merge_fails_at_gets_the_markers_of_git(tmp_path: Path) -> None:
+    base = BASE.replace("confidence: 3", "updated: {by: ada}")
+    sides = [base, base.replace("ada", "bob"), base.replace("ada", "eve")]
+    files = [write(tmp_path / f"{n}.md", side) for n, side in enumerate(sides)]
+    with pytest.raises(TypeError):  # mappings have no order: none is the later one
+        merge.files(*(side.encode() for side in sides))
+    ran = run("lessons", "merge-driver", *files, cwd=tmp_path, check=False)
+    assert ran.code == 1
+    assert "Traceback" not in ran.err
+    assert files[1].read_text() == base.replace(
+        "updated: {by: ada}\n",
+        "<<<<<<< ours\nupdated: {by: bob}\n=======\nupdated: {by: eve}\n>>>>>>> theirs\n",
+    )
 
 
 NAMES = ["alpha", "beta", "gamma", "delta"]

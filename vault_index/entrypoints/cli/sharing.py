@@ -136,7 +136,11 @@ def merge_driver(base: Path, ours: Path, theirs: Path) -> None:
 
     from vault_index import merge
 
-    merged = merge.files(base.read_bytes(), ours.read_bytes(), theirs.read_bytes())
+    try:
+        merged = merge.files(base.read_bytes(), ours.read_bytes(), theirs.read_bytes())
+    except Exception as error:  # noqa: BLE001  # git would take "ours" as it is for the merge
+        ready.note(f"warning: left to git's own merge: {type(error).__name__}: {error}")
+        merged = None
     if merged is None:  # git's own way
         words = ["git", "merge-file", "-L", "ours", "-L", "base", "-L", "theirs"]
         raise SystemExit(min(1, abs(subprocess.call([*words, ours, base, theirs]))))
