@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -65,6 +66,34 @@ def test_init_keeps_what_is_there(tmp_path: Path) -> None:
     assert ran.out.splitlines()[0] == "made lessons/vault.toml"
     assert (tmp_path / ".gitignore").read_text() == "*.pyc\n.vault_index/\n"
     assert (tmp_path / "lessons" / "a.md").read_text() == "text"
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_init_adds_a_line_and_changes_no_byte(tmp_path: Path, end: bytes) -> None:
+    run("git", "init", "-q", cwd=tmp_path)
+    ignored = b"*.pyc" + end + "Entwürfe".encode("latin-1") + end + b"build" + end
+    attributes = b"*.png binary" + end + b"*.txt text"  # the last line is not ended
+    write(tmp_path / ".gitignore", ignored)
+    write(tmp_path / ".gitattributes", attributes).chmod(0o600)
+    run("lessons", "init", cwd=tmp_path)
+    added = b"lessons/**/*.md merge=lessons" + end
+    assert (tmp_path / ".gitignore").read_bytes() == ignored + b".vault_index/" + end
+    assert (tmp_path / ".gitattributes").read_bytes() == attributes + end + added
+    assert (tmp_path / ".gitattributes").stat().st_mode & 0o777 == 0o600
+    assert run("lessons", "init", cwd=tmp_path).out == f"{tmp_path} is a vault\n"
+
+
+@pytest.mark.parametrize("below", ["", "hooks"])
+def test_init_makes_no_repository_in_a_bare_one(tmp_path: Path, below: str) -> None:
+    bare = tmp_path / "team.git"
+    run("git", "init", "-q", "--bare", bare, cwd=tmp_path)
+    before = sorted(bare.rglob("*"))
+    ran = run("lessons", "init", cwd=bare / below, check=False)
+    assert ran.code == 1
+    assert ran.err == (
+        f"Error: {bare / below} is a bare repository\nTry: clone it, and lessons init in the clone\n"
+    )
+    assert sorted(bare.rglob("*")) == before
 
 
 # add
@@ -248,6 +277,18 @@ def test_status_of_a_new_vault(make_vault: MakeVault) -> None:
     assert "embedder   none here, so full text only: run `lessons model fetch`" in ran.out
     assert "hooks      not installed: run `lessons install claude`" in ran.out
     assert ran.err == ""
+
+
+def test_status_passes_over_what_is_broken_in_the_hooks_log(
+    make_vault: MakeVault, own_world: Path
+) -> None:
+    entry = {"time": "2026-03-01T10:00:00Z", "event": "SessionStart", "message": "no vault"}
+    broken = b'{"time": "2026\n\xff\n[]\nnull\n{"time": "2026-03-01"}\n'
+    write(own_world / "hook.log", json.dumps(entry).encode() + b"\n" + broken + b'{"time": "2026')
+    vault = make_vault(FILES)
+    told = [line for line in lessons(vault, "status").out.splitlines() if "hook log" in line]
+    assert told == ["hook log   2026-03-01T10:00:00Z SessionStart: no vault"]
+    assert lessons(vault, "status", "--json").json["hooks"]["last_errors"] == [entry]
 
 
 def test_status_names_a_broken_file_with_its_line(make_vault: MakeVault) -> None:

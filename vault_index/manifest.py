@@ -249,12 +249,15 @@ def writing(place: Path) -> Iterator[None]:
 
 
 def add_line(file: Path, line: str) -> bool:
-    """Add a line to a text file, such as .gitignore, unless it is there. Raises WriteError."""
+    """Add a line to a text file, such as .gitignore, unless it is there. Raises WriteError.
+
+    What is there stays byte for byte: git reads such files in any encoding, with any line ends.
+    """
     with writing(file.parent):
-        text = file.read_text("utf-8") if file.exists() else ""
-        if line in (known.strip() for known in text.splitlines()):
+        data = file.read_bytes() if file.exists() else b""
+        if line.encode() in (known.strip() for known in data.splitlines()):
             return False
-        newline = "" if not text or text.endswith("\n") else "\n"
-        replace_file(file, f"{text}{newline}{line}\n".encode())
-        file.chmod(0o644)
+        newline = b"\r\n" if 2 * data.count(b"\r\n") > data.count(b"\n") else b"\n"
+        gap = b"" if not data or data.endswith(b"\n") else newline
+        replace_file(file, data + gap + line.encode() + newline, keep_mode=True)
     return True

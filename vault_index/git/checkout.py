@@ -159,12 +159,17 @@ def staged_content(folder: Path, path: str) -> bytes:
 
 
 def start_repository(folder: Path) -> bool:
-    """Make a folder a git repository unless it is inside one. Tells whether one was made."""
+    """Make a folder a git repository unless it is inside one. Tells whether one was made.
+
+    Raises WriteError, and GitError for a bare repository: it has no place for files.
+    """
     import git
 
     with opened(folder) as repo:
         if repo is not None:
             return False
+    if command(folder, "rev-parse", "--is-bare-repository", check=False) == "true":
+        raise GitError(f"{folder} is a bare repository", "clone it, and lessons init in the clone")
     try:
         git.Repo.init(folder).close()
     except (git.GitCommandError, OSError) as error:

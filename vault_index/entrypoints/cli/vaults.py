@@ -69,13 +69,22 @@ def _hooks(root: Path, home: Path) -> dict[str, Any]:
 
     places = [agents.claude_settings(None), agents.claude_settings(root)]
     try:
-        lines = (home / "hook.log").read_text("utf-8").splitlines()[-3:]
+        lines = (home / "hook.log").read_text("utf-8", "replace").split("\n")
     except OSError:
         lines = []
     return {
         "installed": [str(place) for place in places if agents.is_installed(place)],
-        "last_errors": [json.loads(line) for line in lines],
+        "last_errors": list(filter(None, map(_entry, lines)))[-3:],
     }
+
+
+def _entry(line: str) -> dict[str, Any] | None:
+    """Read a line of the hooks' log; None for what is none, such as the half of one."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) and {"time", "event", "message"} <= {*entry} else None
 
 
 @click.group(invoke_without_command=True, epilog="Example: lessons model fetch")
