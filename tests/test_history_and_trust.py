@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,6 +90,27 @@ def test_search_at_a_commit_a_tag_and_a_date(make_vault: MakeVault) -> None:
     for revision in ("no-such-tag", "2025-01-01", "--output=x"):
         ran = run("lessons", "search", f"--at={revision}", "x", cwd=vault.root, check=False)
         assert ran.err.startswith(f"Error: no commit {revision!r}\n")
+
+
+def test_search_at_a_commit_with_links(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault({"a.md": HEAP})
+    for name, target in (("out.md", tmp_path), ("up.md", "../.."), ("in.md", "a.md")):
+        (vault.folder / name).symlink_to(target)
+    commit(vault.root)
+    ran = run("lessons", "search", "--json", "--at", "HEAD", "heap", cwd=vault.root)
+    assert [hit["path"] for hit in ran.json["hits"]] == ["lessons/a.md"]
+    (tree,) = (vault.index_folder / "at").iterdir()
+    assert not [one for one in tree.rglob("*") if one.is_symlink()]
+
+
+def test_several_ask_for_the_same_commit_at_once(make_vault: MakeVault) -> None:
+    vault = make_vault({f"{n}.md": HEAP for n in range(300)})
+    commit(vault.root)
+    code = "from vault_index import history, vault; history.at(vault.open_vault(), 'HEAD')"
+    several = [subprocess.Popen([sys.executable, "-c", code], cwd=vault.root) for _ in range(6)]
+    assert [one.wait() for one in several] == [0] * 6
+    (tree,) = (vault.index_folder / "at").iterdir()
+    assert len(list((tree / "lessons").glob("*.md"))) == 300
 
 
 # vectors are shared

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import shutil
 import tarfile
+import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from vault_index.lesson import Lesson
 
 KEPT_TREES = 5  # of those that were asked for last
+BUILDING_SECONDS = 600  # a folder that is older was left by one that was killed
+_BUILDING = ".building-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +90,41 @@ def at(vault: Vault, revision: str) -> tuple[Vault, str]:
     with manifest.writing(trees):
         manifest.make_folder(vault.index_folder)
         if not root.is_dir():
-            building = trees / f"{tree[:16]}.building"
-            shutil.rmtree(building, ignore_errors=True)
-            building.mkdir(parents=True)
-            _extract(git.archive(vault.folder, commit), building / vault.folder.name)
-            with contextlib.suppress(OSError):  # somebody else was quicker
-                building.rename(root)
-        root.touch()
-        for old in sorted(_others(trees, root), key=lambda one: one.stat().st_mtime)[:-KEPT_TREES]:
+            _build(vault, commit, root)
+        os.utime(root)
+        for _, old in sorted(_others(trees, root))[:-KEPT_TREES]:
             shutil.rmtree(old, ignore_errors=True)
     return Vault(root, vault.config), commit
 
 
-def _others(trees: Path, root: Path) -> Iterator[Path]:
-    return (one for one in trees.iterdir() if one != root and one.is_dir())
+def _build(vault: Vault, commit: str, root: Path) -> None:
+    """Make the folder of a tree beside its place and rename it there."""
+    root.parent.mkdir(exist_ok=True)
+    building = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=root.parent))
+    try:
+        _extract(git.archive(vault.folder, commit), building / vault.folder.name)
+        with contextlib.suppress(OSError):  # somebody else was quicker
+            building.rename(root)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _others(trees: Path, root: Path) -> Iterator[tuple[float, Path]]:
+    """Give the folders besides one and when they were asked for, without those being built now."""
+    for one in trees.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # built, or removed, since it was listed
+            when = one.stat().st_mtime
+            building = time.time() - when < BUILDING_SECONDS and one.name.startswith(_BUILDING)
+            if one != root and one.is_dir() and not building:
+                yield when, one
 
 
 def _extract(archive: bytes, folder: Path) -> None:
     folder.mkdir()
     try:
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-            files.extractall(folder, filter="data")  # nothing that leads out of the folder
+            # no links: the vault does not follow them, and one that leads out is an error here
+            members = [one for one in files if one.isreg() or one.isdir()]
+            files.extractall(folder, members, filter="data")
     except tarfile.TarError as error:
         raise GitError(f"git archive gave no archive: {error}") from None
