@@ -56,6 +56,35 @@ def test_log_of_a_section_has_the_commits_that_changed_it(make_vault: MakeVault)
     assert [one["why"] for one in edits] == ["the second", "both"]
 
 
+def test_log_has_the_merges_that_changed_a_lesson_and_no_other(make_vault: MakeVault) -> None:
+    vault = make_vault({"old.md": "".join(f"Line {n}.\n" for n in range(9))})
+    commit(vault.root, "base")
+
+    def change(line: int, word: str) -> None:
+        (file,) = vault.folder.glob("*.md")
+        write(file, file.read_text().replace(f"Line {line}.", word))
+        commit(vault.root, word)
+
+    def merge(ours: tuple[int, str], theirs: tuple[int, str], *, check: bool = True) -> None:
+        run("git", "checkout", "-q", "-b", theirs[1], cwd=vault.root)
+        change(*theirs)
+        run("git", "checkout", "-q", "-", cwd=vault.root)
+        if (vault.folder / "old.md").exists():
+            run("git", "mv", "lessons/old.md", "lessons/new.md", cwd=vault.root)
+        change(*ours)
+        run("git", "merge", "-q", "-m", "ordinary", theirs[1], cwd=vault.root, check=check)
+
+    merge((0, "Zero"), (8, "Eight"))
+    merge((2, "Two"), (4, "Four"))
+    merge((6, "Six"), (6, "Half"), check=False)
+    text = "Zero\nLine 1.\nTwo\nLine 3.\nFour\nLine 5.\nHalf a dozen\nLine 7.\nEight\n"
+    write(vault.folder / "new.md", text)
+    commit(vault.root, "thought about")
+    edits = [one["why"] for one in run("lessons", "log", "new", "--json", cwd=vault.root).json]
+    assert edits[0] == "thought about"
+    assert sorted(edits[1:]) == ["Eight", "Four", "Half", "Six", "Two", "Zero", "base"]
+
+
 def test_log_of_what_is_not_committed(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     ran = run("lessons", "log", "a", cwd=vault.root)

@@ -84,19 +84,32 @@ def last_change(
 
 
 def versions(folder: Path, path: str) -> Iterator[Version]:
-    """Give each version of a file that commits of HEAD have, newest first; renames are followed."""
+    """Give each version of a file that commits of HEAD have, newest first; renames are followed.
+
+    Of merges those that somebody had to think about: with lines that no side had so.
+    """
     with opened(folder) as repo:
         if repo is None:
             return
-        form = "--format=%x01%H%x02%aN%x02%aI%x02%s"
-        log = ask(repo, "-C", str(folder), "log", "--follow", "--name-only", "-z", form, "--", path)
-        fields = iter(log.split("\0"))
-        for entry in fields:
+        form = "--format=%x01%H%x02%P%x02%aN%x02%aI%x02%s"
+        log = ask(
+            repo, *("log", "-c", "--follow", "--name-only", "-z", form, "--no-ext-diff", "--", path)
+        )
+        found: list[tuple[list[str], str]] = []  # what is said of a commit, the file's path there
+        said: list[str] = []
+        for entry in log.split("\0"):
             if entry.startswith("\x01"):
-                commit, name, when, subject = entry[1:].split("\x02", 3)
-                there = next(fields, "").lstrip("\n")
-                content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{there}")
-                yield Version(commit, name, when, subject.strip(), there, content)
+                said = entry[1:].split("\x02", 4)
+            elif entry.strip("\n"):  # a merge in which the file is that of a side names none
+                found.append((said, entry.lstrip("\n")))
+        paths = sorted({there for _, there in found})
+        for (commit, parents, name, when, subject), there in found:
+            if " " in parents:
+                how = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-commit-id", "-p")
+                if not ask(repo, "-C", str(folder), "diff-tree", *how, commit, "--", *paths):
+                    continue
+            content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{there}")
+            yield Version(commit, name, when, subject.strip(), there, content)
 
 
 def resolve(folder: Path, revision: str) -> str:
