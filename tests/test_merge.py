@@ -76,6 +76,28 @@ def test_the_later_date_of_two() -> None:
     assert "updated: 2026-03-01\n" in text
 
 
+def test_comments_above_what_both_changed_stay() -> None:
+    base = "---\n# what it is about\ntags: [a]\n\n# by hand\nupdated: 2026-01-01\n---\nText.\n"
+    ours = base.replace("[a]", "[a, b]").replace("by hand", "by us").replace("-01-01", "-03-01")
+    theirs = base.replace("[a]", "[a, c]").replace("-01-01", "-02-01")
+    assert merged(ours, theirs, base) == ours.replace("[a, b]", "[a, b, c]")
+    theirs = theirs.replace("by hand", "by them")
+    assert "# by them\n# by us\nupdated: 2026-03-01\n" in merged(ours, theirs, base)
+
+
+def test_a_list_with_comments_is_merged_by_its_lines() -> None:
+    base = "---\ntags:\n- a\n- b  # why\n# these, too\n- c\n- d\n---\nText.\n"
+    ours, theirs = base.replace("- a\n", "- z\n- a\n"), base.replace("- d", "- D")
+    assert merged(ours, theirs, base) == ours.replace("- d", "- D")
+    theirs = base.replace("- a\n", "- y\n- a\n")
+    text, conflicts = conflicting(ours, theirs, base)
+    assert conflicts == ("tags",)
+    assert text.count("- b  # why\n# these, too\n") == 2
+    sharp = "---\ntags: [C#]\n---\nText.\n"
+    found = merged(sharp.replace("#]", "#, a]"), sharp.replace("#]", "#, b]"), sharp)
+    assert "tags: [C#, a, b]\n" in found
+
+
 def test_different_paragraphs_of_one_section() -> None:
     base = "One.\n\nTwo.\n\nThree.\n"
     assert (
@@ -135,6 +157,21 @@ def test_line_ends_comments_and_order_stay() -> None:
     base = "---\r\n# who\r\nowner: ada\r\ntitle: A\r\n---\r\nText.\r\n"
     found = merged(base.replace("ada", "bob"), base.replace("Text", "More text"), base)
     assert found == base.replace("ada", "bob").replace("Text", "More text")
+
+
+def test_a_line_with_another_end_does_not_turn_all_of_them() -> None:
+    ours = BASE.replace("Raise the heap.\n", "Raise the heap.\r\n").replace("First", "1")
+    theirs = ours.replace("1.", "First.").replace("Second", "2")
+    assert merged(ours, theirs) == BASE.replace("First", "1").replace("Second", "2")
+    mostly = ours.replace("\r\n", "\n").replace("\n", "\r\n").replace("heap.\r\n", "heap.\n")
+    found = merged(mostly, theirs.replace("\r\n", "\n").replace("\n", "\r\n"))
+    assert found.count("\n") == found.count("\r\n")
+
+
+def test_blank_lines_with_spaces_above_the_text_do_not_grow() -> None:
+    base = BASE.replace("---\nRaise", "---\n\n  \n\t\nRaise")
+    ours, theirs = base.replace("First", "1"), base.replace("Second", "2")
+    assert merged(ours, theirs, base) == ours.replace("Second", "2")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from vault_index.lesson import BOM, fenced, is_boundary, lines_of, split_frontma
 OURS, BETWEEN, THEIRS = "<<<<<<< ours\n", "=======\n", ">>>>>>> theirs\n"
 _LATEST = frozenset({"updated"})  # keys of which the later value is right when both changed it
 _KEY = re.compile(r"""^(?P<name>"[^"]*"|'[^']*'|[^\s#'"\[\]{},&*!|>%@`:-][^:#]*?)\s*:(\s|$)""")
+_COMMENT = re.compile(r"(?m)(^|\s)#")
 _HEADING = re.compile(r"^##[ \t]+\S")
 
 Parts = dict[str, str]  # name -> text, in order
@@ -72,9 +73,14 @@ def files(base: bytes, ours: bytes, theirs: bytes) -> Merged | None:
     text = "".join(keys.values())
     text = f"---\n{text}---\n" if text else ""
     text += "\n" * max(one.lead for one in sides[1:]) + _body(sections, sides[1:])
-    newline = "\r\n" if b"\r\n" in ours and b"\r\n" in theirs else "\n"
+    newline = "\r\n" if _has_windows_ends(ours) and _has_windows_ends(theirs) else "\n"
     bom = BOM if ours.startswith(BOM.encode()) and theirs.startswith(BOM.encode()) else ""
     return Merged((bom + text.replace("\n", newline)).encode(), tuple(conflicts))
+
+
+def _has_windows_ends(data: bytes) -> bool:
+    """Tell whether most lines end as on Windows: one that was pasted does not count."""
+    return 2 * data.count(b"\r\n") > data.count(b"\n")
 
 
 def _body(sections: Parts, sides: Sequence[_File]) -> str:
@@ -104,7 +110,8 @@ def _take_apart(data: bytes) -> _File:
         raise ValueError("frontmatter that is not one key a line")
     body = lines[closing + 1 :] if closing is not None else lines
     sections, gaps = _sections(body)
-    lead = next((n for n, line in enumerate(body) if line.strip()), 0)
+    # lines with spaces in them belong to the section
+    lead = next((n for n, line in enumerate(body) if line.strip("\n")), 0)
     return _File(keys, values, sections, gaps, lead)
 
 
@@ -207,16 +214,41 @@ def _order(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
 
 
 def _merge_key(name: str, texts: Sides, values: Sides, conflicts: list[str]) -> str:
-    """Merge a key that both sides changed: lists as sets, the later date; else with markers."""
+    """Merge a key that both sides changed: lists as sets, the later date; else with markers.
+
+    Comments above it are merged by themselves. Those in a list have a place only in its lines.
+    """
     _, ours, theirs = values
+    parts = [_apart_from_comments(text or "") for text in texts]
+    above, keys = _merge_comments([one[0] for one in parts]), [one[1] for one in parts]
+    merged: str | None = None
     if isinstance(ours, list) and isinstance(theirs, list):
-        return _merge_lists(name, values)
-    if name in _LATEST and ours is not None and type(ours) is type(theirs):
-        return str(max((ours, texts[1]), (theirs, texts[2]))[1])
-    if name and ours == theirs and None not in texts[1:]:  # the same, written in two ways
-        return str(min(texts[1:]))
+        commented = any(map(_COMMENT.search, keys))
+        merged = _merge_lines(*keys) if commented else _merge_lists(name, values)
+    elif name in _LATEST and ours is not None and type(ours) is type(theirs):
+        merged = max((ours, keys[1]), (theirs, keys[2]))[1]
+    elif name and ours == theirs and None not in texts[1:]:  # the same, written in two ways
+        merged = min(keys[1:])
+    if merged is not None:
+        return above + merged
     conflicts.append(name or "a comment")
     return f"{OURS}{texts[1] or ''}{BETWEEN}{texts[2] or ''}{THEIRS}"
+
+
+def _apart_from_comments(text: str) -> tuple[str, str]:
+    """Cut a key's text into the comments and blank lines above it, and the rest."""
+    lines = lines_of(text)
+    start = next((n for n, line in enumerate(lines) if _KEY.match(line)), len(lines))
+    return "".join(lines[:start]), "".join(lines[start:])
+
+
+def _merge_comments(sides: Sequence[str]) -> str:
+    """Merge comments line by line; of those that both changed, all are kept."""
+    merged = _merge_lines(*sides)
+    if merged is not None:
+        return merged
+    one, other = sorted(sides[1:])
+    return "".join(dict.fromkeys(lines_of(one) + lines_of(other)))
 
 
 def _merge_lists(name: str, values: Sides) -> str:
