@@ -85,6 +85,25 @@ def test_log_has_the_merges_that_changed_a_lesson_and_no_other(make_vault: MakeV
     assert sorted(edits[1:]) == ["Eight", "Four", "Half", "Six", "Two", "Zero", "base"]
 
 
+def test_log_in_a_folder_of_a_larger_repository(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    (vault.root / ".git").rename(vault.root.parent / ".git")
+    run("git", "add", "lessons", cwd=vault.root)
+    run("git", "commit", "-q", "-m", "base", cwd=vault.root)
+    for branch in ("theirs", "ours"):
+        run("git", "checkout", "-q", "-b", branch, "HEAD", cwd=vault.root)
+        write(vault.folder / "a.md", HEAP.replace("Raise", branch))
+        run("git", "commit", "-q", "-a", "-m", branch, cwd=vault.root)
+        run("git", "checkout", "-q", "--detach", "HEAD~", cwd=vault.root)
+    run("git", "checkout", "-q", "ours", cwd=vault.root)
+    run("git", "merge", "-q", "theirs", cwd=vault.root, check=False)
+    write(vault.folder / "a.md", HEAP.replace("Raise", "both"))
+    run("git", "commit", "-q", "-a", "-m", "resolved", cwd=vault.root)
+    edits = run("lessons", "log", "a", "--json", cwd=vault.root).json
+    assert edits[0]["why"] == "resolved"
+    assert sorted(one["why"] for one in edits) == ["base", "ours", "resolved", "theirs"]
+
+
 def test_log_of_what_is_not_committed(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     ran = run("lessons", "log", "a", cwd=vault.root)

@@ -92,9 +92,8 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
         if repo is None:
             return
         form = "--format=%x01%H%x02%P%x02%aN%x02%aI%x02%s"
-        log = ask(
-            repo, *("log", "-c", "--follow", "--name-only", "-z", form, "--no-ext-diff", "--", path)
-        )
+        how = ("-c", "--follow", "--name-only", "-z", form, "--no-ext-diff")
+        log = ask(repo, "-C", str(folder), "log", *how, "--", path)
         found: list[tuple[list[str], str]] = []  # what is said of a commit, the file's path there
         said: list[str] = []
         for entry in log.split("\0"):
@@ -106,7 +105,7 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
         for (commit, parents, name, when, subject), there in found:
             if " " in parents:
                 how = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-commit-id", "-p")
-                if not ask(repo, "-C", str(folder), "diff-tree", *how, commit, "--", *paths):
+                if not ask(repo, "diff-tree", *how, commit, "--", *paths):
                     continue
             content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{there}")
             yield Version(commit, name, when, subject.strip(), there, content)
