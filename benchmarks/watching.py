@@ -143,7 +143,8 @@ def _asked(vault: Vault, prompts: list[str], sessions: int) -> float:
         for turn in range(20):
             event = json.loads(instruments.event(vault, prompts, 20 * number + turn))
             began = time.perf_counter()
-            line.ask(str(vault.root), {"ask": "hook", "with": {"event": event, "ms": 0.0}}, 30)
+            question = {"event": event, "ms": 0.0, "until": time.monotonic() + 30}
+            line.ask(str(vault.root), {"ask": "hook", "with": question}, 30)
             times.append(1000 * (time.perf_counter() - began))
 
     with ThreadPoolExecutor(sessions) as pool:

@@ -96,7 +96,8 @@ def test_a_lesson_comes_once_a_session_from_ten_sessions_at_once(team: Vault) ->
         again = list(pool.map(lambda one: hook(team, session_id=one).out, sessions))
     assert all("node-heap.md" in text for text in first)
     assert not any("node-heap.md" in text for text in again)
-    assert by(team) == ["watcher"] * 20
+    assert len(by(team)) == 20
+    assert by(team).count("watcher") > 10, "on a busy machine some may have had to do it themselves"
 
 
 def test_two_vaults_at_once(team: Vault, make_vault: MakeVault) -> None:
@@ -230,6 +231,16 @@ def test_a_hung_watcher_is_not_waited_for(team: Vault, own_world: Path) -> None:
     assert answer == "" or "node-heap.md" in answer
     assert by(team)[0] == "process"
     assert took < 20
+
+
+def test_an_answer_that_comes_too_late_was_not_given(team: Vault) -> None:
+    with watched(team) as state:
+        os.kill(state["pid"], signal.SIGSTOP)
+        hook(team, {"LESSONS_DEADLINE_MS": "200"}, session_id="one")
+        os.kill(state["pid"], signal.SIGCONT)
+        assert run("lessons", "search", HEAP, cwd=team.root).code == 0  # it has answered by now
+        assert by(team) == []
+        assert "node-heap.md" in hook(team, session_id="one").out
 
 
 def test_the_deadline_holds_with_a_hung_watcher(team: Vault) -> None:

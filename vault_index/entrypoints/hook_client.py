@@ -101,7 +101,8 @@ def _answer(event: dict[str, object], started: float) -> object:
     patience = min(SESSION_WATCHER_MS if session else WATCHER_MS, _deadline() / 2)
     is_there = hung = False
     try:
-        question = {"event": event, "ms": 1000 * (time.monotonic() - started)}
+        now = time.monotonic()
+        question = {"event": event, "ms": 1000 * (now - started), "until": now + patience / 1000}
         reply = line.ask(root, {"ask": "hook", "with": question}, patience / 1000)
         if reply.get("problem"):
             log(event, str(reply["problem"]), started)

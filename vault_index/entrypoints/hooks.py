@@ -56,11 +56,18 @@ def answer(
 
 
 def respond(
-    vault: Vault, event: dict[str, Any], *, by: str, ms: float, text_only: bool = False
+    vault: Vault,
+    event: dict[str, Any],
+    *,
+    by: str,
+    ms: float,
+    text_only: bool = False,
+    until: float = float("inf"),
 ) -> dict[str, Any] | None:
     """Search for an event and note what was given; None for silence.
 
-    `ms` is how long the hook has taken so far. Raises VaultError.
+    `ms` is how long the hook has taken so far; after `until`, by the monotonic clock, it has gone
+    on without this answer, and nothing was given. Raises VaultError.
     """
     began = time.monotonic()
     name = str(event["hook_event_name"])
@@ -69,6 +76,8 @@ def respond(
         return None
     session = str(event.get("session_id") or "")
     found = _found(vault, event, session, text_only)
+    if time.monotonic() > until:
+        return None
     injections.record(
         vault.index_folder,
         name,
@@ -99,8 +108,9 @@ def _from_a_starting_watcher(
             return None
         while launch.is_running(vault.index_folder):  # the hook's deadline ends this
             with contextlib.suppress(line.NobodyListens):
-                ms = 1000 * (time.monotonic() - began)
-                question = {"ask": "hook", "with": {"event": event, "ms": ms}}
+                now = time.monotonic()
+                asked = {"event": event, "ms": 1000 * (now - began), "until": now + WAIT_SECONDS}
+                question = {"ask": "hook", "with": asked}
                 return line.ask(str(vault.root), question, timeout=WAIT_SECONDS)
             time.sleep(0.05)
     except (WriteError, line.NoAnswer):  # a read-only vault has no watcher

@@ -113,10 +113,10 @@ def check(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
     return checking.against_index(vault, paths)
 
 
-def _hook(vault: Vault, event: dict[str, Any], ms: float) -> dict[str, Any]:
+def _hook(vault: Vault, event: dict[str, Any], ms: float, until: float) -> dict[str, Any]:
     from vault_index.entrypoints import hooks
 
-    return {"answer": hooks.respond(vault, event, by="watcher", ms=ms)}
+    return {"answer": hooks.respond(vault, event, by="watcher", ms=ms, until=until)}
 
 
 def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
