@@ -6,7 +6,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import run, write
@@ -246,6 +246,7 @@ def texts_of(version: str) -> set[str]:
     return {one.text for one in parse_file(version.encode(), "a.md") if one.text}
 
 
+@settings(deadline=None)
 @given(versions(), versions())
 def test_no_lesson_is_lost(ours: str, theirs: str) -> None:
     found = merge.files(COMMON.encode(), ours.encode(), theirs.encode())
@@ -259,6 +260,7 @@ def test_no_lesson_is_lost(ours: str, theirs: str) -> None:
             assert text in found.data.decode()
 
 
+@settings(deadline=None)
 @given(versions(), versions())
 def test_the_order_of_merging_does_not_matter(one: str, two: str) -> None:
     ours = merge.files(COMMON.encode(), one.encode(), two.encode())
@@ -269,6 +271,7 @@ def test_the_order_of_merging_does_not_matter(one: str, two: str) -> None:
     assert ours.conflicts or ours.data == theirs.data
 
 
+@settings(deadline=None)
 @given(versions(), versions(), versions())
 def test_of_three_branches_the_same_comes_together_in_any_order(
     one: str, two: str, three: str
