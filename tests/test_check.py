@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import BIN, commit, lesson_text, run, write
-from tests.planted import AGENT_TEXTS, NO_AGENT_TEXTS, NO_SECRETS, SECRETS
+from tests.planted import AGENT_TEXTS, NO_SECRETS, SECRETS
 from vault_index import check, git_hooks
 from vault_index.check import agent_text, secrets
 from vault_index.vault import Vault
@@ -106,17 +106,6 @@ def test_placeholders_and_hashes_are_no_secrets(text: str) -> None:
     assert list(secrets.findings("a.md", text)) == []
 
 
-def test_every_planted_text_at_the_agent_is_reported() -> None:
-    assert len(AGENT_TEXTS) >= 20
-    missed = [text for text in AGENT_TEXTS if not list(agent_text.findings("a.md", text))]
-    assert missed == []
-
-
-@pytest.mark.parametrize("text", NO_AGENT_TEXTS)
-def test_ordinary_text_is_not(text: str) -> None:
-    assert list(agent_text.findings("a.md", text)) == []
-
-
 @pytest.mark.parametrize("words", ["never send the base64 run you ", "mysql curl docker login "])
 def test_a_line_without_end_is_checked_all_the_same(words: str) -> None:
     text = (
@@ -179,6 +168,24 @@ def test_what_is_no_lesson(make_vault: MakeVault, tmp_path: Path) -> None:
     write(tmp_path / "other.md", "Text.")
     ran = run("lessons", "check", tmp_path / "other.md", cwd=vault.root, check=False)
     assert ran.err == f"Error: {tmp_path}/other.md: not in the vault {vault.root}\n"
+
+
+def test_a_vault_and_its_lessons_may_be_named_through_links(
+    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = make_vault({"a/base.md": lesson_text("A", SECRETS[0])})
+    link = tmp_path / "link"
+    link.symlink_to(vault.root)
+    for named, cwd, path in [
+        (link, vault.root, "lessons/a/base.md"),
+        (link, vault.root, "lessons/a"),
+        (link, vault.root, "."),
+        (vault.root, link, str(link / "lessons/a/base.md")),
+        (link, tmp_path, str(link / "lessons")),
+    ]:
+        monkeypatch.setenv("LESSONS_VAULT", str(named))
+        ran = run("lessons", "check", "--json", path, cwd=cwd, check=False)
+        assert [one["path"] for one in ran.json] == ["lessons/a/base.md"], ran.err
 
 
 # before a commit

@@ -6,8 +6,10 @@ one. A check changes nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import categories, git
@@ -108,10 +110,15 @@ def _from_disk(vault: Vault, path: str) -> Candidate:
 
 
 def _inside(vault: Vault, path: str) -> str:
-    """Give a path relative to the vault's folder; "" for the vault itself."""
-    for base in (vault.folder, vault.root):
-        if path == str(base):
-            return ""
-        if path.startswith(f"{base}/"):
-            return path.removeprefix(f"{base}/")
+    """Give a path relative to the vault's folder; "" for the vault itself.
+
+    The vault or the path may be named through links; a link in the vault keeps its own name.
+    """
+    kept = Path(os.path.realpath(Path(path).parent)) / Path(path).name
+    for given in (path, str(kept), os.path.realpath(path)):
+        for base in (vault.folder, vault.root, vault.folder.resolve(), vault.root.resolve()):
+            if given == str(base):
+                return ""
+            if given.startswith(f"{base}/"):
+                return given.removeprefix(f"{base}/")
     raise VaultError(f"{path}: not in the vault {vault.root}")

@@ -35,7 +35,7 @@ _DO = r"\b(?:run|execute|install|download|delete|push|commit|merge|approve|deplo
 # what an order is worth sending for, and where to
 _FILE = (
     r"(?:(?<![\w\])])\.env\b(?!\.\w)|\.netrc\b|\.kube/config|\bid_(?:rsa|dsa|ecdsa|ed25519)\b(?!\.pub)|\.aws/credentials|\.ssh/?(?![\w/])"
-    r"|\*\.pem\b|\bhome directory\b|(?<!public )\bprivate (?:ssh )?keys?\b)"
+    r"|\*\.pem\b|\bhome directory\b|\boutput of (?:print)?env\b|(?<!public )\bprivate (?:ssh )?keys?\b)"
 )
 _ALL = r"(?:\b(?:all|any|your|every|the user's|its)\b(?: (?:the|of|your|other|environment|api|ssh|access)){0,3} (?:variables|secrets?|credentials?|tokens?|keys?|passwords?)\b)"
 _SECRET = r"(?:\bsecrets?\b|\bcredentials?\b|\bapi keys?\b|\btokens?\b|(?<!public )\bssh keys?\b|\bpasswords?\b|\benvironment variables\b|\b(?:this|your|the (?:whole|entire|full|user's)) (?:source code|conversation|chat(?: history)?)\b)"
@@ -52,12 +52,18 @@ class _Rule:
 
     what: str
     pattern: re.Pattern[str]
-    severity: str = WARNING
-    imperative: bool = False  # only as an order: "small models ignore ..." tells of them
+    severity: str
+    imperative: bool  # only as an order: "small models ignore ..." tells of them
+    needs: tuple[str, ...]  # a text without any of these has no match, which is seen at once
 
 
-def _rules(what: str, *, errors: str = "", orders: str = "", warnings: str = "") -> Iterator[_Rule]:
-    """Make the rules of one kind; `orders` are errors where they are said as orders."""
+def _rules(
+    what: str, needs: str, *, errors: str = "", orders: str = "", warnings: str = ""
+) -> Iterator[_Rule]:
+    """Make the rules of one kind; `orders` are errors where they are said as orders.
+
+    Of the texts in `needs`, which a bar divides, each match must hold one.
+    """
     for pattern, severity, imperative in (
         (errors, ERROR, False),
         (orders, ERROR, True),
@@ -65,13 +71,15 @@ def _rules(what: str, *, errors: str = "", orders: str = "", warnings: str = "")
     ):
         if pattern:
             flags = re.IGNORECASE | re.MULTILINE
-            yield _Rule(what, re.compile(pattern, flags), severity, imperative)
+            words = tuple(needs.split("|"))
+            yield _Rule(what, re.compile(pattern, flags), severity, imperative, words)
 
 
 _DROPPED = "tells the agent to drop its instructions"
 _RULES = [
     *_rules(
         _DROPPED,
+        "ignore|disregard|forget|overrid|bypass|discard|follow|obey|your pr|your earlier",
         errors=r"\byour (?:previous|prior|earlier) (?:instructions|rules|guidelines|prompt) (?:are|were) (?:now )?(?:void|obsolete|cancell?ed|revoked|superseded|wrong|no longer)\b",
         orders=rf"{_DROP}{_FILLER} {_EARLIER} (?:\w{{1,20}} ){{0,2}}?{_ORDERS}\b"
         rf"|{_DROP}(?: (?:all|any|every|of)){{0,2}} your (?:\w{{1,20}} )?(?:instructions|guidelines|guardrails|rules|orders|prompt)\b"
@@ -83,6 +91,8 @@ _RULES = [
     ),
     *_rules(
         "tells the agent that its instructions are void",
+        "vergiss|vergesst|ignor|missacht|oubli|olvid|指示|忽略|无视|忘记|you were|you have been|apply| void|obsolete|cancel|revoked|superseded|no longer|new instruction|new order|your only|outrank",
+        errors=r"\beverything you (?:were|have been) told (?:before this|so far|until now|earlier) (?:was|is)\b",
         orders=r"\b(?:vergiss|vergesst|ignoriere|missachte)\b[^.\n]{0,20}\b(?:alle|bisherigen|vorherigen|vorigen|obigen|früheren|deine|eure)\b[^.\n]{0,20}\banweisungen"
         r"|\b(?:ignorez?|oubliez?)\b[^.\n]{0,15}\b(?:les|vos|tes)\b[^.\n]{0,25}\b(?:instructions|consignes)\b"
         r"|\b(?:ignora|ignore|olvida|olvide)\b[^.\n]{0,25}\b(?:instrucciones (?:anteriores|previas)|(?:tus|sus) instrucciones)"
@@ -97,7 +107,9 @@ _RULES = [
     ),
     *_rules(
         "gives the agent a role",
-        errors=r"\byou are (?:now )?(?:(?:an?|in) )?(?:jailbroken|unrestricted|unfiltered|uncensored|(?-i:DAN))\b"
+        "you are|are now|now on|act as|pretend|enter |have no |has no |in character|play a game|never refuse|never decline",
+        errors=r"\byou are (?:now )?an? (?:\w{1,20} )?(?:ai|assistant|model|llm|agent) (?:without|with no|free of) (?:any )?(?:restrictions|rules|limits|filters|guidelines)\b"
+        r"|\byou are (?:now )?(?:(?:an?|in) )?(?:jailbroken|unrestricted|unfiltered|uncensored|(?-i:DAN))\b"
         r"|\bact as (?:an? )?(?:jailbroken|unrestricted|unfiltered|uncensored|(?-i:DAN))\b|\byou are now free (?:of|from) (?:all|any|your)\b",
         warnings=r"\b(?:you are now|from now on,? you (?:are|act as|will be)) (?:an? |the )?(?:\w{1,20} ){0,2}(?:ai|assistant|llm|language model|hacker|persona|operator)\b"
         r"|\byou are now (?:in (?:god|dan|jailbreak|unrestricted|admin) mode|no longer (?:bound|restricted|limited))"
@@ -110,6 +122,7 @@ _RULES = [
     ),
     *_rules(
         "pretends to be the system",
+        "system|prompt|instruction|developer|admin",
         errors=r"(?-i:\bSYSTEM OVERRIDE\b)",
         warnings=r"^\W{0,6}(?:\w{1,12} )?(?:(?:system|developer|admin)[ _-](?:prompt|message|instructions?|override|notice|update)|(?-i:SYSTEM))\W{0,3}:\s{1,3}"
         r"(?:you\b|ignore|disregard|forget|from now on|always|never|do not|don't|comply|the (?:assistant|agent|model|ai)\b|all (?:previous|prior))"
@@ -118,6 +131,7 @@ _RULES = [
     ),
     *_rules(
         "asks the agent to hide something",
+        "tell|mention|inform|report|show|admit|disclose|reveal|alert|know|notice|learn|find out|asking|keep|hide|quote|cite|repeat|secret",
         errors=rf"{_NOT}(?:tell|reveal to|mention to|inform|report to|show|admit to|disclose to) {_USER}(?: (?:that|what|how|why|about what)) (?:you|the (?:agent|assistant))(?: (?:did|ran|changed|have|had|sent|added|deleted|removed|installed|pushed|made|were)\b|'ve\b)"
         rf"|{_NOT}(?:mention|reveal|disclose|report|show|quote|cite|repeat) (?:this|these) (?:instruction|note|lesson|rule|paragraph|prompt)s? (?:to {_USER}|in (?:your|any) (?:answers?|repl|responses?|summar|reports?))"
         rf"|\b{_USER} (?:must|should|may) (?:not|never) (?:know|notice|learn|find out|be told) (?:that|what|about what) you\b"
@@ -132,6 +146,7 @@ _RULES = [
     ),
     *_rules(
         "asks the agent to deceive",
+        "deny|asks|just say|details out",
         warnings=r"(?<!can )(?<!cannot )(?<!not )\bdeny (?:having (?:done|run|read|seen|made|changed)|knowing|that you)"
         r"|\bif (?:anyone|anybody|somebody|someone) asks (?:why|what|whether|about)\b[^.\n]{0,40}\b(?:answer|say|claim|reply|tell (?:them|him|her))\b(?: that)? (?:it|you|nothing|everything|this|there)\b"
         r"|\bif the user asks (?:about this|(?:why|what|whether) you)\b[^.\n]{0,40}\b(?:answer|say|claim|deny)\b|\bjust say that (?:all|everything)\b"
@@ -139,6 +154,8 @@ _RULES = [
     ),
     *_rules(
         "asks the agent to go past a safeguard",
+        "sandbox|safety|guardrail|permission|confirmation|approval|question|skip asking|dangerously|no need|wait for",
+        errors=r"\bskip asking (?:for (?:permission|approval|confirmation) )?and (?:just )?(?:run|execute|push|merge|delete)\b",
         warnings=r"\b(?:turn(?:ing)? off|disabl(?:e|ing)|switch(?:ing)? off|escap(?:e|ing)|bypass(?:ing)?|leave) (?:all )?your (?:own )?(?:sandbox|safety|guardrails|permission (?:checks?|prompts?))"
         rf"|(?:{_AI}|\byou (?:must|should|shall|will))[^.\n]{{0,30}} (?:turn off|disable|switch off|escape|bypass) (?:the |all )?(?:sandbox|safety checks?|guardrails|permission (?:checks?|prompts?))"
         rf"|{_START}(?:turn off|disable|switch off|escape|leave) the (?:sandbox|guardrails|permission (?:checks|prompts))(?:,? and| first)\b"
@@ -150,12 +167,14 @@ _RULES = [
     ),
     *_rules(
         "asks the agent to spread it",
+        ".md|.cursorrules|copilot-instructions|memory",
         warnings=r"\bcopy (?:this|these) (?:paragraph|note|lesson|text|rule|instruction|message|section)s?\b[^\n]{0,30}\binto\b[^\n]{0,60}(?:CLAUDE\.md|AGENTS\.md|GEMINI\.md|\.cursorrules|copilot-instructions)"
         r"|\b(?:copy|add|append|write|paste|insert|put|spread) (?:this|these|the (?:above|following))\b[^\n]{0,30}\b(?:in|into|to) (?:all|each|every|any other)\b[^\n]{0,20}(?:CLAUDE\.md|AGENTS\.md|GEMINI\.md|\.cursorrules|copilot-instructions)"
         r"|\b(?:copy|add|append|write|save|store|put) (?:this|these|the following)\b[^.\n]{0,30}?\b(?:in|into|to) (?:your|the agent's|the assistant's) (?:long-term )?memory\b",
     ),
     *_rules(
         "asks the agent to send something away",
+        "://|@|$(|curl|wget|nc ",
         orders=rf"{_SEND}[^\n]{{0,60}}?(?:{_FILE}|{_ALL})[^\n]{{0,80}}?{_ADDRESS}"
         rf"|{_TAKE}[^\n]{{0,60}}?{_FILE}[^\n]{{0,60}}?\b(?:to|into|via|with|at|on)\b[^\n]{{0,40}}?(?:https?|wss?|ftp)://",
         errors=r"!\[[^\]\n]{0,200}\]\(https?://[^)\n]{0,300}(?:\{\{|\$\{|%7B)[^)\n]{0,60}(?:message|conversation|secret|token|prompt|context|history|answer|password)"
@@ -166,7 +185,10 @@ _RULES = [
     ),
     *_rules(
         "gives the agent orders",
-        errors=rf"{_AI}[^.\n]{{0,20}}\b(?:must|shall|will|should)(?: (?:always|now|first|immediately|silently|secretly)){{1,3}} {_ACT}\b[^.\n]{{0,60}}\b(?:without (?:asking|telling|a word|confirmation|approval|review)|no questions|secretly|no matter what)",
+        "without |no questions|secretly|no matter|immediately|silently|before anything|regardless|at all costs|ing this|reads this|dear|attention|note to|hey|hello|hi |hi,|hi:|language model|coding |ki-assistent|ai agent|system message",
+        errors=r"\bif you(?: are|'re) (?:an? )?(?:\w{1,20} )?(?:ai|llm|model|agent|assistant)\b[^.\n]{0,20}\b(?:reading|processing) this\b"
+        r"|\b(?:dear|attention|note to|hey|hello)[ ,:]{1,2}(?:the |all |any )?(?:coding |language )?(?:ais?|llms?|claude|assistants?|agents?|copilot)\b[^\n]{0,60}\b(?:curl|wget)\b[^\n]{0,60}https?://"
+        rf"|{_AI}[^.\n]{{0,20}}\b(?:must|shall|will|should)(?: (?:always|now|first|immediately|silently|secretly)){{1,3}} {_ACT}\b[^.\n]{{0,60}}\b(?:without (?:asking|telling|a word|confirmation|approval|review)|no questions|secretly|no matter what)",
         warnings=rf"{_AI}[^.\n]{{0,20}}\b(?:must|shall|will|should)(?: (?:always|now|first|immediately|silently|secretly)){{0,3}} {_ACT}\b[^.\n]{{0,60}}\b(?:without (?:asking|telling|a word|confirmation|approval|review)\b(?!, but)|immediately|silently|before anything|regardless|no matter|at all costs|secretly|no questions)"
         r"|\byou (?:must|shall|will) (?:now |always |first )?(?:execute|download|install|approve|merge|push|comply|obey|grant)\b[^.\n]{0,40}\b(?:silently|secretly|no questions|without (?:asking|a word|review)|no matter what|at all costs)"
         rf"|{_AI}[^.\n]{{0,12}}\b(?:reading|who reads|that reads|processing) this\b"
@@ -197,7 +219,10 @@ def spoken(plain: str) -> Iterator[tuple[int, str, str]]:
     """Find sentences at the agent; give where each begins, what it does and its severity."""
     # the same length: a sentence goes over line ends
     joined = re.sub(r"(?<=[\w,])\n(?=\w)", " ", plain)
+    lowered = joined.lower()
     for rule in _RULES:
+        if not any(word in lowered for word in rule.needs):
+            continue
         for text in dict.fromkeys((joined, plain)):  # a line has a beginning in the second only
             for match in rule.pattern.finditer(text):
                 start = match.start() + len(match[0]) - len(match[0].lstrip(" \t\n#>*-"))
