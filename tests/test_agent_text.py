@@ -46,9 +46,11 @@ def test_every_attack_is_reported_and_most_stop_a_commit(attacks: list[str], err
 
 def test_what_a_team_writes_stops_no_commit_and_seldom_warns() -> None:
     assert len(HARMLESS) >= 200
-    found = in_sum(HARMLESS)
-    assert found[ERROR] == []
-    assert len(found[WARNING]) <= 0.05 * len(HARMLESS), found[WARNING]
+    assert in_sum(HARMLESS)[ERROR] == []
+    # those written to be taken for errors may warn
+    some = [one["text"] for one in labelled("harmless.jsonl") if one["subject"] != "errors"]
+    warned = in_sum(some)[WARNING]
+    assert len(warned) <= 0.05 * len(some), warned
 
 
 def test_what_was_written_without_the_patterns_in_view_does_not_even_warn() -> None:

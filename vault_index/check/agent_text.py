@@ -51,7 +51,7 @@ _CODE_BLOCK = re.compile(r"^[ \t>]{0,8}(?:```|~~~)", re.M)
 _INDENT = 80  # characters before a mark that begins its line
 _AROUND = 200  # characters before what is encoded
 _ADDRESSED = re.compile(
-    r"(?i)\b(?:ai|llms?|claude|copilot|codex|assistants?|(?:language|coding) models?)\b"
+    r"(?i)\b(?:ai|llms?|claude|copilot|codex|assistants?|(?:language|coding) models?)\b(?![ -](?:generated|written|wrote|made|policy)\b)"
     r"|(?:\A|[.!?:;,>]|\b(?:the|an|any|all|every|your|you|dear|coding|ai))\s{0,9}agents?\b"
 )
 _ORDER = re.compile(
@@ -152,9 +152,10 @@ def _hidden_order(said: str) -> str:
     """Tell what a text that is not shown is: an order at an agent, perhaps one, or "" for none."""
     if len(said.split()) < 3 or not _ORDER.search(said):
         return ""
+    kept = _KEPT.search(said)
     if _ADDRESSED.search(said):
-        return ERROR
-    if _KEPT.search(said):
+        return WARNING if kept else ERROR
+    if kept:
         return ""
     return ERROR if _TO_YOU.search(said) else WARNING if _YOU.search(said) else ""
 

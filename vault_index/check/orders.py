@@ -35,14 +35,12 @@ _DO = r"\b(?:run|execute|install|download|delete|push|commit|merge|approve|deplo
 # what an order is worth sending for, and where to
 _FILE = (
     r"(?:(?<![\w\])])\.env\b(?!\.\w)|\.netrc\b|\.kube/config|\bid_(?:rsa|dsa|ecdsa|ed25519)\b(?!\.pub)|\.aws/credentials|\.ssh/?(?![\w/])"
-    r"|\*\.pem\b|\bhome directory\b|\boutput of (?:print)?env\b|(?<!public )\bprivate (?:ssh )?keys?\b)"
+    r"|\*\.pem\b|\b(?:your|the (?:whole|entire|user's)) home directory\b|\boutput of (?:print)?env\b|(?<!public )\bprivate (?:ssh )?keys?\b)"
 )
-_ALL = r"(?:\b(?:all|any|your|every|the user's|its)\b(?: (?:the|of|your|other|environment|api|ssh|access)){0,3} (?:variables|secrets?|credentials?|tokens?|keys?|passwords?)\b)"
+_ALL = r"(?:\b(?:all|any|every|the user's)\b(?: (?:the|of|your|other|stored)){0,3} (?:environment variables|secrets|credentials|passwords)\b)"
 _SECRET = r"(?:\bsecrets?\b|\bcredentials?\b|\bapi keys?\b|\btokens?\b|(?<!public )\bssh keys?\b|\bpasswords?\b|\benvironment variables\b|\b(?:this|your|the (?:whole|entire|full|user's)) (?:source code|conversation|chat(?: history)?)\b)"
 _ADDRESS = r"(?:(?:https?|wss?|ftp)://|\bto \S{1,60}@\w)"
-_SEND = (
-    r"\b(?:send|post|upload|exfiltrate|forward|e-?mail|transmit|submit|leak|attach|append|put)\b"
-)
+_SEND = r"\b(?:send|post|upload|exfiltrate|forward|e-?mail|transmit|submit|leak|attach|append)\b"
 _TAKE = r"\b(?:gather|collect|gzip|zip|tar|attach|read|cat|base64|encode|find)\b"
 
 
@@ -81,7 +79,7 @@ _RULES = [
         _DROPPED,
         "ignore|disregard|forget|overrid|bypass|discard|follow|obey|your pr|your earlier",
         errors=r"\byour (?:previous|prior|earlier) (?:instructions|rules|guidelines|prompt) (?:are|were) (?:now )?(?:void|obsolete|cancell?ed|revoked|superseded|wrong|no longer)\b",
-        orders=rf"{_DROP}{_FILLER} {_EARLIER} (?:\w{{1,20}} ){{0,2}}?{_ORDERS}\b"
+        orders=rf"{_DROP}{_FILLER} {_EARLIER} (?:\w{{1,20}} ){{0,2}}?{_ORDERS}\b(?! (?:size|length|cache|caching|tokens?|templates?|fields?|parameters?|files?|engine)\b)"
         rf"|{_DROP}(?: (?:all|any|every|of)){{0,2}} your (?:\w{{1,20}} )?(?:instructions|guidelines|guardrails|rules|orders|prompt)\b"
         rf"|{_DROP}{_FILLER} (?:instructions|rules|guidelines) (?:above|so far|you (?:were|have))\b"
         r"|\b(?:ignore|forget|disregard) (?:everything|anything|whatever|all) (?:that )?you(?:'ve| were| have)?(?: been)? (?:told|given|instructed|taught)\b",
@@ -109,8 +107,8 @@ _RULES = [
         "gives the agent a role",
         "you are|are now|now on|act as|pretend|enter |have no |has no |in character|play a game|never refuse|never decline",
         errors=r"\byou are (?:now )?an? (?:\w{1,20} )?(?:ai|assistant|model|llm|agent) (?:without|with no|free of) (?:any )?(?:restrictions|rules|limits|filters|guidelines)\b"
-        r"|\byou are (?:now )?(?:(?:an?|in) )?(?:jailbroken|unrestricted|unfiltered|uncensored|(?-i:DAN))\b"
-        r"|\bact as (?:an? )?(?:jailbroken|unrestricted|unfiltered|uncensored|(?-i:DAN))\b|\byou are now free (?:of|from) (?:all|any|your)\b",
+        r"|\byou are (?:now )?(?:an? )?(?:jailbroken|(?:unrestricted|unfiltered|uncensored) (?:ai|agent|assistant|model|llm|bot|persona)|(?-i:DAN))\b"
+        r"|\bact as (?:an? )?(?:jailbroken|(?:unrestricted|unfiltered|uncensored) (?:ai|agent|assistant|model|llm|bot|persona)|(?-i:DAN))\b|\byou are now free (?:of|from) (?:all|any|your)\b",
         warnings=r"\b(?:you are now|from now on,? you (?:are|act as|will be)) (?:an? |the )?(?:\w{1,20} ){0,2}(?:ai|assistant|llm|language model|hacker|persona|operator)\b"
         r"|\byou are now (?:in (?:god|dan|jailbreak|unrestricted|admin) mode|no longer (?:bound|restricted|limited))"
         r"|\bfrom now on,? you(?: will| must| shall)?(?: only| always)? (?:answer|respond|reply|obey|comply|speak|behave|pretend|call yourself)\b(?! (?:a|an|the|all|every|each|mails?|tickets?|issues)\b)"
@@ -132,12 +130,13 @@ _RULES = [
     *_rules(
         "asks the agent to hide something",
         "tell|mention|inform|report|show|admit|disclose|reveal|alert|know|notice|learn|find out|asking|keep|hide|quote|cite|repeat|secret",
-        errors=rf"{_NOT}(?:tell|reveal to|mention to|inform|report to|show|admit to|disclose to) {_USER}(?: (?:that|what|how|why|about what)) (?:you|the (?:agent|assistant))(?: (?:did|ran|changed|have|had|sent|added|deleted|removed|installed|pushed|made|were)\b|'ve\b)"
-        rf"|{_NOT}(?:mention|reveal|disclose|report|show|quote|cite|repeat) (?:this|these) (?:instruction|note|lesson|rule|paragraph|prompt)s? (?:to {_USER}|in (?:your|any) (?:answers?|repl|responses?|summar|reports?))"
-        rf"|\b{_USER} (?:must|should|may) (?:not|never) (?:know|notice|learn|find out|be told) (?:that|what|about what) you\b"
+        errors=rf"{_NOT}(?:tell|reveal to|mention to|inform|report to|admit to|disclose to) {_USER}(?: (?:that|what|how|why|about what)) (?:you|the (?:agent|assistant))(?: have|'ve)? (?:did|ran|run|changed|added|deleted|removed|installed|pushed|made)\b"
+        rf"|{_NOT}(?:mention|reveal|disclose|report|show|quote|cite) (?:this|these) (?:instruction|note|lesson|paragraph|prompt)s? (?:to {_USER}|in (?:your|any) (?:answers?|repl|responses?|summar|reports?))"
+        rf"|\b{_USER} (?:must|should|may) (?:not|never) (?:know|notice|learn|find out|be told) (?:that|what|about what) you (?:have |had )?(?:\w{{1,20}}ed|did|ran|run|made)\b"
         rf"|\bkeep (?:this|it|these) (?:a )?secret from {_USER}"
         rf"|{_AI}[^.\n]{{0,20}}\bsecretly {_DO}",
-        orders=rf"{_DO}[^.\n]{{0,60}}[ ,](?:and|but) (?:do not|don't|never) (?:tell|inform) {_USER} (?:about|of) (?:it|this|that)\b",
+        orders=r"\b(?:run|execute|install|download|push|commit|merge|approve|deploy)\b"
+        rf"[^.\n]{{0,60}}[ ,](?:and|but) (?:do not|don't|never) (?:tell|inform) {_USER} (?:about|of) (?:it|this|that)\b",
         warnings=rf"{_NOT}(?:tell(?:ing)?|mention(?:ing)?(?: to)?|inform(?:ing)?|alert(?:ing)?|reveal(?:ing)? to) (?:{_USER}|anyone) (?:(?:about|of) (?:it|this|what you)\b|(?:that|what) you (?:did|ran|changed|have)\b)"
         rf"|{_START}{_DO}[^.\n]{{0,60}}\bwithout (?:telling|informing|alerting) {_USER}"
         rf"|(?:{_AI}|\byou)[^.\n]{{0,10}} (?:must|shall|will|should) (?!not\b|never\b)(?:\w{{1,20}} ){{1,6}}without (?:telling|informing|alerting|asking) {_USER}"
@@ -155,7 +154,7 @@ _RULES = [
     *_rules(
         "asks the agent to go past a safeguard",
         "sandbox|safety|guardrail|permission|confirmation|approval|question|skip asking|dangerously|no need|wait for",
-        errors=r"\bskip asking (?:for (?:permission|approval|confirmation) )?and (?:just )?(?:run|execute|push|merge|delete)\b",
+        errors=r"\bskip asking for (?:permission|approval|confirmation) and (?:just )?(?:run|execute|push|merge|delete)\b",
         warnings=r"\b(?:turn(?:ing)? off|disabl(?:e|ing)|switch(?:ing)? off|escap(?:e|ing)|bypass(?:ing)?|leave) (?:all )?your (?:own )?(?:sandbox|safety|guardrails|permission (?:checks?|prompts?))"
         rf"|(?:{_AI}|\byou (?:must|should|shall|will))[^.\n]{{0,30}} (?:turn off|disable|switch off|escape|bypass) (?:the |all )?(?:sandbox|safety checks?|guardrails|permission (?:checks?|prompts?))"
         rf"|{_START}(?:turn off|disable|switch off|escape|leave) the (?:sandbox|guardrails|permission (?:checks|prompts))(?:,? and| first)\b"
@@ -176,19 +175,19 @@ _RULES = [
         "asks the agent to send something away",
         "://|@|$(|curl|wget|nc ",
         orders=rf"{_SEND}[^\n]{{0,60}}?(?:{_FILE}|{_ALL})[^\n]{{0,80}}?{_ADDRESS}"
-        rf"|{_TAKE}[^\n]{{0,60}}?{_FILE}[^\n]{{0,60}}?\b(?:to|into|via|with|at|on)\b[^\n]{{0,40}}?(?:https?|wss?|ftp)://",
+        rf"|{_TAKE}[^\n]{{0,60}}?{_FILE}[^\n]{{0,60}}?(?:{_SEND}|\b(?:curl|wget|nc)\b)[^\n]{{0,60}}?(?:https?|wss?|ftp)://",
         errors=r"!\[[^\]\n]{0,200}\]\(https?://[^)\n]{0,300}(?:\{\{|\$\{|%7B)[^)\n]{0,60}(?:message|conversation|secret|token|prompt|context|history|answer|password)"
         r"|\$\([^)\n]{0,100}(?:(?<![\w\])])\.env\b|\.ssh\b|id_rsa|\.netrc|\.aws/)[^)\n]{0,100}\)\.[a-z0-9]"
-        r"|\b(?:curl|wget|nc)\b[^\n]{0,120}?(?:@|\$\((?:cat|base64|<)\s?|`(?:cat|base64) |<\s?|-file[= ])[\"']?[^\s\"'`]{0,40}(?:(?<![\w\])])\.env\b(?!\.\w)|id_rsa\b(?!\.pub)|\.ssh/id_(?!\w{1,10}\.pub)|\.aws/|\.netrc\b)",
+        r"|\b(?:curl|wget|nc)\b[^\n]{0,120}?(?:@|\$\((?:cat|base64|<)\s?|`(?:cat|base64) |<\s?|--(?:post|body)-file[= ])[\"']?[^\s\"'`]{0,40}(?:(?<![\w\])])\.env\b(?!\.\w)|id_rsa\b(?!\.pub)|\.ssh/id_(?!\w{1,10}\.pub)|\.aws/|\.netrc\b)",
         warnings=rf"(?:{_START}|\b(?:please|and|then|must|now|to) ){_SEND}[^\n]{{0,60}}?{_SECRET}[^\n]{{0,60}}?{_ADDRESS}"
         r"|!\[[^\]\n]{0,200}\]\(https?://[^)\n]{0,300}(?:\{\{|%7B)",
     ),
     *_rules(
         "gives the agent orders",
         "without |no questions|secretly|no matter|immediately|silently|before anything|regardless|at all costs|ing this|reads this|dear|attention|note to|hey|hello|hi |hi,|hi:|language model|coding |ki-assistent|ai agent|system message",
-        errors=r"\bif you(?: are|'re) (?:an? )?(?:\w{1,20} )?(?:ai|llm|model|agent|assistant)\b[^.\n]{0,20}\b(?:reading|processing) this\b"
-        r"|\b(?:dear|attention|note to|hey|hello)[ ,:]{1,2}(?:the |all |any )?(?:coding |language )?(?:ais?|llms?|claude|assistants?|agents?|copilot)\b[^\n]{0,60}\b(?:curl|wget)\b[^\n]{0,60}https?://"
-        rf"|{_AI}[^.\n]{{0,20}}\b(?:must|shall|will|should)(?: (?:always|now|first|immediately|silently|secretly)){{1,3}} {_ACT}\b[^.\n]{{0,60}}\b(?:without (?:asking|telling|a word|confirmation|approval|review)|no questions|secretly|no matter what)",
+        errors=r"\bif you(?: are|'re) (?:an? )?(?:ai|llm|language model)\b[^.\n]{0,20}\b(?:reading|processing) this\b"
+        r"|\b(?:dear|attention|note to|hey|hello)[ ,:]{1,2}(?:the |all |any )?(?:coding |language )?(?:ais?|llms?|claude|assistants?|agents?|copilot)\s?[,:][^\n]{0,60}\b(?:curl|wget)\b[^\n]{0,60}https?://"
+        rf"|{_AI}[^.\n]{{0,20}}\b(?:must|shall|will|should)(?: (?:always|now|first))?(?: (?:immediately|silently|secretly) {_ACT}| (?:approve|merge|comply|obey|grant|disable))\b[^.\n]{{0,60}}\b(?:without (?:asking|telling|a word|confirmation|approval|review)|no questions|secretly|no matter what)",
         warnings=rf"{_AI}[^.\n]{{0,20}}\b(?:must|shall|will|should)(?: (?:always|now|first|immediately|silently|secretly)){{0,3}} {_ACT}\b[^.\n]{{0,60}}\b(?:without (?:asking|telling|a word|confirmation|approval|review)\b(?!, but)|immediately|silently|before anything|regardless|no matter|at all costs|secretly|no questions)"
         r"|\byou (?:must|shall|will) (?:now |always |first )?(?:execute|download|install|approve|merge|push|comply|obey|grant)\b[^.\n]{0,40}\b(?:silently|secretly|no questions|without (?:asking|a word|review)|no matter what|at all costs)"
         rf"|{_AI}[^.\n]{{0,12}}\b(?:reading|who reads|that reads|processing) this\b"
@@ -210,7 +209,7 @@ _TOLD = re.compile(
 )
 _SCOPE = re.compile(
     r"(?i) (?:in|of|from|on|for|when|if|while|inside|within|where|until|unless)\b(?! (?:(?:the|your|this|my|our) )?"
-    r"(?:system|prompt|users?|developers?|conversation|chat|session|context|task|messages?|now|anthropic|openai|operator|human|file|request|answer|repl|you)\b)"
+    r"(?:system|prompt|users?|developers?|conversation|chat|session|context|task|messages?|now|anthropic|openai|operator|human|file|request|answer|repl)\b)"
 )
 _ALL_OF_THEM = re.compile(r"(?i)\b(?:all|any|every|each|your)\b")
 
