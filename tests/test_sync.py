@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -111,6 +112,24 @@ def test_what_is_not_committed_stays_or_stops_it(team: tuple[Path, Path]) -> Non
     ran = sync(bob, check=False)
     assert "Error: what is not committed here is in the way: git read-tree:" in ran.err
     assert (bob / "lessons/devops/heap.md").read_text() == "Mine, not committed.\n"
+
+
+def test_a_file_that_was_touched_or_is_the_same_is_not_in_the_way(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    write(ada / "lessons/devops/heap.md", TWO_LESSONS.replace("Raise", "Please raise"))
+    write(ada / "lessons/new.md", lesson_text("New", "Of Ada."))
+    save(ada, "please")
+    sync(ada)
+    os.utime(bob / "lessons/devops/heap.md", (1, 1))
+    (bob / "lessons/devops/heap.md").write_text(TWO_LESSONS)
+    write(bob / "lessons/new.md", "Mine, and git does not know of it.\n")
+    ran = sync(bob, check=False)
+    assert "what is not committed here is in the way: git read-tree:" in ran.err
+    assert (bob / "lessons/new.md").read_text() == "Mine, and git does not know of it.\n"
+    assert (bob / "lessons/devops/heap.md").read_text() == TWO_LESSONS
+    (bob / "lessons/new.md").unlink()
+    assert sync(bob).code == 0
+    assert "Please raise" in (bob / "lessons/devops/heap.md").read_text()
 
 
 def test_a_secret_in_an_earlier_commit_is_not_pushed(team: tuple[Path, Path]) -> None:

@@ -194,6 +194,8 @@ def _move(top: Path, branch: str, old: str, tip: str) -> None:
     What is not committed is kept, or it refuses. A commit that is made between the two steps stays
     the branch's tip, on top of `old`: the next try puts it on top of `tip`.
     """
+    # a file that was only touched is no change
+    git.command(top, "update-index", "-q", "--refresh", check=False)
     try:
         git.command(top, "read-tree", "-m", "-u", old, tip)
     except GitError as error:
