@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -130,6 +131,18 @@ def test_a_file_that_was_touched_or_is_the_same_is_not_in_the_way(team: tuple[Pa
     (bob / "lessons/new.md").unlink()
     assert sync(bob).code == 0
     assert "Please raise" in (bob / "lessons/devops/heap.md").read_text()
+
+
+def test_it_waits_for_another_git_that_is_at_work(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    write(ada / "lessons/a.md", lesson_text("A", "Of Ada."))
+    save(ada, "a")
+    sync(ada)
+    lock = bob / ".git/index.lock"
+    lock.touch()
+    threading.Timer(1.0, lock.unlink).start()
+    assert share.sync(open_vault(bob)).fetched == 1
+    assert (bob / "lessons/a.md").exists()
 
 
 def test_a_secret_in_an_earlier_commit_is_not_pushed(team: tuple[Path, Path]) -> None:

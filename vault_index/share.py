@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 TRIES = 8  # somebody may commit here or push there while we are at it
 RETRY_SECONDS = 0.3  # up to so long times the number of the try: others wait as well
-_RACES = ("fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref")
+_RACES = (
+    *("fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref"),
+    *("index.lock", "shallow.lock"),
+)
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")  # in the worktree aside there is nothing to index
 _ASIDE = "lessons-sync-"
 
@@ -63,26 +66,14 @@ def sync(vault: Vault) -> Synced:
     _tidy_up(top)
     for number in range(TRIES):
         time.sleep(number * random.uniform(0, RETRY_SECONDS))
-        _fetch(top, remote, there, upstream)
-        if not _take_in(top, branch, upstream, done):
-            continue
-        ours = f"refs/heads/{branch}"
-        unknown = (ours, "--not", f"--remotes={remote}")
-        _refuse_secrets(vault, unknown)
-        behind = git.resolve(top, upstream)
-        count = git.count(top, *((ours, "--not", behind) if behind else unknown))
-        if not count:
-            return done
         try:
-            git.command(
-                top, "push", "--quiet", "--set-upstream", remote, f"{ours}:refs/heads/{there}"
-            )
+            _fetch(top, remote, there, upstream)
+            if _take_in(top, branch, upstream, done):
+                done.pushed = _push(vault, top, branch, remote, there)
+                return done
         except GitError as error:
-            if any(race in error.message for race in _RACES):
-                continue
-            raise
-        done.pushed = count
-        return done
+            if not any(race in error.message for race in _RACES):
+                raise
     raise VaultError(f"{branch} changed each time, here or in {remote}", "lessons sync")
 
 
@@ -199,6 +190,8 @@ def _move(top: Path, branch: str, old: str, tip: str) -> None:
     try:
         git.command(top, "read-tree", "-m", "-u", old, tip)
     except GitError as error:
+        if "index.lock" in error.message:
+            raise
         raise GitError(
             f"what is not committed here is in the way: {error.message}",
             "commit it (or git stash), then lessons sync",
@@ -206,6 +199,18 @@ def _move(top: Path, branch: str, old: str, tip: str) -> None:
     git.command(
         top, "update-ref", "-m", "lessons sync", f"refs/heads/{branch}", tip, old, check=False
     )
+
+
+def _push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:
+    """Push what the remote has not; gives how many commits. VaultError for a secret in them."""
+    ours, upstream = f"refs/heads/{branch}", git.resolve(top, f"refs/remotes/{remote}/{there}")
+    unknown = (ours, "--not", f"--remotes={remote}")
+    _refuse_secrets(vault, unknown)
+    count = git.count(top, *((ours, "--not", upstream) if upstream else unknown))
+    if count:
+        names = f"{ours}:refs/heads/{there}"
+        git.command(top, "push", "--quiet", "--set-upstream", remote, names)
+    return count
 
 
 def _rebased(top: Path, old: str, *onto: str) -> str:
@@ -235,10 +240,12 @@ def _rebased(top: Path, old: str, *onto: str) -> str:
 
 def _tidy_up(top: Path) -> None:
     """Remove the worktrees aside of syncs that were killed."""
+    git.command(top, "worktree", "prune", check=False)  # of folders that somebody else removed
     listed = git.command(top, "worktree", "list", "--porcelain", check=False)
+    scratch = os.path.realpath(tempfile.gettempdir())
     for found in re.finditer(rf"^worktree (.*/{_ASIDE}(\d+)-[^/\n]+)/aside$", listed, re.MULTILINE):
         folder = Path(found[1])
-        if folder.parent.samefile(tempfile.gettempdir()) and not _is_alive(int(found[2])):
+        if os.path.realpath(folder.parent) == scratch and not _is_alive(int(found[2])):
             git.command(top, "worktree", "remove", "--force", f"{folder}/aside", check=False)
             shutil.rmtree(folder, ignore_errors=True)
 
