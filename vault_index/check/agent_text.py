@@ -37,7 +37,8 @@ _COMMENT = re.compile(
 )
 _UNSEEN = re.compile(
     r"style\s{0,9}=\s{0,9}[\"'][^\"'>]{0,200}?(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden|font-size\s{0,9}:\s{0,9}0|opacity\s{0,9}:\s{0,9}0(?![.\d])"
-    r"|(?<![-\w])color\s{0,9}:\s{0,9}(?:#fff\b|#ffffff|white|transparent))[^>]{0,200}>\s{0,20}([^<\s][^<]{0,300})",
+    r"|(?<![-\w])color\s{0,9}:\s{0,9}(?:#fff\b|#ffffff|white|transparent))[^>]{0,200}>\s{0,20}"
+    r"(?:<(?:summary|p|span|div|b|i|em|strong)\b[^<>]{0,80}>[^<\n]{0,3}(?:</summary>)?\s{0,9}){0,3}([^<\s][^<]{0,300})",
     re.I,
 )
 _BLOB = re.compile(r"(?<![\w/+])[A-Za-z0-9+/]{60,}={0,2}")
@@ -53,6 +54,10 @@ _AROUND = 200  # characters before what is encoded
 _ADDRESSED = re.compile(
     r"(?i)\b(?:ai|llms?|claude|copilot|codex|assistants?|(?:language|coding) models?)\b(?![ -](?:generated|written|wrote|made|policy)\b)"
     r"|(?:\A|[.!?:;,>]|\b(?:the|an|any|all|every|your|you|dear|coding|ai))\s{0,9}agents?\b"
+)
+_SALUTATION = re.compile(
+    r"(?i)\W{0,9}(?:(?:to|for|note to|dear|hey) )?(?:the |all |any )?"
+    r"(?:ai|llms?|claude|copilot|codex|assistants?|agents?|(?:language|coding) models?)(?: only)?\s?[:,]"
 )
 _ORDER = re.compile(
     r"(?i)\b(?:ignore|disregard|forget|always|never|must|should|shall|execute|curl|wget|run|call|fetch|send|delete|push"
@@ -150,8 +155,10 @@ def _commented(text: str) -> Iterator[_Found]:
 
 def _hidden_order(said: str) -> str:
     """Tell what a text that is not shown is: an order at an agent, perhaps one, or "" for none."""
-    if len(said.split()) < 3 or not _ORDER.search(said):
+    if len(said.split()) < 3:
         return ""
+    if not _ORDER.search(said):
+        return (ERROR if _YOU.search(said) else WARNING) if _SALUTATION.match(said) else ""
     kept = _KEPT.search(said)
     if _ADDRESSED.search(said):
         return WARNING if kept else ERROR

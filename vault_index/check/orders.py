@@ -125,7 +125,7 @@ _RULES = [
         warnings=r"^\W{0,6}(?:\w{1,12} )?(?:(?:system|developer|admin)[ _-](?:prompt|message|instructions?|override|notice|update)|(?-i:SYSTEM))\W{0,3}:\s{1,3}"
         r"(?:you\b|ignore|disregard|forget|from now on|always|never|do not|don't|comply|the (?:assistant|agent|model|ai)\b|all (?:previous|prior))"
         rf"|(?:{_START}|\b(?:please|must|and|then|now) )(?:reveal|print|repeat|show|output|leak|tell me|give me|reply with|respond with|answer with)\b[^.\n]{{0,20}}\byour (?:\w{{1,12}} )?(?:instructions|system prompt)\b"
-        r"|\b(?:reveal|print|repeat|output|leak|reply with|respond with)\b[^.\n]{0,20}\b(?:the (?:system|hidden)|hidden|your) prompt (?:verbatim|word for word|in full)\b",
+        r"|\b(?:reveal|print|repeat|output|leak|reply with|respond with)\b[^.\n]{0,20}\b(?:the (?:system|hidden)|hidden|your(?: \w{1,12}){0,2}) prompt (?:verbatim|word for word|in full)\b",
     ),
     *_rules(
         "asks the agent to hide something",
