@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import BIN, lesson_text, run, write
+from tests.conftest import BIN, commit, lesson_text, run, write
 from tests.embedders import FailingEmbedder, WordEmbedder
 from tests.indexed import HEAP, LOCK, PIPE, assert_same_as_a_rebuild, ids, later, with_words
-from vault_index import catalog, index, manifest, search
+from vault_index import catalog, difference, index, manifest, search
 from vault_index.errors import EmbedderError, WriteError
 from vault_index.vault import Vault, open_vault
 
@@ -197,3 +197,30 @@ def test_who_asks_for_a_rebuild_distrusts_all_vectors_that_were_kept(make_vault:
     embedder.documents.clear()
     index.sync(vault, rebuild=True)
     assert sorted(set(embedder.documents)) == first
+
+
+def test_a_file_that_is_back_before_it_is_taken_out_leaves_no_row(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when git rewrites files while the watcher looks and asks git who changed what."""
+    vault = make_vault({"a.md": HEAP, "b.md": PIPE})
+    commit(vault.root)
+    with_words(vault)
+    index.sync(vault)
+    write(vault.folder / "a.md", HEAP + "Changed.\n")
+    commit(vault.root)
+    (vault.folder / "a.md").unlink()
+    between = difference.between
+
+    def and_back(vault: Vault, known: manifest.Manifest, ask_git: bool) -> difference.Difference:
+        found = between(vault, known, ask_git)
+        write(vault.folder / "a.md", HEAP + "Changed.\n")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(difference, "between", and_back)
+        index.sync(vault)
+    (vault.folder / "a.md").unlink()
+    index.sync(vault)
+    assert ids(vault) == ["b"]
+    assert_same_as_a_rebuild(vault)

@@ -71,6 +71,8 @@ def read(vault: Vault, known: Manifest, difference: Difference, ask_git: bool) -
     authored = _authored(vault, known, difference) if ask_git else {}
     stats = {file.path: file for file in vault.files()[0]} if authored else {}
     pending = {file.path: file for file in difference.touched}
+    for gone in difference.removed:  # and may be back since it was listed: the next look finds it
+        stats.pop(gone, None)
     pending |= {path: stats[path] for path in authored if path in stats}
     read = {path: _read_file(vault, pending[path], known, authored.get(path)) for path in pending}
     owners = _owners(known, list(read.values()), difference.removed)
