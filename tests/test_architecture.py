@@ -19,7 +19,7 @@ REPO = PACKAGE.parent
 # A module imports only from rungs above this line's own; siblings never import each other.
 LADDER = [
     "errors silence locate",
-    "categories passages hit lesson config",
+    "categories passages hit lesson config files",
     "frontmatter_edit git manifest store injections",
     "git_hooks merge body_edit formats",
     "embed",

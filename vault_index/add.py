@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import categories as tree
-from vault_index import frontmatter_edit, git, lesson, manifest
+from vault_index import files, frontmatter_edit, git, lesson
 from vault_index import vault as vaults
 from vault_index.errors import VaultError
 
@@ -51,17 +51,17 @@ def init(folder: Path) -> Made:
 
     What is there stays as it is, so a second run changes nothing. Raises WriteError.
     """
-    with manifest.writing(folder):
+    with files.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     repository = git.start_repository(folder)
     settings = folder / vaults.FOLDER / vaults.SETTINGS
     made = not settings.exists()
-    with manifest.writing(folder):
+    with files.writing(folder):
         settings.parent.mkdir(exist_ok=True)
         if made:
-            manifest.replace_file(settings, _SETTINGS.encode())
+            files.replace_file(settings, _SETTINGS.encode())
             settings.chmod(0o644)
-        ignored = manifest.add_line(folder / ".gitignore", f"{vaults.INDEX}/")
+        ignored = files.add_line(folder / ".gitignore", f"{vaults.INDEX}/")
     return Made(repository, made, ignored)
 
 
@@ -97,7 +97,7 @@ def write(
         raise VaultError("a lesson needs a title", "pass --title, or begin with `# Title`")
     name = lesson.slugify(named) or "lesson"
     path = vault.folder.joinpath(*(declared[0].split("/") if declared else []), f"{name}.md")
-    with manifest.writing(path):
+    with files.writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
@@ -128,7 +128,7 @@ def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -
         keys["categories"] = [values["category"]] if values.get("category") else None
         data = frontmatter_edit.set_keys(f"---\n---\n{values['text']}\n".encode(), _given(keys))
         path = vault.folder / f"{name}.md"
-        with manifest.writing(path):
+        with files.writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
     return len(lines)

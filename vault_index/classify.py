@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vault_index import categories as tree
-from vault_index import frontmatter_edit, manifest, rows
+from vault_index import files, frontmatter_edit, rows
 from vault_index.categories import DEFAULT_TAXONOMY, UNCATEGORIZED, CategoryPath
 from vault_index.errors import VaultError
 
@@ -247,7 +247,7 @@ def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[
         chosen = [category for category, _ in given.most_common(MOST)]
         file = vault.root / path
         try:
-            before = manifest.read_file(file)
+            before = files.read_file(file)
             metadata = frontmatter_edit.keys_of(before, path)
             if metadata.get("categories") or metadata.get("category"):
                 continue
@@ -255,8 +255,8 @@ def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[
         except VaultError as error:
             failed.append(error.message)
             continue
-        with manifest.writing(file):
-            manifest.replace_file(file, after, keep_mode=True)
+        with files.writing(file):
+            files.replace_file(file, after, keep_mode=True)
         written.append(path)
     return written, failed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import body_edit, get, manifest
+from vault_index import body_edit, files, get
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -23,11 +23,11 @@ def lesson(vault: Vault, name: str) -> Path:
     found = get.entry(vault, name)
     file = vault.root / found["path"]
     slug = found["id"].rpartition("#")[2] if "#" in found["id"] else ""
-    left = body_edit.without(manifest.read_file(file), slug, found["path"])
-    with manifest.writing(file):
+    left = body_edit.without(files.read_file(file), slug, found["path"])
+    with files.writing(file):
         if left is not None:
-            manifest.replace_file(file, left, keep_mode=True)
+            files.replace_file(file, left, keep_mode=True)
         else:
             file.unlink()
-            manifest.remove_empty(file.parent, vault.folder)
+            files.remove_empty(file.parent, vault.folder)
     return file

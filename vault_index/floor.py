@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from vault_index import manifest, search, silence
+from vault_index import files, search, silence
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
             skills_full_text=quantile(texts, SKILLS_QUANTILE),
         )
     fitted = replace(fitted, skill_files=len(opened.known_skills))
-    with manifest.writing(opened.store.index):
-        manifest.replace_file(opened.store.index / _FILE, json.dumps(asdict(fitted)).encode())
+    with files.writing(opened.store.index):
+        files.replace_file(opened.store.index / _FILE, json.dumps(asdict(fitted)).encode())
     return fitted
 
 

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from vault_index import git, manifest
+from vault_index import files, git
 
 FOLDER = ".githooks"
 ATTRIBUTES = "lessons/**/*.md merge=lessons"
@@ -66,11 +66,11 @@ def set_up(root: Path) -> SetUp:
     if foreign or active:
         return SetUp(driver=driver, chain=_chain(FOLDER if foreign else active[0]))
     made = not configured
-    with manifest.writing(folder):
+    with files.writing(folder):
         folder.mkdir(exist_ok=True)
         for name, text in HOOKS.items():
             if not (folder / name).exists():
-                manifest.replace_file(folder / name, text.encode())
+                files.replace_file(folder / name, text.encode())
                 made = True
             (folder / name).chmod(0o755)
     git.configure(root, "core.hooksPath", wanted)
@@ -80,7 +80,7 @@ def set_up(root: Path) -> SetUp:
 def _set_up_driver(root: Path) -> bool:
     git.configure(root, "merge.lessons.name", "lesson files: frontmatter by key, body by section")
     changed = git.configure(root, "merge.lessons.driver", DRIVER)
-    return manifest.add_line(root / ".gitattributes", ATTRIBUTES) or changed
+    return files.add_line(root / ".gitattributes", ATTRIBUTES) or changed
 
 
 def _is_foreign(file: Path, ours: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import git, lesson, manifest
+from vault_index import files, git, lesson, manifest
 from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.vault import Vault
 
@@ -87,7 +87,7 @@ def at(vault: Vault, revision: str) -> tuple[Vault, str]:
         raise VaultError(f"there was no vault at {revision}", "a later commit has one")
     trees = vault.index_folder / "at"
     root = trees / tree[:16]
-    with manifest.writing(trees):
+    with files.writing(trees):
         manifest.make_folder(vault.index_folder)
         if not root.is_dir():
             _build(vault, commit, root)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import categories as tree
-from vault_index import formats, lesson, manifest, rows
+from vault_index import files, formats, lesson, rows
 from vault_index.check import secrets
 from vault_index.check.neighbours import DUPLICATE_COSINE
 from vault_index.embed.cache import VectorCache
@@ -93,7 +93,7 @@ def read(
             format = "obsidian"
         pairs = _files(source)
     else:
-        pairs = iter([(_printable(source.name), manifest.read_file(source))])
+        pairs = iter([(_printable(source.name), files.read_file(source))])
     drafts: list[tuple[str, Draft]] = []
     problems: list[str] = []
     empty: list[str] = []
@@ -163,11 +163,11 @@ def carry_out(
             if number > 1 and item.source != items[number - 2].source:
                 of_source = []
             file = vault.folder / item.path
-            with manifest.writing(file):
+            with files.writing(file):
                 file.parent.mkdir(parents=True, exist_ok=True)
                 if file.exists():  # it came since the plan was made
                     continue
-                manifest.replace_file(file, item.data, keep_mode=True)
+                files.replace_file(file, item.data, keep_mode=True)
             of_source.append(file)
             written.append(file)
             progress(number, len(items))
@@ -175,7 +175,7 @@ def carry_out(
         for file in of_source:
             with contextlib.suppress(OSError):
                 file.unlink()
-                manifest.remove_empty(file.parent, vault.folder)
+                files.remove_empty(file.parent, vault.folder)
         raise
     return written
 
@@ -212,7 +212,7 @@ def _placed(
     folder = draft.categories[0] if draft.categories else category or INBOX
     if any(len(part.encode()) > MOST_NAME_BYTES for part in folder.split("/")):
         raise VaultError("the category is too long for the name of a folder")
-    manifest.refuse_links(vault.folder / folder, vault.folder)
+    files.refuse_links(vault.folder / folder, vault.folder)
     path = f"{folder}/{draft.name}.md"
     number = 2
     while path in taken and taken[path] != draft.data:

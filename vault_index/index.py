@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import catalog, classify, difference, manifest, rows, skills, store
+from vault_index import catalog, classify, difference, files, manifest, rows, skills, store
 from vault_index import vault as vaults
 from vault_index.difference import Difference, ReadFile
 from vault_index.embed.cache import VectorCache
@@ -194,12 +194,12 @@ def _build(vault: Vault, reason: str, how: _How) -> Stats:
     if not _can_resume(building, name) or reason == "asked for":
         shutil.rmtree(building, ignore_errors=True)
         dimension = embedder.dimension if embedder else 0
-        with manifest.writing(building):
+        with files.writing(building):
             building.mkdir()
         Store(building, dimension).create()
         manifest.save(building, Manifest(manifest.SCHEMA, name, dimension))
     stats = _bring_up_to_date(vault, building, manifest.load(building), how)
-    with manifest.writing(building):
+    with files.writing(building):
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         index = building.rename(vault.index_folder / f"{stamp}-{secrets.token_hex(2)}")
     manifest.make_current(vault.index_folder, index)
@@ -371,7 +371,7 @@ def _locked(vault: Vault, wait: bool) -> Iterator[bool]:
     import filelock
 
     folder = vault.index_folder
-    with manifest.writing(folder):
+    with files.writing(folder):
         manifest.make_folder(folder)
         lock = filelock.FileLock(folder / "lock")
         try:

@@ -14,14 +14,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from vault_index.errors import IndexStateError, VaultError, WriteError
+from vault_index import files
+from vault_index.errors import IndexStateError
 
 SCHEMA = 3  # raise it when rows or what is embedded change: every index is then rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still stand on the index before this one
@@ -142,14 +141,14 @@ def save(index: Path, manifest: Manifest) -> None:
         path: {key: getattr(entry, key) for key in _ENTRY_KEYS}  # asdict() takes five times as long
         for path, entry in manifest.files.items()
     }
-    with writing(index):
-        replace_file(index / _FILE, json.dumps(values, separators=(",", ":")).encode())
+    with files.writing(index):
+        files.replace_file(index / _FILE, json.dumps(values, separators=(",", ":")).encode())
         (index / _ANNOUNCED).unlink(missing_ok=True)
 
 
 def touch(index: Path) -> None:
     """Have readers open the table anew. Raises WriteError."""
-    with writing(index):
+    with files.writing(index):
         os.utime(index / _FILE)
 
 
@@ -160,8 +159,8 @@ def announce(index: Path, paths: Iterable[str]) -> None:
     Without it a lesson that was deleted, or put back as it was, before the next sync would keep the
     rows of the sync that was killed.
     """
-    with writing(index):
-        replace_file(index / _ANNOUNCED, json.dumps(sorted(paths)).encode())
+    with files.writing(index):
+        files.replace_file(index / _ANNOUNCED, json.dumps(sorted(paths)).encode())
 
 
 def is_announced(index: Path) -> bool:
@@ -184,80 +183,10 @@ def _recall_announced(index: Path, manifest: Manifest) -> None:
 
 def make_current(folder: Path, index: Path) -> None:
     """Put an index in force, in one rename, and remove those that nobody can stand on any more."""
-    with writing(folder):
-        replace_file(folder / _POINTER, index.name.encode())
+    with files.writing(folder):
+        files.replace_file(folder / _POINTER, index.name.encode())
         now = time.time()
         for other in folder.iterdir():
             age = now - stamp(other)[0] / 1e9
             if other != index and (other / _FILE).exists() and age > KEEP_OLD_SECONDS:
                 shutil.rmtree(other, ignore_errors=True)
-
-
-def read_file(file: Path) -> bytes:
-    """Read a file of the vault. Raises VaultError, which names it, if that cannot be done."""
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise VaultError(f"{file} cannot be read: {error.strerror}") from None
-
-
-def refuse_links(folder: Path, top: Path) -> None:
-    """Raise WriteError if a folder, or one between it and `top`, is a link: it may lead elsewhere."""
-    while folder != top and folder.is_relative_to(top):
-        if folder.is_symlink():
-            raise WriteError(f"{folder} is a link", "links are not followed: use another category")
-        folder = folder.parent
-
-
-def replace_file(path: Path, data: bytes, *, keep_mode: bool = False) -> None:
-    """Write a file beside its place and rename it there: readers see the old or the new, whole.
-
-    It is the user's alone, or as open as the one it replaces.
-    """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            if keep_mode:
-                os.fchmod(file.fileno(), path.stat().st_mode & 0o777 if path.exists() else 0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def remove_empty(folder: Path, top: Path) -> None:
-    """Remove a folder and those above it, below `top`, as far as there is nothing in them."""
-    while folder != top and folder.is_relative_to(top):
-        try:
-            folder.rmdir()
-        except OSError:
-            return
-        folder = folder.parent
-
-
-@contextmanager
-def writing(place: Path) -> Iterator[None]:
-    """Turn what a disk says - full, read-only, not ours - into a WriteError that names the place."""
-    try:
-        yield
-    except OSError as error:
-        raise WriteError(
-            f"cannot write {place}: {error.strerror or error}",
-            "free some space or make the folder writable",
-        ) from None
-
-
-def add_line(file: Path, line: str) -> bool:
-    """Add a line to a text file, such as .gitignore, unless it is there. Raises WriteError.
-
-    What is there stays byte for byte: git reads such files in any encoding, with any line ends.
-    """
-    with writing(file.parent):
-        data = file.read_bytes() if file.exists() else b""
-        if line.encode() in (known.strip() for known in data.splitlines()):
-            return False
-        newline = b"\r\n" if 2 * data.count(b"\r\n") > data.count(b"\n") else b"\n"
-        gap = b"" if not data or data.endswith(b"\n") else newline
-        replace_file(file, data + gap + line.encode() + newline, keep_mode=True)
-    return True

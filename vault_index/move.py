@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vault_index import categories as tree
-from vault_index import frontmatter_edit, lesson, manifest
+from vault_index import files, frontmatter_edit, lesson
 from vault_index.categories import CategoryPath
 from vault_index.errors import VaultError
 
@@ -80,13 +80,13 @@ def carry_out(vault: Vault, planned: Plan) -> None:
     """
     for change in planned.changes:
         file = vault.folder / change.path
-        if change.before is not None and manifest.read_file(file) != change.before:
+        if change.before is not None and files.read_file(file) != change.before:
             raise VaultError(f"{change.path} has changed meanwhile", "try again")
     _refuse_collisions(vault, planned.changes)
     done: list[Change] = []
     try:
         for change in planned.changes:
-            with manifest.writing(vault.folder / change.to):
+            with files.writing(vault.folder / change.to):
                 done.append(change)
                 _put(vault, change.path, change.to, change.after)
     except BaseException:
@@ -113,7 +113,7 @@ def _change(
     to = f"{moved}/{name}" if moved is not None else path
     if not is_lesson:
         return Change(path, to, None) if moved is not None else None
-    data = manifest.read_file(vault.folder / path)
+    data = files.read_file(vault.folder / path)
     metadata = frontmatter_edit.keys_of(data, path)
     key = "categories" if metadata.get("categories") is not None else "category"
     declared = lesson.parse_file(data, path)
@@ -153,7 +153,7 @@ def _refuse_collisions(vault: Vault, changes: Sequence[Change]) -> None:
         if change.to == change.path:
             continue
         target = vault.folder / change.to
-        manifest.refuse_links(target.parent, vault.folder)
+        files.refuse_links(target.parent, vault.folder)
         taken = change.to not in leaving and os.path.lexists(target)
         if taken or targets.setdefault(change.to, change.path) != change.path:
             raise VaultError(
@@ -183,6 +183,6 @@ def _put(vault: Vault, path: str, to: str, data: bytes | None) -> None:
     if old != new:
         new.parent.mkdir(parents=True, exist_ok=True)
         old.rename(new)
-        manifest.remove_empty(old.parent, vault.folder)
+        files.remove_empty(old.parent, vault.folder)
     if data is not None and new.read_bytes() != data:
-        manifest.replace_file(new, data, keep_mode=True)
+        files.replace_file(new, data, keep_mode=True)

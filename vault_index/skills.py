@@ -13,7 +13,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
-from vault_index import lesson, manifest, rows
+from vault_index import files, lesson, manifest, rows
 from vault_index import store as stores
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import LessonError
@@ -101,7 +101,7 @@ def register(vault: Vault, project: Path) -> bool:
     listed = "".join(f"{one}\n" for one in [folder, *known][:MOST_PROJECTS])
     try:
         manifest.make_folder(vault.index_folder)
-        manifest.replace_file(vault.index_folder / _PROJECTS, listed.encode())
+        files.replace_file(vault.index_folder / _PROJECTS, listed.encode())
     except OSError:
         return False
     return True

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import body_edit, frontmatter_edit, get, lesson, manifest
+from vault_index import body_edit, files, frontmatter_edit, get, lesson
 from vault_index import categories as tree
 from vault_index.errors import VaultError
 from vault_index.lesson import TYPES
@@ -47,7 +47,7 @@ def write(
         if not title:
             raise VaultError("a lesson needs a title")
     file = vault.root / found["path"]
-    data = before = manifest.read_file(file)
+    data = before = files.read_file(file)
     known = frontmatter_edit.keys_of(data, found["path"])
     keys: dict[str, Any] = {}
     if categories is not None:
@@ -65,8 +65,8 @@ def write(
     data = body_edit.set_text(data, slug, text, title, found["path"])
     data = frontmatter_edit.set_keys(data, keys, found["path"])
     if data != before:
-        with manifest.writing(file):
-            manifest.replace_file(file, data, keep_mode=True)
+        with files.writing(file):
+            files.replace_file(file, data, keep_mode=True)
     return file
 
 

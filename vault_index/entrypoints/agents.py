@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vault_index import manifest
+from vault_index import files
 from vault_index.errors import SettingsError
 from vault_index.lesson import hash_of
 
@@ -50,10 +50,10 @@ def install(settings: Path, home: Path, command: str) -> bool:
     if len(missing) < len(EVENTS):  # what was there has hooks of ours: not a state to go back to
         kept.unlink(missing_ok=True)
         return True
-    with manifest.writing(kept.parent):
+    with files.writing(kept.parent):
         kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         copy = {"settings": str(settings), "before": before, "after": after}
-        manifest.replace_file(kept, json.dumps(copy).encode())
+        files.replace_file(kept, json.dumps(copy).encode())
     return True
 
 
@@ -139,10 +139,10 @@ def _read(settings: Path) -> tuple[str | None, dict[str, Any]]:
 def _write(settings: Path, text: str) -> None:
     """Replace the file, through a link if it is one, and keep its permissions."""
     target = settings.resolve()
-    with manifest.writing(target):
+    with files.writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-        manifest.replace_file(target, text.encode())
+        files.replace_file(target, text.encode())
         target.chmod(mode)
 
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vault_index import floor, index, injections, manifest, recall, skills
+from vault_index import files, floor, index, injections, recall, skills
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.recall import Injection
 from vault_index.vault import Vault, open_vault
@@ -175,7 +175,7 @@ def index_in_background(vault: Vault, *, rebuild: bool = False) -> None:
     log = vault.index_folder / "background.log"
     if log.exists() and 0 <= time.time() - log.stat().st_mtime < RESTART_SECONDS:
         return
-    with manifest.writing(vault.index_folder):
+    with files.writing(vault.index_folder):
         vault.index_folder.mkdir(mode=0o700, exist_ok=True)
         output = log.open("wb")
     options = ["--no-wait", "--rebuild"] if rebuild else ["--no-wait"]

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vault_index import manifest
+from vault_index import files, manifest
 from vault_index.errors import VaultError
 from vault_index.watch import line
 
@@ -34,7 +34,7 @@ def take_lock(folder: Path) -> int | None:
 
     `folder` is the vault's `.vault_index`. Raises WriteError.
     """
-    with manifest.writing(folder):
+    with files.writing(folder):
         manifest.make_folder(folder)
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -57,7 +57,7 @@ def start(root: Path, folder: Path) -> bool:
         started = os.fstat(descriptor)
         if started.st_size and 0 <= time.time() - started.st_mtime < RESTART_SECONDS:
             return False
-        with manifest.writing(folder), _open_log(folder) as log:
+        with files.writing(folder), _open_log(folder) as log:
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "vault_index", "--vault", str(root)),
