@@ -73,6 +73,13 @@ def run(
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that ask the real model, so that CI can repeat them with other arithmetic."""
+    for item in items:
+        if "with_model" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.model)
+
+
 @pytest.fixture(scope="session")
 def model_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A user's folder (`LESSONS_HOME`) with the built-in model, fetched by the command.

@@ -160,4 +160,7 @@ def test_readme_transcript_is_what_is_printed(with_model: Path) -> None:
         "lessons", "recall", "our build dies with heap out of memory", cwd=REPO
     ).out.rstrip()
     signed = re.compile(r" · .*")  # author and date are those of the clone
-    assert signed.sub("", printed) == signed.sub("", shown)
+    percent = re.compile(r"\((\d+)%\)")  # differs by processor: see README, "Tune"
+    assert percent.sub("", signed.sub("", printed)) == percent.sub("", signed.sub("", shown))
+    there, here = (int(percent.findall(text)[0]) for text in (shown, printed))
+    assert abs(there - here) < 5

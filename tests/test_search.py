@@ -270,6 +270,10 @@ def test_an_embedder_that_changed_its_dimension(make_vault: MakeVault) -> None:
 # the real model, on this repository's own lessons
 
 
+# int8 arithmetic differs by instruction set: a score by .006 on average and .035 at most
+ISA_MARGIN = 0.04
+
+
 def test_every_lesson_here_answers_its_own_prompts(tmp_path: Path, with_model: Path) -> None:
     assert with_model.is_dir()
     shutil.copytree(REPOSITORY / "lessons", tmp_path / "team" / "lessons")
@@ -282,20 +286,18 @@ def test_every_lesson_here_answers_its_own_prompts(tmp_path: Path, with_model: P
     lessons = [row for row in rows if row["id"].endswith("@0")]
     assert len(lessons) >= 50
 
-    missed = [
-        (row["lesson_id"], prompt)
+    asked = [
+        (row["lesson_id"], prompt, column)
         for row in lessons
-        for prompt in row["fires_on"] or ()
-        if row["lesson_id"] not in ids(search.find(vault, prompt, k=3))
+        for column in ("fires_on", "silent_on")
+        for prompt in row[column] or ()
     ]
-    assert missed == []
-    wrong = [
-        (row["lesson_id"], prompt)
-        for row in lessons
-        for prompt in row["silent_on"] or ()
-        if row["lesson_id"] in ids(search.find(vault, prompt, k=3, min_score=least))
-    ]
-    assert wrong == []
+    for lesson_id, prompt, column in asked:
+        scores = {hit.lesson_id: hit.score for hit in search.find(vault, prompt, k=3)}
+        if column == "fires_on":
+            assert scores.get(lesson_id, 0.0) > least + ISA_MARGIN, (lesson_id, prompt)
+        else:
+            assert scores.get(lesson_id, 0.0) < least - ISA_MARGIN, (lesson_id, prompt)
 
 
 def ids(hits: list[Hit]) -> list[str]:
