@@ -20,7 +20,7 @@ REPO = PACKAGE.parent
 LADDER = [
     "errors silence locate atomic",
     "categories passages hit lesson config files",
-    "frontmatter_edit git manifest store injections",
+    "frontmatter_edit git manifest store injections renames",
     "git_hooks merge body_edit formats",
     "embed",
     "vault rows",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vault_index.check import Candidate, Finding
 
 _AT_ONCE = 50  # files in one question
-CANNOT_MERGE = 255  # git then stops, and nothing is merged
+CANNOT_MERGE = 255  # git 2.42 then stops the merge; older ones leave a conflict with "ours" only
 
 
 @click.command(epilog="Example: lessons check --staged")
@@ -148,7 +148,7 @@ def merge_driver(base: Path, ours: Path, theirs: Path) -> None:
         raise SystemExit(min(1, abs(subprocess.call([*words, ours, base, theirs]))))
     try:
         files.change_file(ours, merged.data, expected=before, within=ours.parent)
-    except VaultError as error:  # any status up to 128 would make "ours" the merge, without markers
+    except VaultError as error:
         ready.note(f"error: not merged: {error.message}")
         raise SystemExit(CANNOT_MERGE) from None
     if merged.conflicts:
