@@ -6,8 +6,10 @@ is after the command has read and compared the file, or when it is about to rena
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +22,7 @@ from vault_index import add, atomic, classify, delete, files, importing, index, 
 from vault_index.classify import Proposal
 from vault_index.entrypoints import agents
 from vault_index.errors import ChangedError, VaultError, WriteError
-from vault_index.vault import Vault
+from vault_index.vault import Vault, open_vault
 
 MakeVault = Callable[..., Vault]
 Hook = Callable[[str, Callable[[], object]], None]
@@ -288,6 +290,35 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new(
     assert set(seen) <= {"old", "new"}
     assert "old" in seen
     assert file.read_text() == "new"
+
+
+def test_after_a_kill_at_any_step_of_mv_running_it_again_completes_it(
+    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = make_vault({"a/x.md": DECLARED, "a/y.md": lesson_text("Y", "y"), "z.md": DECLARED})
+    write(vault.folder / "a/picture.png", b"\x89PNG")
+    ask = atomic.ask_system
+    states: list[Path] = []
+
+    def kept(old: Path, new: Path, what: str) -> bool:
+        for _ in range(2):  # before the step, and after it
+            states.append(tmp_path / f"state{len(states)}")
+            shutil.copytree(vault.root, states[-1])
+            if len(states) % 2:
+                done = ask(old, new, what)
+        return done
+
+    monkeypatch.setattr(atomic, "ask_system", kept)
+    move.carry_out(vault, move.plan(vault, "a", "b"))
+    monkeypatch.undo()
+    wanted = tree_of(vault.folder)
+    assert len(states) == 10
+    for state in states:
+        again = open_vault(state)
+        with contextlib.suppress(VaultError):  # no lesson is in a: it was done
+            move.carry_out(again, move.plan(again, "a", "b"))
+        left = tree_of(again.folder)
+        assert {p: d for p, d in left.items() if not Path(p).name.startswith(".")} == wanted
 
 
 @pytest.mark.usefixtures("file_system")

@@ -6,7 +6,6 @@ the system or the file system cannot (NFS, FAT), callers compare just before the
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import sys
@@ -18,12 +17,12 @@ _HERE = -100  # AT_FDCWD: paths are not relative to an open folder
 _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
-def exchange(one: Path, other: Path) -> bool:
+def exchange(first: Path, second: Path) -> bool:
     """Exchange two names in one step; False, with nothing done, where that cannot be done.
 
     Raises OSError, FileNotFoundError if one of them does not exist.
     """
-    return ask_system(one, other, EXCHANGE)
+    return ask_system(first, second, EXCHANGE)
 
 
 def move(old: Path, new: Path) -> None:
@@ -47,6 +46,8 @@ def move(old: Path, new: Path) -> None:
 
 def ask_system(old: Path, new: Path, what: str) -> bool:
     """Call the system's own rename with a flag; False where there is none. Raises OSError."""
+    import ctypes  # 10 ms: only what changes files needs it
+
     flags = _FLAGS.get(sys.platform)
     if flags is None:
         return False

@@ -249,7 +249,9 @@ def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[
                 written.append(path)
         except ChangedError as error:
             failed.append(error.message)
-        except WriteError:
+        except WriteError as error:
+            if written:
+                error.message += f"; written before that: {', '.join(written)}"
             raise
         except VaultError as error:
             failed.append(error.message)

@@ -51,9 +51,7 @@ def refuse_links(folder: Path, top: Path) -> None:
     """Raise WriteError if a folder, or one between it and `top`, is a link: it may lead elsewhere."""
     while folder != top and folder.is_relative_to(top):
         if folder.is_symlink():
-            raise WriteError(
-                f"{folder} is a link", "use a folder that is none: links are not followed"
-            )
+            raise WriteError(f"{folder} is a link", "use a folder that is not a link")
         folder = folder.parent
 
 

@@ -56,10 +56,10 @@ def _words(text: str) -> Counter[str]:
     return Counter(line for line in body if any(map(str.isalnum, line)))
 
 
-def _likeness(one_text: Counter[str], other: Counter[str]) -> float:
+def _likeness(text: Counter[str], other: Counter[str]) -> float:
     """Return how much of two texts is in lines that both have: 0..1."""
-    both = 2 * _size(one_text & other)
-    return both / (_size(one_text) + _size(other)) if both else 0.0
+    both = 2 * _size(text & other)
+    return both / (_size(text) + _size(other)) if both else 0.0
 
 
 def _size(lines: Counter[str]) -> int:
