@@ -16,7 +16,7 @@ import click
 from tests import merges
 from vault_index import merge
 
-WITH_GIT = 200  # of them are compared with `git merge-file`, which takes 5 ms each
+WITH_GIT = 1000  # of them are compared with `git merge-file`, which takes 5 ms each
 
 
 def git_merges(folder: Path, base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, bool]:
@@ -24,7 +24,9 @@ def git_merges(folder: Path, base: bytes, ours: bytes, theirs: bytes) -> tuple[b
     names = [str(folder / name) for name in ("ours", "base", "theirs")]
     for name, data in zip(names, (ours, base, theirs), strict=True):
         Path(name).write_bytes(data)
-    done = subprocess.run(["git", "merge-file", "-p", *names], capture_output=True, check=False)
+    labels = ("-L", "ours", "-L", "base", "-L", "theirs")
+    words = ["git", "merge-file", "-p", *labels, *names]
+    done = subprocess.run(words, capture_output=True, check=False)
     return done.stdout, done.returncode == 0
 
 

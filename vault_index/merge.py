@@ -303,17 +303,16 @@ def _merge_headings(base: str, ours: str, theirs: str) -> str | None:
 
 
 def _refuse_repeated(sections: Parts, sides: Sequence[Parts], conflicts: list[str]) -> None:
-    """Put markers around sections of a clean merge with a line that was there once on every side.
+    """Put markers around sections with a line that was there once on every side and now is twice.
 
     Both sides moved it, to different places.
     """
-    if any(text.startswith(OURS) for text in sections.values()):
-        return
-    merged = _counted(sections)
+    clean = {name: text for name, text in sections.items() if not text.startswith(OURS)}
+    merged = _counted(clean)
     counts = [_counted(side) for side in sides]
     twice = {line for line, count in merged.items() if count > 1}
     twice = {line for line in twice if all(count[line] == 1 for count in counts)}
-    for name, text in sections.items():
+    for name, text in clean.items():
         ours, theirs = (side.get(name, "") for side in sides[1:])
         if ours != theirs and twice.intersection(lines_of(text)):
             conflicts.append(name or "the text")
