@@ -18,9 +18,9 @@ REPO = PACKAGE.parent
 
 # A module imports only from rungs above this line's own; siblings never import each other.
 LADDER = [
-    "errors silence locate",
+    "errors silence locate atomic",
     "categories passages hit lesson config files",
-    "frontmatter_edit git manifest store injections",
+    "frontmatter_edit git manifest store injections renames",
     "git_hooks merge body_edit formats",
     "embed",
     "vault rows",

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import merges
 from tests.conftest import run, write
 from vault_index import merge
 from vault_index.lesson import parse_file
@@ -194,6 +195,123 @@ def test_what_the_merge_fails_at_gets_the_markers_of_git(tmp_path: Path) -> None
         "updated: {by: ada}\n",
         "<<<<<<< ours\nupdated: {by: bob}\n=======\nupdated: {by: eve}\n>>>>>>> theirs\n",
     )
+
+
+RENAMED = BASE.replace("## Lesson: Two", "## Lesson: Second")
+
+
+def test_a_section_that_both_rename_differently_is_a_conflict_and_kept_once_on_each_side() -> None:
+    theirs = BASE.replace("## Lesson: Two", "## Lesson: The other")
+    text, conflicts = conflicting(RENAMED, theirs)
+    assert conflicts == ("## Lesson: Two",)
+    assert text == BASE.replace(
+        "## Lesson: Two\nSecond.\n",
+        "<<<<<<< ours\n## Lesson: Second\nSecond.\n=======\n"
+        "## Lesson: The other\nSecond.\n>>>>>>> theirs\n",
+    )
+
+
+def test_a_section_renamed_here_and_edited_there_gets_both() -> None:
+    theirs = BASE.replace("Second.\n", "Second.\n\nAnd more.\n")
+    assert merged(RENAMED, theirs) == RENAMED.replace("Second.\n", "Second.\n\nAnd more.\n")
+    longer = "## Lesson: A\n1, at some length.\n\n2, at some length.\n\n3, at some length.\n"
+    ours = longer.replace("Lesson: A", "Lesson: B").replace("3,", "Three,")
+    theirs = longer.replace("1,", "One,")
+    assert merged(ours, theirs, longer) == ours.replace("1,", "One,")
+
+
+def test_a_section_renamed_here_and_taken_out_there_is_a_conflict() -> None:
+    text, conflicts = conflicting(RENAMED, BASE.replace("## Lesson: Two\nSecond.\n", ""))
+    assert conflicts == ("## Lesson: Two",)
+    assert "## Lesson: Second\nSecond.\n" in text
+
+
+def test_a_section_that_both_rename_alike_is_there_once() -> None:
+    theirs = RENAMED.replace("First.", "1st.")
+    assert merged(RENAMED, theirs) == theirs
+    ours, theirs = RENAMED + "\nOurs.\n", RENAMED.replace("First.", "1st.")
+    assert merged(ours, theirs) == ours.replace("First.", "1st.")
+
+
+def test_a_section_renamed_here_and_moved_there() -> None:
+    first = "## Lesson: One\nFirst.\n"
+    theirs = BASE.replace(f"{first}\n", "") + f"\n{first}"
+    assert merged(RENAMED, theirs) == theirs.replace("## Lesson: Two", "## Lesson: Second")
+
+
+def test_a_section_renamed_to_what_another_is_called_on_the_other_side_keeps_both() -> None:
+    for theirs in (
+        BASE + "\n## Lesson: Second\nThird.\n",
+        BASE.replace("## Lesson: One", "## Lesson: Second"),
+    ):
+        text, conflicts = conflicting(RENAMED, theirs)
+        assert conflicts == ("## Lesson: Second",)
+        assert text.count("## Lesson: Second") == 2
+        assert text.count("Second.\n") == 1
+        assert "First." in text
+
+
+def test_text_that_gets_a_heading_on_both_sides() -> None:
+    ours, theirs = (BASE.replace("Raise", f"## Lesson: {n}\nRaise") for n in ("Zero", "Null"))
+    text, conflicts = conflicting(ours, theirs)
+    assert conflicts == ("the text",)
+    assert text.count("Raise the heap.") == 2
+    assert merged(ours, BASE.replace("First.", "1.")) == ours.replace("First.", "1.")
+
+
+def test_a_line_that_both_move_to_different_sections_is_a_conflict() -> None:
+    base = BASE + "\n## Lesson: Three\nThird.\n"
+    left = base.replace("Raise the heap.\n", "Hello.\n")
+    ours = left.replace("First.\n", "First.\nRaise the heap.\n")
+    theirs = left.replace("Third.\n", "Third.\nRaise the heap.\n")
+    text, conflicts = conflicting(ours, theirs, base)
+    assert conflicts == ("## Lesson: One", "## Lesson: Three")
+    assert text.count("Raise the heap.") == 2
+
+
+def test_lessons_with_the_same_labels_are_not_one_that_was_renamed() -> None:
+    form = "\n## Lesson: {}\n**Symptom:**\n{}\n\n**Fix:**\n{}\n"
+    base = BASE + form.format("Heap", "Out of memory in CI.", "Raise the heap.")
+    ours = BASE + form.format("VPN", "The deploy hangs forever.", "Switch it on first.")
+    theirs = base.replace("Raise the heap.\n", "Raise the heap, to 4 GB.\n")
+    text, conflicts = conflicting(ours, theirs, base)
+    assert "## Lesson: Heap" in conflicts
+    assert "Switch it on first.\n" in text
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_of_random_merges_none_loses_or_doubles_a_line(block: int) -> None:
+    """More of them: python -m benchmarks.merging."""
+    clean = 0
+    for seed in range(block * 100, block * 100 + 100):
+        base, ours, theirs = merges.versions(seed)
+        result = merge.files(base, ours, theirs)
+        turned = merge.files(base, theirs, ours)
+        assert result is not None
+        assert turned is not None
+        assert merges.faults(base, ours, theirs, result) == [], f"seed {seed}"
+        assert sorted(result.conflicts) == sorted(turned.conflicts), f"seed {seed}"
+        assert result.conflicts or result.data == turned.data, f"seed {seed}"
+        clean += not result.conflicts
+    assert clean >= 40  # a merge that is always a conflict would lose nothing, too
+
+
+def test_the_driver_that_cannot_write_stops_the_merge(tmp_path: Path) -> None:
+    sides = [BASE, BASE.replace("First", "1"), BASE.replace("Second", "2")]
+    names = [write(tmp_path / f"in/{n}.md", side) for n, side in enumerate(sides)]
+    (tmp_path / "link.md").symlink_to(names[1])
+    ran = run(
+        "lessons",
+        "merge-driver",
+        names[0],
+        tmp_path / "link.md",
+        names[2],
+        cwd=tmp_path,
+        check=False,
+    )
+    assert ran.code == 255
+    assert "not merged" in ran.err
+    assert names[1].read_text() == sides[1]
 
 
 NAMES = ["alpha", "beta", "gamma", "delta"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import lesson_text, run, write
-from vault_index import get, index, move
+from vault_index import atomic, get, index, move
 from vault_index.errors import VaultError, WriteError
 from vault_index.vault import Vault
 
@@ -117,15 +117,15 @@ def test_a_failure_in_the_middle_undoes_what_was_done(
     vault = make_vault({f"a/{n}.md": f"---\ncategories: [a]\n---\n{n}\n" for n in range(4)})
     before = tree_of(vault)
     planned = move.plan(vault, "a", "b")
-    rename, calls = Path.rename, []
+    rename, calls = atomic.move, []
 
-    def full(self: Path, target: Path) -> Path:
-        calls.append(target)
+    def full(old: Path, new: Path) -> None:
+        calls.append(new)
         if len(calls) == 3:
             raise OSError(28, "No space left on device")
-        return rename(self, target)
+        rename(old, new)
 
-    monkeypatch.setattr(Path, "rename", full)
+    monkeypatch.setattr(atomic, "move", full)
     with pytest.raises(WriteError, match="No space left"):
         move.carry_out(vault, planned)
     assert tree_of(vault) == before

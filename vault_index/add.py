@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,15 +52,12 @@ def init(folder: Path) -> Made:
     """
     with files.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    repository = git.start_repository(folder)
     settings = folder / vaults.FOLDER / vaults.SETTINGS
-    made = not settings.exists()
-    with files.writing(folder):
-        settings.parent.mkdir(exist_ok=True)
-        if made:
-            files.replace_file(settings, _SETTINGS.encode())
-            settings.chmod(0o644)
-        ignored = files.add_line(folder / ".gitignore", f"{vaults.INDEX}/")
+    files.refuse_links(settings.parent, folder)
+    files.read_if_any(folder / ".gitignore")  # refuses before anything is made
+    repository = git.start_repository(folder)
+    made = files.create_file(settings, _SETTINGS.encode(), within=folder)
+    ignored = files.add_line(folder / ".gitignore", f"{vaults.INDEX}/")
     return Made(repository, made, ignored)
 
 
@@ -78,7 +74,7 @@ def write(
 
     `source` is markdown with or without frontmatter; what is passed beside it is set in the
     frontmatter, `created` if it is missing. Raises LessonError, WriteError, and VaultError if there
-    is no text or the file exists.
+    is no text, the file exists, or its folder is in another git repository.
     """
     wanted: dict[str, Any] = {"title": title, "tags": list(tags), "type": type}
     filed = [path for path in map(tree.normalise, categories) if path]
@@ -97,17 +93,11 @@ def write(
         raise VaultError("a lesson needs a title", "pass --title, or begin with `# Title`")
     name = lesson.slugify(named) or "lesson"
     path = vault.folder.joinpath(*(declared[0].split("/") if declared else []), f"{name}.md")
-    with files.writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        except FileExistsError:
-            where = path.relative_to(vault.root)
-            raise VaultError(
-                f"{where} is there already", "edit it, or give another --title"
-            ) from None
-        with os.fdopen(handle, "wb") as file:
-            file.write(data if data.endswith(b"\n") else data + b"\n")
+    files.refuse_other_repository(path.parent, vault.folder)
+    data = data if data.endswith(b"\n") else data + b"\n"
+    if not files.create_file(path, data, within=vault.root):
+        where = path.relative_to(vault.root)
+        raise VaultError(f"{where} is there already", "edit it, or give another --title")
     return path
 
 
@@ -128,7 +118,8 @@ def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -
         keys["categories"] = [values["category"]] if values.get("category") else None
         data = frontmatter_edit.set_keys(f"---\n---\n{values['text']}\n".encode(), _given(keys))
         path = vault.folder / f"{name}.md"
+        files.refuse_links(path.parent, vault.root)
         with files.writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            files.replace_file(path, data)
     return len(lines)

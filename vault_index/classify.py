@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from vault_index import categories as tree
 from vault_index import files, frontmatter_edit, rows
 from vault_index.categories import DEFAULT_TAXONOMY, UNCATEGORIZED, CategoryPath
-from vault_index.errors import VaultError
+from vault_index.errors import ChangedError, VaultError, WriteError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -232,9 +232,9 @@ def refile(
 def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[str]]:
     """Write proposals into the frontmatter of their files; give the paths of those changed.
 
-    And, for those that cannot be edited or read, why. A file of several lessons has one
-    frontmatter: it gets what most of them were given. Files that have categories by now are left
-    alone. Raises WriteError.
+    And, for those that cannot be edited or read, that somebody saved meanwhile, or that are in a
+    repository of their own, why. A file of several lessons has one frontmatter: it gets what most of
+    them were given. Files that have categories by now are left alone. Raises WriteError.
     """
     by_path: dict[str, list[Proposal]] = {}
     for one in proposals:
@@ -244,21 +244,31 @@ def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[
     failed: list[str] = []
     for path, several in sorted(by_path.items()):
         given = Counter(category for one in several for category in one.categories)
-        chosen = [category for category, _ in given.most_common(MOST)]
-        file = vault.root / path
         try:
-            before = files.read_file(file)
-            metadata = frontmatter_edit.keys_of(before, path)
-            if metadata.get("categories") or metadata.get("category"):
-                continue
-            after = frontmatter_edit.set_keys(before, {"categories": chosen}, path)
+            if _file_under(vault, path, [category for category, _ in given.most_common(MOST)]):
+                written.append(path)
+        except ChangedError as error:
+            failed.append(error.message)
+        except WriteError as error:
+            if written:
+                error.message += f"; written before that: {', '.join(written)}"
+            raise
         except VaultError as error:
             failed.append(error.message)
-            continue
-        with files.writing(file):
-            files.replace_file(file, after, keep_mode=True)
-        written.append(path)
     return written, failed
+
+
+def _file_under(vault: Vault, path: str, chosen: list[CategoryPath]) -> bool:
+    """Write categories into the frontmatter of a file; False if it has some by now."""
+    file = vault.root / path
+    before = files.read_file(file)
+    metadata = frontmatter_edit.keys_of(before, path)
+    if metadata.get("categories") or metadata.get("category"):
+        return False
+    files.refuse_other_repository(file.parent, vault.folder)
+    after = frontmatter_edit.set_keys(before, {"categories": chosen}, path)
+    files.change_file(file, after, expected=before, within=vault.root)
+    return True
 
 
 def _proposals(

@@ -23,11 +23,11 @@ def lesson(vault: Vault, name: str) -> Path:
     found = get.entry(vault, name)
     file = vault.root / found["path"]
     slug = found["id"].rpartition("#")[2] if "#" in found["id"] else ""
-    left = body_edit.without(files.read_file(file), slug, found["path"])
-    with files.writing(file):
-        if left is not None:
-            files.replace_file(file, left, keep_mode=True)
-        else:
-            file.unlink()
-            files.remove_empty(file.parent, vault.folder)
+    before = files.read_file(file)
+    left = body_edit.without(before, slug, found["path"])
+    if left is not None:
+        files.change_file(file, left, expected=before, within=vault.root)
+    else:
+        files.remove_file(file, expected=before, within=vault.root)
+        files.remove_empty(file.parent, vault.folder)
     return file

@@ -8,6 +8,7 @@
     ├── EmbedderError          the embedder cannot embed
     │   └── ModelError         the built-in model is not here, or its files are not the right ones
     ├── WriteError             a disk that is full, read-only or not ours
+    │   └── ChangedError       a file that somebody saved while we were about to change it
     └── GitError               git could not do what was asked of it
 
 Verbs raise; entrypoints decide: the command line prints two lines and exits 1, a hook logs and
@@ -60,6 +61,10 @@ class ModelError(EmbedderError):
 
 class WriteError(VaultError):
     """A disk that is full, read-only or not ours."""
+
+
+class ChangedError(WriteError):
+    """A file is no longer what was read when it was to be changed; the save stays."""
 
 
 class GitError(VaultError):

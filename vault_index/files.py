@@ -1,14 +1,30 @@
-"""Reading and writing files so that nobody sees half of one, and every failure names its place."""
+"""Reading and writing files so that nobody sees half of one, and every failure names its place.
+
+Two doors. `replace_file` is for files that only this program writes. `change_file`, `create_file`,
+`move_file` and `remove_file` are for files that somebody may be saving at the same moment: they follow
+no link below `within`, overwrite nothing but what the caller has read, and otherwise raise ChangedError.
+
+A change exchanges the new file with the old one in one step and compares afterwards what came out: a
+save that slipped in between is put back. Comparing before a plain rename loses such a save, and renaming
+the old file away first leaves a moment without any file, for readers and after a kill. What remains is an
+editor that opened the old file before the exchange and writes to it only after the comparison. Where the
+system cannot exchange names (NFS, FAT), the comparison comes just before the rename.
+
+A change keeps the mode. It breaks a hard link, as git and most editors do: the other name, which may be
+outside the vault, keeps the old text.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vault_index.errors import VaultError, WriteError
+from vault_index import atomic
+from vault_index.errors import ChangedError, VaultError, WriteError
 
 
 def read_file(file: Path) -> bytes:
@@ -19,29 +35,150 @@ def read_file(file: Path) -> bytes:
         raise VaultError(f"{file} cannot be read: {error.strerror}") from None
 
 
+def read_if_any(file: Path) -> bytes | None:
+    """Return the content of a file that is not the vault's, such as .gitignore; None without one.
+
+    Raises WriteError for a link, which would bring in text from elsewhere, and for what is no file.
+    """
+    data = _content(file)
+    if data is None and os.path.lexists(file):
+        what = "a link" if file.is_symlink() else "not a file that can be read"
+        raise WriteError(f"{file} is {what}", "put an ordinary file in its place")
+    return data
+
+
 def refuse_links(folder: Path, top: Path) -> None:
     """Raise WriteError if a folder, or one between it and `top`, is a link: it may lead elsewhere."""
     while folder != top and folder.is_relative_to(top):
         if folder.is_symlink():
-            raise WriteError(f"{folder} is a link", "links are not followed: use another category")
+            raise WriteError(f"{folder} is a link", "use a folder that is not a link")
         folder = folder.parent
 
 
-def replace_file(path: Path, data: bytes, *, keep_mode: bool = False) -> None:
+def refuse_other_repository(folder: Path, top: Path) -> None:
+    """Raise VaultError if a folder below `top`, or one above it, is a git repository of its own.
+
+    A submodule is one, too. Its lessons are read like the others, but what is added to it, or
+    taken out, is for a commit in that repository, which nothing here makes.
+    """
+    while folder != top and folder.is_relative_to(top):
+        if os.path.lexists(folder / ".git"):
+            shown = folder.relative_to(top.parent)
+            raise VaultError(
+                f"{shown} is a git repository of its own, which is left alone",
+                "change it there, with git",
+            )
+        folder = folder.parent
+
+
+def replace_file(path: Path, data: bytes) -> None:
     """Write a file beside its place and rename it there: readers see the old or the new, whole.
 
-    It is the user's alone, or as open as the one it replaces.
+    For files of this program alone: it overwrites whatever is there, and only the user can read it.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    new = _write_beside(path, data, 0o600)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            if keep_mode:
-                os.fchmod(file.fileno(), path.stat().st_mode & 0o777 if path.exists() else 0o644)
-        Path(name).replace(path)
+        new.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
         raise
+
+
+def refuse_changed(file: Path, expected: bytes) -> int:
+    """Return the mode of a file. Raises ChangedError unless it is an ordinary file as expected."""
+    try:
+        before = file.lstat()
+        same = _content(file) == expected
+        after = file.lstat()
+    except FileNotFoundError:
+        raise _changed(file) from None
+    if not same or (before.st_ino, before.st_ctime_ns) != (after.st_ino, after.st_ctime_ns):
+        raise _changed(file)
+    return stat.S_IMODE(after.st_mode) & 0o777
+
+
+def change_file(file: Path, data: bytes, *, expected: bytes, within: Path) -> None:
+    """Replace the content of a file if it still is what was read.
+
+    Raises ChangedError, with the file as somebody saved it, if it is not, and WriteError.
+    """
+    with writing(file):
+        refuse_links(file.parent, within)
+        mode = refuse_changed(file, expected)
+        if data == expected:
+            return
+        new = _write_beside(file, data, mode)
+        try:
+            exchanged = atomic.exchange(new, file)
+            if not exchanged:
+                refuse_changed(file, expected)
+                new.replace(file)
+        except FileNotFoundError:
+            new.unlink(missing_ok=True)
+            raise _changed(file) from None
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
+        if exchanged:
+            _put_back_unless(file, new, data, expected)
+
+
+def create_file(file: Path, data: bytes, *, within: Path, mode: int = 0o644) -> bool:
+    """Write a new file, with the folders above it; False if there is one. Raises WriteError."""
+    with writing(file):
+        refuse_links(file.parent, within)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new = _write_beside(file, data, mode & ~_umask())
+        try:
+            atomic.move(new, file)
+        except FileExistsError:
+            return False
+        finally:
+            new.unlink(missing_ok=True)
+    return True
+
+
+def move_file(old: Path, new: Path, *, within: Path) -> bool:
+    """Rename a file, with the folders above its new name; False if there is one of that name.
+
+    Raises WriteError.
+    """
+    with writing(new):
+        for folder in (old.parent, new.parent):
+            refuse_links(folder, within)
+        new.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            atomic.move(old, new)
+        except FileExistsError:
+            return False
+        except FileNotFoundError:
+            if os.path.lexists(old):
+                raise
+            raise _changed(old) from None
+    return True
+
+
+def remove_file(file: Path, *, expected: bytes, within: Path) -> None:
+    """Delete a file if it still is what was read. Raises ChangedError if it is not, and WriteError.
+
+    It is renamed away first, so that what is compared is what goes.
+    """
+    with writing(file):
+        refuse_links(file.parent, within)
+        mode = refuse_changed(file, expected)
+        aside = _write_beside(file, b"", mode)
+        try:
+            file.replace(aside)
+        except FileNotFoundError:
+            aside.unlink(missing_ok=True)
+            raise _changed(file) from None
+        if _content(aside) != expected:
+            try:
+                atomic.move(aside, file)
+            except FileExistsError:  # saved once more: that save is the later one
+                aside.unlink()
+            raise _changed(file)
+        aside.unlink()
 
 
 def remove_empty(folder: Path, top: Path) -> None:
@@ -71,11 +208,93 @@ def add_line(file: Path, line: str) -> bool:
 
     What is there stays byte for byte: git reads such files in any encoding, with any line ends.
     """
-    with writing(file.parent):
-        data = file.read_bytes() if file.exists() else b""
-        if line.encode() in (known.strip() for known in data.splitlines()):
-            return False
-        newline = b"\r\n" if 2 * data.count(b"\r\n") > data.count(b"\n") else b"\n"
-        gap = b"" if not data or data.endswith(b"\n") else newline
-        replace_file(file, data + gap + line.encode() + newline, keep_mode=True)
+    before = read_if_any(file)
+    data = before or b""
+    if line.encode() in (known.strip() for known in data.splitlines()):
+        return False
+    newline = b"\r\n" if 2 * data.count(b"\r\n") > data.count(b"\n") else b"\n"
+    gap = b"" if not data or data.endswith(b"\n") else newline
+    put_file(file, data + gap + line.encode() + newline, expected=before, within=file.parent)
     return True
+
+
+def put_file(
+    file: Path, data: bytes, *, expected: bytes | None, within: Path, mode: int = 0o644
+) -> None:
+    """Change a file, or create it where None is expected. Raises ChangedError, WriteError."""
+    if expected is not None:
+        change_file(file, data, expected=expected, within=within)
+    elif not create_file(file, data, within=within, mode=mode):
+        raise _changed(file)
+
+
+def _write_beside(file: Path, data: bytes, mode: int) -> Path:
+    """Write a hidden file beside another and return its path."""
+    # a name may have 255 bytes, of which a character takes up to four
+    handle, name = tempfile.mkstemp(prefix=f".{file.name[:40]}.", dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as new:
+            new.write(data)
+            os.fchmod(new.fileno(), mode)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name)
+
+
+def _umask() -> int:
+    """Return the mode bits that new files go without: the system shows them only by a change."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _content(file: Path) -> bytes | None:
+    """Return the content of an ordinary file; None for a link, a pipe, or what cannot be read."""
+    try:
+        # a pipe that is opened without O_NONBLOCK waits for a writer
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        with os.fdopen(handle, "rb", closefd=False) as opened:
+            return opened.read()
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
+def _put_back_unless(file: Path, aside: Path, data: bytes, expected: bytes) -> None:
+    """Delete what was exchanged for `data` if it is what was expected, else put it back.
+
+    Each exchange may meet another save, and the later one is to stay: what comes out must be what
+    was put in before.
+    """
+    taken = _content(aside)
+    if taken == expected:
+        aside.unlink()
+        return
+    put: bytes | None = data
+    while True:
+        try:
+            atomic.exchange(aside, file)
+        except OSError as error:
+            raise ChangedError(
+                f"{file} has changed meanwhile ({error.strerror}); a save of it is in {aside}",
+                "compare the two by hand",
+            ) from None
+        came = _content(aside)
+        if came == put:
+            aside.unlink()
+            raise _changed(file)
+        put, taken = taken, came
+
+
+def _changed(file: Path) -> ChangedError:
+    what = "has changed meanwhile" if os.path.lexists(file) else "is gone meanwhile"
+    if file.is_symlink():
+        what = "is a link, and links are not followed"
+    return ChangedError(f"{file} {what}; nothing was done to it", "run the command again")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vault_index import files, git
+from vault_index.errors import WriteError
 
 FOLDER = ".githooks"
 ATTRIBUTES = "lessons/**/*.md merge=lessons"
@@ -56,6 +57,7 @@ def set_up(root: Path) -> SetUp:
     Raises WriteError, GitError.
     """
     folder = root / FOLDER
+    files.refuse_links(folder, root)
     driver = _set_up_driver(root)
     wanted = os.path.relpath(folder, git.top(root))
     configured = git.setting(root, "core.hooksPath")
@@ -69,9 +71,7 @@ def set_up(root: Path) -> SetUp:
     with files.writing(folder):
         folder.mkdir(exist_ok=True)
         for name, text in HOOKS.items():
-            if not (folder / name).exists():
-                files.replace_file(folder / name, text.encode())
-                made = True
+            made |= files.create_file(folder / name, text.encode(), within=root)
             (folder / name).chmod(0o755)
     git.configure(root, "core.hooksPath", wanted)
     return SetUp(made, driver)
@@ -85,10 +85,8 @@ def _set_up_driver(root: Path) -> bool:
 
 def _is_foreign(file: Path, ours: str) -> bool:
     try:
-        return file.read_bytes() != ours.encode()
-    except FileNotFoundError:
-        return False
-    except OSError:
+        return files.read_if_any(file) not in (None, ours.encode())
+    except WriteError:  # a link, a pipe
         return True
 
 

@@ -18,7 +18,7 @@ from vault_index import files, formats, lesson, rows
 from vault_index.check import secrets
 from vault_index.check.neighbours import DUPLICATE_COSINE
 from vault_index.embed.cache import VectorCache
-from vault_index.errors import LessonError, VaultError
+from vault_index.errors import LessonError, VaultError, WriteError
 from vault_index.formats import Draft
 
 if TYPE_CHECKING:
@@ -153,28 +153,25 @@ def carry_out(
 ) -> list[Path]:
     """Write what a plan says; give the files. If one of a source fails, none of that source stays.
 
-    Raises WriteError.
+    What came or was edited since is left as it is. Raises WriteError.
     """
     written: list[Path] = []
-    of_source: list[Path] = []
+    of_source: list[tuple[Path, bytes]] = []
     items = planned.to_write
     try:
         for number, item in enumerate(items, start=1):
             if number > 1 and item.source != items[number - 2].source:
                 of_source = []
             file = vault.folder / item.path
-            with files.writing(file):
-                file.parent.mkdir(parents=True, exist_ok=True)
-                if file.exists():  # it came since the plan was made
-                    continue
-                files.replace_file(file, item.data, keep_mode=True)
-            of_source.append(file)
+            if not files.create_file(file, item.data, within=vault.root):
+                continue  # it came since the plan was made
+            of_source.append((file, item.data))
             written.append(file)
             progress(number, len(items))
     except BaseException:
-        for file in of_source:
-            with contextlib.suppress(OSError):
-                file.unlink()
+        for file, data in of_source:
+            with contextlib.suppress(WriteError):
+                files.remove_file(file, expected=data, within=vault.root)
                 files.remove_empty(file.parent, vault.folder)
         raise
     return written
@@ -212,7 +209,8 @@ def _placed(
     folder = draft.categories[0] if draft.categories else category or INBOX
     if any(len(part.encode()) > MOST_NAME_BYTES for part in folder.split("/")):
         raise VaultError("the category is too long for the name of a folder")
-    files.refuse_links(vault.folder / folder, vault.folder)
+    files.refuse_links(vault.folder / folder, vault.root)
+    files.refuse_other_repository(vault.folder / folder, vault.folder)
     path = f"{folder}/{draft.name}.md"
     number = 2
     while path in taken and taken[path] != draft.data:

@@ -3,18 +3,20 @@
 A three-way merge in which both sides are alike: what is merged does not depend on which of them is
 "ours", and of several branches the same keys and sections come together in any order. Only where
 both changed the same key or section in different ways are ordinary conflict markers left, with both
-texts between them.
+texts between them. A section is known by its heading, or by its text where that was renamed; text that
+both sides moved, to different places, is a conflict rather than kept twice.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from vault_index import frontmatter_edit
+from vault_index import frontmatter_edit, renames
 from vault_index.errors import LessonError
 from vault_index.lesson import BOM, fenced, is_boundary, lines_of, split_frontmatter
 
@@ -66,16 +68,30 @@ def files(base: bytes, ours: bytes, theirs: bytes) -> Merged | None:
         [one.keys for one in sides],
         lambda name, texts: _merge_key(name, texts, [s.values.get(name) for s in sides], conflicts),
     )
-    sections = _merge_parts(
-        [one.sections for one in sides],
-        lambda name, texts: _merge_section(name, texts, conflicts),
-    )
+    sides[1:] = [
+        _under_old_headings(side, names)
+        for side, names in zip(
+            sides[1:],
+            renames.undone(sides[0].sections, [side.sections for side in sides[1:]]),
+            strict=True,
+        )
+    ]
+    parts = [side.sections for side in sides]
+    sections = _merge_parts(parts, lambda name, texts: _merge_section(name, texts, conflicts))
+    _refuse_repeated(sections, parts, conflicts)
     text = "".join(keys.values())
     text = f"---\n{text}---\n" if text else ""
     text += "\n" * max(one.lead for one in sides[1:]) + _body(sections, sides[1:])
     newline = "\r\n" if _has_windows_ends(ours) and _has_windows_ends(theirs) else "\n"
     bom = BOM if ours.startswith(BOM.encode()) and theirs.startswith(BOM.encode()) else ""
     return Merged((bom + text.replace("\n", newline)).encode(), tuple(conflicts))
+
+
+def _under_old_headings(side: _File, names: Mapping[str, str]) -> _File:
+    """Return a side with its renamed sections under the names that they have in the base."""
+    sections = {names.get(name, name): text for name, text in side.sections.items()}
+    gaps = {names.get(name, name): gap for name, gap in side.gaps.items()}
+    return replace(side, sections=sections, gaps=gaps)
 
 
 def _has_windows_ends(data: bytes) -> bool:
@@ -264,13 +280,49 @@ def _merge_lists(name: str, values: Sides) -> str:
 
 
 def _merge_section(name: str, texts: Sides, conflicts: list[str]) -> str:
-    """Merge a section that both sides changed, line by line where that is possible."""
+    """Merge a section that both sides changed, heading and lines, where that is possible."""
     base, ours, theirs = (text or "" for text in texts)
-    merged = _merge_lines(base, ours, theirs) if base and ours and theirs else None
-    if merged is not None:
-        return merged
+    if base and ours and theirs:
+        headings, bodies = zip(*map(_apart_from_heading, (base, ours, theirs)), strict=True)
+        heading, body = _merge_headings(*headings), _merge_lines(*bodies)
+        if heading is not None and body is not None:
+            return heading + body
     conflicts.append(name or "the text")
     return f"{OURS}{ours}{BETWEEN}{theirs}{THEIRS}"
+
+
+def _apart_from_heading(section: str) -> tuple[str, str]:
+    first, end, rest = section.partition("\n")
+    return (first + end, rest) if _HEADING.match(first) else ("", section)
+
+
+def _merge_headings(base: str, ours: str, theirs: str) -> str | None:
+    if theirs in (base, ours):
+        return ours
+    return theirs if ours == base else None
+
+
+def _refuse_repeated(sections: Parts, sides: Sequence[Parts], conflicts: list[str]) -> None:
+    """Put markers around sections with a line that was there once on every side and now is twice.
+
+    Both sides moved it, to different places.
+    """
+    clean = {name: text for name, text in sections.items() if not text.startswith(OURS)}
+    merged = _counted(clean)
+    counts = [_counted(side) for side in sides]
+    twice = {line for line, count in merged.items() if count > 1}
+    twice = {line for line in twice if all(count[line] == 1 for count in counts)}
+    for name, text in clean.items():
+        ours, theirs = (side.get(name, "") for side in sides[1:])
+        if ours != theirs and twice.intersection(lines_of(text)):
+            conflicts.append(name or "the text")
+            sections[name] = f"{OURS}{ours}{BETWEEN}{theirs}{THEIRS}"
+
+
+def _counted(sections: Parts) -> Counter[str]:
+    """Count the lines that say something."""
+    lines = (line for text in sections.values() for line in lines_of(text))
+    return Counter(line for line in lines if any(map(str.isalnum, line)))
 
 
 def _merge_lines(base: str, ours: str, theirs: str) -> str | None:

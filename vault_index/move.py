@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from vault_index import categories as tree
 from vault_index import files, frontmatter_edit, lesson
 from vault_index.categories import CategoryPath
-from vault_index.errors import VaultError
+from vault_index.errors import VaultError, WriteError
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -43,7 +43,8 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
 
     Whatever is in a folder of that name moves with it, pictures too; what frontmatter declares is
     rewritten, the rest of a file stays as it is. Raises VaultError for names that are no
-    categories, a category below itself, nothing to move, and a file that is in the way.
+    categories, a category below itself, nothing to move, a file that is in the way, and files that
+    would move within, into or out of a git repository below the vault's folder.
     """
     before, after = tree.normalise(old), tree.normalise(new)
     for raw, said in ((old, before), (new, after)):
@@ -64,8 +65,16 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
         except VaultError as error:
             skipped.append(error.message)
             continue
-        if change is not None:
+        if change is None:
+            continue
+        try:
+            for place in (change.path, change.to):
+                files.refuse_other_repository((vault.folder / place).parent, vault.folder)
             changes.append(change)
+        except VaultError as error:
+            if change.to != change.path:
+                raise
+            skipped.append(f"{change.path}: {error.message}")
     if not any(change.path in lessons for change in changes):
         hint = "`lessons categories` shows the tree; what is only proposed stands in no file"
         raise VaultError(f"no lesson is in {before}", hint)
@@ -74,25 +83,28 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
 
 
 def carry_out(vault: Vault, planned: Plan) -> None:
-    """Do what a plan says. If a file cannot be written, what was done is undone.
+    """Do what a plan says. If a file cannot be changed, what was done is undone.
 
-    Raises WriteError, and VaultError, with nothing done, if a file is not as it was for the plan.
+    Each file is compared with the plan again right before it is changed, and what somebody saves in
+    between stays: a file saved since it moved is not moved back, and the error names it.
+
+    Raises ChangedError if a file is not as it was for the plan, VaultError if another one is in its
+    way, WriteError.
     """
     for change in planned.changes:
-        file = vault.folder / change.path
-        if change.before is not None and files.read_file(file) != change.before:
-            raise VaultError(f"{change.path} has changed meanwhile", "try again")
+        if change.before is not None:
+            files.refuse_changed(vault.folder / change.path, change.before)
     _refuse_collisions(vault, planned.changes)
     done: list[Change] = []
     try:
         for change in planned.changes:
-            with files.writing(vault.folder / change.to):
-                done.append(change)
-                _put(vault, change.path, change.to, change.after)
-    except BaseException:
-        for change in reversed(done):
-            with contextlib.suppress(OSError):
-                _put(vault, change.to, change.path, change.before)
+            _put(vault, change)
+            done.append(change)
+    except BaseException as error:
+        left = _undo(vault, done)
+        if left and isinstance(error, VaultError):
+            error.message += f"; saved since it was changed, so left as it is: {', '.join(left)}"
+            error.args = (error.message,)
         raise
 
 
@@ -153,13 +165,17 @@ def _refuse_collisions(vault: Vault, changes: Sequence[Change]) -> None:
         if change.to == change.path:
             continue
         target = vault.folder / change.to
-        files.refuse_links(target.parent, vault.folder)
+        files.refuse_links(target.parent, vault.root)
         taken = change.to not in leaving and os.path.lexists(target)
         if taken or targets.setdefault(change.to, change.path) != change.path:
-            raise VaultError(
-                f"{change.path} cannot become {change.to}: that is there already",
-                "rename one of them first",
-            )
+            raise _in_the_way(change)
+
+
+def _in_the_way(change: Change) -> VaultError:
+    return VaultError(
+        f"{change.path} cannot become {change.to}: that is there already",
+        "rename one of them first",
+    )
 
 
 def _in_order(changes: Sequence[Change]) -> list[Change]:
@@ -177,12 +193,32 @@ def _in_order(changes: Sequence[Change]) -> list[Change]:
     return ordered
 
 
-def _put(vault: Vault, path: str, to: str, data: bytes | None) -> None:
-    """Write a file, at another place if need be; the old one and folders left empty go."""
-    old, new = vault.folder / path, vault.folder / to
-    if old != new:
-        new.parent.mkdir(parents=True, exist_ok=True)
-        old.rename(new)
-        files.remove_empty(old.parent, vault.folder)
-    if data is not None and new.read_bytes() != data:
-        files.replace_file(new, data, keep_mode=True)
+def _put(vault: Vault, change: Change) -> None:
+    """Rewrite and rename one file, or neither; folders left empty go."""
+    old, new = vault.folder / change.path, vault.folder / change.to
+    before, after = change.before, change.after
+    if before is not None and after is not None:
+        files.change_file(old, after, expected=before, within=vault.root)
+    if old == new:
+        return
+    try:
+        if not files.move_file(old, new, within=vault.root):
+            raise _in_the_way(change)
+    except BaseException:
+        if before is not None and after is not None:
+            with contextlib.suppress(WriteError):
+                files.change_file(old, before, expected=after, within=vault.root)
+        files.remove_empty(new.parent, vault.folder)
+        raise
+    files.remove_empty(old.parent, vault.folder)
+
+
+def _undo(vault: Vault, done: Sequence[Change]) -> list[str]:
+    """Take changes back, the last one first; return the paths of those that cannot be."""
+    left: list[str] = []
+    for change in reversed(done):
+        try:
+            _put(vault, Change(change.to, change.path, None, change.after, change.before))
+        except VaultError:
+            left.append(change.to)
+    return left

@@ -65,8 +65,7 @@ def write(
     data = body_edit.set_text(data, slug, text, title, found["path"])
     data = frontmatter_edit.set_keys(data, keys, found["path"])
     if data != before:
-        with files.writing(file):
-            files.replace_file(file, data, keep_mode=True)
+        files.change_file(file, data, expected=before, within=vault.root)
     return file
 
 

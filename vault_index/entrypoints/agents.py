@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vault_index import files
+from vault_index import files, git
 from vault_index.errors import SettingsError
 from vault_index.lesson import hash_of
 
@@ -24,6 +24,21 @@ def claude_settings(project: Path | None) -> Path:
         return project / ".claude" / "settings.json"
     named = os.environ.get("CLAUDE_CONFIG_DIR")
     return (Path(named) if named else Path.home() / ".claude") / "settings.json"
+
+
+def refuse_committed_links(project: Path) -> None:
+    """Raise SettingsError if a project's settings are a link that came with its repository.
+
+    Where such a link leads was chosen by whoever committed it; the user's own links are followed.
+    """
+    settings = claude_settings(project)
+    for place in (settings.parent, settings):
+        listed = ("ls-files", "--", str(place.relative_to(project)))
+        if place.is_symlink() and git.command(project, *listed, check=False):
+            raise SettingsError(
+                f"{place} is a link that the repository brought; it was not followed",
+                "remove the link, or install for yourself: lessons install claude --user",
+            )
 
 
 def install(settings: Path, home: Path, command: str) -> bool:
@@ -45,7 +60,7 @@ def install(settings: Path, home: Path, command: str) -> bool:
     if not missing:
         return False
     after = _dump(values, before)
-    _write(settings, after)
+    _write(settings, after, before)
     kept = _kept(settings, home)
     if len(missing) < len(EVENTS):  # what was there has hooks of ours: not a state to go back to
         kept.unlink(missing_ok=True)
@@ -82,9 +97,10 @@ def uninstall(settings: Path, home: Path) -> bool:
         copy = {}
     before = copy["before"] if copy.get("after") == text else _dump(values, text)
     if before is None:  # there was no file before
-        settings.resolve().unlink()
+        target = settings.resolve()
+        files.remove_file(target, expected=text.encode(), within=target.parent)
     else:
-        _write(settings, before)
+        _write(settings, before, text)
     kept.unlink(missing_ok=True)
     return True
 
@@ -136,14 +152,13 @@ def _read(settings: Path) -> tuple[str | None, dict[str, Any]]:
     return text, values
 
 
-def _write(settings: Path, text: str) -> None:
-    """Replace the file, through a link if it is one, and keep its permissions."""
+def _write(settings: Path, text: str, before: str | None) -> None:
+    """Replace what was read, through a link if the file is one, and keep its permissions."""
     target = settings.resolve()
     with files.writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-        files.replace_file(target, text.encode())
-        target.chmod(mode)
+    expected = None if before is None else before.encode()
+    files.put_file(target, text.encode(), expected=expected, within=target.parent, mode=0o600)
 
 
 def _dump(values: dict[str, Any], like: str | None) -> str:

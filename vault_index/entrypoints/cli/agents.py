@@ -23,6 +23,8 @@ def install(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so
     from vault_index import config
     from vault_index.entrypoints import agents
 
+    if not for_user:
+        agents.refuse_committed_links(Path.cwd())
     settings = agents.claude_settings(None if for_user else Path.cwd())
     command = agents.hook_command(shared=not for_user)
     changed = agents.install(settings, config.home_folder(), command)
@@ -37,6 +39,8 @@ def uninstall(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent 
     from vault_index import config
     from vault_index.entrypoints import agents
 
+    if not for_user:
+        agents.refuse_committed_links(Path.cwd())
     settings = agents.claude_settings(None if for_user else Path.cwd())
     changed = agents.uninstall(settings, config.home_folder())
     click.echo(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")

@@ -161,11 +161,12 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
 @click.pass_obj
 def edit(named: str | None, lesson_id: str) -> None:
     """Open a lesson's file in your editor: $VISUAL, $EDITOR, or git's."""
-    from vault_index import git, lesson
+    from vault_index import files, git, lesson
 
     vault = ready.open_vault(named)
     entry = ready.ask(named, "show", name=lesson_id)["entry"]
     file = vault.root / entry["path"]
+    files.refuse_links(file, vault.root)
     named_ones = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
     command = next(filter(None, named_ones), "") or git.editor(vault.root)
     try:

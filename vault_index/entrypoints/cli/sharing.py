@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vault_index.check import Candidate, Finding
 
 _AT_ONCE = 50  # files in one question
+CANNOT_MERGE = 255  # git 2.42 then stops the merge; older ones leave a conflict with "ours" only
 
 
 @click.command(epilog="Example: lessons check --staged")
@@ -134,16 +135,21 @@ def merge_driver(base: Path, ours: Path, theirs: Path) -> None:
     """Merge a lesson file for git, which calls this: the result goes into OURS; 1 for a conflict."""
     import subprocess
 
-    from vault_index import merge
+    from vault_index import files, merge
 
+    before = ours.read_bytes()
     try:
-        merged = merge.files(base.read_bytes(), ours.read_bytes(), theirs.read_bytes())
+        merged = merge.files(base.read_bytes(), before, theirs.read_bytes())
     except Exception as error:  # noqa: BLE001  # git would take "ours" as it is for the merge
         ready.note(f"warning: left to git's own merge: {type(error).__name__}: {error}")
         merged = None
     if merged is None:  # git's own way
         words = ["git", "merge-file", "-L", "ours", "-L", "base", "-L", "theirs"]
         raise SystemExit(min(1, abs(subprocess.call([*words, ours, base, theirs]))))
-    ours.write_bytes(merged.data)
+    try:
+        files.change_file(ours, merged.data, expected=before, within=ours.parent)
+    except VaultError as error:
+        ready.note(f"error: not merged: {error.message}")
+        raise SystemExit(CANNOT_MERGE) from None
     if merged.conflicts:
         raise SystemExit(1)
