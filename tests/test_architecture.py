@@ -18,7 +18,7 @@ REPO = PACKAGE.parent
 
 # A module imports only from rungs above this line's own; siblings never import each other.
 LADDER = [
-    "errors silence locate characters",
+    "errors silence locate characters yaml_bounds",
     "categories passages hit lesson config files quote",
     "frontmatter_edit git manifest store injections",
     "git_hooks merge body_edit formats",
