@@ -44,7 +44,7 @@ def _walk(block: str) -> None:
         elif isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in opened):
                 raise ValueError(f"*{event.anchor:.40} contains itself")
-            total += sizes.get(event.anchor, 0) + 1
+            total += sizes.get(str(event.anchor), 0) + 1
         elif isinstance(event, yaml.ScalarEvent):
             total += len(event.value) + 1
             if event.anchor:

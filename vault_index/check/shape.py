@@ -84,9 +84,13 @@ def _categories(
         category = categories.normalise(raw)
         filed.append(category)
         if not category:
-            yield Finding(shown, line, "category", f"{brief(raw)} is no category: write devops/ci-cd")
+            yield Finding(
+                shown, line, "category", f"{brief(raw)} is no category: write devops/ci-cd"
+            )
         elif category != raw:
-            yield Finding(shown, line, "category", f"write {category[:200]}, not {brief(raw, 200)}", WARNING)
+            yield Finding(
+                shown, line, "category", f"write {category[:200]}, not {brief(raw, 200)}", WARNING
+            )
         elif category.count("/") >= categories.MAX_DEPTH:
             hint = f"deeper than {categories.MAX_DEPTH} levels: a filter ends there"
             yield Finding(shown, line, "category", f"{category} is {hint}", WARNING)

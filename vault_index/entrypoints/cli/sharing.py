@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vault_index.entrypoints.cli import ready
+from vault_index.entrypoints.cli import output, ready
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -53,13 +52,13 @@ def check(
     found = _findings(named, candidates, vault.config.taxonomy, staged=staged)
     errors = sum(one.severity == checking.ERROR for one in found)
     if as_json:
-        click.echo(json.dumps([one.as_json() for one in found], indent=2, ensure_ascii=False))
+        output.json([one.as_json() for one in found])
     else:
         for one in found:
-            click.echo(one)
+            output.say(one)
         if found or not staged:
             counts = f"{_count(errors, 'error')}, {_count(len(found) - errors, 'warning')}"
-            click.echo(f"{_count(len(candidates), 'file')} checked: {counts}", err=True)
+            output.say(f"{_count(len(candidates), 'file')} checked: {counts}", err=True)
     if errors and staged:
         ready.note("not committed; mend it, or commit without the check: git commit --no-verify")
     if errors:
@@ -122,17 +121,17 @@ def sync(named: str | None, as_json: bool) -> None:
     done = share.sync(vault)
     lessons = len(ready.ask(named, "list", category=None)["entries"])
     if as_json:
-        click.echo(json.dumps({**asdict(done), "lessons": lessons}, indent=2))
+        output.json({**asdict(done), "lessons": lessons})
         return
-    click.echo(f"fetched {_count(done.fetched, 'commit')} of {done.remote}")
+    output.say(f"fetched {_count(done.fetched, 'commit')} of {done.remote}")
     if done.rebased:
-        click.echo(f"put {_count(done.rebased, 'commit')} of yours on top")
+        output.say(f"put {_count(done.rebased, 'commit')} of yours on top")
     if done.dropped:
-        click.echo(f"dropped {_count(done.dropped, 'commit')} that {done.remote} took back")
-    click.echo(f"indexed {_count(lessons, 'lesson')}")
-    click.echo(f"pushed {_count(done.pushed, 'commit')}" if done.pushed else "nothing to push")
+        output.say(f"dropped {_count(done.dropped, 'commit')} that {done.remote} took back")
+    output.say(f"indexed {_count(lessons, 'lesson')}")
+    output.say(f"pushed {_count(done.pushed, 'commit')}" if done.pushed else "nothing to push")
     if done.uncommitted:
-        click.echo(f"{_count(done.uncommitted, 'changed file')} not committed, so only yours")
+        output.say(f"{_count(done.uncommitted, 'changed file')} not committed, so only yours")
 
 
 def _count(number: int, what: str) -> str:
