@@ -18,8 +18,8 @@ REPO = PACKAGE.parent
 
 # A module imports only from rungs above this line's own; siblings never import each other.
 LADDER = [
-    "errors silence locate atomic",
-    "categories passages hit lesson config files",
+    "errors silence locate atomic characters yaml_bounds",
+    "categories passages hit lesson config files quote",
     "frontmatter_edit git manifest store injections renames",
     "git_hooks merge body_edit formats",
     "embed",
@@ -111,6 +111,21 @@ def test_what_is_public_is_documented() -> None:
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_":
                 assert ast.get_docstring(node), f"{file.name}: {node.name}"
+
+
+def test_only_one_module_prints() -> None:
+    """What comes from elsewhere may hold what a terminal obeys: `output` makes all of it safe."""
+    prints = ("echo", "secho", "style", "echo_via_pager", "confirm", "prompt", "progressbar")
+    for file in PACKAGE.rglob("*.py"):
+        if file.name in ("output.py", "hook_client.py"):  # which prints JSON in ASCII
+            continue
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            wrong = called == "print" or called.startswith(("sys.stdout.w", "sys.stderr.w"))
+            wrong = wrong or called in {f"click.{name}" for name in prints}
+            assert not wrong, f"{file.relative_to(REPO)}:{node.lineno}: use output, not {called}"
 
 
 def readme_commands() -> list[str]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import commit, lesson_text, run, write
 from tests.embedders import WordEmbedder
-from vault_index import evaluate, floor, index, recall, render, search, silence
+from vault_index import evaluate, floor, index, quote, recall, render, search, silence
 from vault_index.errors import VaultError
 from vault_index.evaluate import LabelledPrompt
 from vault_index.hit import Hit
@@ -195,7 +195,7 @@ def test_a_prompt_gets_its_lesson_and_where_it_comes_from(make_vault: MakeVault)
     assert (lines[0], lines[-1]) == ("<lessons>", "</lessons>")
     when = f"{given.hits[0].updated_at:%Y-%m-%d}"
     assert f"  lessons/lock.md · Ada Lovelace, {when}" in lines
-    assert "  Postgres migrations block: set lock_timeout before alter table statements." in lines
+    assert "> Postgres migrations block: set lock_timeout before alter table statements." in lines
 
 
 def test_a_prompt_that_no_lesson_answers_gets_nothing(make_vault: MakeVault) -> None:
@@ -273,19 +273,19 @@ def test_the_budget_holds_for_any_text(hits: list[Hit], max_tokens: int) -> None
 
 @given(text=texts, limit=st.integers(0, 500))
 def test_a_shortened_text_is_no_longer_than_asked(text: str, limit: int) -> None:
-    assert len(render.shorten(text, limit)) <= limit
+    assert len(quote.shorten(text, limit)) <= limit
 
 
 def test_a_text_is_cut_at_the_end_of_a_sentence() -> None:
     text = " ".join(f"This is sentence number {n}." for n in range(40))
-    cut = render.shorten(text, 200)
+    cut = quote.shorten(text, 200)
     assert re.fullmatch(r"(This is sentence number \d+\. ?)+ …", cut)
     assert len(cut) > 150
 
 
 def test_a_cut_inside_code_closes_its_fence() -> None:
     text = "Do this:\n```sh\n" + "make build\n" * 50 + "```\n"
-    assert render.shorten(text, 200).count("```") == 2
+    assert quote.shorten(text, 200).count("```") == 2
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_a_lesson_cannot_end_its_fence(attack: str, where: str) -> None:
 def test_control_direction_and_invisible_characters_are_gone() -> None:
     hidden = "a\x1b[31mb\u202ec\u200bd\u2066e\ufefff\x00g\U000e0041h\u2028i\tj"
     text = render.injection([a_hit(text=hidden)], 600)
-    assert "a[31mbcdefghi    j" in text
+    assert "> a[31mbcdefghi    j" in text
 
 
 def test_a_lesson_that_was_never_committed_says_so() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
+from vault_index import yaml_bounds
 from vault_index.errors import LessonError
 
 LessonId = str
@@ -21,7 +22,10 @@ LessonId = str
 TYPES = ("code_pattern", "bug_fix", "architecture", "project_rule")
 DEFAULT_CONFIDENCE = 3  # the middle of 1..5: neither lifts nor lowers a hit
 
-MAX_NESTING = 100  # of frontmatter
+MOST_BYTES = 4 * 1024 * 1024  # of a lesson file: a thousand pages
+MOST_SECTIONS = 5_000  # of one file: an hour's course has some twenty
+_PROBLEM_CHARS = 200  # of what YAML says, which repeats what it does not like
+_LINES_TRIED = 1_000  # to find the line of frontmatter that does not load
 BOM = "\ufeff"
 _SECTION = re.compile(r"##[ \t]+Lesson:")
 _HEADING = re.compile(r"#{1,6}[ \t]+(?=\S)")
@@ -88,6 +92,8 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
         "written_by": _one_line(metadata.get("author")),
     }
     preamble, sections = _sections(body)
+    if len(sections) > MOST_SECTIONS:
+        raise LessonError(f"{path}: more than {MOST_SECTIONS} sections", 1, "split it into files")
     if sections:
         shared["document"] = _title_of(preamble, _one_line(metadata.get("title")), path)[0]
     lessons: list[Lesson] = []
@@ -110,6 +116,10 @@ def id_of(path: str) -> LessonId:
 
 def decode(data: bytes, path: str) -> str:
     """Decode a lesson file; a byte-order mark is dropped. Raises LessonError when it is not text."""
+    if len(data) > MOST_BYTES:
+        raise LessonError(
+            f"{path}: larger than {MOST_BYTES // 1024**2} MB", 1, "split it into lessons"
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -144,7 +154,7 @@ def split_frontmatter(text: str, path: str) -> tuple[dict[Any, Any], str]:
             raise LessonError(f"{path}: frontmatter is not closed", offset, "add a line with ---")
         return {}, text.strip()
     try:
-        _refuse_deep_nesting(_block(rest))
+        yaml_bounds.refuse_expensive(_block(rest))
         metadata, body = frontmatter.parse(text, handler=YAMLHandler())
         block = None if metadata else _load(_block(rest))
     except yaml.MarkedYAMLError:
@@ -152,7 +162,7 @@ def split_frontmatter(text: str, path: str) -> tuple[dict[Any, Any], str]:
         raise LessonError(f"{path}: frontmatter is not YAML: {problem}", offset + line) from None
     except Exception as error:  # noqa: BLE001  # a bad date is a ValueError, deep nesting a RecursionError
         line = offset + _line_that_fails(rest)
-        problem = " ".join(str(error).split())
+        problem = " ".join(str(error).split())[:_PROBLEM_CHARS]
         raise LessonError(f"{path}: frontmatter is not usable: {problem}", line) from None
     if block is not None and block != {}:
         raise LessonError(
@@ -225,23 +235,6 @@ def _load(block: str) -> Any:
     return yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-def _refuse_deep_nesting(block: str) -> None:
-    """Raise ValueError for YAML nested deeper than 100: at 50,000 libyaml's loader kills the process.
-
-    The event parser keeps its stack on the heap, so it can count what the loader cannot survive.
-    """
-    if sum(map(block.count, "[{-?")) <= MAX_NESTING:
-        return
-    import yaml
-
-    depth = 0
-    for event in yaml.parse(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_NESTING:
-            raise ValueError(f"nested deeper than {MAX_NESTING}")
-
-
 def _yaml_problem(block: str) -> tuple[int, str]:
     """Tell in which line of a block (1-based) YAML fails, and why.
 
@@ -253,7 +246,7 @@ def _yaml_problem(block: str) -> tuple[int, str]:
         _load(block)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem or error.context or error).split())
+        problem = " ".join(str(error.problem or error.context or error).split())[:_PROBLEM_CHARS]
         return (mark.line + 1 if mark else 0), problem
     return 0, "unclear"
 
@@ -262,9 +255,11 @@ def _line_that_fails(rest: str) -> int:
     """Find which frontmatter line does not load by itself (1-based within the block; 0: none)."""
     import yaml
 
-    for number, line in enumerate(lines_of(_block(rest)), start=1):
+    lines = itertools.islice(lines_of(_block(rest)), _LINES_TRIED)
+    for number, line in enumerate(lines, start=1):
         try:
-            yaml.safe_load(line.strip())
+            yaml_bounds.refuse_expensive(line)
+            _load(line.strip())
         except yaml.YAMLError:
             continue
         except Exception:  # noqa: BLE001  # the same ValueError or RecursionError as above

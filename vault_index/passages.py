@@ -19,7 +19,7 @@ _FENCED = re.compile(
     r"(?ms)^[ ]{0,3}(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})"  # "```x``` y" is inline code
     r".*?(?:^[ ]{0,3}(?P=mark)[`~]*[ \t]*$|\Z)"
 )
-_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^)\n]{0,2000}\)")
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^)\[\n]{0,2000}\)")  # linear: `[](` may be repeated
 _BLANK_LINES = re.compile(r"\n{2,}")
 # up to a full stop, a blank line, or a line end before a list item, a heading, a quote or a table row
 _SENTENCE = re.compile(

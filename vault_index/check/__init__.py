@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import categories, git
-from vault_index.check import agent_text, neighbours, secrets, shape
+from vault_index.check import agent_text, deadline, neighbours, secrets, shape
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
 from vault_index.index import shown
-from vault_index.lesson import decode
+from vault_index.lesson import MOST_BYTES, decode
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -30,6 +30,7 @@ __all__ = [
     "against_index",
     "everything",
     "named",
+    "not_checked",
     "of_text",
     "staged",
 ]
@@ -68,26 +69,43 @@ def staged(vault: Vault) -> list[Candidate]:
     for path in git.staged(vault.folder):
         if not path.endswith(".md") or any(part.startswith(".") for part in path.split("/")):
             continue
-        data = git.staged_content(vault.folder, path)
+        data = git.staged_content(vault.folder, path, MOST_BYTES)
         try:
-            same = (vault.folder / path).read_bytes() == data
-        except OSError:
+            same = _from_disk(vault, path).data == data
+        except VaultError:
             same = False
         candidates.append(Candidate(path, data, same))
     return candidates
 
 
-def of_text(candidate: Candidate, known: Collection[str] = ()) -> list[Finding]:
-    """Check what a file says; `known` are the categories of other lessons, against which to compare."""
+def of_text(
+    candidate: Candidate, known: Collection[str] = (), seconds: float = deadline.RULE_SECONDS
+) -> list[Finding]:
+    """Check what a file says; `known` are the categories of other lessons, against which to compare.
+
+    Each rule has that many seconds of processor time. One that is not through by then is a finding
+    of its own, and an error: what could not be looked at is not shared.
+    """
     where = shown(candidate.path)
+    if len(candidate.data) > MOST_BYTES:
+        found, _ = shape.findings(candidate.path, candidate.data[: MOST_BYTES + 1], where, known)
+        return found
     found, _ = shape.findings(candidate.path, candidate.data, where, known)
     try:
         text = decode(candidate.data, candidate.path).replace("\r\n", "\n")
     except LessonError:
         text = candidate.data.decode("utf-8", "replace")
-    found += secrets.findings(where, text)
-    found += agent_text.findings(where, text)
+    for name, rule in (("secrets", secrets.findings), ("agent-text", agent_text.findings)):
+        try:
+            found += deadline.within(seconds, rule(where, text))
+        except deadline.TooSlow:
+            found.append(not_checked(where, f"the rule {name} takes more than {seconds:.3g} s"))
     return sorted(found)
+
+
+def not_checked(where: str, why: str) -> Finding:
+    """Return the finding that a file could not be checked."""
+    return Finding(where, 1, "not-checked", f"{why}: shorten the file or split it")
 
 
 def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
@@ -104,7 +122,8 @@ def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
 
 def _from_disk(vault: Vault, path: str) -> Candidate:
     try:
-        return Candidate(path, (vault.folder / path).read_bytes())
+        with (vault.folder / path).open("rb") as file:
+            return Candidate(path, file.read(MOST_BYTES + 1))
     except OSError as error:
         raise VaultError(f"{vault.folder / path}: cannot be read: {error.strerror}") from None
 

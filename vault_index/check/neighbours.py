@@ -9,7 +9,7 @@ from vault_index import floor, rows, search
 from vault_index.check.finding import WARNING, Finding, line_of_key
 from vault_index.errors import LessonError
 from vault_index.index import shown
-from vault_index.lesson import Lesson, decode, parse_file
+from vault_index.lesson import MOST_BYTES, Lesson, decode, parse_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,8 @@ def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
     """
     for path in paths:
         try:
-            data = (vault.folder / path).read_bytes()
+            with (vault.folder / path).open("rb") as file:
+                data = file.read(MOST_BYTES + 1)
             text = decode(data, path)
             lessons = parse_file(data, path)
         except (OSError, LessonError):  # gone, or told by another rule

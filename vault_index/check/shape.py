@@ -10,6 +10,7 @@ from vault_index import categories
 from vault_index.check.finding import WARNING, Finding, line_of_key
 from vault_index.errors import LessonError
 from vault_index.lesson import TYPES, Lesson, decode, parse_file, split_frontmatter
+from vault_index.yaml_bounds import brief
 
 GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
 TYPO_LETTERS = 4  # shorter names are often one letter apart: ack and awk
@@ -44,7 +45,7 @@ def findings(
 def _types(shown: str, text: str, metadata: dict[Any, Any]) -> Iterator[Finding]:
     def wrong(key: str, wanted: str) -> Finding:
         line = line_of_key(text, key)
-        return Finding(shown, line, "type", f"{key} must be {wanted}, not {metadata[key]!r:.60}")
+        return Finding(shown, line, "type", f"{key} must be {wanted}, not {brief(metadata[key])}")
 
     for key, value in metadata.items():
         if value is None:
@@ -83,9 +84,13 @@ def _categories(
         category = categories.normalise(raw)
         filed.append(category)
         if not category:
-            yield Finding(shown, line, "category", f"{raw!r} is no category: write devops/ci-cd")
+            yield Finding(
+                shown, line, "category", f"{brief(raw)} is no category: write devops/ci-cd"
+            )
         elif category != raw:
-            yield Finding(shown, line, "category", f"write {category}, not {raw!r}", WARNING)
+            yield Finding(
+                shown, line, "category", f"write {category[:200]}, not {brief(raw, 200)}", WARNING
+            )
         elif category.count("/") >= categories.MAX_DEPTH:
             hint = f"deeper than {categories.MAX_DEPTH} levels: a filter ends there"
             yield Finding(shown, line, "category", f"{category} is {hint}", WARNING)

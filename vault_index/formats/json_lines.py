@@ -17,7 +17,8 @@ from vault_index.formats.file_text import (
     text_of,
     unix_lines,
 )
-from vault_index.lesson import MAX_NESTING, heading_of
+from vault_index.lesson import heading_of
+from vault_index.yaml_bounds import MAX_NESTING
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")
 _FILED = ("category", "categories")

@@ -149,12 +149,18 @@ def staged(folder: Path) -> list[str]:
         return [name for name in names.split("\0") if name]
 
 
-def staged_content(folder: Path, path: str) -> bytes:
-    """Give a file of a folder as the next commit will have it; b"" if it is not in the index."""
+def staged_content(folder: Path, path: str, most: int) -> bytes:
+    """Return a file of a folder as the next commit will have it; b"" if it is not in the index.
+
+    Of a file of more than `most` bytes only the size is told: as many zeros and one more.
+    """
     with opened(folder) as repo:
         if repo is None:
             return b""
         prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
+        size = ask(repo, "cat-file", "-s", f":{prefix}{path}")
+        if size.isdigit() and int(size) > most:
+            return bytes(most + 1)
         return ask_bytes(repo, "cat-file", "blob", f":{prefix}{path}")
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
+from typing import Any
 
 import click
 
@@ -16,6 +18,7 @@ from vault_index.entrypoints.cli import (
     finding,
     importing,
     lessons,
+    output,
     sharing,
     tree,
     vaults,
@@ -31,13 +34,28 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 class _Group(click.Group):
     """A group whose commands end in one line on stderr and exit 1 when a verb raises."""
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a command; what click says of wrong arguments is printed as all else is."""
+        try:
+            ended = super().main(*args, **{**extra, "standalone_mode": False})
+        except click.ClickException as error:
+            output.usage(error)
+            sys.exit(error.exit_code)
+        except click.Abort:
+            output.say("Aborted!", err=True)
+            sys.exit(1)
+        except Exception:  # noqa: BLE001  # a bug; its traceback may repeat what a file says
+            output.text(traceback.format_exc(), err=True)
+            sys.exit(1)
+        sys.exit(ended if isinstance(ended, int) else 0)
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except VaultError as error:
-            click.echo(f"Error: {error.message}", err=True)
+            output.say(f"Error: {error.message}", err=True)
             if error.hint:
-                click.echo(f"Try: {error.hint}", err=True)
+                output.say(f"Try: {error.hint}", err=True)
             ctx.exit(1)
         except BrokenPipeError:  # `lessons list | head`
             sys.stderr.close()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from vault_index.entrypoints.cli import output
+
 _agent = click.argument("agent", type=click.Choice(["claude"]))
 _where = click.option(
     "--user/--project",
@@ -28,7 +30,7 @@ def install(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so
     settings = agents.claude_settings(None if for_user else Path.cwd())
     command = agents.hook_command(shared=not for_user)
     changed = agents.install(settings, config.home_folder(), command)
-    click.echo(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
+    output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
 
 
 @click.command(epilog="Example: lessons uninstall claude")
@@ -43,7 +45,7 @@ def uninstall(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent 
         agents.refuse_committed_links(Path.cwd())
     settings = agents.claude_settings(None if for_user else Path.cwd())
     changed = agents.uninstall(settings, config.home_folder())
-    click.echo(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
+    output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
 
 
 @click.command(epilog="Example: lessons hook < event.json")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import ready
+from vault_index.entrypoints.cli import output, ready
 
 if TYPE_CHECKING:
     from vault_index.hit import Hit
@@ -91,7 +90,7 @@ def search(
         answer |= {"in": found["place"]} if within else {}
         if explain:
             answer["dropped"] = [{**hit, "why": why} for hit, why in found["dropped"]]
-        click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+        output.json(answer)
         return
     _show(found, kinds)
     if explain:
@@ -113,11 +112,13 @@ def _show(found: dict[str, Any], kinds: tuple[str, ...]) -> None:
         near = values.pop("neighbours", [])
         hit = Hit.from_json(values)
         first, *rest = render.terminal([hit], number, width=100).splitlines()
-        click.echo("\n".join([click.style(first, bold=True), *rest]))
+        output.say(output.styled(first, bold=True))
+        for line in rest:
+            output.say(line)
         for position, title, text in near:
             mark = " <- found" if position == hit.position else ""
-            click.echo(click.style(f"--- {position}: {render.clean(title)}{mark}", dim=True))
-            click.echo(render.clean(text))
+            output.say(output.styled(f"--- {position}: {title}{mark}", dim=True))
+            output.text(text)
 
 
 def _as_it_was(named: str | None, revision: str, asked: dict[str, Any]) -> dict[str, Any]:
@@ -155,15 +156,16 @@ def _explain(
 
     least = floors["lessons"]
     shown = "not fitted yet" if least is None else f"{least:.3f}"
-    click.echo(f"\nfloor {shown}: a hook injects nothing that scores less")
+    output.say()
+    output.say(f"floor {shown}: a hook injects nothing that scores less")
     if any(hit.kind == "skills" for hit in hits) and floors["skills"] is not None:
-        click.echo(f"floor of skills {floors['skills']:.3f}")
+        output.say(f"floor of skills {floors['skills']:.3f}")
     for hit in hits:
         least = floors[hit.kind]
         silent = "" if least is not None and hit.score >= least else ", below the floor"
-        click.echo(f"  {render.evidence(hit)}{silent}: {hit.lesson_id}")
+        output.say(f"  {render.evidence(hit)}{silent}: {hit.lesson_id}")
     for hit, why in dropped[:10]:
-        click.echo(f"  {render.evidence(hit)}, dropped, {why}: {hit.lesson_id}")
+        output.say(f"  {render.evidence(hit)}, dropped, {why}: {hit.lesson_id}")
 
 
 @click.command(epilog='Example: lessons recall "our build dies with heap out of memory"')
@@ -176,9 +178,9 @@ def recall(named: str | None, query: tuple[str, ...], as_json: bool) -> None:
     found = ready.ask(named, "recall", settled=True, query=" ".join(query), project=project)
     if as_json:
         answer = {key: found[key] for key in ("text", "hits", "skills", "floor", "silent")}
-        click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+        output.json(answer)
     elif found["text"]:
-        click.echo(found["text"])
+        output.text(found["text"])
     else:
         ready.note(f"silent: {found['silent']}")
 
@@ -195,16 +197,16 @@ def index(named: str | None, rebuild: bool, no_wait: bool, as_json: bool) -> Non
     vault = ready.open_vault(named)
     stats = ready.bring_up_to_date(vault, rebuild=rebuild, wait=not no_wait)
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(stats), ensure_ascii=False, indent=2))
+        output.json(dataclasses.asdict(stats))
         return
     if stats.busy:
-        click.echo("another process is indexing")
+        output.say("another process is indexing")
         return
-    click.echo(f"{stats} in {stats.seconds:.1f} s")
+    output.say(f"{stats} in {stats.seconds:.1f} s")
     if stats.rebuilt:
-        click.echo(f"built anew: {stats.rebuilt}")
+        output.say(f"built anew: {stats.rebuilt}")
     for problem in stats.problems:
-        click.echo(f"{problem.path}:{problem.line}: {problem.message}")
+        output.say(f"{problem.path}:{problem.line}: {problem.message}")
 
 
 @click.command("eval", epilog="Example: lessons eval queries.jsonl --lessons lessons.jsonl")
@@ -234,14 +236,14 @@ def eval_(named: str | None, queries: Path, lessons: Path | None, as_json: bool)
             add.from_json_lines(vault, evaluate.read_lines(lessons))
         figures = _measured(vault, prompts)
     if as_json:
-        click.echo(json.dumps(figures, indent=2))
+        output.json(figures)
         return
     for key, value in figures.items():
         if key == "by_kind":
             for kind, of_kind in value.items():
-                click.echo(f"{kind:<14}{_line(of_kind)}")
+                output.say(f"{kind:<14}{_line(of_kind)}")
         else:
-            click.echo(f"{key:<14}{_line(value) if isinstance(value, dict) else _figure(value)}")
+            output.say(f"{key:<14}{_line(value) if isinstance(value, dict) else _figure(value)}")
 
 
 def _measured(vault: Vault, prompts: Any) -> dict[str, Any]:

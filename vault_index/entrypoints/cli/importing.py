@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -12,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import ready
-from vault_index.render import clean
+from vault_index.entrypoints.cli import output, ready
 
 if TYPE_CHECKING:
     from vault_index.importing import Item, Plan
@@ -75,7 +73,7 @@ def _as_json(planned: Plan, written: bool) -> None:
     answer: dict[str, Any] = {"items": items, "problems": planned.problems}
     answer["empty"] = planned.empty
     answer["written"] = written
-    click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+    output.json(answer)
 
 
 def _as_table(planned: Plan, written: bool) -> None:
@@ -84,21 +82,21 @@ def _as_table(planned: Plan, written: bool) -> None:
     shown = planned.items[:SHOWN] if sys.stdout.isatty() else planned.items
     width = min(60, max((len(item.path) for item in shown), default=0))
     for item in shown:
-        click.echo(_row(item, width))
+        output.say(_row(item, width))
     if len(shown) < len(planned.items):
-        click.echo(f"... and {len(planned.items) - len(shown)} more")
+        output.say(f"... and {len(planned.items) - len(shown)} more")
     counts = Counter(item.verdict for item in planned.items)
     words = {"write": "written" if written else "to write", "same": "there already"}
     words |= {"taken": "whose name is taken", "duplicate": "near-duplicates"}
     words |= {"secret": "with a secret"}
     said = ", ".join(f"{counts[one]} {word}" for one, word in words.items() if counts[one])
     rest = "" if written or not counts[WRITE] else "; nothing is written without --write"
-    click.echo(f"{said or 'no lessons'}{rest}")
+    output.say(f"{said or 'no lessons'}{rest}")
 
 
-def _row(item: Item, width: int) -> str:
+def _row(item: Item, width: int) -> str | output.Styled:
     room = shutil.get_terminal_size((160, 24)).columns - width - 12
-    told = " ".join(clean(item.why or item.title).split())
+    told = " ".join((item.why or item.title).split())
     told = told if len(told) <= max(20, room) else told[: max(20, room) - 1] + "…"
     line = f"{item.verdict:<10}{item.path:<{width}}  {told}"
-    return line if item.verdict == "write" else click.style(line, dim=True)
+    return line if item.verdict == "write" else output.styled(line, dim=True)

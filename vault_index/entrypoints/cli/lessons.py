@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -15,9 +14,8 @@ from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import ready
+from vault_index.entrypoints.cli import output, ready
 from vault_index.errors import VaultError
-from vault_index.render import clean
 
 
 @click.command(
@@ -49,7 +47,7 @@ def add(
     vault = ready.open_vault(named)
     data = _source(source, title, text)
     path = adding.write(vault, data, title=title, categories=categories, tags=tags, type=type_)
-    click.echo(path.relative_to(vault.root))
+    output.say(path.relative_to(vault.root))
 
 
 def _source(source: str | None, title: str, text: str) -> bytes:
@@ -110,18 +108,18 @@ def list_(
     how["since"] = _moment(since) if since else ""
     entries = ready.ask(named, "list", category=category, **how)["entries"]
     if as_json:
-        click.echo(json.dumps(entries, ensure_ascii=False, indent=2))
+        output.json(entries)
         return
-    lines = [
-        f"{click.style(entry['id'], dim=True)}  {clean(entry['title'])}" if sys.stdout.isatty()
-        else f"{entry['id']}\t{clean(entry['title'])}"
-        for entry in entries
-    ]  # fmt: skip
-    if sys.stdout.isatty() and len(lines) > shutil.get_terminal_size().lines:
-        click.echo_via_pager("\n".join(lines))
+    if not sys.stdout.isatty():
+        for entry in entries:
+            output.say(entry["id"], output.TAB, entry["title"])
+        return
+    lines = [(output.styled(one["id"], dim=True), "  ", one["title"]) for one in entries]
+    if len(lines) > shutil.get_terminal_size().lines:
+        output.pager(lines)
     else:
         for line in lines:
-            click.echo(line)
+            output.say(*line)
 
 
 def _moment(since: str) -> str:
@@ -145,15 +143,16 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     """Print one lesson. ID is its id, its path, or the end of either if that is one lesson only."""
     entry = ready.ask(named, "show", name=lesson_id)["entry"]
     if as_json:
-        click.echo(json.dumps(entry, ensure_ascii=False, indent=2))
+        output.json(entry)
         return
-    click.echo(click.style(entry["title"], bold=True))
+    output.say(output.styled(entry["title"], bold=True))
     by = entry["author"] or "not committed"
     when = entry["updated_at"] or entry["created_at"]
     proposed = " (proposed)" if entry["filed_by"] == "classifier" else ""
     filed = ", ".join(entry["categories"]) + proposed
-    click.echo(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
-    click.echo(f"\n{entry['text']}")
+    output.say(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
+    output.say()
+    output.text(entry["text"])
 
 
 @click.command(epilog="Example: lessons edit node-heap-out-of-memory")
@@ -196,12 +195,12 @@ def rm(named: str | None, lesson_id: str, yes: bool) -> None:
     if not yes:
         if not sys.stdin.isatty():
             raise VaultError(f"{entry['id']} is not deleted without asking", "pass --yes")
-        if not click.confirm(f"delete {entry['title']!r} ({entry['path']})?", err=True):
+        if not output.confirm(f"delete {entry['title']!r} ({entry['path']})?"):
             ready.note("nothing deleted")
             return
     path = delete.lesson(vault, entry["id"])
     kept = "" if path.exists() else ", with its file"
-    click.echo(f"deleted {entry['id']}{kept}")
+    output.say(f"deleted {entry['id']}{kept}")
 
 
 @click.command(epilog="Example: lessons log devops/ci-cd/node-heap-out-of-memory")
@@ -218,10 +217,10 @@ def log(named: str | None, lesson_id: str, as_json: bool) -> None:
     entry = ready.ask(named, "show", name=lesson_id)["entry"]
     edits = history.log(vault, entry["id"], entry["path"])
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in edits], ensure_ascii=False, indent=2))
+        output.json([asdict(one) for one in edits])
         return
     for one in edits:
-        commit = click.style(one.commit[:10], dim=True)
-        click.echo(f"{commit}  {one.when[:10]}  {one.who}: {one.why}")
+        commit = output.styled(one.commit[:10], dim=True)
+        output.say(commit, f"  {one.when[:10]}  {one.who}: {one.why}")
     if not edits:
         ready.note(f"{entry['path']} is not committed")

@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from vault_index.entrypoints.cli import output
 from vault_index.errors import (
     EmbedderError,
     IndexStateError,
@@ -37,7 +36,7 @@ def open_vault(named: str | None) -> Vault:
 
 def note(message: str) -> None:
     """Tell something beside the answer, on stderr."""
-    click.echo(message, err=True)
+    output.say(message, err=True)
 
 
 @contextlib.contextmanager
@@ -46,7 +45,7 @@ def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda _done, _all: None
         return
-    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+    with output.progress(label) as bar:
 
         def show(done: int, of: int) -> None:
             bar.length = max(1, of)

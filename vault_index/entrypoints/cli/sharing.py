@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from vault_index.entrypoints.cli import ready
+from vault_index.entrypoints.cli import output, ready
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -48,17 +49,17 @@ def check(
         candidates = checking.named(vault, [os.path.abspath(path) for path in paths])  # noqa: PTH100
     else:
         candidates = checking.everything(vault)
-    # a commit does not fetch 90 MB
-    found = _findings(named, candidates, vault.config.taxonomy, fetch=not staged)
+    # a commit does not fetch the model of 90 MB
+    found = _findings(named, candidates, vault.config.taxonomy, staged=staged)
     errors = sum(one.severity == checking.ERROR for one in found)
     if as_json:
-        click.echo(json.dumps([one.as_json() for one in found], indent=2, ensure_ascii=False))
+        output.json([one.as_json() for one in found])
     else:
         for one in found:
-            click.echo(one)
+            output.say(one)
         if found or not staged:
             counts = f"{_count(errors, 'error')}, {_count(len(found) - errors, 'warning')}"
-            click.echo(f"{_count(len(candidates), 'file')} checked: {counts}", err=True)
+            output.say(f"{_count(len(candidates), 'file')} checked: {counts}", err=True)
     if errors and staged:
         ready.note("not committed; mend it, or commit without the check: git commit --no-verify")
     if errors:
@@ -66,27 +67,38 @@ def check(
 
 
 def _findings(
-    named: str | None, candidates: list[Candidate], taxonomy: Sequence[str], *, fetch: bool
+    named: str | None, candidates: list[Candidate], taxonomy: Sequence[str], *, staged: bool
 ) -> list[Finding]:
-    """Check what the files say and, as far as there is an index, how they stand in it."""
+    """Check what the files say and, as far as there is an index, how they stand in it.
+
+    What is staged has a limit of processor time: a commit must end.
+    """
     from vault_index import check as checking
+    from vault_index.check import deadline
 
     found: list[Finding] = []
     asking = True
+    left = deadline.ALL_SECONDS if staged else math.inf
     with ready.progress("checking lessons") as show:
         for start in range(0, len(candidates), _AT_ONCE):
             some = candidates[start : start + _AT_ONCE]
             known = list(taxonomy)
             try:
                 paths = [one.path for one in some]
-                answer = ready.ask(named, "check", fetch=fetch, paths=paths) if asking else {}
+                answer = ready.ask(named, "check", fetch=not staged, paths=paths) if asking else {}
                 found += [checking.Finding(**one) for one in answer.get("findings", [])]
                 known += answer.get("categories", [])
             except VaultError as error:
                 asking = False
                 ready.note(f"warning: duplicates and prompts were not checked: {error.message}")
             for one in some:
-                found += checking.of_text(one, known)
+                if left <= 0:
+                    why = f"the commit takes more than {deadline.ALL_SECONDS:.0f} s to check"
+                    found.append(checking.not_checked(f"lessons/{one.path}", why))
+                    continue
+                began = time.process_time()
+                found += checking.of_text(one, known, min(left, deadline.RULE_SECONDS))
+                left -= time.process_time() - began
                 if not one.as_on_disk:
                     about = "duplicates and prompts are those of the file on disk"
                     ready.note(f"note: lessons/{one.path}: {about}")
@@ -110,17 +122,17 @@ def sync(named: str | None, as_json: bool) -> None:
     done = share.sync(vault)
     lessons = len(ready.ask(named, "list", category=None)["entries"])
     if as_json:
-        click.echo(json.dumps({**asdict(done), "lessons": lessons}, indent=2))
+        output.json({**asdict(done), "lessons": lessons})
         return
-    click.echo(f"fetched {_count(done.fetched, 'commit')} of {done.remote}")
+    output.say(f"fetched {_count(done.fetched, 'commit')} of {done.remote}")
     if done.rebased:
-        click.echo(f"put {_count(done.rebased, 'commit')} of yours on top")
+        output.say(f"put {_count(done.rebased, 'commit')} of yours on top")
     if done.dropped:
-        click.echo(f"dropped {_count(done.dropped, 'commit')} that {done.remote} took back")
-    click.echo(f"indexed {_count(lessons, 'lesson')}")
-    click.echo(f"pushed {_count(done.pushed, 'commit')}" if done.pushed else "nothing to push")
+        output.say(f"dropped {_count(done.dropped, 'commit')} that {done.remote} took back")
+    output.say(f"indexed {_count(lessons, 'lesson')}")
+    output.say(f"pushed {_count(done.pushed, 'commit')}" if done.pushed else "nothing to push")
     if done.uncommitted:
-        click.echo(f"{_count(done.uncommitted, 'changed file')} not committed, so only yours")
+        output.say(f"{_count(done.uncommitted, 'changed file')} not committed, so only yours")
 
 
 def _count(number: int, what: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import ready
+from vault_index.entrypoints.cli import output, ready
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -19,7 +18,7 @@ def categories(named: str | None, as_json: bool) -> None:
     """Print the tree of categories: how many lessons are in each, and below it."""
     found = ready.ask(named, "categories", settled=True)
     if as_json:
-        click.echo(json.dumps(found["counts"], ensure_ascii=False, indent=2))
+        output.json(found["counts"])
         return
     if not found["counts"]:
         ready.note("no lessons yet")
@@ -27,7 +26,7 @@ def categories(named: str | None, as_json: bool) -> None:
         name = "  " * category.count("/") + category.rpartition("/")[2]
         own = found["own"].get(category, 0)
         below = f"  ({own} in it, {count - own} below)" if own not in (0, count) else ""
-        click.echo(f"{count:>6}  {name}{click.style(below, dim=True)}")
+        output.say(f"{count:>6}  {name}", output.styled(below, dim=True))
 
 
 @click.command(epilog="Example: lessons mv devops/ci-cd devops/pipelines --write")
@@ -51,12 +50,12 @@ def mv(named: str | None, old: str, new: str, write: bool, as_json: bool) -> Non
     if as_json:
         shown = [{"path": c.path, "to": c.to, "categories": c.categories} for c in planned.changes]
         answer = {"changes": shown, "skipped": planned.skipped, "written": write}
-        click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+        output.json(answer)
         return
     for change in planned.changes:
         filed = f"  [{', '.join(change.categories)}]" if change.categories else ""
         moved = f"{change.path} -> {change.to}" if change.to != change.path else change.path
-        click.echo(moved + filed)
+        output.say(moved + filed)
     for one in planned.skipped:
         ready.note(f"warning: {one}: left as it is")
     settings = (vault.folder / "vault.toml").read_text("utf-8", "replace")
@@ -88,18 +87,18 @@ def classify(named: str | None, write: bool, as_json: bool) -> None:
             ready.note(f"warning: {one}: left as it is")
     if as_json:
         answer = {"proposals": found, "written": written}
-        click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+        output.json(answer)
         return
     for one in found:
         filed = ", ".join(one["categories"])
         unsure = filed == UNCATEGORIZED
-        click.echo(f"{click.style(filed, bold=not unsure)} ({one['sure']:.0%}): {one['title']}")
-        click.echo(click.style(f"   {one['path']}: {'; '.join(one['why'])}", dim=True))
+        output.say(output.styled(filed, bold=not unsure), f" ({one['sure']:.0%}): {one['title']}")
+        output.say(output.styled(f"   {one['path']}: {'; '.join(one['why'])}", dim=True))
     if not found:
         ready.note("every lesson has a category")
         return
     if write:
-        click.echo(f"{len(written)} {'file' if len(written) == 1 else 'files'} written")
+        output.say(f"{len(written)} {'file' if len(written) == 1 else 'files'} written")
     else:
         _closing(sum(one["categories"] != [UNCATEGORIZED] for one in found), "proposal", "", False)
 
@@ -111,4 +110,4 @@ def _tuples(values: dict[str, Any]) -> dict[str, Any]:
 def _closing(count: int, what: str, done: str, written: bool) -> None:
     """Say how much was done, or that nothing was."""
     counted = f"{count} {what}{'' if count == 1 else 's'}"
-    click.echo(f"{counted} {done}" if written else f"{counted}; nothing is written without --write")
+    output.say(f"{counted} {done}" if written else f"{counted}; nothing is written without --write")

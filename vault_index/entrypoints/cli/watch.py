@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import ready
+from vault_index.entrypoints.cli import output, ready
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def watch(named: str | None, how: str | None, as_json: bool, lock: int | None) -
         from vault_index.watch import launch
 
         stopped = launch.stop(vault.root, vault.index_folder)
-        click.echo("stopped" if stopped else "there was no watcher")
+        output.say("stopped" if stopped else "there was no watcher")
     elif how == "status" or as_json:
         _show(vault, as_json)
     else:
@@ -66,7 +65,8 @@ def _run(vault: Vault, lock: int | None) -> None:
 
 def _say(message: str) -> None:
     stamp = time.strftime("%Y-%m-%d %H:%M:%S")
-    click.echo("\n".join(f"{stamp} {one}" for one in message.splitlines()))
+    for one in message.splitlines():
+        output.say(f"{stamp} {one}")
 
 
 def _log(message: str) -> None:
@@ -88,7 +88,7 @@ def _start(vault: Vault) -> None:
         state = launch.status(vault.root)
         if state is not None:
             said = "watching" if started else "already watching"
-            click.echo(f"{said} {vault.folder} (pid {state['pid']})")
+            output.say(f"{said} {vault.folder} (pid {state['pid']})")
             return
         time.sleep(0.1)
     raise VaultError(
@@ -102,9 +102,9 @@ def _show(vault: Vault, as_json: bool) -> None:
     state = launch.status(vault.root)
     if as_json:
         shown = {"running": state is not None, **(state or {})}
-        click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+        output.json(shown)
     else:
-        click.echo(line(state) if state else f"{vault.root} has no watcher")
+        output.say(line(state) if state else f"{vault.root} has no watcher")
 
 
 def line(state: dict[str, Any] | None) -> str:

@@ -1,0 +1,70 @@
+"""Everything that the command line prints goes through here.
+
+What comes from files, git, servers and arguments may hold characters that a terminal obeys: these are
+shown as `\\x1b`, never sent. Only `styled` makes escapes. A test refuses other ways to print.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+import click
+
+from vault_index.characters import as_json, visible, visible_line
+
+
+class Styled(str):
+    """A text that is safe to print as it is: made safe, then given a style of ours."""
+
+    __slots__ = ()
+
+
+TAB = Styled("\t")  # between columns of what another program reads
+
+
+def styled(text: object, **style: Any) -> Styled:
+    """Return a text in a style of the terminal, such as `bold=True`; what it says is made safe."""
+    return Styled(click.style(visible_line(str(text)), **style))
+
+
+def say(*parts: object, err: bool = False) -> None:
+    """Print one line, on stderr with `err`. The parts stand side by side."""
+    click.echo(_line(parts), err=err)
+
+
+def text(body: object, *, err: bool = False) -> None:
+    """Print a text of several lines."""
+    click.echo(visible(str(body)), err=err)
+
+
+def json(value: Any) -> None:
+    """Print a value as JSON."""
+    click.echo(as_json(value))
+
+
+def pager(lines: list[tuple[object, ...]]) -> None:
+    """Show lines, each of some parts, one page at a time."""
+    click.echo_via_pager("\n".join(map(_line, lines)))
+
+
+def confirm(question: str) -> bool:
+    """Ask on stderr for a yes; False for anything else."""
+    return click.confirm(visible_line(question), err=True)
+
+
+def usage(error: click.ClickException) -> None:
+    """Print what click has to say about arguments, which it repeats."""
+    said = io.StringIO()
+    error.show(said)
+    text(said.getvalue().rstrip("\n"), err=True)
+
+
+def progress(label: str) -> Any:
+    """Return a bar on stderr for a fraction of one."""
+    return click.progressbar(length=1, label=visible_line(label), file=sys.stderr)
+
+
+def _line(parts: tuple[object, ...]) -> str:
+    return "".join(part if isinstance(part, Styled) else visible_line(str(part)) for part in parts)
