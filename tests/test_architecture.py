@@ -21,7 +21,7 @@ LADDER = [
     "errors silence locate",
     "categories passages hit lesson config files",
     "frontmatter_edit git manifest store injections",
-    "git_hooks merge body_edit formats",
+    "git_hooks aside merge body_edit formats",
     "embed",
     "vault rows",
     "difference history classify catalog skills",

@@ -1,5 +1,6 @@
 """Findings about lessons: shape, secrets, text at the agent, duplicates, their own prompts.
 
+Of skills and the vault's settings, which come before an agent as well: secrets and text at the agent.
 `of_text` needs nothing but the file; `against_index` asks the index, in the watcher where there is
 one. A check changes nothing.
 """
@@ -7,13 +8,13 @@ one. A check changes nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import categories, git
-from vault_index.check import agent_text, neighbours, secrets, shape
+from vault_index.check import agent_text, neighbours, secrets, shape, sources
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
 from vault_index.index import shown
@@ -31,63 +32,111 @@ __all__ = [
     "everything",
     "named",
     "of_text",
+    "outgoing",
     "staged",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A lesson file to check. `path` is relative to the vault's folder."""
+    """A file to check. `path` is relative to the vault's folder, of what is no lesson to its root."""
 
     path: str
     data: bytes
     as_on_disk: bool = True
+    is_lesson: bool = True
+
+    @property
+    def shown(self) -> str:
+        """The path as people see it, from the vault's root."""
+        return shown(self.path) if self.is_lesson else self.path
 
 
 def everything(vault: Vault) -> list[Candidate]:
-    """Take all lesson files of a vault."""
-    return [_from_disk(vault, file.path) for file in vault.files()[0]]
+    """Return all lesson files of a vault, and what else of its repository comes before an agent."""
+    lessons = [_from_disk(vault, file.path) for file in vault.files()[0]]
+    return [*lessons, *(_beside(vault, path) for path in sources.besides_lessons(vault))]
 
 
 def named(vault: Vault, paths: Sequence[str]) -> list[Candidate]:
-    """Take files and folders by their absolute paths. Raises VaultError for what is no lesson file."""
+    """Return files and folders by their absolute paths. Raises VaultError for what is not checked."""
     files = [file.path for file in vault.files()[0]]
-    found: dict[str, None] = {}
+    root = os.path.realpath(vault.root)
+    others = {os.path.normpath(f"{root}/{path}"): path for path in sources.besides_lessons(vault)}
+    found: dict[tuple[str, bool], None] = {}
     for path in paths:
-        inside = _inside(vault, path)
-        below = [one for one in files if inside in ("", one) or one.startswith(f"{inside}/")]
-        if not below:
+        real = os.path.realpath(path)
+        beside = [
+            (name, False) for file, name in others.items() if f"{file}/".startswith(f"{real}/")
+        ]
+        below = []
+        if not beside or real in (root, f"{root}/{vault.folder.name}"):
+            inside = _inside(vault, path)
+            below = [one for one in files if inside in ("", one) or one.startswith(f"{inside}/")]
+        if not below and not beside:
             raise VaultError(f"{path}: no lesson file", f"lessons are in {vault.folder}")
-        found |= dict.fromkeys(below)
-    return [_from_disk(vault, path) for path in found]
+        found |= dict.fromkeys([*((one, True) for one in below), *beside])
+    return [
+        _from_disk(vault, path) if is_lesson else _beside(vault, path) for path, is_lesson in found
+    ]
 
 
 def staged(vault: Vault) -> list[Candidate]:
-    """Take the lesson files that the next commit adds or changes, as they are staged."""
+    """Return the files for agents that the next commit adds or changes, as they are staged."""
+    top, prefix = sources.top_and_prefix(vault)
     candidates = []
-    for path in git.staged(vault.folder):
-        if not path.endswith(".md") or any(part.startswith(".") for part in path.split("/")):
+    for path in git.staged(top):
+        kind = sources.kind(path, prefix)
+        is_lesson = kind == sources.LESSON
+        base = prefix + (f"{vault.folder.name}/" if is_lesson else "")
+        inside = os.path.relpath(path, base or ".")
+        if not kind or (is_lesson and any(part.startswith(".") for part in inside.split("/"))):
             continue
-        data = git.staged_content(vault.folder, path)
+        data = git.staged_content(top, path)
         try:
-            same = (vault.folder / path).read_bytes() == data
+            same = (top / path).read_bytes() == data
         except OSError:
             same = False
-        candidates.append(Candidate(path, data, same))
+        candidates.append(Candidate(inside, data, same, is_lesson))
     return candidates
 
 
 def of_text(candidate: Candidate, known: Collection[str] = ()) -> list[Finding]:
-    """Check what a file says; `known` are the categories of other lessons, against which to compare."""
-    where = shown(candidate.path)
-    found, _ = shape.findings(candidate.path, candidate.data, where, known)
+    """Check what a file says; `known` are the categories of other lessons, against which to compare.
+
+    What is no lesson is written at the agent or for a program: of text at the agent only errors count.
+    """
+    where = candidate.shown
+    found: list[Finding] = []
+    if candidate.is_lesson:
+        found, _ = shape.findings(candidate.path, candidate.data, where, known)
     try:
         text = decode(candidate.data, candidate.path).replace("\r\n", "\n")
     except LessonError:
         text = candidate.data.decode("utf-8", "replace")
-    found += secrets.findings(where, text)
-    found += agent_text.findings(where, text)
+    found += secrets.findings(where, sources.text_of(candidate.data))
+    about_agents = agent_text.findings(where, text)
+    found += [one for one in about_agents if candidate.is_lesson or one.severity == ERROR]
     return sorted(found)
+
+
+def outgoing(vault: Vault, commits: Sequence[str]) -> Iterator[tuple[str, str, Finding]]:
+    """Yield the secrets that commits, named as for `git rev-list`, would make public.
+
+    As (commit, path from the repository's top, finding): in each version of a file that comes
+    before an agent, and with the path "" in the messages of the commits that have such a version.
+    """
+    top, prefix = sources.top_and_prefix(vault)
+    changing: dict[str, None] = {}
+    for commit, path, data in git.outgoing(
+        top, commits, lambda name: bool(sources.kind(name, prefix))
+    ):
+        changing[commit] = None
+        for finding in secrets.findings(path, sources.text_of(data)):
+            yield commit, path, finding
+    for commit, message in git.messages(top, changing):
+        for finding in secrets.findings("", message):
+            yield commit, "", finding
 
 
 def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
@@ -107,6 +156,13 @@ def _from_disk(vault: Vault, path: str) -> Candidate:
         return Candidate(path, (vault.folder / path).read_bytes())
     except OSError as error:
         raise VaultError(f"{vault.folder / path}: cannot be read: {error.strerror}") from None
+
+
+def _beside(vault: Vault, path: str) -> Candidate:
+    try:
+        return Candidate(path, (vault.root / path).read_bytes(), is_lesson=False)
+    except OSError as error:
+        raise VaultError(f"{vault.root / path}: cannot be read: {error.strerror}") from None
 
 
 def _inside(vault: Vault, path: str) -> str:
