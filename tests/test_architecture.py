@@ -21,7 +21,7 @@ LADDER = [
     "errors silence locate atomic characters yaml_bounds",
     "categories passages hit lesson config files quote",
     "frontmatter_edit git manifest store injections renames",
-    "git_hooks merge body_edit formats",
+    "git_hooks aside merge body_edit formats",
     "embed",
     "vault rows",
     "difference history classify catalog skills",

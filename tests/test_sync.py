@@ -15,7 +15,7 @@ import pytest
 from tests.clones import TWO_LESSONS, save, sync, two_clones
 from tests.conftest import BIN, lesson_text, run, write
 from tests.planted import SECRETS
-from vault_index import git, share
+from vault_index import aside, git, share
 from vault_index.vault import open_vault
 
 
@@ -42,7 +42,7 @@ def test_sync_tells_what_happened(team: tuple[Path, Path]) -> None:
     )
     assert sync(bob).out.splitlines()[2] == "nothing to push"
     assert run("lessons", "sync", "--json", cwd=ada).json == {
-        "branch": "main", "remote": "origin/main", "fetched": 1, "rebased": 0,
+        "branch": "main", "remote": "origin/main", "fetched": 1, "rebased": 0, "merged": 0,
         "dropped": 0, "pushed": 0, "uncommitted": 0, "lessons": 4,
     }  # fmt: skip
     log = run("git", "log", "--format=%s", cwd=ada).out.split("\n")
@@ -179,15 +179,15 @@ def test_a_commit_made_while_it_syncs_is_kept(
     sync(ada)
     write(bob / "lessons/b.md", lesson_text("B", "Of Bob."))
     save(bob, "b")
-    rebased, moved = share._rebased, share._move
+    joined, moved = aside.join, share._move
 
     def with_a_commit(name: str) -> None:
         if not (bob / f"lessons/{name}.md").exists():
             write(bob / f"lessons/{name}.md", lesson_text(name, "Of another agent."))
             save(bob, name)
 
-    def rebase(top: Path, old: str, *onto: str) -> str:
-        tip = rebased(top, old, *onto)
+    def join(top: Path, old: str, new: str, remote: str, taken_back: str = "") -> aside.Joined:
+        tip = joined(top, old, new, remote, taken_back)
         with_a_commit("while-rebasing")
         return tip
 
@@ -203,7 +203,7 @@ def test_a_commit_made_while_it_syncs_is_kept(
             patch.setattr(git, "command", run_git)
             moved(top, branch, old, tip)
 
-    monkeypatch.setattr(share, "_rebased", rebase)
+    monkeypatch.setattr(aside, "join", join)
     monkeypatch.setattr(share, "_move", move)
     done = share.sync(open_vault(bob))
     assert done.pushed == 3

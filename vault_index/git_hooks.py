@@ -15,23 +15,53 @@ from vault_index.errors import WriteError
 
 FOLDER = ".githooks"
 ATTRIBUTES = "lessons/**/*.md merge=lessons"
-# on a machine without this package git's own merge, which leaves ordinary markers
+# Statuses that no program ends with by accident: neither one that is broken or was killed, nor
+# another one of that name. After any other status git's own merge takes over, which leaves ordinary
+# markers.
+CLEAN, CONFLICT, REFUSED = 90, 91, 92
 DRIVER = (
-    "if command -v lessons >/dev/null 2>&1; then lessons merge-driver %O %A %B;"
-    " else git merge-file %A %O %B; fi"
+    "if command -v lessons >/dev/null 2>&1; then"
+    f" lessons merge-driver --marker-size %L --clean-status {CLEAN} --conflict-status {CONFLICT}"
+    " %O %A %B 2>/dev/null; status=$?;"
+    f" case $status in {CLEAN}) exit 0;; {CONFLICT}) exit 1;; esac;"
+    ' echo "vault-index: warning: lessons ended with status $status; git merges line by line" >&2;'
+    " fi;"
+    " git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
 )
-_CHECK = """\
+CHECK = f"""\
+command -v lessons >/dev/null 2>&1 || exit 0
+vault=${{0%/*}}/..
+said=$(lessons --vault "$vault" check --staged --error-status {REFUSED} 2>&1)
+status=$?
+if [ $status = 2 ]; then # a version before this hook: it has no such option
+  said=$(lessons --vault "$vault" check --staged 2>&1)
+  status=$?
+  [ $status = 1 ] && status={REFUSED}
+fi
+if [ $status != 0 ] && [ $status != {REFUSED} ]; then
+  last=$(printf '%s\\n' "$said" | tail -n 1)
+  echo "vault-index: warning: lessons were not checked, status $status: $last" >&2
+  exit 0
+fi
+[ -z "$said" ] || printf '%s\\n' "$said" >&2
+[ $status = 0 ] || exit 1
+"""
+_CHECK = f"""\
 #!/bin/sh
 # vault-index: checks the lessons of the commit. Without it, once: git commit --no-verify
-command -v lessons >/dev/null 2>&1 || exit 0
-exec lessons --vault "${0%/*}/.." check --staged
-"""
+{CHECK}"""
 _TELL = """\
 #!/bin/sh
 # vault-index: tells the watcher that lessons may have changed; waits for nothing, never fails
 command -v lessons-hook >/dev/null 2>&1 || exit 0
 (lessons-hook git "${0%/*}/.." </dev/null >/dev/null 2>&1 &)
 exit 0
+"""
+_FORMER_CHECK = """\
+#!/bin/sh
+# vault-index: checks the lessons of the commit. Without it, once: git commit --no-verify
+command -v lessons >/dev/null 2>&1 || exit 0
+exec lessons --vault "${0%/*}/.." check --staged
 """
 HOOKS = {
     "pre-commit": _CHECK,
@@ -40,13 +70,19 @@ HOOKS = {
     "post-merge": _TELL,
     "post-rewrite": _TELL,
 }
+# what earlier versions put in place
+FORMER_HOOKS = {"pre-commit": (_FORMER_CHECK,)}
 
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """What was done; `chain` tells how to call ours from hooks that are there already."""
+    """What was done; `chain` tells how to call ours from hooks that are there already.
+
+    `upgraded` if there were hooks of an earlier version.
+    """
 
     hooks: bool = False
+    upgraded: bool = False
     driver: bool = False
     chain: str = ""
 
@@ -63,18 +99,25 @@ def set_up(root: Path) -> SetUp:
     configured = git.setting(root, "core.hooksPath")
     if configured and configured != wanted:
         return SetUp(driver=driver, chain=_chain(configured))
-    foreign = [name for name in HOOKS if _is_foreign(folder / name, HOOKS[name])]
+    there = {name: _content(folder / name) for name in HOOKS}
+    former = [name for name, text in there.items() if text in FORMER_HOOKS.get(name, ())]
+    missing = [name for name, text in there.items() if text is None]
+    foreign = [name for name in HOOKS if there[name] != HOOKS[name]]
+    foreign = [name for name in foreign if name not in (*former, *missing)]
     active = git.active_hooks(root) if not configured else []
     if foreign or active:
         return SetUp(driver=driver, chain=_chain(FOLDER if foreign else active[0]))
-    made = not configured
     with files.writing(folder):
         folder.mkdir(exist_ok=True)
         for name, text in HOOKS.items():
-            made |= files.create_file(folder / name, text.encode(), within=root)
+            if name in missing:
+                files.create_file(folder / name, text.encode(), within=root)
+            elif name in former:
+                expected = (there[name] or "").encode()
+                files.change_file(folder / name, text.encode(), expected=expected, within=root)
             (folder / name).chmod(0o755)
     git.configure(root, "core.hooksPath", wanted)
-    return SetUp(made, driver)
+    return SetUp(bool(missing) or not configured, bool(former), driver)
 
 
 def _set_up_driver(root: Path) -> bool:
@@ -83,11 +126,13 @@ def _set_up_driver(root: Path) -> bool:
     return files.add_line(root / ".gitattributes", ATTRIBUTES) or changed
 
 
-def _is_foreign(file: Path, ours: str) -> bool:
+def _content(file: Path) -> str | None:
+    """Return the text of a hook, None for no file, "" for what cannot be read."""
     try:
-        return files.read_if_any(file) not in (None, ours.encode())
-    except WriteError:  # a link, a pipe
-        return True
+        data = files.read_if_any(file)
+        return None if data is None else data.decode("utf-8")
+    except (WriteError, UnicodeDecodeError):  # a link, a pipe
+        return ""
 
 
 def _chain(where: str) -> str:

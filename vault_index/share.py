@@ -1,51 +1,43 @@
-"""Fetch, rebase, push: what `lessons sync` does, without ever leaving a rebase half done.
+"""Fetch, rebase or merge, push: what `lessons sync` does, without ever leaving a rebase half done.
 
-Local commits are rebased in a worktree of their own, beside the one people work in. Only when all of
-them applied is the branch moved, in one step that keeps what is not committed or refuses to.
+Own commits are joined with those of others in a worktree aside, beside the one people work in. Only
+when that succeeded is the branch moved, in one step that keeps what is not committed or refuses to.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import re
-import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import git
-from vault_index.check import secrets
+from vault_index import aside, check, git
 from vault_index.errors import GitError, VaultError
-from vault_index.lesson import decode
+from vault_index.vault import printable
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 TRIES = 8  # somebody may commit here or push there while we are at it
 RETRY_SECONDS = 0.3  # up to so long times the number of the try: others wait as well
-_RACES = (
-    *("fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref"),
-    *("index.lock", "shallow.lock"),
-)
-_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")  # in the worktree aside there is nothing to index
-_ASIDE = "lessons-sync-"
 
 
 @dataclass(slots=True)
 class Synced:
     """What a sync did, in commits and files.
 
-    `dropped` are commits that the remote no longer has, of those that we had from it.
+    `rebased` are own commits put on top of those of others; `merged` are own commits that a merge
+    joins with them, where a rebase did not apply or would have lost something. `dropped` are
+    commits that the remote no longer has, of those that we had from it.
     """
 
     branch: str
     remote: str
     fetched: int = 0
     rebased: int = 0
+    merged: int = 0
     dropped: int = 0
     pushed: int = 0
     uncommitted: int = 0
@@ -63,7 +55,7 @@ def sync(vault: Vault) -> Synced:
     upstream = f"refs/remotes/{remote}/{there}"
     state = git.worktree(vault.folder)
     done = Synced(branch, f"{remote}/{there}", uncommitted=len(state.uncommitted) if state else 0)
-    _tidy_up(top)
+    aside.tidy_up(top)
     for number in range(TRIES):
         time.sleep(number * random.uniform(0, RETRY_SECONDS))
         try:
@@ -72,7 +64,7 @@ def sync(vault: Vault) -> Synced:
                 done.pushed = _push(vault, top, branch, remote, there)
                 return done
         except GitError as error:
-            if not any(race in error.message for race in _RACES):
+            if not aside.is_race(error):
                 raise
     raise VaultError(f"{branch} changed each time, here or in {remote}", "lessons sync")
 
@@ -148,17 +140,19 @@ def _take_in(top: Path, branch: str, upstream: str, done: Synced) -> bool:
     if not fetched and not dropped:
         return True
     own = git.count(top, f"{base}..{old}", "--not", new)
-    onto = ("--onto", new, base) if dropped else (new,)
-    tip = _rebased(top, old, *onto) if own else new
+    joined = aside.Joined(new)
+    if own:
+        joined = aside.join(top, old, new, done.remote, base if dropped else "")
     if git.current_branch(top) != branch:
         raise VaultError(f"{branch} is no longer checked out; nothing was done", "lessons sync")
     if git.resolve(top, f"refs/heads/{branch}") != old:
         return False
-    _move(top, branch, old, tip)
+    _move(top, branch, old, joined.tip)
     done.fetched += fetched
-    done.rebased += own
+    done.rebased += 0 if joined.is_merge else own
+    done.merged += own if joined.is_merge else 0
     done.dropped += dropped
-    return git.resolve(top, f"refs/heads/{branch}") == tip
+    return git.resolve(top, f"refs/heads/{branch}") == joined.tip
 
 
 def _base(top: Path, branch: str, old: str, upstream: str) -> str:
@@ -188,6 +182,11 @@ def _move(top: Path, branch: str, old: str, tip: str) -> None:
     # a file that was only touched is no change
     git.command(top, "update-index", "-q", "--refresh", check=False)
     try:
+        git.command(top, "read-tree", "-n", "-m", "-u", old, tip)
+        for lost in git.overwritten(top, old, tip):
+            raise VaultError(
+                f"what is not committed here is in the way: {lost.path} {lost.reason}", lost.hint
+            )
         git.command(top, "read-tree", "-m", "-u", old, tip)
     except GitError as error:
         if "index.lock" in error.message:
@@ -209,68 +208,27 @@ def _push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:
     count = git.count(top, *((ours, "--not", upstream) if upstream else unknown))
     if count:
         names = f"{ours}:refs/heads/{there}"
-        git.command(top, "push", "--quiet", "--set-upstream", remote, names)
+        alone = ("--no-follow-tags", *_without_submodules(top))
+        git.command(top, "push", "--quiet", *alone, "--set-upstream", remote, names)
     return count
 
 
-def _rebased(top: Path, old: str, *onto: str) -> str:
-    """Rebase a commit in a worktree aside; gives the new tip. Raises VaultError on a conflict."""
-    with tempfile.TemporaryDirectory(prefix=f"{_ASIDE}{os.getpid()}-") as scratch:
-        aside = Path(scratch) / "aside"
-        git.command(top, *_NO_HOOKS, "worktree", "add", "--quiet", "--detach", str(aside), old)
-        try:
-            git.command(aside, *_NO_HOOKS, "rebase", "--quiet", "--rebase-merges", *onto)
-            return git.command(aside, "rev-parse", "HEAD")
-        except GitError as error:
-            unmerged = git.command(
-                aside, "diff", "--name-only", "-z", "--diff-filter=U", check=False
-            )
-            files = [name for name in unmerged.split("\0") if name]
-            if not files:
-                raise
-            more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-            raise VaultError(
-                f"{files[0]}{more} was changed here and there in different ways; nothing was done",
-                "git pull --rebase, mend what stands between <<<<<<< and >>>>>>>, git add it, "
-                "git rebase --continue, then lessons sync",
-            ) from error
-        finally:
-            git.command(top, "worktree", "remove", "--force", str(aside), check=False)
-
-
-def _tidy_up(top: Path) -> None:
-    """Remove the worktrees aside of syncs that were killed."""
-    git.command(top, "worktree", "prune", check=False)  # of folders that somebody else removed
-    listed = git.command(top, "worktree", "list", "--porcelain", check=False)
-    scratch = os.path.realpath(tempfile.gettempdir())
-    for found in re.finditer(rf"^worktree (.*/{_ASIDE}(\d+)-[^/\n]+)/aside$", listed, re.MULTILINE):
-        folder = Path(found[1])
-        if os.path.realpath(folder.parent) == scratch and not _is_alive(int(found[2])):
-            git.command(top, "worktree", "remove", "--force", f"{folder}/aside", check=False)
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+def _without_submodules(top: Path) -> list[str]:
+    """Return the options with which a push sends no commits of submodules, which nobody checked."""
+    sends = git.setting(top, "push.recurseSubmodules") in ("on-demand", "only")
+    if sends or git.setting(top, "submodule.recurse") == "true":
+        return ["--recurse-submodules=check"]  # refuse where they were not pushed before
+    return []
 
 
 def _refuse_secrets(vault: Vault, unknown: Sequence[str]) -> None:
-    """Raise VaultError if a commit that is about to be pushed has a secret in a lesson."""
-    for commit, path, data in git.outgoing(vault.folder, unknown):
-        if not path.endswith(".md"):
-            continue
-        try:
-            text = decode(data, path)
-        except VaultError:
-            continue
-        for found in secrets.findings(path, text):
-            raise VaultError(
-                f"not pushed: commit {commit[:10]}, {path}:{found.line}: {found.message}",
-                f"amend it, or take it out of the history: git rebase -i {commit[:10]}~",
-            )
+    """Raise VaultError if a commit that is about to be pushed has a secret in what agents read.
+
+    Its message is looked at, too, if the commit changes such a file.
+    """
+    for commit, path, finding in check.outgoing(vault, unknown):
+        where = f"{printable(path)}:{finding.line}" if path else f"its message:{finding.line}"
+        raise VaultError(
+            f"not pushed: commit {commit[:10]}, {where}: {finding.message}",
+            f"amend it, or take it out of the history: git rebase -i {commit[:10]}~",
+        )

@@ -1,5 +1,6 @@
 """Findings about lessons: shape, secrets, text at the agent, duplicates, their own prompts.
 
+Of skills and the vault's settings, which come before an agent as well: secrets and text at the agent.
 `of_text` needs nothing but the file; `against_index` asks the index, in the watcher where there is
 one. A check changes nothing.
 """
@@ -7,13 +8,13 @@ one. A check changes nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import categories, git
-from vault_index.check import agent_text, deadline, neighbours, secrets, shape
+from vault_index.check import agent_text, deadline, neighbours, secrets, shape, sources
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
 from vault_index.index import shown
@@ -32,49 +33,72 @@ __all__ = [
     "named",
     "not_checked",
     "of_text",
+    "outgoing",
     "staged",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A lesson file to check. `path` is relative to the vault's folder."""
+    """A file to check. `path` is relative to the vault's folder, of what is no lesson to its root."""
 
     path: str
     data: bytes
     as_on_disk: bool = True
+    is_lesson: bool = True
+
+    @property
+    def shown(self) -> str:
+        """The path as people see it, from the vault's root."""
+        return shown(self.path) if self.is_lesson else self.path
 
 
 def everything(vault: Vault) -> list[Candidate]:
-    """Take all lesson files of a vault."""
-    return [_from_disk(vault, file.path) for file in vault.files()[0]]
+    """Return all lesson files of a vault, and what else of its repository comes before an agent."""
+    lessons = [_from_disk(vault, file.path) for file in vault.files()[0]]
+    return [*lessons, *(_beside(vault, path) for path in sources.besides_lessons(vault))]
 
 
 def named(vault: Vault, paths: Sequence[str]) -> list[Candidate]:
-    """Take files and folders by their absolute paths. Raises VaultError for what is no lesson file."""
+    """Return files and folders by their absolute paths. Raises VaultError for what is not checked."""
     files = [file.path for file in vault.files()[0]]
-    found: dict[str, None] = {}
+    root = os.path.realpath(vault.root)
+    others = {os.path.normpath(f"{root}/{path}"): path for path in sources.besides_lessons(vault)}
+    found: dict[tuple[str, bool], None] = {}
     for path in paths:
-        inside = _inside(vault, path)
-        below = [one for one in files if inside in ("", one) or one.startswith(f"{inside}/")]
-        if not below:
+        real = os.path.realpath(path)
+        beside = [
+            (name, False) for file, name in others.items() if f"{file}/".startswith(f"{real}/")
+        ]
+        below = []
+        if not beside or real in (root, f"{root}/{vault.folder.name}"):
+            inside = _inside(vault, path)
+            below = [one for one in files if inside in ("", one) or one.startswith(f"{inside}/")]
+        if not below and not beside:
             raise VaultError(f"{path}: no lesson file", f"lessons are in {vault.folder}")
-        found |= dict.fromkeys(below)
-    return [_from_disk(vault, path) for path in found]
+        found |= dict.fromkeys([*((one, True) for one in below), *beside])
+    return [
+        _from_disk(vault, path) if is_lesson else _beside(vault, path) for path, is_lesson in found
+    ]
 
 
 def staged(vault: Vault) -> list[Candidate]:
-    """Take the lesson files that the next commit adds or changes, as they are staged."""
+    """Return the files for agents that the next commit adds or changes, as they are staged."""
+    top, prefix = sources.top_and_prefix(vault)
     candidates = []
-    for path in git.staged(vault.folder):
-        if not path.endswith(".md") or any(part.startswith(".") for part in path.split("/")):
+    for path in git.staged(top):
+        kind = sources.kind(path, prefix)
+        is_lesson = kind == sources.LESSON
+        base = prefix + (f"{vault.folder.name}/" if is_lesson else "")
+        inside = os.path.relpath(path, base or ".")
+        if not kind or (is_lesson and any(part.startswith(".") for part in inside.split("/"))):
             continue
-        data = git.staged_content(vault.folder, path, MOST_BYTES)
+        data = git.staged_content(top, path, MOST_BYTES)
         try:
-            same = _from_disk(vault, path).data == data
-        except VaultError:
+            same = _read(top / path) == data
+        except OSError:
             same = False
-        candidates.append(Candidate(path, data, same))
+        candidates.append(Candidate(inside, data, same, is_lesson))
     return candidates
 
 
@@ -83,29 +107,60 @@ def of_text(
 ) -> list[Finding]:
     """Check what a file says; `known` are the categories of other lessons, against which to compare.
 
-    Each rule has that many seconds of processor time. One that is not through by then is a finding
-    of its own, and an error: what could not be looked at is not shared.
+    What is no lesson is written at the agent or for a program: of text at the agent only errors count.
+    Each rule has that many seconds of processor time. A rule that takes longer is a finding of its
+    own, and an error: nothing is shared unchecked.
     """
-    where = shown(candidate.path)
-    if len(candidate.data) > MOST_BYTES:
-        found, _ = shape.findings(candidate.path, candidate.data[: MOST_BYTES + 1], where, known)
+    where = candidate.shown
+    found: list[Finding] = []
+    too_long = len(candidate.data) > MOST_BYTES
+    if candidate.is_lesson:
+        data = candidate.data[: MOST_BYTES + 1]
+        found, _ = shape.findings(candidate.path, data, where, known)
+    elif too_long:
+        found = [not_checked(where, f"the file is longer than {MOST_BYTES:,} bytes")]
+    if too_long:
         return found
-    found, _ = shape.findings(candidate.path, candidate.data, where, known)
     try:
         text = decode(candidate.data, candidate.path).replace("\r\n", "\n")
     except LessonError:
         text = candidate.data.decode("utf-8", "replace")
-    for name, rule in (("secrets", secrets.findings), ("agent-text", agent_text.findings)):
+    for name, rule, seen in (
+        ("secrets", secrets.findings, sources.text_of(candidate.data)),
+        ("agent-text", agent_text.findings, text),
+    ):
         try:
-            found += deadline.within(seconds, rule(where, text))
+            every = deadline.within(seconds, rule(where, seen))
         except deadline.TooSlow:
-            found.append(not_checked(where, f"the rule {name} takes more than {seconds:.3g} s"))
+            every = [not_checked(where, f"the rule {name} takes more than {seconds:.3g} s")]
+        if name == "agent-text" and not candidate.is_lesson:
+            every = [finding for finding in every if finding.severity == ERROR]
+        found += every
     return sorted(found)
 
 
 def not_checked(where: str, why: str) -> Finding:
     """Return the finding that a file could not be checked."""
     return Finding(where, 1, "not-checked", f"{why}: shorten the file or split it")
+
+
+def outgoing(vault: Vault, commits: Sequence[str]) -> Iterator[tuple[str, str, Finding]]:
+    """Yield the secrets that commits, named as for `git rev-list`, would make public.
+
+    As (commit, path from the repository's top, finding): in each version of a file that comes
+    before an agent, and with the path "" in the messages of the commits that have such a version.
+    """
+    top, prefix = sources.top_and_prefix(vault)
+    changing: dict[str, None] = {}
+    for commit, path, data in git.outgoing(
+        top, commits, lambda name: bool(sources.kind(name, prefix))
+    ):
+        changing[commit] = None
+        for finding in secrets.findings(path, sources.text_of(data)):
+            yield commit, path, finding
+    for commit, message in git.messages(top, changing):
+        for finding in secrets.findings("", message):
+            yield commit, "", finding
 
 
 def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
@@ -120,12 +175,24 @@ def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
     return {"findings": found, "categories": sorted({*categories.counts(others)})}
 
 
+def _read(file: Path) -> bytes:
+    """Return a file's content, as far as a lesson may be long and a byte more. Raises OSError."""
+    with file.open("rb") as opened:
+        return opened.read(MOST_BYTES + 1)
+
+
 def _from_disk(vault: Vault, path: str) -> Candidate:
     try:
-        with (vault.folder / path).open("rb") as file:
-            return Candidate(path, file.read(MOST_BYTES + 1))
+        return Candidate(path, _read(vault.folder / path))
     except OSError as error:
         raise VaultError(f"{vault.folder / path}: cannot be read: {error.strerror}") from None
+
+
+def _beside(vault: Vault, path: str) -> Candidate:
+    try:
+        return Candidate(path, _read(vault.root / path), is_lesson=False)
+    except OSError as error:
+        raise VaultError(f"{vault.root / path}: cannot be read: {error.strerror}") from None
 
 
 def _inside(vault: Vault, path: str) -> str:

@@ -14,6 +14,7 @@ from vault_index.git.checkout import (
     configure,
     current_branch,
     editor,
+    files,
     git_path,
     head,
     reflog,
@@ -34,11 +35,13 @@ from vault_index.git.commits import (
     count,
     history,
     last_change,
+    messages,
     outgoing,
     resolve,
     tree,
     versions,
 )
+from vault_index.git.overwritten import Overwritten, overwritten
 from vault_index.git.process import command
 
 __all__ = [
@@ -46,6 +49,7 @@ __all__ = [
     "RECENT_COMMITS",
     "Activity",
     "Change",
+    "Overwritten",
     "Provenance",
     "Version",
     "Worktree",
@@ -58,11 +62,14 @@ __all__ = [
     "count",
     "current_branch",
     "editor",
+    "files",
     "git_path",
     "head",
     "history",
     "last_change",
+    "messages",
     "outgoing",
+    "overwritten",
     "reflog",
     "resolve",
     "setting",

@@ -135,6 +135,16 @@ def uncommitted(folder: Path, paths: Sequence[str]) -> set[str]:
         return set(paths) - clean
 
 
+def files(folder: Path) -> list[str]:
+    """List the files below a folder, relative to it, except those that git ignores."""
+    with opened(folder) as repo:
+        if repo is None:
+            return []
+        which = ("--cached", "--others", "--exclude-standard")
+        listed = ask(repo, "-C", str(folder), "ls-files", "-z", *which).split("\0")
+        return sorted({name for name in listed if name})
+
+
 def staged(folder: Path) -> list[str]:
     """List files below a folder that the next commit adds or changes, relative to the folder."""
     with opened(folder) as repo:

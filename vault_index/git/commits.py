@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from vault_index.errors import GitError
 from vault_index.git.process import ask, ask_bytes, command, opened
+
+if TYPE_CHECKING:
+    from git import Repo
+
+_AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
+SUBMODULE = "160000"  # the mode of a path that is a commit of another repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,21 +157,27 @@ def archive(folder: Path, commit: str) -> bytes:
         return ask_bytes(repo, "archive", "--format=tar", name) if repo else b""
 
 
-def outgoing(folder: Path, commits: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
-    """Give each version of a file below a folder that some commits made, as for `git rev-list`.
+def outgoing(
+    folder: Path, commits: Sequence[str], wanted: Callable[[str], bool]
+) -> Iterator[tuple[str, str, bytes]]:
+    """Yield each version of a wanted file that some commits made, as for `git rev-list`.
 
-    As (commit, path from the folder, content).
+    As (commit, path from the repository's top, content); what a path holds is yielded once. Nothing
+    of this may be missed: raises GitError where git does not answer.
     """
     with opened(folder) as repo:
         if repo is None:
             return
-        prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
+        # no path is named: git would leave out side branches that came to nothing in the end
         log = ask(
             repo,
-            *("log", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=AM", "-m"),
-            *(f"--relative={prefix}", "--format=%x01%H"),
-            *(*commits, "--", prefix or "."),
+            *(_AS_PUSHED, "-c", "log.showRoot=true", "-c", "log.diffMerges=separate"),
+            *("log", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=AMT", "-m"),
+            *("--format=%x01%H", *commits, "--"),
         )
+        if not log and count(folder, *commits):
+            raise GitError("git log: the commits to push could not be read", "git fsck")
+        seen: set[tuple[str, str]] = set()
         commit = ""
         fields = iter(log.split("\0"))
         for entry in fields:
@@ -171,12 +185,28 @@ def outgoing(folder: Path, commits: Sequence[str]) -> Iterator[tuple[str, str, b
             if text.startswith("\x01"):
                 commit, _, text = text[1:].partition("\n")
                 text = text.strip("\n")
-            if text.startswith(":"):
-                yield (
-                    commit,
-                    next(fields, ""),
-                    ask_bytes(repo, "cat-file", "blob", text.split()[3]),
-                )
+            if not text.startswith(":"):
+                continue
+            path, (_, mode, _, blob) = next(fields, ""), text.split()[:4]
+            if wanted(path) and mode != SUBMODULE and (path, blob) not in seen:
+                seen.add((path, blob))
+                yield commit, path, _content(repo, blob)
+
+
+def messages(folder: Path, commits: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield (commit, message) of some commits. Raises GitError where git does not answer."""
+    for commit in commits:
+        message = command(
+            folder, _AS_PUSHED, "log", "-1", "--no-show-signature", "--format=%B", commit, "--"
+        )
+        yield commit, message
+
+
+def _content(repo: Repo, blob: str) -> bytes:
+    content = ask_bytes(repo, _AS_PUSHED, "cat-file", "blob", blob)
+    if not content and ask(repo, _AS_PUSHED, "cat-file", "-s", blob) != "0":
+        raise GitError(f"git cat-file: {blob[:10]} could not be read", "git fsck")
+    return content
 
 
 def _provenance(log: str) -> dict[str, Provenance]:

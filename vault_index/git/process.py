@@ -91,5 +91,5 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
         said = str(getattr(error, "stderr", "") or error).strip().strip("'").removeprefix("stderr:")
         lines = [line.strip(" '") for line in said.splitlines() if line.strip(" '")]
         told = [line for line in lines if not line.startswith("hint:")]
-        verb = next(word for word in arguments if not word.startswith(("-", "core.")))
+        verb = next(word for word in arguments if word[0] != "-" and "=" not in word)
         raise GitError(f"git {verb}: {'; '.join(told[:3]) or 'failed'}") from None

@@ -26,21 +26,41 @@ CANNOT_MERGE = 255  # git 2.42 then stops the merge; older ones leave a conflict
 @click.option("--staged", is_flag=True, help="What the next commit adds or changes.")
 @click.option("--all", "everything", is_flag=True, help="The whole vault (the default).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--error-status", default=1, hidden=True, help="The exit status for what is wrong.")
 @click.pass_obj
 def check(
-    named: str | None, paths: tuple[Path, ...], staged: bool, everything: bool, as_json: bool
+    named: str | None,
+    paths: tuple[Path, ...],
+    staged: bool,
+    everything: bool,
+    as_json: bool,
+    error_status: int,
 ) -> None:
     """Check lessons: their shape, secrets, text at the agent, near-duplicates, their own prompts.
 
-    PATHS are lesson files or folders of them. Ends with 1 if there are errors; warnings are told.
+    PATHS are lesson or SKILL.md files, or folders of them. Exits with status 1 on errors.
     """
+    if sum((bool(paths), staged, everything)) > 1:
+        raise click.UsageError("give PATHS, --staged or --all: one of them")
+    try:
+        has_errors = _check(named, paths, staged=staged, as_json=as_json)
+    except VaultError as error:
+        if error_status == 1:
+            raise
+        # the hook takes 1 for a program that does not start, as Python ends with it, too
+        output.say(f"Error: {error.message}", err=True)
+        raise SystemExit(error_status) from None
+    if has_errors:
+        raise SystemExit(error_status)
+
+
+def _check(named: str | None, paths: tuple[Path, ...], *, staged: bool, as_json: bool) -> bool:
+    """Check and print; whether there are errors."""
     from dataclasses import replace
 
     from vault_index import check as checking
     from vault_index.vault import printable
 
-    if sum((bool(paths), staged, everything)) > 1:
-        raise click.UsageError("give PATHS, --staged or --all: one of them")
     vault = ready.open_vault(named)
     if staged:
         # git stages names that the vault passes over, because they are not UTF-8
@@ -62,8 +82,7 @@ def check(
             output.say(f"{_count(len(candidates), 'file')} checked: {counts}", err=True)
     if errors and staged:
         ready.note("not committed; mend it, or commit without the check: git commit --no-verify")
-    if errors:
-        raise SystemExit(1)
+    return errors > 0
 
 
 def _findings(
@@ -84,7 +103,7 @@ def _findings(
             some = candidates[start : start + _AT_ONCE]
             known = list(taxonomy)
             try:
-                paths = [one.path for one in some]
+                paths = [one.path for one in some if one.is_lesson]
                 answer = ready.ask(named, "check", fetch=not staged, paths=paths) if asking else {}
                 found += [checking.Finding(**one) for one in answer.get("findings", [])]
                 known += answer.get("categories", [])
@@ -94,14 +113,14 @@ def _findings(
             for one in some:
                 if left <= 0:
                     why = f"the commit takes more than {deadline.ALL_SECONDS:.0f} s to check"
-                    found.append(checking.not_checked(f"lessons/{one.path}", why))
+                    found.append(checking.not_checked(one.shown, why))
                     continue
                 began = time.process_time()
                 found += checking.of_text(one, known, min(left, deadline.RULE_SECONDS))
                 left -= time.process_time() - began
-                if not one.as_on_disk:
+                if one.is_lesson and not one.as_on_disk:
                     about = "duplicates and prompts are those of the file on disk"
-                    ready.note(f"note: lessons/{one.path}: {about}")
+                    ready.note(f"note: {one.shown}: {about}")
             show(start + len(some), len(candidates))
     return sorted(found)
 
@@ -127,6 +146,8 @@ def sync(named: str | None, as_json: bool) -> None:
     output.say(f"fetched {_count(done.fetched, 'commit')} of {done.remote}")
     if done.rebased:
         output.say(f"put {_count(done.rebased, 'commit')} of yours on top")
+    if done.merged:
+        output.say(f"merged {_count(done.merged, 'commit')} of yours, as a rebase keeps less")
     if done.dropped:
         output.say(f"dropped {_count(done.dropped, 'commit')} that {done.remote} took back")
     output.say(f"indexed {_count(lessons, 'lesson')}")
@@ -143,7 +164,17 @@ def _count(number: int, what: str) -> str:
 @click.argument("base", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("ours", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("theirs", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-def merge_driver(base: Path, ours: Path, theirs: Path) -> None:
+@click.option("--marker-size", default=7, help="How many characters a conflict marker has.")
+@click.option("--clean-status", default=0, help="The exit status for a merge without conflict.")
+@click.option("--conflict-status", default=1, help="The exit status for one with.")
+def merge_driver(
+    base: Path,
+    ours: Path,
+    theirs: Path,
+    marker_size: int,
+    clean_status: int,
+    conflict_status: int,
+) -> None:
     """Merge a lesson file for git, which calls this: the result goes into OURS; 1 for a conflict."""
     import subprocess
 
@@ -156,12 +187,14 @@ def merge_driver(base: Path, ours: Path, theirs: Path) -> None:
         ready.note(f"warning: left to git's own merge: {type(error).__name__}: {error}")
         merged = None
     if merged is None:  # git's own way
-        words = ["git", "merge-file", "-L", "ours", "-L", "base", "-L", "theirs"]
-        raise SystemExit(min(1, abs(subprocess.call([*words, ours, base, theirs]))))
+        words = ["git", "merge-file", f"--marker-size={marker_size}"]
+        words += ["-L", "ours", "-L", "base", "-L", "theirs"]
+        raise SystemExit(
+            clean_status if subprocess.call([*words, ours, base, theirs]) == 0 else conflict_status
+        )
     try:
         files.change_file(ours, merged.data, expected=before, within=ours.parent)
     except VaultError as error:
         ready.note(f"error: not merged: {error.message}")
         raise SystemExit(CANNOT_MERGE) from None
-    if merged.conflicts:
-        raise SystemExit(1)
+    raise SystemExit(conflict_status if merged.conflicts else clean_status)

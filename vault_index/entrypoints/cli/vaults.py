@@ -25,6 +25,7 @@ def init(path: Path) -> None:
         (made.vault, "made lessons/vault.toml"),
         (made.ignored, "added .vault_index/ to .gitignore"),
         (shared.hooks, "switched on the git hooks in .githooks"),
+        (shared.upgraded, "brought the git hooks in .githooks up to date: commit them"),
         (shared.driver, "set up the merge driver for lessons in .gitattributes"),
     ):
         if done:
