@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -44,7 +45,7 @@ def json(value: Any) -> None:
     click.echo(as_json(value))
 
 
-def pager(lines: list[tuple[object, ...]]) -> None:
+def pager(lines: Sequence[tuple[object, ...]]) -> None:
     """Show lines, each of some parts, one page at a time."""
     click.echo_via_pager("\n".join(map(_line, lines)))
 
