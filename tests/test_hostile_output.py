@@ -48,11 +48,13 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     skill = f"---\nname: deploy\ndescription: {told}\n---\nDeploy.\n"
     write(root / f"skills/{NAME}/SKILL.md", skill)
     write(root / f"skills/b{NAME}/SKILL.md", "---\n")
-    os.environ["GIT_AUTHOR_NAME"] = NAME
-    try:
+    with pytest.MonkeyPatch.context() as patch:  # the fixture comes before each test's own world
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        patch.setenv("GIT_AUTHOR_NAME", NAME)
+        patch.setenv("GIT_COMMITTER_NAME", "Ada Lovelace")
+        for variable in ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"):
+            patch.setenv(variable, "ada@example.org")
         commit(root, f"subject {EVIL}")
-    finally:
-        del os.environ["GIT_AUTHOR_NAME"]
     return root
 
 
