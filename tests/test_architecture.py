@@ -20,7 +20,9 @@ REPO = PACKAGE.parent
 LADDER = [
     "errors silence locate",
     "categories passages hit lesson config files",
-    "frontmatter_edit git manifest store injections",
+    "frontmatter_edit git",
+    "ownership",
+    "manifest store injections",
     "git_hooks merge body_edit formats",
     "embed",
     "vault rows",

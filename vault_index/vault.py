@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import config as settings
-from vault_index import embed, locate, manifest, store
+from vault_index import embed, locate, manifest, ownership, store
 from vault_index.config import Config
 from vault_index.errors import IndexStateError, NoVaultError
 from vault_index.store import Store
@@ -76,8 +76,13 @@ class Vault:
 
     @property
     def index_folder(self) -> Path:
-        """The folder of the index, the lock, the hooks' log: a cache, never committed."""
-        return self.root / INDEX
+        """The folder of the index, the lock, the hooks' log: a cache, never committed.
+
+        Raises ForeignIndexError if what is there came with a clone or is somebody else's.
+        """
+        folder = self.root / INDEX
+        ownership.check(folder)
+        return folder
 
     @cached_property
     def embedder(self) -> Embedder | None:

@@ -39,7 +39,7 @@ from vault_index.git.commits import (
     tree,
     versions,
 )
-from vault_index.git.process import command
+from vault_index.git.process import command, index_file, is_tracked
 
 __all__ = [
     "CHANGED_FILES",
@@ -61,6 +61,8 @@ __all__ = [
     "git_path",
     "head",
     "history",
+    "index_file",
+    "is_tracked",
     "last_change",
     "outgoing",
     "reflog",

@@ -104,8 +104,8 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
         paths = sorted({there for _, there in found})
         for (commit, parents, name, when, subject), there in found:
             if " " in parents:
-                how = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-textconv", "--no-commit-id", "-p")
-                if not ask(repo, "diff-tree", *how, commit, "--", *paths):
+                patch = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-textconv", "--no-commit-id", "-p")
+                if not ask(repo, "diff-tree", *patch, commit, "--", *paths):
                     continue
             content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{there}")
             yield Version(commit, name, when, subject.strip(), there, content)

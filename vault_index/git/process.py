@@ -99,6 +99,12 @@ def ask_bytes(repo: Repo, *arguments: str) -> bytes:
     return done.stdout if done.returncode == 0 else b""
 
 
+def index_file(folder: Path) -> Path | None:
+    """Return the file in which git notes what it tracks; None without a repository."""
+    top = top_of(folder)
+    return _git_folder(top) / "index" if top else None
+
+
 def is_tracked(folder: Path, name: str) -> bool:
     """Whether git has something in its index that is at, or below, a name in a folder.
 
@@ -129,6 +135,11 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
         raise GitError(
             f"git {verb}: this repository's own settings name a program ({key})",
             f"git config --unset-all {key}",
+        )
+    if verb == "push" and top and not _hooks_of_user(settings) and _has_hook(top, "pre-push"):
+        raise GitError(
+            "git push: this repository has a pre-push hook, and `lessons` runs none of its programs",
+            "git push",
         )
     try:
         done = _run(folder, top, arguments, programs.instead(settings, filters=True), settings)
@@ -176,6 +187,17 @@ def _settings(folder: Path) -> list[programs.Setting]:
     return programs.parse(os.fsdecode(done.stdout))
 
 
+def _hooks_of_user(settings: Sequence[programs.Setting]) -> str:
+    """Return the folder of hooks that the user chose for all repositories, or ""."""
+    hooks = programs.of_user(settings, "core.hookspath")
+    return hooks if os.path.isabs(os.path.expanduser(hooks)) else ""  # else in the repository
+
+
+def _has_hook(top: Path, name: str) -> bool:
+    done = _run(top, top, ["rev-parse", "--git-path", f"hooks/{name}"])
+    return os.access(top / _text(done.stdout), os.X_OK)
+
+
 def _run(
     folder: Path,
     top: Path | None,
@@ -187,9 +209,8 @@ def _run(
     verb = _verb(arguments)
     words = ["git", *ALWAYS, *arguments]
     if verb not in _TELLS_OF_HOOKS:
-        hooks = programs.of_user(settings, "core.hookspath") if verb == "push" else ""
-        there = os.path.isabs(os.path.expanduser(hooks))  # else a folder of the repository
-        words[1:1] = ["-c", f"core.hooksPath={hooks if there else os.devnull}"]
+        hooks = _hooks_of_user(settings) if verb == "push" else ""
+        words[1:1] = ["-c", f"core.hooksPath={hooks or os.devnull}"]
     env = _environment(top, overrules)
     if verb in _NETWORK:
         ext = programs.of_user(settings, "protocol.ext.allow") or "never"

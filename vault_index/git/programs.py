@@ -9,6 +9,8 @@ the repository itself makes is set to the user's own value, or to one that start
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +31,8 @@ class Setting:
         return self.scope in _REPOSITORY
 
 
+# -P: in the work tree of others nothing is imported from the current folder
+_OUR_DRIVER = f"{shlex.quote(sys.executable)} -P -m vault_index merge-driver %O %A %B"
 # What starts nothing, by the form of the key. Where "" would be started as a program, or taken for success,
 # git's own program is named.
 _INSTEAD = [
@@ -36,7 +40,8 @@ _INSTEAD = [
     for form, value in (
         (r"filter\..*\.(clean|smudge|process)", ""),
         (r"filter\..*\.required", "false"),
-        (r"merge\..*\.driver", "git merge-file %A %O %B"),
+        (r"merge\.lessons\.driver", _OUR_DRIVER),
+        (r"merge\.(?!lessons\.driver).*\.driver", "git merge-file %A %O %B"),
         (r"gpg\.(openpgp\.)?program", "gpg"),
         (r"gpg\.x509\.program", "gpgsm"),
         (r"gpg\.ssh\.program", "ssh-keygen"),
