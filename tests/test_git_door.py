@@ -67,7 +67,6 @@ tree {tree}
 author Ada Lovelace <ada@example.org> 1767225600 +0000
 committer Ada Lovelace <ada@example.org> 1767225600 +0000
 gpgsig -----BEGIN PGP SIGNATURE-----
- 
  iQ==
  -----END PGP SIGNATURE-----
 
@@ -163,7 +162,9 @@ def test_a_folder_in_a_clone_that_looks_like_a_bare_repository_is_none(
     write(lessons / "HEAD", "ref: refs/heads/main\n")
     write(lessons / "objects/.keep", "")
     write(lessons / "refs/.keep", "")
-    write(lessons / "config", f"[core]\nfsmonitor = {program}\nworktree = {tmp_path}\nbare = false\n")
+    write(
+        lessons / "config", f"[core]\nfsmonitor = {program}\nworktree = {tmp_path}\nbare = false\n"
+    )
     commit(root)
     for words in (("index",), ("status",), ("log", "heap"), ("check",)):
         run("lessons", *words, cwd=lessons, check=False)

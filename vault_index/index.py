@@ -17,7 +17,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import catalog, classify, difference, files, manifest, ownership, rows, skills, store
+from vault_index import (
+    catalog,
+    classify,
+    difference,
+    files,
+    manifest,
+    ownership,
+    rows,
+    skills,
+    store,
+)
 from vault_index import vault as vaults
 from vault_index.difference import Difference, ReadFile
 from vault_index.embed.cache import VectorCache
@@ -192,7 +202,11 @@ def _build(vault: Vault, reason: str, how: _How) -> Stats:
     building = vault.index_folder / _BUILDING
     embedder = vault.embedder
     name = embedder.name if embedder else manifest.NO_EMBEDDER
-    if not ownership.is_folder(building) or not _can_resume(building, name) or reason == "asked for":
+    if (
+        not ownership.is_folder(building)
+        or not _can_resume(building, name)
+        or reason == "asked for"
+    ):
         ownership.remove_tree(building)
         dimension = embedder.dimension if embedder else 0
         with files.writing(building):

@@ -1,10 +1,11 @@
 """Whose `.vault_index` it is: ours only if this user made it, on this machine, for this checkout.
 
 A clone may bring a folder of that name, with links in it or an index of other texts. So an
-index is believed only if `.vault_index/owner` holds a mark that is made of a random key, `index.key` in the user's folder,
-and of the checkout's path. Nothing is done with it if `.vault_index` is a link, is tracked by git, or
-belongs to somebody else. A folder of this user without the mark is of an older version, or was copied or moved with
-its checkout: what has one of our names is removed from it unread, and the index is built again.
+index is believed only if `.vault_index/owner` holds a mark that is made of a random key, `index.key`
+in the user's folder, and of the checkout's path. Nothing is done with it if `.vault_index` is a
+link, is tracked by git, or belongs to somebody else. A folder of this user without the mark is of an
+older version, or was copied or moved with its checkout: what has one of our names is removed from it
+unread, and the index is built again.
 
 What is opened below it is opened through `open_file`: no link, no pipe, no second name of another file.
 """
@@ -174,7 +175,8 @@ def _key() -> Iterator[bytes]:
         handle = os.open(home / KEY, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise WriteError(
-            f"cannot write {home / KEY}: {error.strerror}", "the key that marks indexes is kept there"
+            f"cannot write {home / KEY}: {error.strerror}",
+            "the key that marks indexes is kept there",
         ) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

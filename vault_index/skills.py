@@ -13,7 +13,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
-from vault_index import files, lesson, manifest, ownership, rows
+from vault_index import files, lesson, ownership, rows
 from vault_index import store as stores
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import ForeignIndexError, LessonError, WriteError

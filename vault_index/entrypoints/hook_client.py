@@ -69,7 +69,8 @@ def _read(descriptor: int) -> bytes:
 def _needed(event: dict[str, object]) -> dict[str, object]:
     """Return what we go by, each text cut to what is looked at."""
     needed = {name: event[name] for name in FIELDS if name in event}
-    cut = {name: value[:FIELD_CHARS] for name, value in needed.items() if isinstance(value, str)}
+    texts = {name: value for name, value in needed.items() if isinstance(value, str)}
+    cut: dict[str, object] = {name: value[:FIELD_CHARS] for name, value in texts.items()}
     prompt = event.get("prompt")
     if prompt is not None:
         cut["prompt"] = str(prompt)[:PROMPT_CHARS]

@@ -104,7 +104,15 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
         paths = sorted({there for _, there in found})
         for (commit, parents, name, when, subject), there in found:
             if " " in parents:
-                patch = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-textconv", "--no-commit-id", "-p")
+                patch = (
+                    "--cc",
+                    "-M",
+                    "-U0",
+                    "--no-ext-diff",
+                    "--no-textconv",
+                    "--no-commit-id",
+                    "-p",
+                )
                 if not ask(repo, "diff-tree", *patch, commit, "--", *paths):
                     continue
             content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{there}")

@@ -113,7 +113,7 @@ def is_tracked(folder: Path, name: str) -> bool:
     top = top_of(folder)
     if top is None:
         return False
-    path = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
+    path = os.path.relpath(Path(os.path.realpath(folder), name), top)
     try:
         done = _run(top, top, ["--icase-pathspecs", "ls-files", "-z", "--", path])
     except OSError:
@@ -190,7 +190,7 @@ def _settings(folder: Path) -> list[programs.Setting]:
 def _hooks_of_user(settings: Sequence[programs.Setting]) -> str:
     """Return the folder of hooks that the user chose for all repositories, or ""."""
     hooks = programs.of_user(settings, "core.hookspath")
-    return hooks if os.path.isabs(os.path.expanduser(hooks)) else ""  # else in the repository
+    return hooks if hooks and Path(hooks).expanduser().is_absolute() else ""  # else in the repository
 
 
 def _has_hook(top: Path, name: str) -> bool:

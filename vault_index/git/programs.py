@@ -1,9 +1,9 @@
 """The settings of git that name a program, and what to put in the place of a repository's own.
 
 A repository that somebody copied or unpacked brings its `.git/config` along, and git starts the programs
-that stand there: filters, gpg, credential helpers, merge drivers... Names of filters and drivers are free, so the
-list cannot be fixed: git is asked which settings there are, and from which file, and each one that
-the repository itself makes is set to the user's own value, or to one that starts nothing.
+that it names: filters, gpg, credential helpers, merge drivers... Names of filters and drivers are
+free, so the list cannot be fixed: git is asked which settings there are, and from which file, and
+each one that the repository itself makes is set to the user's own value, or to one that starts nothing.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Setting:
 
 # -P: in the work tree of others nothing is imported from the current folder
 _OUR_DRIVER = f"{shlex.quote(sys.executable)} -P -m vault_index merge-driver %O %A %B"
-# What starts nothing, by the form of the key. Where "" would be started as a program, or taken for success,
-# git's own program is named.
+# What starts nothing, by the form of the key. Where "" would be started as a program, or taken for
+# success, git's own program is named.
 _INSTEAD = [
     (re.compile(form, re.IGNORECASE), value)
     for form, value in (
@@ -84,7 +84,9 @@ def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, st
     needs none.
     """
     own = {one.key: one.value for one in settings if not one.is_of_repository}
-    overruled = [one for one in settings if one.is_of_repository or (not filters and _is_filter(one))]
+    overruled = [
+        one for one in settings if one.is_of_repository or (not filters and _is_filter(one))
+    ]
     return [
         *_programs(overruled, own, filters=filters),
         *_helpers(settings),
