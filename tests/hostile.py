@@ -86,11 +86,17 @@ def lessons(root: Path, decoy: Path) -> list[str]:
     return [*files, *rest, "a submodule", "lfs", "mailmap", "modules beside us", "committed hooks"]
 
 
-def names(folder: Path, decoy: Path, kinds: Iterator[str], but: tuple[str, ...] = ()) -> list[str]:
+def names(
+    folder: Path,
+    decoy: Path,
+    kinds: Iterator[str],
+    but: tuple[str, ...] = (),
+    some: tuple[str, ...] = NAMES,
+) -> list[str]:
     """Put links, second names, pipes and sockets in the place of our names; return the tricks."""
     folder.mkdir(exist_ok=True)
     done = []
-    for name in NAMES:
+    for name in some:
         if name in but:
             continue
         kind = next(kinds)

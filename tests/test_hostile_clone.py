@@ -26,12 +26,12 @@ here = _thread._local()
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 def places(path, follow):
-    """Where a path leads; for a relative one, from every folder that is open."""
+    """Where a path leads; a relative one from every folder that is open, or else from here."""
     path = os.fsdecode(path)
     if os.path.isabs(path):
         folders = [""]
     else:
-        folders = [os.getcwd()]
+        folders = []
         for one in os.listdir("/proc/self/fd"):
             try:
                 folder = os.readlink("/proc/self/fd/" + one)
@@ -39,7 +39,7 @@ def places(path, follow):
                 continue
             if os.path.isdir(folder) and folder != "/":
                 folders.append(folder)
-    for folder in folders:
+    for folder in folders or [os.getcwd()]:
         whole = os.path.join(folder, path)
         if follow:
             yield os.path.realpath(whole)
@@ -210,17 +210,19 @@ def test_a_copied_checkout(world: World) -> None:
     assert "Heap" in said, "what is a lesson of the vault is found all the same"
 
 
-@pytest.mark.parametrize("start", [0, 1, 2])
+@pytest.mark.parametrize("free", [(), ("lock", "watch.lock")])
 def test_an_index_of_our_own_with_something_in_the_place_of_our_names(
-    world: World, start: int
+    world: World, free: tuple[str, ...]
 ) -> None:
+    """Without the lock little is done; so there is a day with it, too."""
     root = origin(world, "none")
     run("lessons", "index", cwd=root, env=world.env)
-    order = ("link", "pipe", "second name", "socket", "dangling")
-    every = kinds(*order[start:], *order[:start])
-    hostile.names(root / ".vault_index", world.decoy, every, but=("owner", "current"))
+    every = kinds("link", "pipe", "second name", "socket", "dangling")
+    ours = ("owner", "current", *free)
+    hostile.names(root / ".vault_index", world.decoy, every, but=ours)
     current = next((root / ".vault_index").glob("2???????-??????-????/manifest.json")).parent
-    hostile.names(current, world.decoy / hostile.OLD_INDEX, every, but=("owner",))
+    inside = ("floor.json", "announced.json") if free else ("floor.json", "manifest.json")
+    hostile.names(current, world.decoy / hostile.OLD_INDEX, every, some=inside)
     (current / "lessons.lance" / "data" / "more.lance").symlink_to(world.decoy / "authorized_keys")
     before = picture(world.decoy)
     world.day(root)

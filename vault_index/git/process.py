@@ -28,7 +28,7 @@ ALWAYS = (
 )
 _TO_READ = ("--no-optional-locks", "--literal-pathspecs")
 _NETWORK = ("fetch", "push")
-_TELLS_OF_HOOKS = ("config", "rev-parse")  # and runs none
+_TELLS = ("config", "rev-parse")  # of settings and hooks as they are, and start nothing
 # of a git that runs us as its hook: git itself finds the repository of the folder that we name
 _OF_A_HOOK = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_NAMESPACE", "GIT_PREFIX")
 
@@ -141,8 +141,9 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
             "git push: this repository has a pre-push hook, and `lessons` runs none of its programs",
             "git push",
         )
+    overrules = () if verb in _TELLS else programs.instead(settings, filters=True)
     try:
-        done = _run(folder, top, arguments, programs.instead(settings, filters=True), settings)
+        done = _run(folder, top, arguments, overrules, settings)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and folder.is_dir():
             raise GitError("there is no git command here", "install git") from None
@@ -190,7 +191,9 @@ def _settings(folder: Path) -> list[programs.Setting]:
 def _hooks_of_user(settings: Sequence[programs.Setting]) -> str:
     """Return the folder of hooks that the user chose for all repositories, or ""."""
     hooks = programs.of_user(settings, "core.hookspath")
-    return hooks if hooks and Path(hooks).expanduser().is_absolute() else ""  # else in the repository
+    return (
+        hooks if hooks and Path(hooks).expanduser().is_absolute() else ""
+    )  # else in the repository
 
 
 def _has_hook(top: Path, name: str) -> bool:
@@ -208,7 +211,7 @@ def _run(
     """Start git. `settings` are those in which a `fetch` or `push` looks for the user's own."""
     verb = _verb(arguments)
     words = ["git", *ALWAYS, *arguments]
-    if verb not in _TELLS_OF_HOOKS:
+    if verb not in _TELLS:
         hooks = _hooks_of_user(settings) if verb == "push" else ""
         words[1:1] = ["-c", f"core.hooksPath={hooks or os.devnull}"]
     env = _environment(top, overrules)
