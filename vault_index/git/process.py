@@ -35,14 +35,13 @@ _OF_A_HOOK = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_NAMESPACE", "GI
 
 @dataclass(frozen=True, slots=True)
 class Repo:
-    """A repository with a work tree. `top` is the folder that holds `.git`."""
+    """A repository with a work tree. `top` is the folder that holds `.git`.
+
+    `overrules` are settings in the place of those with which it names a program.
+    """
 
     top: Path
-
-    @property
-    def git_folder(self) -> Path:
-        """Where git keeps what belongs to this work tree: the index, HEAD, its log."""
-        return _git_folder(self.top)
+    overrules: Sequence[tuple[str, str]]
 
 
 def top_of(folder: Path) -> Path | None:
@@ -81,7 +80,11 @@ def _git_folder(top: Path) -> Path:
 def opened(folder: Path) -> Iterator[Repo | None]:
     """Yield the repository around a folder; None when there is none or no git."""
     top = top_of(folder)
-    yield Repo(top) if top else None
+    try:
+        settings = _settings(top) if top else []
+    except OSError:
+        top = None
+    yield Repo(top, programs.instead(settings, filters=False)) if top else None
 
 
 def ask(repo: Repo, *arguments: str) -> str:
@@ -91,9 +94,8 @@ def ask(repo: Repo, *arguments: str) -> str:
 
 def ask_bytes(repo: Repo, *arguments: str) -> bytes:
     """Run a git command that only reads; b"" when it fails."""
-    overrules = programs.instead(_settings(repo.top), filters=False)
     try:
-        done = _run(repo.top, repo.top, [*_TO_READ, *arguments], overrules)
+        done = _run(repo.top, repo.top, [*_TO_READ, *arguments], repo.overrules)
     except OSError:
         return b""
     return done.stdout if done.returncode == 0 else b""
@@ -129,7 +131,10 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
     """
     verb = _verb(arguments)
     top = top_of(folder)
-    settings = _settings(top) if top else []
+    try:
+        settings = _settings(top) if top else []
+    except OSError:  # it will be said below
+        settings = []
     key = programs.refused(settings) if verb in _NETWORK else ""
     if key:
         raise GitError(
@@ -161,8 +166,10 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
 
 def user_setting(folder: Path, key: str) -> str:
     """Return a setting that the user or the system made, not the repository; "" without one."""
-    top = top_of(folder)
-    return programs.of_user(_settings(top or folder), key)
+    try:
+        return programs.of_user(_settings(top_of(folder) or folder), key)
+    except OSError:
+        return ""
 
 
 def _text(output: bytes) -> str:
@@ -181,10 +188,7 @@ def _verb(arguments: Sequence[str]) -> str:
 
 def _settings(folder: Path) -> list[programs.Setting]:
     """Return all settings of git, and where each is from; git 2.26 or newer tells."""
-    try:
-        done = _run(folder, top_of(folder), ["config", "--list", "-z", "--show-scope"])
-    except OSError:
-        return []
+    done = _run(folder, top_of(folder), ["config", "--list", "-z", "--show-scope"])
     return programs.parse(os.fsdecode(done.stdout))
 
 
