@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from vault_index.errors import GitError
 from vault_index.git import programs
@@ -92,10 +93,10 @@ def ask(repo: Repo, *arguments: str) -> str:
     return _text(ask_bytes(repo, *arguments))
 
 
-def ask_bytes(repo: Repo, *arguments: str) -> bytes:
-    """Run a git command that only reads; b"" when it fails."""
+def ask_bytes(repo: Repo, *arguments: str, stdin: IO[bytes] | None = None) -> bytes:
+    """Run a git command that only reads, `stdin` too; b"" when it fails."""
     try:
-        done = _run(repo.top, repo.top, [*_TO_READ, *arguments], repo.overrules)
+        done = _run(repo.top, repo.top, [*_TO_READ, *arguments], repo.overrules, stdin=stdin)
     except OSError:
         return b""
     return done.stdout if done.returncode == 0 else b""
@@ -211,6 +212,7 @@ def _run(
     arguments: Sequence[str],
     overrules: Sequence[tuple[str, str]] = (),
     settings: Sequence[programs.Setting] = (),
+    stdin: IO[bytes] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Start git. `settings` are those in which a `fetch` or `push` looks for the user's own."""
     verb = _verb(arguments)
@@ -225,7 +227,12 @@ def _run(
     else:  # a repository may say that it lacks objects, and name who has them
         env |= {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
     return subprocess.run(
-        words, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        words,
+        cwd=folder,
+        env=env,
+        stdin=stdin or subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
     )
 
 
