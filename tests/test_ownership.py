@@ -187,7 +187,7 @@ def test_a_table_with_a_link_in_it_is_not_opened(team: Vault, tmp_path: Path, ki
     found = manifest.current(team.index_folder)
     assert found is not None
     plant(found / "lessons.lance" / "data" / "more", kind, write(tmp_path / "mine", "mine\n"))
-    with pytest.raises(VaultError, match="a link"):
+    with pytest.raises(VaultError, match="is a link"):
         open_vault(team.root).open_index().store.count()
 
 
@@ -261,3 +261,13 @@ def test_settings_of_a_vault_are_a_plain_file(
         plant(settings, kind, write(tmp_path / "private.toml", "floor = 0.5\n"))
     with pytest.raises(VaultError):
         open_vault(vault.root)
+
+
+def test_a_command_names_what_is_in_the_way(team: Vault, tmp_path: Path) -> None:
+    (team.index_folder / "lock").unlink()
+    (team.index_folder / "lock").symlink_to(tmp_path / "nothing")
+    write(team.folder / "heap.md", HEAP + "More.\n")
+    ran = run("lessons", "index", cwd=team.root, check=False)
+    assert (ran.code, ran.out) == (1, "")
+    assert "lock is a link" in ran.err
+    assert not (tmp_path / "nothing").exists()

@@ -203,7 +203,12 @@ def _opened(folder: Path | str) -> Iterator[int]:
 def _open_in(folder: int, name: str, flags: int) -> int:
     # O_NONBLOCK: a pipe would be waited for
     flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    handle = os.open(name, flags, 0o600, dir_fd=folder)
+    try:
+        handle = os.open(name, flags, 0o600, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise _refused(name) from None
+        raise
     there = os.fstat(handle)
     plain = stat.S_ISREG(there.st_mode) and there.st_nlink <= 1
     if not plain or there.st_uid != os.geteuid():
@@ -213,7 +218,7 @@ def _open_in(folder: int, name: str, flags: int) -> int:
 
 
 def _refused(name: str) -> OSError:
-    return OSError(errno.ELOOP, "a link, or no file of this user alone: remove it", name)
+    return OSError(errno.ELOOP, f"{name} is a link, or no file of this user alone: remove it", name)
 
 
 def _read(folder: Path | str, name: str, most: int) -> bytes:
