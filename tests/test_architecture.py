@@ -20,7 +20,9 @@ REPO = PACKAGE.parent
 LADDER = [
     "errors silence locate atomic characters yaml_bounds",
     "categories passages hit lesson config files quote",
-    "frontmatter_edit git manifest store injections renames",
+    "frontmatter_edit git renames",
+    "ownership",
+    "manifest store injections",
     "git_hooks aside merge body_edit formats",
     "embed",
     "vault rows",

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import BIN, Ran, commit, lesson_text, run, write
+from vault_index import ownership
 from vault_index.vault import Vault, open_vault
 
 HEAP = "our build dies with heap out of memory"
@@ -45,8 +46,16 @@ def team(make_vault: Callable[..., Vault], with_model: Path, shelf: Path, tmp_pa
         commit(vault.root, "docker: stop rebuilding every layer when a source file changes")
         run("lessons", "index", cwd=vault.root)
         shutil.copytree(vault.root, shelf)
-    shutil.copytree(shelf, tmp_path / "team")
-    return open_vault(tmp_path / "team")
+    root = tmp_path / "team"
+    shutil.copytree(shelf, root, ignore=shutil.ignore_patterns(".vault_index"))
+    ownership.claim(root / ".vault_index")  # a copied index would not be believed
+    shutil.copytree(
+        shelf / ".vault_index",
+        root / ".vault_index",
+        ignore=shutil.ignore_patterns("owner"),
+        dirs_exist_ok=True,
+    )
+    return open_vault(root)
 
 
 def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:
@@ -198,3 +207,16 @@ def test_ten_hooks_at_once_all_answer(team: Vault) -> None:
     with ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda n: hook(team, session_id=f"agent-{n}").out, range(10)))
     assert all("node-heap.md" in answer for answer in answers)
+
+
+def test_an_event_too_large_to_parse_is_read_to_its_end_and_dropped(
+    team: Vault, own_world: Path
+) -> None:
+    """Parsing 20 MB holds the interpreter past the deadline; who writes it must not fail either."""
+    assert hook(team, prompt=HEAP + " x" * 10_000_000).out == ""
+    assert "20000" in (own_world / "hook.log").read_text()
+    assert "is not read" in (own_world / "hook.log").read_text()
+
+
+def test_a_long_prompt_is_searched_for_by_its_beginning(team: Vault) -> None:
+    assert "raise the heap" in injected(hook(team, prompt=f"{HEAP}. " * 25_000))

@@ -48,7 +48,7 @@ def of(vault: Vault) -> dict[str, Any]:
         state["categories"] = {}
     state["skill_problems"] = skills.problems(vault)
     known = [one["id"] for one in lessons]
-    state["injections"] = injections.summary(vault.index_folder, known)
+    state["injections"] = _injections(vault, known)
     return state
 
 
@@ -119,6 +119,13 @@ def _git(vault: Vault) -> dict[str, Any] | None:
     if found is None:
         return None
     return {"branch": found.branch, "head": found.head, "uncommitted": len(found.uncommitted)}
+
+
+def _injections(vault: Vault, known: list[str]) -> dict[str, Any]:
+    try:
+        return injections.summary(vault.index_folder, known)
+    except VaultError:  # what `index` says already
+        return injections.total([], known)
 
 
 def _embedder(vault: Vault) -> str:

@@ -10,6 +10,7 @@ user alone; other keys in `vault.toml` are ignored and listed in `Config.ignored
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -19,6 +20,7 @@ from typing import Any
 from vault_index import locate
 from vault_index.errors import SettingsError
 
+MOST_BYTES = 1024 * 1024  # of a settings file
 EMBEDDERS = ("minilm", "ollama", "none")
 TRUST = ("all", "committed-only")
 VAULT_KEYS = frozenset(
@@ -77,7 +79,7 @@ def load(
     environ = os.environ if environ is None else environ
     config = Config(home=home_folder(environ))
     if vault_toml is not None:
-        values = _read(vault_toml)
+        values = _read(vault_toml, follow=False)
         ignored = tuple(sorted(set(values) - VAULT_KEYS))
         allowed = {key: value for key, value in values.items() if key in VAULT_KEYS}
         config = replace(_with(config, allowed, str(vault_toml)), ignored=ignored)
@@ -89,9 +91,15 @@ def load(
     return _with(config, {k: v for k, v in (flags or {}).items() if v is not None}, "flags")
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
+    """Read a TOML file; one of a clone may be a link out of it, a pipe, or larger than memory."""
+    how = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
+        with open(path, "rb", opener=lambda name, _flags: os.open(name, how)) as file:
+            data = file.read(MOST_BYTES + 1) if _is_file(file.fileno()) else b""
+        if len(data) > MOST_BYTES:
+            raise SettingsError(f"{path}: larger than {MOST_BYTES >> 20} MB", "shorten it")
+        values = tomllib.loads(data.decode("utf-8"))
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:  # not UTF-8 and huge numbers are ValueErrors too
@@ -102,6 +110,10 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(watch, dict):
         raise SettingsError(f"{path}: watch must be a table: [watch]")
     return values | {f"watch_{key}": value for key, value in watch.items()}
+
+
+def _is_file(descriptor: int) -> bool:
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
 
 
 def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:

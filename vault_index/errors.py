@@ -5,6 +5,7 @@
     ├── SettingsError          vault.toml, the user's settings or an agent's settings are not usable
     ├── LessonError            a lesson file that does not parse or cannot be edited; knows its line
     ├── IndexStateError        the index is missing, damaged, or from a newer version
+    ├── ForeignIndexError      what is in the place of the index is not this user's: it is not touched
     ├── EmbedderError          the embedder cannot embed
     │   └── ModelError         the built-in model is not here, or its files are not the right ones
     ├── WriteError             a disk that is full, read-only or not ours
@@ -49,6 +50,10 @@ class IndexStateError(VaultError):
     def __init__(self, message: str, hint: str = "", *, newer: bool = False) -> None:
         super().__init__(message, hint)
         self.newer = newer
+
+
+class ForeignIndexError(VaultError):
+    """What is in the place of the index is a link, tracked by git, or somebody else's."""
 
 
 class EmbedderError(VaultError):

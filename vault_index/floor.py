@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from vault_index import files, search, silence
+from vault_index import files, ownership, search, silence
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _own_scores(vault: Vault) -> tuple[list[float], list[float]]:
 
 def _load(vault: Vault) -> Floor | None:
     try:
-        kept = json.loads((vault.open_index().store.index / _FILE).read_text("utf-8"))
+        kept = json.loads(ownership.read_text(vault.open_index().store.index / _FILE))
         return Floor(**kept)
     except (OSError, ValueError, TypeError, VaultError):
         return None

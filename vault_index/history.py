@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import shutil
 import tarfile
 import tempfile
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import files, git, lesson, manifest
+from vault_index import files, git, lesson, ownership
 from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.vault import Vault
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 KEPT_TREES = 5  # of those that were asked for last
 BUILDING_SECONDS = 600  # a folder that is older was left by one that was killed
 _BUILDING = ".building-"
+_TREE = re.compile(r"[0-9a-f]{16}|\.building-\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +90,18 @@ def at(vault: Vault, revision: str) -> tuple[Vault, str]:
     trees = vault.index_folder / "at"
     root = trees / tree[:16]
     with files.writing(trees):
-        manifest.make_folder(vault.index_folder)
-        if not root.is_dir():
+        ownership.claim(vault.index_folder)
+        ownership.make_folder(trees)
+        if not ownership.is_folder(root):
             _build(vault, commit, root)
         os.utime(root)
         for _, old in sorted(_others(trees, root))[:-KEPT_TREES]:
-            shutil.rmtree(old, ignore_errors=True)
+            ownership.remove_tree(old)
     return Vault(root, vault.config), commit
 
 
 def _build(vault: Vault, commit: str, root: Path) -> None:
     """Make the folder of a tree beside its place and rename it there."""
-    root.parent.mkdir(exist_ok=True)
     building = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=root.parent))
     try:
         _extract(git.archive(vault.folder, commit), building / vault.folder.name)
@@ -112,10 +114,12 @@ def _build(vault: Vault, commit: str, root: Path) -> None:
 def _others(trees: Path, root: Path) -> Iterator[tuple[float, Path]]:
     """Give the folders besides one and when they were asked for, without those being built now."""
     for one in trees.iterdir():
+        if not _TREE.fullmatch(one.name):
+            continue
         with contextlib.suppress(FileNotFoundError):  # built, or removed, since it was listed
-            when = one.stat().st_mtime
+            when = one.lstat().st_mtime
             building = time.time() - when < BUILDING_SECONDS and one.name.startswith(_BUILDING)
-            if one != root and one.is_dir() and not building:
+            if one != root and not building:
                 yield when, one
 
 

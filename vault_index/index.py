@@ -8,15 +8,26 @@ kill at any moment leaves an index that opens and answers, and the next sync goe
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import catalog, classify, difference, files, manifest, rows, skills, store
+from vault_index import (
+    catalog,
+    classify,
+    difference,
+    files,
+    manifest,
+    ownership,
+    rows,
+    skills,
+    store,
+)
 from vault_index import vault as vaults
 from vault_index.difference import Difference, ReadFile
 from vault_index.embed.cache import VectorCache
@@ -191,8 +202,12 @@ def _build(vault: Vault, reason: str, how: _How) -> Stats:
     building = vault.index_folder / _BUILDING
     embedder = vault.embedder
     name = embedder.name if embedder else manifest.NO_EMBEDDER
-    if not _can_resume(building, name) or reason == "asked for":
-        shutil.rmtree(building, ignore_errors=True)
+    if (
+        not ownership.is_folder(building)
+        or not _can_resume(building, name)
+        or reason == "asked for"
+    ):
+        ownership.remove_tree(building)
         dimension = embedder.dimension if embedder else 0
         with files.writing(building):
             building.mkdir()
@@ -368,17 +383,16 @@ def problems(known: Manifest, skipped: list[Skipped]) -> list[Problem]:
 @contextlib.contextmanager
 def _locked(vault: Vault, wait: bool) -> Iterator[bool]:
     """Hold the one writer's lock of a vault's index; yields False if another has it."""
-    import filelock
-
     folder = vault.index_folder
     with files.writing(folder):
-        manifest.make_folder(folder)
-        lock = filelock.FileLock(folder / "lock")
-        try:
-            lock.acquire(timeout=-1 if wait else 0)
-        except filelock.Timeout:
-            pass
+        ownership.claim(folder)
+        lock = ownership.open_file(folder / "lock", os.O_RDWR | os.O_CREAT)
     try:
-        yield lock.is_locked
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = True
+        except BlockingIOError:
+            free = False
+        yield free
     finally:
-        lock.release()
+        os.close(lock)

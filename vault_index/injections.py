@@ -18,6 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from vault_index import ownership
+
 FILE = "injections.jsonl"
 MOST_BYTES = 1024 * 1024
 SHOWN = 5  # lessons of the most and of the never used
@@ -71,12 +73,12 @@ def record(
 
 
 def _append(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    descriptor = ownership.open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # one of ten sessions moves a full file away
         if os.fstat(descriptor).st_size > MOST_BYTES:
             with suppress(FileNotFoundError):  # another moved it, and nobody has begun a new one
-                if path.stat().st_ino == os.fstat(descriptor).st_ino:
+                if path.lstat().st_ino == os.fstat(descriptor).st_ino:
                     path.replace(path.with_suffix(".old.jsonl"))
         os.write(descriptor, data)
     finally:
@@ -87,7 +89,8 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
     """Give the records that are kept, oldest first; what is no record is passed over."""
     for path in ((folder / FILE).with_suffix(".old.jsonl"), folder / FILE):
         try:
-            lines = path.read_text("utf-8", "replace").splitlines()
+            with os.fdopen(ownership.open_file(path), encoding="utf-8", errors="replace") as file:
+                lines = file.read().splitlines()
         except OSError:
             continue
         for line in lines:
@@ -101,9 +104,13 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
 
 def summary(folder: Path, known: Collection[str]) -> dict[str, Any]:
     """Sum the records up. `known` are the ids of the vault's lessons: some of them were never used."""
-    kept = list(records(folder))
+    return total(list(records(folder)), known)
+
+
+def total(kept: Sequence[dict[str, Any]], known: Collection[str]) -> dict[str, Any]:
+    """Sum up records, oldest first."""
     prompts = [one for one in kept if one.get("event") == "UserPromptSubmit"]
-    times = sorted(float(one.get("ms", 0)) for one in prompts)
+    times = sorted(one["ms"] for one in prompts if isinstance(one.get("ms"), (int, float)))
     used = Counter(str(lesson) for one in kept for lesson in one["lessons"])
     never = sorted(set(known) - set(used))
     return {

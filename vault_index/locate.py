@@ -13,17 +13,24 @@ SETTINGS = "vault.toml"
 
 
 def walk_up(start: str) -> str | None:
-    """Find the nearest folder, from here upwards, with `lessons/vault.toml`."""
+    """Find the nearest folder, from here upwards, with `lessons/vault.toml`.
+
+    A `lessons` that is a link is no vault: it may lead to anything of the user's.
+    """
     here = os.path.abspath(start)  # noqa: PTH100
     while True:
-        if os.path.isfile(f"{here}/{FOLDER}/{SETTINGS}"):  # noqa: PTH113
+        if _is_vault(f"{here}/{FOLDER}"):
             return here
         above, name = os.path.split(here)
-        if name == FOLDER and os.path.isfile(f"{here}/{SETTINGS}"):  # noqa: PTH113
+        if name == FOLDER and _is_vault(here):
             return above
         if above == here:
             return None
         here = above
+
+
+def _is_vault(folder: str) -> bool:
+    return os.path.isfile(f"{folder}/{SETTINGS}") and not os.path.islink(folder)  # noqa: PTH113, PTH114
 
 
 def home_folder(environ: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@
       current          the name of the folder in force; replaced with one rename
       20261120-...-a/  an index: the LanceDB tables and its manifest.json
       lock             one writer at a time
+      owner            whose it is: see `ownership`
 
 A reader follows `current` once and then stands on one folder, so it never sees half an index. The
 manifest names the schema, the embedder and each file's hash, size and mtime.
@@ -13,13 +14,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from vault_index import files
+from vault_index import files, ownership
 from vault_index.errors import IndexStateError
 
 SCHEMA = 3  # raise it when rows or what is embedded change: every index is then rebuilt
@@ -71,22 +71,19 @@ class Manifest:
     files: dict[str, FileEntry] = field(default_factory=dict)  # by path below the vault's folder
 
 
-def make_folder(folder: Path) -> None:
-    """Make `.vault_index` if it is not there: the user's own, and nothing for git."""
-    folder.mkdir(mode=0o700, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
-
-
 def current(folder: Path) -> Path | None:
-    """Give the index folder in force below `.vault_index`; None before the first one is whole."""
+    """Return the index folder in force below `.vault_index`; None before the first one is whole.
+
+    What is not ours is none.
+    """
+    if not ownership.is_ours(folder):
+        return None
     try:
-        name = (folder / _POINTER).read_text("utf-8").strip()
+        name = ownership.read_text(folder / _POINTER).strip()
     except (OSError, UnicodeDecodeError):
         return None
-    index = folder / name
-    return index if name and index.parent == folder and index.is_dir() else None
+    whole = ownership.INDEX_NAME.fullmatch(name) and ownership.is_folder(folder / name)
+    return folder / name if whole else None
 
 
 def load(index: Path) -> Manifest:
@@ -95,7 +92,7 @@ def load(index: Path) -> Manifest:
     Raises IndexStateError if it is missing or damaged, or says that a newer version wrote it.
     """
     try:
-        raw = json.loads((index / _FILE).read_text("utf-8"))
+        raw = json.loads(ownership.read_text(index / _FILE))
         schema = int(raw["schema"])
         if schema > SCHEMA:
             raise IndexStateError(
@@ -125,7 +122,7 @@ def stamp(index: Path) -> tuple[int, int]:
     Two changes may fall into one tick of the clock, but each is a new file.
     """
     try:
-        stat = (index / _FILE).stat()
+        stat = (index / _FILE).lstat()
     except OSError:
         return 0, 0
     return stat.st_mtime_ns, stat.st_ino
@@ -170,7 +167,7 @@ def is_announced(index: Path) -> bool:
 
 def _recall_announced(index: Path, manifest: Manifest) -> None:
     try:
-        paths = [str(path) for path in json.loads((index / _ANNOUNCED).read_text("utf-8"))]
+        paths = [str(path) for path in json.loads(ownership.read_text(index / _ANNOUNCED))]
     except FileNotFoundError:
         return
     for path in paths:
@@ -187,6 +184,7 @@ def make_current(folder: Path, index: Path) -> None:
         files.replace_file(folder / _POINTER, index.name.encode())
         now = time.time()
         for other in folder.iterdir():
-            age = now - stamp(other)[0] / 1e9
-            if other != index and (other / _FILE).exists() and age > KEEP_OLD_SECONDS:
-                shutil.rmtree(other, ignore_errors=True)
+            if other == index or not ownership.INDEX_NAME.fullmatch(other.name):
+                continue
+            if now - stamp(other)[0] / 1e9 > KEEP_OLD_SECONDS:
+                ownership.remove_tree(other)

@@ -9,6 +9,7 @@ import re
 
 MIN_CHARS = 10
 MAX_CHATTER_WORDS = 14
+MOST_CHARS = 10_000  # a longer prompt is no acknowledgement
 
 _SLASH_COMMAND = re.compile(r"/[a-z][\w:.-]*(\s|$)", re.IGNORECASE)
 # what Claude Code itself puts into the place of a prompt
@@ -64,6 +65,8 @@ def reason(prompt: str) -> str:
         return "a slash command"
     if _NOT_TYPED.match(text):
         return "not typed by a person"
+    if len(text) > MOST_CHARS:
+        return ""
     words = _WORD.findall(text.lower().replace("\u2019", "'"))
     if not words:
         return "no words"

@@ -13,10 +13,10 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
-from vault_index import files, lesson, manifest, rows
+from vault_index import files, lesson, ownership, rows
 from vault_index import store as stores
 from vault_index.embed.cache import VectorCache
-from vault_index.errors import LessonError
+from vault_index.errors import ForeignIndexError, LessonError, WriteError
 from vault_index.store import Row, Store
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ def register(vault: Vault, project: Path) -> bool:
         return False
     listed = "".join(f"{one}\n" for one in [folder, *known][:MOST_PROJECTS])
     try:
-        manifest.make_folder(vault.index_folder)
+        ownership.claim(vault.index_folder)
         files.replace_file(vault.index_folder / _PROJECTS, listed.encode())
-    except OSError:
+    except (OSError, ForeignIndexError, WriteError):
         return False
     return True
 
@@ -235,8 +235,8 @@ def _as_lesson(row: Row) -> Row:
 def _projects(vault: Vault) -> list[Path]:
     """Give the skill folders of the projects that asked this vault; of those that are still there."""
     try:
-        lines = (vault.index_folder / _PROJECTS).read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError):
+        lines = ownership.read_text(vault.index_folder / _PROJECTS).split("\n")
+    except (OSError, UnicodeDecodeError, ForeignIndexError):
         return []
     return [Path(line) for line in lines if line and Path(line).is_dir()]
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from vault_index import ownership
 from vault_index.categories import MAX_DEPTH, CategoryPath
 from vault_index.errors import IndexStateError, WriteError
 
@@ -268,6 +269,8 @@ class Store:
         os.environ.setdefault("LANCE_LOG", "error")  # it warns on stderr about every new table
         import lancedb
 
+        if self.exists():
+            ownership.refuse_links(self.index / f"{self.table}.lance")
         # interval 0: see what other processes committed
         return lancedb.connect(self.index, read_consistency_interval=timedelta(0))
 

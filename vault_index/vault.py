@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import config as settings
-from vault_index import embed, locate, manifest, store
+from vault_index import embed, locate, manifest, ownership, store
 from vault_index.config import Config
 from vault_index.errors import IndexStateError, NoVaultError
 from vault_index.store import Store
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FOLDER, SETTINGS = locate.FOLDER, locate.SETTINGS
 INDEX = ".vault_index"
+MOST_BYTES = 16 * 1024 * 1024  # of a lesson file; it is read whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,13 @@ class Vault:
 
     @property
     def index_folder(self) -> Path:
-        """The folder of the index, the lock, the hooks' log: a cache, never committed."""
-        return self.root / INDEX
+        """The folder of the index, the lock, the hooks' log: a cache, never committed.
+
+        Raises ForeignIndexError if what is there came with a clone or is somebody else's.
+        """
+        folder = self.root / INDEX
+        ownership.check(folder)
+        return folder
 
     @cached_property
     def embedder(self) -> Embedder | None:
@@ -124,6 +130,8 @@ class Vault:
         """
         found: list[SourceFile] = []
         skipped: list[Skipped] = []
+        if self.folder.is_symlink():  # a pull may have put it there
+            return [], [Skipped(".", "a link: links are not followed", is_folder=True)]
         pending = [(self.folder, "")]
         while pending:
             folder, prefix = pending.pop()
@@ -148,6 +156,9 @@ class Vault:
                     try:
                         stat = entry.stat(follow_symlinks=False)
                     except OSError:  # deleted since it was listed
+                        continue
+                    if stat.st_size > MOST_BYTES:
+                        skipped.append(Skipped(path, f"larger than {MOST_BYTES >> 20} MB"))
                         continue
                     found.append(SourceFile(path, stat.st_size, stat.st_mtime_ns))
         return sorted(found, key=lambda file: file.path), skipped

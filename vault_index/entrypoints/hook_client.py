@@ -15,6 +15,11 @@ DEADLINE_SHARE = 0.95  # the rest is for the end itself, on a machine with too m
 WATCHER_MS = 500  # a watcher that needs longer is hung; there is still time to do without it
 SESSION_WATCHER_MS = 1200  # a session's start is a dozen searches and four questions to git
 LOG_BYTES = 256 * 1024
+# Parsing holds the interpreter, and then no thread ends the process at the deadline: 20 MB take 0.2 s.
+EVENT_BYTES = 4 * 1024 * 1024
+PROMPT_CHARS = 64 * 1024  # a search looks at the beginning
+FIELD_CHARS = 4096
+FIELDS = ("hook_event_name", "source", "session_id", "cwd")  # and the prompt: the rest is not ours
 
 
 def main() -> None:
@@ -34,8 +39,8 @@ def main() -> None:
         import json
 
         _arm(event, started)  # before reading: whoever runs this may never close stdin
-        parsed = json.loads(sys.stdin.buffer.read().decode("utf-8", "replace"))
-        event.update(parsed if isinstance(parsed, dict) else {})
+        parsed = json.loads(_read(0).decode("utf-8", "replace"))
+        event.update(_needed(parsed) if isinstance(parsed, dict) else {})
         if _worth_asking(event):
             answer = _answer(event, started)
             if answer:
@@ -44,6 +49,32 @@ def main() -> None:
     except BaseException as error:  # noqa: BLE001  # a hook never fails
         log(event, f"{type(error).__name__}: {error}", started)
     os._exit(0)  # no teardown of libraries, no closing of a pipe that is gone
+
+
+def _read(descriptor: int) -> bytes:
+    """Read to the end, so that who writes never fails; raise ValueError if it is too much to parse."""
+    import os
+
+    parts: list[bytes] = []
+    size = 0
+    while part := os.read(descriptor, 65536):
+        size += len(part)
+        if size <= EVENT_BYTES:
+            parts.append(part)
+    if size > EVENT_BYTES:
+        raise ValueError(f"an event of {size} bytes is not read")
+    return b"".join(parts)
+
+
+def _needed(event: dict[str, object]) -> dict[str, object]:
+    """Return what we go by, each text cut to what is looked at."""
+    needed = {name: event[name] for name in FIELDS if name in event}
+    texts = {name: value for name, value in needed.items() if isinstance(value, str)}
+    cut: dict[str, object] = {name: value[:FIELD_CHARS] for name, value in texts.items()}
+    prompt = event.get("prompt")
+    if prompt is not None:
+        cut["prompt"] = str(prompt)[:PROMPT_CHARS]
+    return cut
 
 
 def _after_git(folder: str, started: float) -> None:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vault_index import files, floor, index, injections, recall, skills
+from vault_index import files, floor, index, injections, ownership, recall, skills
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.recall import Injection
 from vault_index.vault import Vault, open_vault
@@ -173,13 +173,15 @@ def index_in_background(vault: Vault, *, rebuild: bool = False) -> None:
     The index's lock sees to it that one at a time works.
     """
     log = vault.index_folder / "background.log"
-    if log.exists() and 0 <= time.time() - log.stat().st_mtime < RESTART_SECONDS:
-        return
     with files.writing(vault.index_folder):
-        vault.index_folder.mkdir(mode=0o700, exist_ok=True)
-        output = log.open("wb")
+        ownership.claim(vault.index_folder)
+        if log.exists() and 0 <= time.time() - log.lstat().st_mtime < RESTART_SECONDS:
+            return
+        handle = ownership.open_file(log, os.O_WRONLY | os.O_CREAT)
+        os.ftruncate(handle, 0)
+        os.utime(handle)
     options = ["--no-wait", "--rebuild"] if rebuild else ["--no-wait"]
-    with output:
+    with os.fdopen(handle, "wb") as output:
         subprocess.Popen(
             [sys.executable, "-m", "vault_index", "--vault", str(vault.root), "index", *options],
             stdin=subprocess.DEVNULL,
@@ -200,7 +202,7 @@ def _given(vault: Vault, session: str) -> set[str]:
     if not session:
         return set()
     try:
-        return set(_session_file(vault, session).read_text("utf-8").splitlines())
+        return set(ownership.read_text(_session_file(vault, session)).splitlines())
     except (OSError, UnicodeDecodeError):
         return set()
 
@@ -210,8 +212,9 @@ def _remember(vault: Vault, session: str, found: Injection) -> None:
         return
     file = _session_file(vault, session)
     try:
-        file.parent.mkdir(mode=0o700, exist_ok=True)
-        with file.open("a", encoding="utf-8") as given:
+        ownership.make_folder(file.parent)
+        handle = ownership.open_file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        with os.fdopen(handle, "a", encoding="utf-8") as given:
             given.writelines(f"{hit.lesson_id}\n" for hit in [*found.hits, *found.skills])
     except OSError:  # a read-only vault: a lesson may then come twice
         return
@@ -220,6 +223,6 @@ def _remember(vault: Vault, session: str, found: Injection) -> None:
 def _forget_old_sessions(vault: Vault) -> None:
     folder = vault.index_folder / "sessions"
     oldest = time.time() - SESSION_DAYS * 86_400
-    for file in folder.iterdir() if folder.is_dir() else ():
-        if file.stat().st_mtime < oldest:
+    for file in folder.iterdir() if ownership.is_folder(folder) else ():
+        if file.lstat().st_mtime < oldest and not ownership.is_folder(file):
             file.unlink(missing_ok=True)

@@ -42,7 +42,7 @@ from vault_index.git.commits import (
     versions,
 )
 from vault_index.git.overwritten import Overwritten, overwritten
-from vault_index.git.process import command
+from vault_index.git.process import command, index_file, is_tracked
 
 __all__ = [
     "CHANGED_FILES",
@@ -66,6 +66,8 @@ __all__ = [
     "git_path",
     "head",
     "history",
+    "index_file",
+    "is_tracked",
     "last_change",
     "messages",
     "outgoing",

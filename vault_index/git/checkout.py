@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
-from vault_index.git.process import ask, ask_bytes, command, opened
+from vault_index.git.process import ask, ask_bytes, command, is_bare, opened, user_setting
 
 RECENT_COMMITS = 10
 
 CHANGED_FILES = 30
+# in a submodule git starts another git, which goes by the submodule's own settings
+_STATUS = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def reflog(folder: Path) -> Path | None:
         if repo is None:
             return None
         path = ask(repo, "rev-parse", "--git-path", "logs/HEAD")
-        return Path(repo.working_tree_dir or folder, path) if path else None
+        return repo.top / path if path else None
 
 
 def activity(folder: Path) -> Activity:
@@ -54,11 +56,10 @@ def activity(folder: Path) -> Activity:
     with opened(folder) as repo:
         if repo is None:
             return Activity(folder.name)
-        top = Path(repo.working_tree_dir or folder)
         subjects = ask(repo, "log", f"-{RECENT_COMMITS}", "--format=%s").splitlines()
-        status = ask(repo, "status", "--porcelain", "-z", "--no-renames").split("\0")
+        status = ask(repo, *_STATUS).split("\0")
         return Activity(
-            name=top.name,
+            name=repo.top.name,
             branch=ask(repo, "branch", "--show-current"),
             subjects=tuple(subjects),
             changed=tuple(line[3:] for line in status if len(line) > 3)[:CHANGED_FILES],
@@ -70,7 +71,7 @@ def worktree(folder: Path) -> Worktree | None:
     with opened(folder) as repo:
         if repo is None:
             return None
-        status = ask(repo, "status", "--porcelain", "-z", "--no-renames", "--", str(folder))
+        status = ask(repo, *_STATUS, "--", str(folder))
         return Worktree(
             branch=ask(repo, "branch", "--show-current") or "detached",
             head=ask(repo, "rev-parse", "--short", "-q", "--verify", "HEAD"),
@@ -81,9 +82,9 @@ def worktree(folder: Path) -> Worktree | None:
 def top(folder: Path) -> Path:
     """Give the top folder of the repository around a folder. Raises GitError without one."""
     with opened(folder) as repo:
-        if repo is None or repo.working_tree_dir is None:
+        if repo is None:
             raise GitError(f"{folder} is in no git repository", "git init, or lessons init")
-        return Path(repo.working_tree_dir)
+        return repo.top
 
 
 def setting(folder: Path, key: str) -> str:
@@ -92,8 +93,9 @@ def setting(folder: Path, key: str) -> str:
 
 
 def editor(folder: Path) -> str:
-    """Give the command of the editor that git opens; vi where it names none."""
-    return command(folder, "var", "GIT_EDITOR", check=False) or "vi"
+    """Return the command of the editor that git opens for this user; vi where none is named."""
+    named = os.environ.get("GIT_EDITOR") or user_setting(folder, "core.editor")
+    return named or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
 
 
 def configure(folder: Path, key: str, value: str) -> bool:
@@ -179,15 +181,13 @@ def start_repository(folder: Path) -> bool:
 
     Raises WriteError, and GitError for a bare repository: it has no place for files.
     """
-    import git
-
     with opened(folder) as repo:
         if repo is not None:
             return False
-    if command(folder, "rev-parse", "--is-bare-repository", check=False) == "true":
+    if is_bare(folder):
         raise GitError(f"{folder} is a bare repository", "clone it, and lessons init in the clone")
     try:
-        git.Repo.init(folder).close()
-    except (git.GitCommandError, OSError) as error:
-        raise WriteError(f"{folder}: git init failed: {error}") from None
+        command(folder, "init", "--quiet")
+    except GitError as error:
+        raise WriteError(f"{folder}: {error.message}") from None
     return True

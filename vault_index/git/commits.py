@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vault_index.errors import GitError
-from vault_index.git.process import ask, ask_bytes, command, opened
-
-if TYPE_CHECKING:
-    from git import Repo
+from vault_index.git.process import Repo, ask, ask_bytes, command, opened
 
 _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
 SUBMODULE = "160000"  # the mode of a path that is a commit of another repository
@@ -112,8 +108,16 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
         paths = sorted({there for _, there in found})
         for (commit, parents, name, when, subject), there in found:
             if " " in parents:
-                how = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-commit-id", "-p")
-                if not ask(repo, "diff-tree", *how, commit, "--", *paths):
+                patch = (
+                    "--cc",
+                    "-M",
+                    "-U0",
+                    "--no-ext-diff",
+                    "--no-textconv",
+                    "--no-commit-id",
+                    "-p",
+                )
+                if not ask(repo, "diff-tree", *patch, commit, "--", *paths):
                     continue
             content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{there}")
             yield Version(commit, name, when, subject.strip(), there, content)

@@ -1,95 +1,252 @@
-"""Running git: to read, and to change something.
+"""The one door to git: it starts no program that a repository names.
 
-GitPython is the way to the `git` command only: no object database is opened, so no `git cat-file`
-child is left behind.
+Whoever opens a repository runs what its settings and attributes say, as soon as git is asked the wrong
+way. So every git that we start gets a fixed list of settings that overrule the repository's, the
+overruling of those whose names are free (see `programs`), its work tree by name, and no
+network outside `fetch` and `push`. A folder inside the work tree that looks like a bare repository is
+none: its `config` would come with any clone.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO
 
 from vault_index.errors import GitError
+from vault_index.git import programs
 
-if TYPE_CHECKING:
-    from git import Repo
-
-# a repository that somebody unpacked may name programs in its configuration
-READ_ONLY = (
-    *("git", "--no-optional-locks", "--literal-pathspecs", "-c", "core.quotePath=false"),
-    *("-c", "core.fsmonitor=false", "-c", "log.showSignature=false"),
+# On the command line, where it overrules every file.
+ALWAYS = (
+    *("--no-pager", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false"),
+    *("-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit"),
+    *("-c", "submodule.recurse=false", "-c", "fetch.recurseSubmodules=false"),
+    *("-c", "push.recurseSubmodules=no"),
 )
+_TO_READ = ("--no-optional-locks", "--literal-pathspecs")
+_NETWORK = ("fetch", "push")
+_TELLS = ("config", "rev-parse")  # of settings and hooks as they are, and start nothing
+# of a git that runs us as its hook: git itself finds the repository of the folder that we name
+_OF_A_HOOK = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_NAMESPACE", "GIT_PREFIX")
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """A repository with a work tree. `top` is the folder that holds `.git`.
+
+    `overrules` are settings in the place of those with which it names a program.
+    """
+
+    top: Path
+    overrules: Sequence[tuple[str, str]]
+
+
+def top_of(folder: Path) -> Path | None:
+    """Return the folder with `.git` that a folder is in; None without one, or in a bare repository."""
+    here = Path(os.path.realpath(folder))
+    while True:
+        dot = here / ".git"
+        if dot.is_file() or _is_git_folder(dot):
+            return here
+        if is_bare(here) or here == here.parent:
+            return None
+        here = here.parent
+
+
+def is_bare(folder: Path) -> bool:
+    """Whether git would take a folder for a repository without a work tree."""
+    return _is_git_folder(folder)
+
+
+def _is_git_folder(folder: Path) -> bool:
+    return os.path.lexists(folder / "HEAD") and all(
+        (folder / name).is_dir() for name in ("objects", "refs")
+    )
+
+
+def _git_folder(top: Path) -> Path:
+    dot = top / ".git"
+    try:
+        said = dot.read_text("utf-8", "surrogateescape")  # of a linked work tree, a submodule
+    except OSError:
+        return dot
+    return top / said.removeprefix("gitdir:").strip()
 
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Repo | None]:
-    """Open the repository around a folder; None when there is none or no git."""
+    """Yield the repository around a folder; None when there is none or no git."""
+    top = top_of(folder)
     try:
-        import git  # 75 ms, and it fails where there is no git command
-    except ImportError:
-        yield None
-        return
-    try:
-        repo = git.Repo(folder, search_parent_directories=True)
-    except (git.InvalidGitRepositoryError, git.NoSuchPathError, OSError):
-        yield None
-        return
-    if "GIT_DIR" in os.environ and repo.working_tree_dir:
-        # git sets it for hooks in a linked worktree, and takes every folder for the top one then
-        repo.git.update_environment(
-            GIT_DIR=str(repo.git_dir), GIT_WORK_TREE=str(repo.working_tree_dir)
-        )
-    try:
-        yield repo if repo.working_tree_dir else None
-    finally:
-        repo.close()
+        settings = _settings(top) if top else []
+    except OSError:
+        top = None
+    yield Repo(top, programs.instead(settings, filters=False)) if top else None
 
 
 def ask(repo: Repo, *arguments: str) -> str:
     """Run a git command that only reads; "" when it fails (no commit yet, dubious ownership...)."""
-    import git
+    return _text(ask_bytes(repo, *arguments))
 
+
+def ask_bytes(repo: Repo, *arguments: str, stdin: IO[bytes] | None = None) -> bytes:
+    """Run a git command that only reads, `stdin` too; b"" when it fails."""
     try:
-        return str(repo.git.execute([*READ_ONLY, *arguments], strip_newline_in_stdout=True))
-    except (git.GitCommandError, git.GitCommandNotFound, OSError):
-        return ""
-
-
-def ask_bytes(repo: Repo, *arguments: str) -> bytes:
-    """Run a git command that only reads; b"" when it fails."""
-    import git
-
-    try:
-        out = repo.git.execute(
-            [*READ_ONLY, *arguments], stdout_as_string=False, strip_newline_in_stdout=False
-        )
-    except (git.GitCommandError, git.GitCommandNotFound, OSError):
+        done = _run(repo.top, repo.top, [*_TO_READ, *arguments], repo.overrules, stdin=stdin)
+    except OSError:
         return b""
-    return out if isinstance(out, bytes) else str(out).encode()
+    return done.stdout if done.returncode == 0 else b""
+
+
+def index_file(folder: Path) -> Path | None:
+    """Return the file in which git notes what it tracks; None without a repository."""
+    top = top_of(folder)
+    return _git_folder(top) / "index" if top else None
+
+
+def is_tracked(folder: Path, name: str) -> bool:
+    """Whether git has something in its index that is at, or below, a name in a folder.
+
+    In any case of its letters: on some disks that is the same folder.
+    """
+    top = top_of(folder)
+    if top is None:
+        return False
+    path = os.path.relpath(Path(os.path.realpath(folder), name), top)
+    try:
+        done = _run(top, top, ["--icase-pathspecs", "ls-files", "-z", "--", path])
+    except OSError:
+        return False
+    return done.returncode == 0 and bool(done.stdout)
 
 
 def command(folder: Path, *arguments: str, check: bool = True) -> str:
-    """Run git in a folder and give what it printed, without the last line end.
+    """Run git in a folder and return what it printed, without the last line end.
 
-    For what changes something: our own hooks and commands may run, nobody is asked anything.
-    Raises GitError with git's own words; without `check` a failure gives "".
+    For what changes something. Nobody is asked anything; no hook runs, but for the user's own at a
+    `push`. Raises GitError with git's own words; without `check` a failure gives "".
     """
-    import git
-
-    runner = git.cmd.Git(folder)
-    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
+    verb = _verb(arguments)
+    top = top_of(folder)
     try:
-        return str(runner.execute(["git", *arguments], env=quiet, strip_newline_in_stdout=True))
-    except git.GitCommandNotFound:
-        raise GitError("there is no git command here", "install git") from None
-    except (git.GitCommandError, OSError) as error:
+        settings = _settings(top) if top else []
+    except OSError:  # it will be said below
+        settings = []
+    key = programs.refused(settings) if verb in _NETWORK else ""
+    if key:
+        raise GitError(
+            f"git {verb}: this repository's own settings name a program ({key})",
+            f"git config --unset-all {key}",
+        )
+    if verb == "push" and top and not _hooks_of_user(settings) and _has_hook(top, "pre-push"):
+        raise GitError(
+            "git push: this repository has a pre-push hook, and `lessons` runs none of its programs",
+            "git push",
+        )
+    overrules = () if verb in _TELLS else programs.instead(settings, filters=True)
+    try:
+        done = _run(folder, top, arguments, overrules, settings)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and folder.is_dir():
+            raise GitError("there is no git command here", "install git") from None
         if not check:
             return ""
-        said = str(getattr(error, "stderr", "") or error).strip().strip("'").removeprefix("stderr:")
-        lines = [line.strip(" '") for line in said.splitlines() if line.strip(" '")]
-        told = [line for line in lines if not line.startswith("hint:")]
-        verb = next(word for word in arguments if word[0] != "-" and "=" not in word)
-        raise GitError(f"git {verb}: {'; '.join(told[:3]) or 'failed'}") from None
+        raise GitError(f"git {verb}: {error.strerror or error}") from None
+    if done.returncode == 0:
+        return _text(done.stdout)
+    if not check:
+        return ""
+    lines = [line.strip() for line in os.fsdecode(done.stderr).splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith("hint:")]
+    raise GitError(f"git {verb}: {'; '.join(said[:3]) or 'failed'}")
+
+
+def user_setting(folder: Path, key: str) -> str:
+    """Return a setting that the user or the system made, not the repository; "" without one."""
+    try:
+        return programs.of_user(_settings(top_of(folder) or folder), key)
+    except OSError:
+        return ""
+
+
+def _text(output: bytes) -> str:
+    return os.fsdecode(output[:-1] if output.endswith(b"\n") else output)
+
+
+def _verb(arguments: Sequence[str]) -> str:
+    words = iter(arguments)
+    for word in words:
+        if word in ("-c", "-C"):
+            next(words, "")
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+def _settings(folder: Path) -> list[programs.Setting]:
+    """Return all settings of git, and where each is from; git 2.26 or newer tells."""
+    done = _run(folder, top_of(folder), ["config", "--list", "-z", "--show-scope"])
+    return programs.parse(os.fsdecode(done.stdout))
+
+
+def _hooks_of_user(settings: Sequence[programs.Setting]) -> str:
+    """Return the folder of hooks that the user chose for all repositories, or ""."""
+    hooks = programs.of_user(settings, "core.hookspath")
+    return (
+        hooks if hooks and Path(hooks).expanduser().is_absolute() else ""
+    )  # else in the repository
+
+
+def _has_hook(top: Path, name: str) -> bool:
+    done = _run(top, top, ["rev-parse", "--git-path", f"hooks/{name}"])
+    return os.access(top / _text(done.stdout), os.X_OK)
+
+
+def _run(
+    folder: Path,
+    top: Path | None,
+    arguments: Sequence[str],
+    overrules: Sequence[tuple[str, str]] = (),
+    settings: Sequence[programs.Setting] = (),
+    stdin: IO[bytes] | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    """Start git. `settings` are those in which a `fetch` or `push` looks for the user's own."""
+    verb = _verb(arguments)
+    words = ["git", *ALWAYS, *arguments]
+    if verb not in _TELLS:
+        hooks = _hooks_of_user(settings) if verb == "push" else ""
+        words[1:1] = ["-c", f"core.hooksPath={hooks or os.devnull}"]
+    env = _environment(top, overrules)
+    if verb in _NETWORK:
+        ext = programs.of_user(settings, "protocol.ext.allow") or "never"
+        words[1:1] = ["-c", f"protocol.ext.allow={ext}"]
+    else:  # a repository may say that it lacks objects, and name who has them
+        env |= {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+    return subprocess.run(
+        words,
+        cwd=folder,
+        env=env,
+        stdin=stdin or subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+
+
+def _environment(top: Path | None, overrules: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return our environment, in which git finds the work tree and asks nobody anything.
+
+    What overrules a setting goes here: a key may hold any character, `-c` splits at the first "=".
+    """
+    env = {key: value for key, value in os.environ.items() if top is None or key not in _OF_A_HOOK}
+    env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "LC_ALL": "C", "LANGUAGE": "C"}
+    if top is not None:  # core.worktree may name any folder
+        env["GIT_WORK_TREE"] = str(top)
+    said = env.get("GIT_CONFIG_COUNT", "")
+    start = int(said) if said.isdigit() else 0
+    for number, (key, value) in enumerate(overrules, start=start):
+        env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = key, value
+    return env | ({"GIT_CONFIG_COUNT": str(start + len(overrules))} if overrules else {})

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vault_index import files, manifest
+from vault_index import files, ownership
 from vault_index.errors import VaultError
 from vault_index.watch import line
 
@@ -35,8 +35,8 @@ def take_lock(folder: Path) -> int | None:
     `folder` is the vault's `.vault_index`. Raises WriteError.
     """
     with files.writing(folder):
-        manifest.make_folder(folder)
-        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        ownership.claim(folder)
+        descriptor = ownership.open_file(folder / LOCK, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -122,7 +122,7 @@ def stop(root: Path, folder: Path) -> bool:
 
 def is_running(folder: Path) -> bool:
     """Tell whether the lock is held: a watcher runs, starts or ends."""
-    if not folder.is_dir():
+    if not ownership.is_folder(folder):
         return False
     descriptor = take_lock(folder)
     if descriptor is None:
@@ -134,13 +134,13 @@ def is_running(folder: Path) -> bool:
 def _send(folder: Path, number: int) -> None:
     """Send a signal to the process that the lock file names, while it is still held."""
     with contextlib.suppress(OSError, ValueError):
-        pid = int((folder / LOCK).read_text())
+        pid = int(ownership.read_text(folder / LOCK))
         if is_running(folder):
             os.kill(pid, number)
 
 
 def _open_log(folder: Path) -> Any:
     log = folder / LOG
-    if log.exists() and log.stat().st_size > LOG_BYTES:
+    if log.exists() and log.lstat().st_size > LOG_BYTES:
         log.replace(folder / f"{LOG}.old")
-    return log.open("ab")
+    return os.fdopen(ownership.open_file(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")

@@ -117,8 +117,24 @@ def of_another_user(line: socket.socket) -> bool:
     return False
 
 
+def _is_private(place: str) -> bool:
+    """Whether a socket is one of this user's own making: a clone may bring a link to another."""
+    try:
+        folder, there = os.lstat(os.path.dirname(place)), os.lstat(place)  # noqa: PTH120
+    except OSError:
+        return False
+    # the types alone: `stat` is one more module to load
+    return (
+        folder.st_mode & 0o170000 == 0o040000
+        and there.st_mode & 0o170000 == 0o140000
+        and folder.st_uid == os.geteuid()
+    )
+
+
 def _connect(root: str, timeout: float) -> socket.socket:
     for place in places(root):
+        if not _is_private(place):
+            continue
         line = socket.socket(socket.AF_UNIX)
         line.settimeout(timeout)
         try:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import vault_index
-from vault_index import floor, git, index, locate, recall, search, skills
+from vault_index import floor, git, index, locate, ownership, recall, search, skills
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.index import Stats
 from vault_index.vault import Vault, open_vault
@@ -243,8 +243,14 @@ class Watcher:
         now = time.monotonic()
         if self._stop:
             return self._stop
-        if not self._vault.index_folder.is_dir():
+        try:
+            folder = self._vault.index_folder
+        except VaultError as error:  # a pull brought another one
+            return error.message
+        if not folder.is_dir():
             return "the vault or its index folder is gone"
+        if not ownership.is_ours(folder):
+            return "its index folder is no longer ours"
         if not self._server.is_reachable():
             return "its socket is gone"
         if self._vault.folder.is_dir():

@@ -30,7 +30,7 @@ class Server:
         self._answer = answer
         self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
         self._socket, self.place = _listen(root)
-        self._inode = Path(self.place).stat().st_ino
+        self._inode = Path(self.place).lstat().st_ino
 
     def start(self) -> None:
         """Begin to take questions; who came before waits."""
@@ -39,7 +39,7 @@ class Server:
     def is_reachable(self) -> bool:
         """Tell whether the socket is still the one in its place."""
         try:
-            return Path(self.place).stat().st_ino == self._inode
+            return Path(self.place).lstat().st_ino == self._inode
         except OSError:
             return False
 

@@ -135,9 +135,10 @@ def sync(named: str | None, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
-    from vault_index import share
+    from vault_index import ownership, share
 
     vault = ready.open_vault(named)
+    ownership.check(vault.index_folder)
     done = share.sync(vault)
     lessons = len(ready.ask(named, "list", category=None)["entries"])
     if as_json:
