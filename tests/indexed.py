@@ -46,8 +46,24 @@ def assert_same_as_a_rebuild(vault: Vault) -> None:
     with_words(other)
     index.sync(other, rebuild=True)
     after, fresh = table(other)
-    assert before == after
+    assert unlike(before, after) == []
     assert np.allclose(vectors, fresh, atol=1e-6)
+
+
+def unlike(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[str]:
+    """List the differences between an index's rows and those of a rebuild, a line for each value."""
+    old, new = ({str(row["id"]): row for row in rows} for rows in (before, after))
+    lines = [f"id {id} twice" for rows, by_id in ((before, old), (after, new))
+             for id in by_id if sum(row["id"] == id for row in rows) > 1]  # fmt: skip
+    lines += [f"{id}: only in the index: {old[id]['text']!r}" for id in sorted(set(old) - set(new))]
+    lines += [f"{id}: only in the rebuild: {new[id]['text']!r}" for id in sorted(set(new) - set(old))]
+    for id in sorted(set(old) & set(new)):
+        lines += [
+            f"{id}: {column} is {old[id][column]!r}, in the rebuild {new[id][column]!r}"
+            for column in new[id]
+            if old[id][column] != new[id][column]
+        ]
+    return lines
 
 
 def later(path: Path, seconds: int = 10) -> None:
