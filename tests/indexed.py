@@ -46,8 +46,14 @@ def assert_same_as_a_rebuild(vault: Vault) -> None:
     with_words(other)
     index.sync(other, rebuild=True)
     after, fresh = table(other)
-    assert unlike(before, after) == []
+    assert_alike(before, after)
     assert np.allclose(vectors, fresh, atol=1e-6)
+
+
+def assert_alike(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
+    """Check that rows are those of a rebuild, and print the differences."""
+    lines = unlike(before, after)
+    assert not lines, "\n".join(lines)
 
 
 def unlike(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[str]:

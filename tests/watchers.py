@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import run
-from tests.indexed import unlike
+from tests.indexed import assert_alike
 from vault_index import index, manifest, store
 from vault_index.store import Store
 from vault_index.vault import Vault
@@ -79,9 +79,9 @@ def assert_same_as_a_rebuild(vault: Vault) -> None:
     index.sync(vault)  # what follows from the lessons may wait until it is quiet
     derived = rows(vault, store.CATALOG), rows(vault, store.SKILLS)
     index.sync(vault, rebuild=True)
-    assert unlike(before, rows(vault)) == []
-    assert unlike(derived[0], rows(vault, store.CATALOG)) == []
-    assert unlike(derived[1], rows(vault, store.SKILLS)) == []
+    assert_alike(before, rows(vault))
+    assert_alike(derived[0], rows(vault, store.CATALOG))
+    assert_alike(derived[1], rows(vault, store.SKILLS))
 
 
 # the system calls with which editors save
