@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import config as settings
-from vault_index import embed, locate, manifest, store
+from vault_index import embed, files, locate, manifest, store
 from vault_index.config import Config
 from vault_index.errors import IndexStateError, NoVaultError
+from vault_index.files import Stamp
 from vault_index.store import Store
 
 if TYPE_CHECKING:
@@ -29,17 +30,19 @@ class SourceFile:
     """A lesson file as the file system tells it. `path` is relative to the vault's folder."""
 
     path: str
-    size: int  # bytes
-    mtime_ns: int
+    stamp: Stamp
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or folder that cannot be a lesson, and why."""
+    """A file or folder that cannot be a lesson, and why.
+
+    `hides_lessons` is true where the lessons of before may still be there, out of our sight.
+    """
 
     path: str
     reason: str
-    is_folder: bool = False
+    hides_lessons: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,10 @@ class OpenIndex:
     lessons: int
     files: int
     head: str
-    stamp: tuple[int, int]  # of the manifest
+    stamp: Stamp  # of the manifest
     skills: Store
     catalog: Store
-    known_skills: dict[str, list[int]]  # SKILL.md -> size, mtime
+    known_skills: dict[str, list[int]]  # SKILL.md -> its stamp
 
 
 class Vault:
@@ -147,9 +150,13 @@ class Vault:
                 elif entry.name.endswith(".md") and entry.is_file():  # a pipe would be waited for
                     try:
                         stat = entry.stat(follow_symlinks=False)
-                    except OSError:  # deleted since it was listed
+                    except FileNotFoundError:  # deleted since it was listed
                         continue
-                    found.append(SourceFile(path, stat.st_size, stat.st_mtime_ns))
+                    except OSError as error:  # a folder that may be listed and not entered
+                        reason = f"cannot be read: {error.strerror}"
+                        skipped.append(Skipped(path, reason, hides_lessons=True))
+                        continue
+                    found.append(SourceFile(path, files.stamp_of(stat)))
         return sorted(found, key=lambda file: file.path), skipped
 
 
