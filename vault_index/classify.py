@@ -19,6 +19,7 @@ from vault_index import categories as tree
 from vault_index import files, frontmatter_edit, rows
 from vault_index.categories import DEFAULT_TAXONOMY, UNCATEGORIZED, CategoryPath
 from vault_index.errors import VaultError
+from vault_index.lesson import hash_of_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,6 +89,7 @@ class Proposal:
     categories: tuple[CategoryPath, ...]
     sure: float
     why: tuple[str, ...]
+    file_hash: str = ""  # of the file that was looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +253,9 @@ def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[
             metadata = frontmatter_edit.keys_of(before, path)
             if metadata.get("categories") or metadata.get("category"):
                 continue
+            if any(one.file_hash and one.file_hash != hash_of_file(before) for one in several):
+                failed.append(f"{path} changed since this was proposed")
+                continue
             after = frontmatter_edit.set_keys(before, {"categories": chosen}, path)
         except VaultError as error:
             failed.append(error.message)
@@ -264,7 +269,7 @@ def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[
 def _proposals(
     store: Store, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
 ) -> list[Proposal]:
-    columns = ("id", "lesson_id", "path", "title", "text", "categories")
+    columns = ("id", "lesson_id", "path", "title", "text", "categories", "file_hash")
     targets, of_targets = store.rows_and_vectors(columns, f"{_TARGETS} AND id LIKE '%@0'")
     if not targets:
         return []
@@ -278,7 +283,9 @@ def _proposals(
         said = classifier.classify(row["title"], row["text"], vector)
         found.append(
             Proposal(
-                row["lesson_id"], row["path"], row["title"], said.categories, said.sure, said.why
+                *(row["lesson_id"], row["path"], row["title"]),
+                *(said.categories, said.sure, said.why),
+                file_hash=row["file_hash"],
             )
         )
     return found
