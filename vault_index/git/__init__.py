@@ -22,7 +22,6 @@ from vault_index.git.checkout import (
     staged_content,
     start_repository,
     top,
-    uncommitted,
     worktree,
 )
 from vault_index.git.commits import (
@@ -40,6 +39,7 @@ from vault_index.git.commits import (
     versions,
 )
 from vault_index.git.process import command
+from vault_index.git.vouched import Voucher, contents, vouchers
 
 __all__ = [
     "CHANGED_FILES",
@@ -48,6 +48,7 @@ __all__ = [
     "Change",
     "Provenance",
     "Version",
+    "Voucher",
     "Worktree",
     "active_hooks",
     "activity",
@@ -55,6 +56,7 @@ __all__ = [
     "at_date",
     "command",
     "configure",
+    "contents",
     "count",
     "current_branch",
     "editor",
@@ -71,7 +73,7 @@ __all__ = [
     "start_repository",
     "top",
     "tree",
-    "uncommitted",
     "versions",
+    "vouchers",
     "worktree",
 ]

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from vault_index.errors import GitError
 
@@ -58,13 +58,16 @@ def ask(repo: Repo, *arguments: str) -> str:
         return ""
 
 
-def ask_bytes(repo: Repo, *arguments: str) -> bytes:
-    """Run a git command that only reads; b"" when it fails."""
+def ask_bytes(repo: Repo, *arguments: str, stdin: BinaryIO | None = None) -> bytes:
+    """Run a git command that only reads; b"" when it fails. `stdin` is an open file."""
     import git
 
     try:
         out = repo.git.execute(
-            [*READ_ONLY, *arguments], stdout_as_string=False, strip_newline_in_stdout=False
+            [*READ_ONLY, *arguments],
+            istream=stdin,
+            stdout_as_string=False,
+            strip_newline_in_stdout=False,
         )
     except (git.GitCommandError, git.GitCommandNotFound, OSError):
         return b""
