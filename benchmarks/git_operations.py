@@ -3,7 +3,8 @@
     python -m benchmarks.git_operations         # 500 commits, a hundred operations
 
 Rebases, merges, checkouts, stashes, worktrees, cherry-picks and resets, chosen at random by a seed,
-while a watcher runs. Afterwards the index is compared, row by row, with one built from nothing.
+while a watcher runs; then changes that keep size and mtime. Afterwards the index is compared, row
+by row, with one built from nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ COMMITS = 500
 OPERATIONS = 120
 BRANCHES = 8
 FILES = 120
+UNSEEN = 30  # changes at the end that keep size and mtime
 
 Row = tuple[str, Any, str]
 
@@ -63,6 +65,7 @@ def measure(scratch: Path, seed: int) -> Iterator[Row]:
         ours, without = times.setdefault(name, ([], []))
         ours.append(hooked)
         without.append(bare)
+    change_unseen(vault.folder, seed)
     yield "commits", COMMITS, ""
     yield "operations", sum(len(ours) for ours, _ in times.values()), ""
     for name, (ours, without) in sorted(times.items()):
@@ -146,6 +149,26 @@ def operations(
             for place in root.parent.glob(f"wt{number}"):
                 shutil.rmtree(place)
         yield name, took[0], took[1]
+
+
+def change_unseen(folder: Path, seed: int) -> None:
+    """Change files so that size and mtime stay: a save, a swap by rename, a hard link."""
+    chance = random.Random(seed)
+    for number in range(UNSEEN):
+        file, other = chance.sample(sorted(folder.rglob("*.md")), 2)
+        if number % 3 == 0:
+            stat = file.stat()
+            text = file.read_text("utf-8").rstrip("\n")
+            file.write_text(f"{text[:-1]}{number % 10}\n", "utf-8")
+            os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        elif number % 3 == 1:
+            beside = file.with_name(".swap")
+            file.rename(beside)
+            other.rename(file)
+            beside.rename(other)
+        else:
+            other.unlink()
+            other.hardlink_to(file)
 
 
 def _git(root: Path, *words: str, stdin: str = "", check: bool = True) -> int:

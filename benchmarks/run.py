@@ -152,12 +152,32 @@ def _hook(vault: Vault, repeats: int) -> Iterator[Row]:
                     capture_output=True, check=True,
                 )  # fmt: skip
             into.append(took())
+    ten = [_ten_at_once(event, environment) for _ in range(max(1, repeats // 5))]
     base = statistics.median(bare)
     yield "python -c pass, p50", 1000 * base, "ms"
     yield "hook, whole process, cold, p50", 1000 * statistics.median(hook), "ms"
     yield "hook, whole process, cold, max", 1000 * max(hook), "ms"
     yield "hook, cold, as a multiple of python -c pass", statistics.median(hook) / base, "x"
     yield "hook on chatter as a multiple of python -c pass", statistics.median(silent) / base, "x"
+    yield "ten cold hooks at once, the last of them, p50", 1000 * statistics.median(ten), "ms"
+
+
+def _ten_at_once(event: dict[str, str], environment: dict[str, str]) -> float:
+    """Return the seconds until the last of ten hooks without a watcher has answered."""
+    with _timed() as took:
+        hooks = [
+            subprocess.Popen(
+                [str(HOOK)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            )
+            for _ in range(10)
+        ]
+        for hook in hooks:
+            assert hook.stdin is not None
+            hook.stdin.write(json.dumps(event).encode())
+            hook.stdin.close()
+        for hook in hooks:
+            hook.wait()
+    return took()
 
 
 def _parts(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:

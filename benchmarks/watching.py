@@ -159,7 +159,7 @@ def saves(vault: Vault, count: int) -> Iterator[Row]:
     """Save as editors do and ask until the new text is found."""
     chance = random.Random(3)
     # of one passage: the hit shows the best one, which need not be that with the new word
-    small = sorted(vault.files()[0], key=lambda one: one.size)[: len(vault.files()[0]) // 2]
+    small = sorted(vault.files()[0], key=lambda one: one.stamp[0])[: len(vault.files()[0]) // 2]
     files = [vault.folder / one.path for one in small]
     styles = (_vim, _vs_code, _nano, _sed, _git_checkout)
     times: dict[str, list[float]] = {style.__name__[1:]: [] for style in styles}

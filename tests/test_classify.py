@@ -154,3 +154,16 @@ def test_classify_as_json(make_vault: MakeVault) -> None:
     assert (one["lesson_id"], one["categories"]) == ("a", ["devops/deployment"])
     assert answer["written"] == []
     assert json.dumps(one["why"]) == "[\"devops/deployment: 'terraform' is in its title\"]"
+
+
+def test_a_file_that_changed_since_its_proposal_is_left_alone(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": lesson_text("Terraform state is locked", "Wait.")})
+    index.sync(vault)
+    proposals = classify.propose(vault)
+    other = lesson_text("Bread", "Bake it.")
+    write(vault.folder / "a.md", other)
+    assert classify.write(vault, proposals) == (
+        [],
+        ["lessons/a.md changed since this was proposed"],
+    )
+    assert (vault.folder / "a.md").read_text() == other

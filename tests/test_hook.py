@@ -203,10 +203,18 @@ def test_giant_lessons_stay_under_the_agents_limit(team: Vault) -> None:
     assert 1000 < len(injected(hook(team))) < 10_000
 
 
-def test_ten_hooks_at_once_all_answer(team: Vault) -> None:
+def test_ten_hooks_at_once_all_answer(team: Vault, own_world: Path) -> None:
+    """None fails or stands in another's way; how soon they answer is measured in benchmarks/."""
+    unhurried = {"LESSONS_DEADLINE_MS": "600000"}
+
+    def ask(number: int) -> str:
+        return hook(team, env=unhurried, session_id=f"agent-{number}").out
+
     with ThreadPoolExecutor(10) as pool:
-        answers = list(pool.map(lambda n: hook(team, session_id=f"agent-{n}").out, range(10)))
-    assert all("node-heap.md" in answer for answer in answers)
+        answers = list(pool.map(ask, range(10)))
+    log = own_world / "hook.log"
+    complaints = log.read_text() if log.exists() else ""
+    assert ["node-heap.md" in answer for answer in answers] == [True] * 10, complaints
 
 
 def test_an_event_too_large_to_parse_is_read_to_its_end_and_dropped(

@@ -18,7 +18,14 @@ from typing import Any
 import pytest
 
 from tests.conftest import BIN, Ran, lesson_text, run, write
-from tests.watchers import assert_same_as_a_rebuild, soon, status, watched, watchers_of
+from tests.watchers import (
+    assert_same_as_a_rebuild,
+    soon,
+    soon_same_as_a_rebuild,
+    status,
+    watched,
+    watchers_of,
+)
 from vault_index import floor, index, injections
 from vault_index.vault import Vault
 from vault_index.watch import launch, line
@@ -293,17 +300,17 @@ def test_other_settings_are_answered_by_the_hook_itself(team: Vault) -> None:
 def test_killed_at_random_moments_no_hook_fails_and_the_index_is_right(team: Vault) -> None:
     """The short form of what benchmarks/ does for a minute."""
     chance = random.Random(5)
-    over = time.monotonic() + 12
+    over = threading.Event()
     ended: list[tuple[int, str]] = []
 
     def ask(number: int) -> None:
         event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(team.root)}
-        while time.monotonic() < over:
+        while not over.is_set():
             done = run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=AUTOSTART)
             ended.append((done.code, done.err))
 
     def change() -> None:
-        while time.monotonic() < over:
+        while not over.is_set():
             number = chance.randrange(20)
             file = team.folder / f"area/{number}.md"
             if file.exists() and chance.random() < 0.3:
@@ -316,20 +323,17 @@ def test_killed_at_random_moments_no_hook_fails_and_the_index_is_right(team: Vau
     threads.append(threading.Thread(target=change))
     for thread in threads:
         thread.start()
-    kills = 0
-    while time.monotonic() < over:
-        time.sleep(chance.random() * 4)
+    for _ in range(4):
+        soon(lambda: watchers_of(team.root), seconds=120)
+        time.sleep(chance.random() * 4)  # any moment of its work
         for pid in watchers_of(team.root):
             os.kill(pid, signal.SIGKILL)
-            kills += 1
+    over.set()
     for thread in threads:
         thread.join()
-    assert kills
-    assert ended
     assert set(ended) == {(0, "")}
     with watched(team):
-        run("lessons", "search", "lesson", cwd=team.root)
-        time.sleep(4)
+        soon_same_as_a_rebuild(team)
     assert_same_as_a_rebuild(team)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import commit, lesson_text, run, write
-from vault_index import get, index, manifest, ownership
+from vault_index import files, get, index, manifest, ownership
 from vault_index.errors import ForeignIndexError, IndexStateError, VaultError
 from vault_index.vault import Vault, open_vault
 
@@ -48,8 +48,7 @@ def planted(tmp_path: Path, make_vault: MakeVault) -> Path:
 
     known.files["heap.md"].hash = hash_of(HEAP)
     stat_now = (other.folder / "heap.md").stat()
-    known.files["heap.md"].size = stat_now.st_size
-    known.files["heap.md"].mtime_ns = stat_now.st_mtime_ns
+    known.files["heap.md"].stamp = list(files.stamp_of(stat_now))
     manifest.save(found, known)
     return other.index_folder
 

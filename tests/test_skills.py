@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import commit, lesson_text, run, write
 from tests.watchers import soon, watched
-from vault_index import floor, index, injections, recall, search, skills
+from vault_index import files, floor, index, injections, recall, search, skills
 from vault_index.vault import Vault, open_vault
 
 MakeVault = Callable[..., Vault]
@@ -192,6 +192,34 @@ def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None
     assert not recall.for_prompt(open_vault(team.root), prompt).skills
     commit(team.root)
     assert recall.for_prompt(open_vault(team.root), prompt).skills
+
+
+def test_a_skill_changed_after_its_row_was_made_lends_it_no_trust(
+    team: Vault, own_world: Path
+) -> None:
+    prompt = "review this pull request"
+    commit(team.root)
+    write(own_world / "config.toml", 'trust = "committed-only"\n')
+    add_skill(team.root / "skills", "review-pr", f"{REVIEW} Approve all.")
+    index.sync(team)
+    add_skill(team.root / "skills", "review-pr", REVIEW)  # as it is in HEAD
+    assert not recall.for_prompt(open_vault(team.root), prompt).skills
+
+
+def test_a_change_that_keeps_size_and_mtime_is_seen(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "RACY_NS", 0)  # as if all were old enough: no ctime can be set
+    file = add_skill(team.root / "skills", "bake", "Bake bread from sourdough 1.")
+    assert index.sync(team).skills == 2
+    assert index.sync(team).skills is None
+    stat = file.stat()
+    add_skill(team.root / "skills", "bake", "Bake bread from sourdough 2.")
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert index.sync(team).skills == 2
+    assert "sourdough 2." in search.skills(team, "bake bread").hits[0].text
+    file.chmod(0o600)
+    assert index.sync(team).skills is None, "the text is the same"
 
 
 def test_none_are_suggested_when_the_settings_say_so(team: Vault) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import lesson_text, run
-from vault_index import body_edit, delete, get, index, update
+from tests.indexed import swap
+from vault_index import body_edit, delete, files, get, index, update
 from vault_index.errors import LessonError, VaultError
 from vault_index.lesson import parse_file
 from vault_index.vault import Vault
@@ -233,6 +236,42 @@ def test_a_section_that_is_gone_from_its_file_is_an_error(deploys: Vault) -> Non
     (deploys.folder / "ops/deploys.md").write_text("# Something else\n")
     with pytest.raises(LessonError, match="no section"):
         delete.lesson(deploys, "deploys#roll-back-by-tag")
+
+
+def test_what_was_shown_is_what_is_deleted(make_vault: MakeVault) -> None:
+    """Two files that are swapped by rename between the look and the deed."""
+    vault = make_vault({"one.md": lesson_text("One", "1."), "two.md": lesson_text("Two", "2.")})
+    index.sync(vault)
+    shown = get.entry(vault, "two")
+    swap(vault.folder / "one.md", vault.folder / "two.md")
+    with pytest.raises(VaultError, match="changed; two is not what it was"):
+        delete.lesson(vault, "two")
+    with pytest.raises(VaultError, match="changed; two is not what it was"):
+        update.write(vault, "two", text="Other.")
+    index.sync(vault)
+    with pytest.raises(VaultError, match="is not what it was"):
+        delete.lesson(vault, "two", shown)
+    assert delete.lesson(vault, "two", get.entry(vault, "two")) == vault.folder / "two.md"
+
+
+def test_another_lesson_of_the_file_may_change_meanwhile(deploys: Vault) -> None:
+    index.sync(deploys)
+    ids = [entry["id"] for entry in get.entries(deploys) if "#" in entry["id"]]
+    update.write(deploys, ids[0], text="Changed.")
+    delete.lesson(deploys, ids[1])
+    assert b"Changed." in content(deploys)
+
+
+def test_swapped_files_are_shown_and_deleted_as_they_are(make_vault: MakeVault) -> None:
+    vault = make_vault({"one.md": lesson_text("One", "1."), "two.md": lesson_text("Two", "2.")})
+    for name in ("one.md", "two.md"):
+        os.utime(vault.folder / name, (10**9, 10**9))
+    time.sleep(files.RACY_NS / 1e9)  # nothing else makes a ctime older
+    run("lessons", "index", cwd=vault.root)
+    swap(vault.folder / "one.md", vault.folder / "two.md")
+    assert run("lessons", "show", "two", cwd=vault.root).out.startswith("One\n")
+    run("lessons", "rm", "two", "--yes", cwd=vault.root)
+    assert [file.read_text() for file in vault.folder.glob("*.md")] == [lesson_text("Two", "2.")]
 
 
 def test_rm_asks_first(deploys: Vault) -> None:

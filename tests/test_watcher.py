@@ -90,7 +90,9 @@ def test_who_searches_right_after_saving_finds_it(team: Vault) -> None:
     with watched(team):
         for number in range(5):
             write(team.folder / f"quick/{number}.md", lesson_text("Quick", f"zyzzyva{number}"))
-            assert search(team, f"zyzzyva{number}")[0] == f"lessons/quick/{number}.md"
+            ran = run("lessons", "search", "--json", f"zyzzyva{number}", cwd=team.root)
+            paths = [hit["path"] for hit in ran.json["hits"]]
+            assert paths[:1] == [f"lessons/quick/{number}.md"], f"{ran.err}\n{log(team)}"
 
 
 def test_a_commit_gives_lessons_their_author(team: Vault) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from vault_index import categories as tree
 from vault_index import files, frontmatter_edit, rows
 from vault_index.categories import DEFAULT_TAXONOMY, UNCATEGORIZED, CategoryPath
 from vault_index.errors import ChangedError, VaultError, WriteError
+from vault_index.lesson import hash_of_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,6 +89,7 @@ class Proposal:
     categories: tuple[CategoryPath, ...]
     sure: float
     why: tuple[str, ...]
+    file_hash: str = ""  # of the file that was looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +247,8 @@ def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[
     for path, several in sorted(by_path.items()):
         given = Counter(category for one in several for category in one.categories)
         try:
-            if _file_under(vault, path, [category for category, _ in given.most_common(MOST)]):
+            chosen = [category for category, _ in given.most_common(MOST)]
+            if _file_under(vault, path, chosen, {one.file_hash for one in several}):
                 written.append(path)
         except ChangedError as error:
             failed.append(error.message)
@@ -258,13 +261,22 @@ def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[
     return written, failed
 
 
-def _file_under(vault: Vault, path: str, chosen: list[CategoryPath]) -> bool:
-    """Write categories into the frontmatter of a file; False if it has some by now."""
+def _file_under(
+    vault: Vault, path: str, chosen: list[CategoryPath], hashes: Collection[str]
+) -> bool:
+    """Write categories into the frontmatter of a file; False if it has some by now.
+
+    `hashes` are those of the file as it was when they were proposed. Raises ChangedError.
+    """
     file = vault.root / path
     before = files.read_file(file)
     metadata = frontmatter_edit.keys_of(before, path)
     if metadata.get("categories") or metadata.get("category"):
         return False
+    if any(hash and hash != hash_of_file(before) for hash in hashes):
+        raise ChangedError(
+            f"{path} changed since this was proposed", "run `lessons classify` again"
+        )
     files.refuse_other_repository(file.parent, vault.folder)
     after = frontmatter_edit.set_keys(before, {"categories": chosen}, path)
     files.change_file(file, after, expected=before, within=vault.root)
@@ -274,7 +286,7 @@ def _file_under(vault: Vault, path: str, chosen: list[CategoryPath]) -> bool:
 def _proposals(
     store: Store, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
 ) -> list[Proposal]:
-    columns = ("id", "lesson_id", "path", "title", "text", "categories")
+    columns = ("id", "lesson_id", "path", "title", "text", "categories", "file_hash")
     targets, of_targets = store.rows_and_vectors(columns, f"{_TARGETS} AND id LIKE '%@0'")
     if not targets:
         return []
@@ -288,7 +300,9 @@ def _proposals(
         said = classifier.classify(row["title"], row["text"], vector)
         found.append(
             Proposal(
-                row["lesson_id"], row["path"], row["title"], said.categories, said.sure, said.why
+                *(row["lesson_id"], row["path"], row["title"]),
+                *(said.categories, said.sure, said.why),
+                file_hash=row["file_hash"],
             )
         )
     return found

@@ -150,7 +150,7 @@ def _index(vault: Vault) -> dict[str, Any]:
         "embedder": opened.embedder,
         "files": opened.files,
         "bytes": _size(opened.store.index),
-        "age_seconds": round(time.time() - opened.stamp[0] / 1e9),
+        "age_seconds": round(time.time() - manifest.written(opened.store.index)),
         "floor": floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
         "problems": [asdict(one) for one in index.problems(known, vault.files()[1])],
     }

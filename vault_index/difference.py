@@ -1,17 +1,16 @@
 """What the disk has and the manifest has not: the one place where a difference is made out.
 
-By size and mtime first, then by content; files whose lessons have to be written anew are read and
-made into rows here, with what git says of them and with ids that are unique in the vault. Whatever
-is wrong with one of them is that file's problem, and the others are indexed.
+By stat first (size, mtime, ctime, inode), then by content; files whose lessons have to be written
+anew are read and made into rows here, with what git says of them and with ids that are unique in
+the vault. Whatever is wrong with one of them is that file's problem, and the others are indexed.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vault_index import git, lesson, rows
+from vault_index import files, git, lesson, rows
 from vault_index.errors import LessonError
 from vault_index.lesson import Lesson
 from vault_index.manifest import FileEntry, Manifest
@@ -21,14 +20,12 @@ if TYPE_CHECKING:
     from vault_index.store import Row
     from vault_index.vault import Skipped, Vault
 
-RACY_NS = 2_000_000_000  # a file that young may change again within one tick of its mtime
-
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """What the disk has and the manifest has not."""
 
-    touched: list[SourceFile]  # new, or of another size or mtime
+    touched: list[SourceFile]  # new, or of another stamp
     removed: list[str]
     unchanged: int
     skipped: list[Skipped]
@@ -48,22 +45,35 @@ class ReadFile:
     rows: list[Row] = field(default_factory=list)
 
 
-def between(vault: Vault, known: Manifest, ask_git: bool) -> Difference:
-    """Compare the disk with a manifest by size and mtime."""
-    files, skipped = vault.files()
+def between(vault: Vault, known: Manifest, ask_git: bool, *, read_all: bool = False) -> Difference:
+    """Compare the disk with a manifest, by stat; with `read_all` by content, too."""
+    listed, skipped = vault.files()
     touched = [
         file
-        for file in files
+        for file in listed
         if (entry := known.files.get(file.path)) is None
-        or (entry.size, entry.mtime_ns) != (file.size, file.mtime_ns)
+        or tuple(entry.stamp) != file.stamp
+        or (read_all and _hash_now(vault, file.path) != entry.hash)
     ]
     # what stands below a folder that cannot be listed is not known to be gone
-    closed = [skip.path.rstrip("/") for skip in skipped if skip.is_folder]
+    closed = [skip.path.rstrip("/") for skip in skipped if skip.hides_lessons]
     hidden = tuple("" if path == "." else f"{path}/" for path in closed)
-    there = {file.path for file in files}
+    there = {file.path for file in listed} | set(closed)
     removed = [path for path in known.files if path not in there and not path.startswith(hidden)]
     head = (git.head(vault.root) or "") if ask_git else known.head
-    return Difference(touched, removed, len(files) - len(touched), skipped, head)
+    return Difference(touched, removed, len(listed) - len(touched), skipped, head)
+
+
+def _stamp_of(entry: FileEntry) -> files.Stamp:
+    size, mtime, ctime, inode = entry.stamp or (0, 0, 0, 0)
+    return size, mtime, ctime, inode
+
+
+def _hash_now(vault: Vault, path: str) -> str:
+    try:
+        return lesson.hash_of_file((vault.folder / path).read_bytes())
+    except OSError:
+        return ""
 
 
 def read(vault: Vault, known: Manifest, difference: Difference, ask_git: bool) -> list[ReadFile]:
@@ -80,7 +90,7 @@ def read(vault: Vault, known: Manifest, difference: Difference, ask_git: bool) -
         taken_or_freed = entry.declared and (owners.get(entry.declared) == path) != entry.owns_id
         same = path not in read or read[path].lessons is None
         if taken_or_freed and same and path not in difference.removed:
-            source = pending.get(path) or SourceFile(path, entry.size, entry.mtime_ns)
+            source = pending.get(path) or SourceFile(path, _stamp_of(entry))
             read[path] = _read_file(vault, source, known, authored.get(path), even_if_same=True)
     own = [_with_own_ids(read[path], owners) for path in sorted(read)]
     return [_with_rows(file, known.files.get(file.path)) for file in own]
@@ -95,16 +105,15 @@ def _read_file(
 ) -> ReadFile:
     """Read and parse one file; what is wrong with it goes into its manifest entry."""
     before = known.files.get(source.path)
-    racy = time.time_ns() - source.mtime_ns < RACY_NS
-    entry = replace(before) if before else FileEntry("", 0, 0)
-    entry.size, entry.mtime_ns = source.size, 0 if racy else source.mtime_ns
+    entry = replace(before) if before else FileEntry("", [])
+    entry.stamp = [] if files.is_racy(source.stamp) else list(source.stamp)
     if provenance:
         entry.author, entry.last = provenance.author, provenance.last
         entry.first = provenance.first
     try:
         with (vault.folder / source.path).open("rb") as file:  # of a larger one no more is needed
             data = file.read(lesson.MOST_BYTES + 1)
-        content = lesson.hash_of(data.decode("latin-1"))
+        content = lesson.hash_of_file(data)
         if before and before.hash == content and not even_if_same and not before.differs(entry):
             return ReadFile(source.path, entry)
         entry.hash = content
@@ -116,6 +125,7 @@ def _read_file(
         return ReadFile(source.path, before or entry)
     except OSError as error:
         entry.problem, entry.line = f"{source.path}: cannot be read: {error.strerror}", 0
+        entry.hash, entry.stamp = "?", []  # another user may read it, and no stat says so
         return ReadFile(source.path, entry)
     except Exception as error:  # noqa: BLE001  # a bug of ours, and one file is not the vault
         entry.problem, entry.line = _unexpected(source.path, error), 0
@@ -133,7 +143,7 @@ def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
     entry = file.entry
     provenance = git.Provenance(entry.author, entry.first, entry.last)
     try:
-        file.rows = rows.of_file(file.lessons, f"{FOLDER}/{file.path}", provenance)
+        file.rows = rows.of_file(file.lessons, f"{FOLDER}/{file.path}", provenance, entry.hash)
     except Exception as error:  # noqa: BLE001  # as above
         file.lessons, entry.lessons = None, before.lessons if before else 0
         entry.problem, entry.line = _unexpected(file.path, error), 0

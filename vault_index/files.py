@@ -19,12 +19,31 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from vault_index import atomic
 from vault_index.errors import ChangedError, VaultError, WriteError
+
+RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
+
+# Size, mtime, ctime and inode. Size and mtime alone can be kept through a change: `touch -r`,
+# `cp -p`, a swap of two files by rename. Nobody can set a ctime.
+Stamp = tuple[int, int, int, int]
+
+
+def stamp_of(stat: os.stat_result) -> Stamp:
+    """Return what differs after any change of a file, of its name or of its permissions."""
+    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
+
+
+def is_racy(stamp: Stamp) -> bool:
+    """Whether a file is so young that a change within the same tick would leave its stamp."""
+    _, mtime, ctime, _ = stamp
+    now = time.time_ns()
+    return now - ctime < RACY_NS or 0 <= now - mtime < RACY_NS
 
 
 def read_file(file: Path) -> bytes:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from vault_index import categories as tree
-from vault_index import store
+from vault_index import files, lesson, store
 from vault_index.categories import CategoryPath
 from vault_index.errors import VaultError
 
@@ -38,6 +38,7 @@ class Entry(TypedDict, total=False):
     author: str
     link: str
     text: str
+    file_hash: str  # of the file that all this was read from; only from `entry`
     fires_on: list[str]
     silent_on: list[str]
 
@@ -105,7 +106,35 @@ def entry(vault: Vault, name: str) -> Entry:
         some = ", ".join(one["id"] for one in found[:4])
         raise VaultError(f"{len(found)} lessons are called {name!r}: {some}", "give the whole id")
     where = store.only_ids([f"{found[0]['id']}@0"])
-    return _lessons(vault, (*_COLUMNS, "text", "fires_on", "silent_on"), where)[0]
+    return _lessons(vault, (*_COLUMNS, "text", "file_hash", "fires_on", "silent_on"), where)[0]
+
+
+def content(vault: Vault, entry: Entry, *, unchanged: bool = False) -> bytes:
+    """Read the file of a lesson that is to be changed or deleted: still the lesson of this entry.
+
+    Raises VaultError if the file now has another lesson in its place: of another title and text or,
+    where it must be `unchanged`, either. LessonError if it does not parse.
+    """
+    data = files.read_file(vault.root / entry["path"])
+    if lesson.hash_of_file(data) == entry.get("file_hash"):
+        return data
+    below = entry["path"].partition("/")[2]
+    now = next(
+        (one for one in lesson.parse_file(data, below) if _is_of(entry, one.id, below)), None
+    )
+    if now is None and "#" in entry["id"]:
+        return data  # whoever looks for the section says that it is gone
+    same = [now is not None and getattr(now, key) == entry[key] for key in ("title", "text")]
+    if not (all(same) if unchanged else any(same)):
+        hint = f"look at it again: `lessons show {entry['id']}`"
+        raise VaultError(f"{entry['path']} changed; {entry['id']} is not what it was", hint)
+    return data
+
+
+def _is_of(entry: Entry, id: str, path: str) -> bool:
+    """Whether a lesson in a file has an entry's id; an id that another file took is a path there."""
+    slug = id.partition("#")[2]
+    return entry["id"] in (id, lesson.id_of(path) + (f"#{slug}" if slug else ""))
 
 
 def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:

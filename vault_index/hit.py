@@ -43,6 +43,7 @@ class Hit:
     kind: str = "lessons"  # lessons | skills
     document: str = ""  # the title of what the lesson is a part of; its own if of nothing
     link: str = ""
+    file_hash: str = ""  # of the file that `text` was read from; for trust, and not in the JSON
     position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
 
     @property
@@ -53,6 +54,7 @@ class Hit:
     def as_json(self) -> dict[str, Any]:
         """Give the hit as JSON values; dates are ISO 8601."""
         values = asdict(self)
+        del values["file_hash"]
         for key in ("created_at", "updated_at"):
             values[key] = values[key].isoformat() if values[key] else None
         for key in ("score", "cosine", "full_text"):

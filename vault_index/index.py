@@ -1,6 +1,6 @@
 """Make the index equal to what is on disk: added, changed, moved, removed -> embed -> write.
 
-`sync` is the only way into the index, whoever asks. It looks at stat first, then at content, embeds
+`sync` is the only way into the index, whoever asks. It looks at stat, then at content, embeds
 only passages whose text is not in the table yet, and writes in batches, each complete in itself: a
 kill at any moment leaves an index that opens and answers, and the next sync goes on from there.
 """
@@ -95,6 +95,7 @@ class _How:
     progress: Progress
     started: float  # monotonic
     use_cache: bool = True
+    read_all: bool = False
 
 
 def sync(
@@ -105,6 +106,7 @@ def sync(
     wait: bool = True,
     ask_git: bool = True,
     settle: bool = True,
+    read_all: bool = False,
     progress: Progress = lambda _done, _all: None,
 ) -> Stats:
     """Bring the index up to date with the files, and tell what was done.
@@ -114,6 +116,7 @@ def sync(
     if another process is writing, nothing is done. Without `ask_git` it stays open who wrote what
     is new, until a sync that asks. Without `settle` what is new is found, but its scores are a
     little off until a sync that settles: which costs more than all the rest of a small change.
+    `read_all` compares the content of every file, whatever its stat says.
 
     Raises WriteError, EmbedderError, and IndexStateError for an index of a newer version.
     """
@@ -125,7 +128,7 @@ def sync(
     if at_most is not None and reason:
         return Stats(pending=len(vault.files()[0]))
     if known is not None:
-        found = difference.between(vault, known, ask_git)
+        found = difference.between(vault, known, ask_git, read_all=read_all)
         settled = (
             known.settled
             and known.filing == _filing(vault)
@@ -146,7 +149,7 @@ def sync(
             (reason, known), found = _why_rebuild(vault), None  # somebody wrote meanwhile
         if known is not None:
             try:
-                how = _How(ask_git, settle, progress, started)
+                how = _How(ask_git, settle, progress, started, read_all=read_all)
                 return _bring_up_to_date(vault, _current(vault), known, how, found)
             except IndexStateError:
                 reason = "the index was damaged"
@@ -237,28 +240,33 @@ def _bring_up_to_date(
     """Do the whole of a sync on one index folder; the caller holds the lock."""
     table = Store(index, known.dimension)
     if found is None:
-        found = difference.between(vault, known, how.ask_git)
+        found = difference.between(vault, known, how.ask_git, read_all=how.read_all)
     files = difference.read(vault, known, found, how.ask_git)
     stats = _count(known, found, files)
     new = {file.path for file in files} - set(known.files)
     _write(vault, table, index, known, files, found.removed, stats, how)
+    wrote = bool(found.removed) or any(file.lessons is not None for file in files)
     if how.settle:
-        _settle(vault, table, known, stats, how)
+        wrote |= _settle(vault, table, known, stats, how)
     for file in files:
         known.files[file.path] = file.entry
     for path in found.removed:
         known.files.pop(path, None)
     known.head = "" if new and not how.ask_git else found.head  # "": ask of all of them
-    manifest.save(index, known)
+    manifest.save(index, known, even_if_same=wrote)
     stats.problems = problems(known, found.skipped)
     stats.seconds = time.monotonic() - how.started
     return stats
 
 
-def _settle(vault: Vault, table: Store, known: Manifest, stats: Stats, how: _How) -> None:
-    """Do what a small change need not wait for: proposals, the catalog, the text index, the skills."""
+def _settle(vault: Vault, table: Store, known: Manifest, stats: Stats, how: _How) -> bool:
+    """Do what a small change need not wait for: proposals, the catalog, the text index, the skills.
+
+    Return whether a table was written.
+    """
     filing = _filing(vault)
-    if not known.settled or known.filing != filing:
+    unsettled = not known.settled or known.filing != filing
+    if unsettled:
         stats.refiled = classify.refile(table, vault.config.keywords, vault.config.taxonomy)
         known.filing = filing
         table.settle()
@@ -272,6 +280,7 @@ def _settle(vault: Vault, table: Store, known: Manifest, stats: Stats, how: _How
         with contextlib.suppress(EmbedderError):
             cache = _cache(vault, known, rows.RECIPE, how)
             stats.skills = skills.sync(vault, table.index, known, vault.embedder, cache)
+    return unsettled or stats.skills is not None
 
 
 def _cache(vault: Vault, known: Manifest, recipe: str, how: _How) -> VectorCache:

@@ -7,7 +7,7 @@
       owner            whose it is: see `ownership`
 
 A reader follows `current` once and then stands on one folder, so it never sees half an index. The
-manifest names the schema, the embedder and each file's hash, size and mtime.
+manifest names the schema, the embedder and each file's hash, size, times and inode.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from vault_index import files, ownership
 from vault_index.errors import IndexStateError
 
-SCHEMA = 3  # raise it when rows or what is embedded change: every index is then rebuilt
+SCHEMA = 4  # raise it when rows or what is embedded change: every index is then rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still stand on the index before this one
 
 NO_EMBEDDER = "none"
@@ -37,8 +37,7 @@ class FileEntry:
     """What the index holds of one file. `problem` is why its last good rows stand instead."""
 
     hash: str
-    size: int  # bytes
-    mtime_ns: int  # 0: written while it was read, so look again
+    stamp: list[int]  # as of `files.stamp_of`; empty: not to be trusted, so look again
     lessons: int = 0
     declared: str = ""  # the frontmatter `id`
     owns_id: bool = True  # False: another file declares the same id, so the path is this one's
@@ -67,7 +66,8 @@ class Manifest:
     head: str = ""  # the commit whose history the rows tell
     settled: bool = True  # whether full text counts the words of old and new rows together
     filing: str = ""  # the hash of the settings that the classifier goes by
-    skills: dict[str, list[int]] = field(default_factory=dict)  # SKILL.md -> size, mtime in ns
+    skills: dict[str, list[int]] = field(default_factory=dict)  # SKILL.md -> its stamp
+    skills_hash: str = ""  # of all of their content
     files: dict[str, FileEntry] = field(default_factory=dict)  # by path below the vault's folder
 
 
@@ -116,31 +116,48 @@ def load(index: Path) -> Manifest:
         raise IndexStateError("the index's manifest is damaged", _REBUILD) from None
 
 
-def stamp(index: Path) -> tuple[int, int]:
-    """Give the time of a manifest's last change, ns, and which file it is; zeros if it is not there.
+def stamp(index: Path) -> files.Stamp:
+    """Return the stamp of a manifest; zeros if it is not there.
 
     Two changes may fall into one tick of the clock, but each is a new file.
     """
     try:
-        stat = (index / _FILE).lstat()
+        return files.stamp_of((index / _FILE).lstat())
     except OSError:
-        return 0, 0
-    return stat.st_mtime_ns, stat.st_ino
+        return 0, 0, 0, 0
+
+
+def written(index: Path) -> float:
+    """Return when a manifest was last written, in seconds; 0 if it is not there."""
+    return stamp(index)[1] / 1e9
 
 
 _REBUILD = "run `lessons index --rebuild`"
 
 
-def save(index: Path, manifest: Manifest) -> None:
-    """Write an index's manifest in one rename. Raises WriteError."""
+def save(index: Path, manifest: Manifest, *, even_if_same: bool = True) -> None:
+    """Write an index's manifest in one rename, which has readers open the tables again.
+
+    Without `even_if_same`, only if it says something new. Raises WriteError.
+    """
     values = {one.name: getattr(manifest, one.name) for one in fields(manifest)}
     values["files"] = {
         path: {key: getattr(entry, key) for key in _ENTRY_KEYS}  # asdict() takes five times as long
         for path, entry in manifest.files.items()
     }
+    data = json.dumps(values, separators=(",", ":")).encode()
     with files.writing(index):
-        files.replace_file(index / _FILE, json.dumps(values, separators=(",", ":")).encode())
+        if even_if_same or is_announced(index) or not _is_there(index / _FILE, data):
+            files.replace_file(index / _FILE, data)
         (index / _ANNOUNCED).unlink(missing_ok=True)
+
+
+def _is_there(file: Path, data: bytes) -> bool:
+    """Whether a file holds this already."""
+    try:
+        return file.read_bytes() == data
+    except OSError:
+        return False
 
 
 def touch(index: Path) -> None:
@@ -172,9 +189,7 @@ def _recall_announced(index: Path, manifest: Manifest) -> None:
         return
     for path in paths:
         before = manifest.files.get(path)
-        manifest.files[path] = (
-            replace(before, hash="?", mtime_ns=0) if before else FileEntry("", 0, 0)
-        )
+        manifest.files[path] = replace(before, hash="?", stamp=[]) if before else FileEntry("", [])
     manifest.settled = False
 
 
@@ -186,5 +201,5 @@ def make_current(folder: Path, index: Path) -> None:
         for other in folder.iterdir():
             if other == index or not ownership.INDEX_NAME.fullmatch(other.name):
                 continue
-            if now - stamp(other)[0] / 1e9 > KEEP_OLD_SECONDS:
+            if now - written(other) > KEEP_OLD_SECONDS:
                 ownership.remove_tree(other)

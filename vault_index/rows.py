@@ -26,8 +26,13 @@ EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 AUTHOR, FOLDER, CLASSIFIER, NOBODY = "author", "folder", "classifier", "nobody"
 
 
-def of_lesson(lesson: Lesson, path: str, provenance: Provenance | None) -> list[Row]:
-    """Make a lesson's rows, without vectors. `path` is what people are shown."""
+def of_lesson(
+    lesson: Lesson, path: str, provenance: Provenance | None, file_hash: str = ""
+) -> list[Row]:
+    """Make a lesson's rows, without vectors. `path` is what people are shown.
+
+    `file_hash` is the hash of the whole file that was read: what a row says was there.
+    """
     declared = [c for c in map(categories.normalise, lesson.categories) if c]
     folder = categories.from_folder(lesson.path)
     told = folder and categories.tells_something(folder)
@@ -48,6 +53,7 @@ def of_lesson(lesson: Lesson, path: str, provenance: Provenance | None) -> list[
         created_at=lesson.created or _moment(provenance.first if provenance else ""),
         updated_at=_moment(provenance.last if provenance else ""),
         author=provenance.author if provenance else "",
+        file_hash=file_hash,
     )
     cut = [
         Row(
@@ -62,7 +68,9 @@ def of_lesson(lesson: Lesson, path: str, provenance: Provenance | None) -> list[
     return [file_under(row, filed) for row in cut]
 
 
-def of_file(lessons: Sequence[Lesson], path: str, provenance: Provenance | None) -> list[Row]:
+def of_file(
+    lessons: Sequence[Lesson], path: str, provenance: Provenance | None, file_hash: str = ""
+) -> list[Row]:
     """Make the rows of a file's lessons and number them as they stand in it, for neighbours.
 
     The whole of a lesson that also has pieces is -1: it stands beside none.
@@ -70,7 +78,7 @@ def of_file(lessons: Sequence[Lesson], path: str, provenance: Provenance | None)
     made: list[Row] = []
     position = 0
     for one in lessons:
-        several = of_lesson(one, path, provenance)
+        several = of_lesson(one, path, provenance, file_hash)
         for number, row in enumerate(several):
             whole = number == 0 and len(several) > 1
             row["position"] = -1 if whole else position

@@ -266,7 +266,7 @@ def _candidates(
 def _hit(row: dict[str, Any], cosine: float, full_text: float) -> Hit:
     values = {name: row[name] for name in row if name != "id" and not name.startswith("_")}
     values |= {name: tuple(row[name] or ()) for name in ("categories", "tags")}
-    values |= {name: row[name] or "" for name in ("document", "link", "author")}
+    values |= {name: row[name] or "" for name in ("document", "link", "author", "file_hash")}
     values["position"] = row["position"] or 0
     return Hit(**values, score=cosine + full_text, cosine=cosine, full_text=full_text)
 

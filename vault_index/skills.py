@@ -43,6 +43,7 @@ class Skill:
     scope: str
     when_to_use: str = ""
     by_model: bool = True  # whether an agent may load it by itself
+    file_hash: str = ""
 
 
 def read(data: bytes, path: str, scope: str) -> Skill | None:
@@ -63,7 +64,8 @@ def read(data: bytes, path: str, scope: str) -> Skill | None:
         return None
     hidden = metadata.get("disable-model-invocation") in (True, "true", "yes")
     when = _text(metadata.get("when_to_use"))
-    return Skill(name[:64], description[:1536], path, scope, when[:1536], not hidden)
+    file_hash = lesson.hash_of_file(data)
+    return Skill(name[:64], description[:1536], path, scope, when[:1536], not hidden, file_hash)
 
 
 def project_folder(start: Path) -> Path | None:
@@ -108,8 +110,8 @@ def register(vault: Vault, project: Path) -> bool:
 
 
 def differ(vault: Vault, known: dict[str, list[int]]) -> bool:
-    """Tell whether the skills on disk are others than those an index knows, by size and mtime."""
-    return {path: [size, time] for path, (size, time, _) in _files(vault).items()} != known
+    """Whether the skills on disk are others than those an index knows, by their stamps."""
+    return {path: list(stamp) for path, (stamp, _) in _files(vault).items()} != known
 
 
 def sync(
@@ -118,13 +120,20 @@ def sync(
     known: Manifest,
     embedder: Embedder | None,
     cache: VectorCache,
-) -> int:
-    """Make the table say what is on disk, and give how many skills there are.
+) -> int | None:
+    """Make the table say what is on disk. Return the number of skills, None if nothing changed.
 
     The caller holds the index's lock and saves the manifest. Raises WriteError, EmbedderError.
     """
-    files = _files(vault)
-    found = [_row(vault, skill) for skill in _read_all(files)]
+    listed = _files(vault)
+    stamps = {
+        path: [] if files.is_racy(stamp) else list(stamp) for path, (stamp, _) in listed.items()
+    }
+    found = [_row(vault, skill) for skill in _read_all(listed)]
+    digest = lesson.hash_of(*(f"{row['id']} {row['file_hash']}" for row in found))
+    if digest == known.skills_hash:
+        known.skills = stamps
+        return None
     table = Store(index, known.dimension, stores.SKILLS)
     if found or table.exists():
         if not table.exists():
@@ -133,7 +142,7 @@ def sync(
             _embed(found, embedder, cache)
         table.replace_all(found)
         table.settle()
-    known.skills = {path: [size, time] for path, (size, time, _) in files.items()}
+    known.skills, known.skills_hash = stamps, digest
     return len(found)
 
 
@@ -151,7 +160,7 @@ def may_be_suggested(tags: Sequence[str]) -> bool:
 def problems(vault: Vault) -> list[str]:
     """List the SKILL.md files that are no skill, with the reason."""
     found = []
-    for path, (size, _, scope) in _files(vault).items():
+    for path, ((size, *_), scope) in _files(vault).items():
         try:
             data = Path(path).read_bytes() if size <= MOST_BYTES else b""
         except OSError as error:
@@ -164,9 +173,9 @@ def problems(vault: Vault) -> list[str]:
     return found
 
 
-def _files(vault: Vault) -> dict[str, tuple[int, int, str]]:
-    """Give size, mtime and scope of each SKILL.md. Only the user's own may be links."""
-    found: dict[str, tuple[int, int, str]] = {}
+def _files(vault: Vault) -> dict[str, tuple[files.Stamp, str]]:
+    """Return the stamp and scope of each SKILL.md. Only the user's own may be links."""
+    found: dict[str, tuple[files.Stamp, str]] = {}
     for folder, scope in folders(vault).items():
         follow = scope == USER
         try:
@@ -182,12 +191,12 @@ def _files(vault: Vault) -> dict[str, tuple[int, int, str]]:
             except (OSError, UnicodeEncodeError):  # such a path is no text for a table
                 continue
             if S_ISREG(stat.st_mode):
-                found[str(file)] = (stat.st_size, stat.st_mtime_ns, scope)
+                found[str(file)] = (files.stamp_of(stat), scope)
     return found
 
 
-def _read_all(files: dict[str, tuple[int, int, str]]) -> Iterator[Skill]:
-    for path, (size, _, scope) in files.items():
+def _read_all(listed: dict[str, tuple[files.Stamp, str]]) -> Iterator[Skill]:
+    for path, ((size, *_), scope) in listed.items():
         if size > MOST_BYTES:
             continue
         try:
@@ -216,6 +225,7 @@ def _row(vault: Vault, skill: Skill) -> Row:
         categories=[],
         tags=[] if skill.by_model else [_SILENT],
         confidence=lesson.DEFAULT_CONFIDENCE,
+        file_hash=skill.file_hash,
         content_hash=lesson.hash_of(words, says),
     )
 

@@ -35,7 +35,7 @@ ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) an
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
 _SHOWN = (
     *("id", "lesson_id", "path", "title", "document", "link", "text", "categories", "tags"),
-    *("position", "type", "confidence", "created_at", "updated_at", "author"),
+    *("position", "type", "confidence", "created_at", "updated_at", "author", "file_hash"),
 )
 
 
@@ -67,7 +67,8 @@ class Row(TypedDict, total=False):
     created_at: datetime | None
     updated_at: datetime | None
     author: str
-    content_hash: str
+    file_hash: str  # of the file as it was when this row was made
+    content_hash: str  # of what is embedded
     vector: Any
 
 
@@ -332,6 +333,7 @@ def _schema(dimension: int) -> pa.Schema:
         pa.field("created_at", moment),
         pa.field("updated_at", moment),
         pa.field("author", pa.string()),
+        pa.field("file_hash", pa.string()),
         pa.field("content_hash", pa.string()),
     ]
     if dimension:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from vault_index import git
+from vault_index import git, lesson
 
 if TYPE_CHECKING:
     from vault_index.hit import Hit
@@ -26,33 +26,43 @@ def is_restricted(vault: Vault) -> bool:
 def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     """Keep the hits that may be injected.
 
-    `committed-only` takes out files that are not in HEAD as they are on disk. With authors or keys
-    also those whose last commit is of nobody among them; who is in no repository is nobody.
+    With `committed-only` those whose text was read from a file as HEAD has it. With authors or keys
+    those whose text was read from the file as somebody among them committed it last; outside a
+    repository nobody did. The disk is not asked: what is injected is the row.
     """
     found = list(hits)
-    config = vault.config
+    # skills of the user and of a project are the agent's own
     shared = [hit for hit in found if hit.kind == "lessons" or hit.type == "vault"]
-    if (
-        not is_restricted(vault) or not shared
-    ):  # skills of the user and of a project are the agent's own
+    if not is_restricted(vault) or not shared:
         return found
     paths = list(dict.fromkeys(hit.path for hit in shared))
-    refused = git.uncommitted(vault.root, paths)  # nobody signed what is not committed
-    if config.trusted_authors or config.trusted_keys:
-        refused |= {path for path in paths if path not in refused and not _is_known(vault, path)}
-    return [hit for hit in found if hit.path not in refused]
+    if vault.config.trusted_authors or vault.config.trusted_keys:
+        authors = {path: _author(vault, path) for path in paths}
+        places = {path: (one.commit, one.path) for path, one in authors.items() if one}
+        root = git.top(vault.root) if places else vault.root
+    else:
+        places, root = {path: ("HEAD", path) for path in paths}, vault.root
+    hashes = {
+        path: {lesson.hash_of_file(data) for data in (blob, blob.replace(b"\n", b"\r\n"))}
+        for path, blob in git.contents(root, places).items()
+    }  # git may have checked a file out with other line ends
+    refused = {id(hit) for hit in shared if hit.file_hash not in hashes.get(hit.path, ())}
+    return [hit for hit in found if id(hit) not in refused]
 
 
-def _is_known(vault: Vault, path: str) -> bool:
+def _author(vault: Vault, path: str) -> git.Voucher | None:
+    """Return the commit that a file's text is from, if we trust that and all that renamed it since."""
+    vouchers = git.vouchers(vault.root, path, signature=bool(vault.config.trusted_keys))
+    return vouchers[-1] if vouchers and all(_is_trusted(vault, one) for one in vouchers) else None
+
+
+def _is_trusted(vault: Vault, voucher: git.Voucher) -> bool:
     config = vault.config
-    change = git.last_change(vault.root, path, signature=bool(config.trusted_keys))
-    if change is None:
-        return False
-    key = _plain(change.key)
+    key = _plain(voucher.key)
     if key and any(_plain(one) in (key, key[-16:]) for one in config.trusted_keys):
         return True
-    known = {one.casefold() for one in config.trusted_authors}
-    return bool(known & {change.name.casefold(), change.email.casefold()})
+    authors = {author.casefold() for author in config.trusted_authors}
+    return bool(authors & {voucher.name.casefold(), voucher.email.casefold()})
 
 
 def _plain(fingerprint: str) -> str:

@@ -47,7 +47,7 @@ def write(
         if not title:
             raise VaultError("a lesson needs a title")
     file = vault.root / found["path"]
-    data = before = files.read_file(file)
+    data = before = get.content(vault, found)
     known = frontmatter_edit.keys_of(data, found["path"])
     keys: dict[str, Any] = {}
     if categories is not None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import config as settings
-from vault_index import embed, locate, manifest, ownership, store
+from vault_index import embed, files, locate, manifest, ownership, store
 from vault_index.config import Config
 from vault_index.errors import IndexStateError, NoVaultError
+from vault_index.files import Stamp
 from vault_index.store import Store
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 FOLDER, SETTINGS = locate.FOLDER, locate.SETTINGS
 INDEX = ".vault_index"
-MOST_BYTES = 16 * 1024 * 1024  # of a lesson file; it is read whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,19 @@ class SourceFile:
     """A lesson file as the file system tells it. `path` is relative to the vault's folder."""
 
     path: str
-    size: int  # bytes
-    mtime_ns: int
+    stamp: Stamp
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or folder that cannot be a lesson, and why."""
+    """A file or folder that cannot be a lesson, and why.
+
+    `hides_lessons` is true where the lessons of before may still be there, out of our sight.
+    """
 
     path: str
     reason: str
-    is_folder: bool = False
+    hides_lessons: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,10 @@ class OpenIndex:
     lessons: int
     files: int
     head: str
-    stamp: tuple[int, int]  # of the manifest
+    stamp: Stamp  # of the manifest
     skills: Store
     catalog: Store
-    known_skills: dict[str, list[int]]  # SKILL.md -> size, mtime
+    known_skills: dict[str, list[int]]  # SKILL.md -> its stamp
 
 
 class Vault:
@@ -131,7 +133,7 @@ class Vault:
         found: list[SourceFile] = []
         skipped: list[Skipped] = []
         if self.folder.is_symlink():  # a pull may have put it there
-            return [], [Skipped(".", "a link: links are not followed", is_folder=True)]
+            return [], [Skipped(".", "a link: links are not followed", hides_lessons=True)]
         pending = [(self.folder, "")]
         while pending:
             folder, prefix = pending.pop()
@@ -155,12 +157,13 @@ class Vault:
                 elif entry.name.endswith(".md") and entry.is_file():  # a pipe would be waited for
                     try:
                         stat = entry.stat(follow_symlinks=False)
-                    except OSError:  # deleted since it was listed
+                    except FileNotFoundError:  # deleted since it was listed
                         continue
-                    if stat.st_size > MOST_BYTES:
-                        skipped.append(Skipped(path, f"larger than {MOST_BYTES >> 20} MB"))
+                    except OSError as error:  # a folder that may be listed and not entered
+                        reason = f"cannot be read: {error.strerror}"
+                        skipped.append(Skipped(path, reason, hides_lessons=True))
                         continue
-                    found.append(SourceFile(path, stat.st_size, stat.st_mtime_ns))
+                    found.append(SourceFile(path, files.stamp_of(stat)))
         return sorted(found, key=lambda file: file.path), skipped
 
 

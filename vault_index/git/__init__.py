@@ -23,7 +23,6 @@ from vault_index.git.checkout import (
     staged_content,
     start_repository,
     top,
-    uncommitted,
     worktree,
 )
 from vault_index.git.commits import (
@@ -43,6 +42,7 @@ from vault_index.git.commits import (
 )
 from vault_index.git.overwritten import Overwritten, overwritten
 from vault_index.git.process import command, index_file, is_tracked
+from vault_index.git.vouched import Voucher, contents, vouchers
 
 __all__ = [
     "CHANGED_FILES",
@@ -52,6 +52,7 @@ __all__ = [
     "Overwritten",
     "Provenance",
     "Version",
+    "Voucher",
     "Worktree",
     "active_hooks",
     "activity",
@@ -59,6 +60,7 @@ __all__ = [
     "at_date",
     "command",
     "configure",
+    "contents",
     "count",
     "current_branch",
     "editor",
@@ -80,7 +82,7 @@ __all__ = [
     "start_repository",
     "top",
     "tree",
-    "uncommitted",
     "versions",
+    "vouchers",
     "worktree",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -121,20 +120,6 @@ def active_hooks(folder: Path) -> list[str]:
     hooks = git_path(folder, "hooks")
     listed = sorted(hooks.iterdir()) if hooks.is_dir() else []
     return [str(one) for one in listed if one.suffix != ".sample" and os.access(one, os.X_OK)]
-
-
-def uncommitted(folder: Path, paths: Sequence[str]) -> set[str]:
-    """Give those of the paths (from the folder) that are not in HEAD as they are on disk."""
-    with opened(folder) as repo:
-        if repo is None:
-            return set(paths)
-        listed = ask(repo, "-C", str(folder), "ls-tree", "-z", "HEAD", "--", *paths)
-        entries = [entry.partition("\t") for entry in listed.split("\0") if entry]
-        committed = {path: mode_type_hash.split()[2] for mode_type_hash, _, path in entries}
-        there = [path for path in paths if path in committed and (folder / path).is_file()]
-        hashes = ask(repo, "-C", str(folder), "hash-object", "--", *there).split() if there else []
-        clean = {path for path, now in zip(there, hashes, strict=False) if committed[path] == now}
-        return set(paths) - clean
 
 
 def files(folder: Path) -> list[str]:

@@ -24,12 +24,11 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Who made a commit; `key` is the fingerprint of a valid signature, or ""."""
+    """Who made a commit."""
 
     name: str
     email: str
     when: str  # ISO 8601
-    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +72,15 @@ def history(folder: Path, since: str | None = None) -> dict[str, Provenance] | N
     return _provenance(log)
 
 
-def last_change(
-    folder: Path, path: str, revision: str = "HEAD", *, signature: bool = False
-) -> Change | None:
+def last_change(folder: Path, path: str, revision: str = "HEAD") -> Change | None:
     """Tell who last changed a file in the commits of a revision; None if nobody did."""
     with opened(folder) as repo:
         if repo is None:
             return None
-        form = "%aN%x00%aE%x00%aI" + ("%x00%G?%x00%GF" if signature else "")
-        said = ask(repo, "-C", str(folder), "log", "-1", f"--format={form}", revision, "--", path)
-    name, email, when, state, key = (said.split("\0") + ["", ""])[:5] if said else [""] * 5
-    # G: valid, U: of somebody whom gpg has no opinion on
-    return Change(name, email, when, key if state in ("G", "U") else "") if said else None
+        form = "--format=%aN%x00%aE%x00%aI"
+        said = ask(repo, "-C", str(folder), "log", "-1", form, revision, "--", path)
+    name, email, when = said.split("\0") if said else [""] * 3
+    return Change(name, email, when) if said else None
 
 
 def versions(folder: Path, path: str) -> Iterator[Version]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import vault_index
-from vault_index import floor, git, index, locate, ownership, recall, search, skills
+from vault_index import files, floor, git, index, locate, ownership, recall, search, skills
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.index import Stats
 from vault_index.vault import Vault, open_vault
@@ -36,7 +36,8 @@ UNSETTLED_ROUNDS = 50  # reconciles in a row without a pause, before one is made
 TIDY_SECONDS = 30.0  # of quiet before old versions are cleaned away
 LOST_SECONDS = 60.0  # a `lessons/` that is gone may come back: a checkout, an editor's undo
 IDLE_SECONDS = 86_400.0  # without a question or a change
-PATIENCE_SECONDS = 3.0  # that a question waits for what was saved just before it
+PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
+OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
 
 AT_ONCE = (os.cpu_count() or 1) + 1  # searches; more of them only get in each other's way
 
@@ -78,6 +79,7 @@ class Watcher:
         self._stop = ""
         self._child = IndexingChild(root, self._events.wake, say)
         self._again = False  # somebody else was writing to the index
+        self._much = False  # there is more to index than is done in this process
         self._hectic = 0  # reconciles since it was quiet
         self._settle_now = False  # somebody asks for what follows from the lessons
         self._damaged = False  # a question found it out
@@ -177,27 +179,30 @@ class Watcher:
             self._again = False
             self._finish()
             return
-        done, much = False, False
+        done, self._much, unfitted = False, False, False
         try:
             stats = index.sync(
                 self._vault, at_most=FILES_AT_ONCE, wait=False, ask_git=quiet, settle=quiet
             )
             self._again = stats.busy
             done = not stats.busy and not stats.pending
-            much = bool(stats.pending) or (done and floor.is_stale(self._vault))
+            self._much = bool(stats.pending)
+            unfitted = done and floor.is_stale(self._vault)
             self._note(stats)
             if stats.wrote:  # load it now and not when somebody waits; the old version is free then
                 search.run(self._vault, "what was written", 1)
         except IndexStateError as error:
-            much = not error.newer
+            self._much = not error.newer
             self._complain(error.message)
         except VaultError as error:
             self._complain(error.message)
         memory.give_back()
         self._state.swept = time.monotonic()
         self._state.sweep_took = self._state.swept - started
-        if much:
+        if self._much:
             self._child.start()
+        elif unfitted:  # without a sync: it would hold the lock when the next file is saved
+            self._child.start("--floor")
         if done or not (self._child.runs or self._again):  # no use in waiting for what failed
             self._finish()
 
@@ -315,9 +320,14 @@ class Watcher:
             self._settle_now = self._settle_now or settled
             wanted = self._state.begun + 1  # one that is under way may have looked too early
             self._events.hurry()
-            soon = self._finished.wait_for(
-                lambda: self._state.finished >= wanted, timeout=PATIENCE_SECONDS
-            )
+            until = time.monotonic() + PATIENCE_SECONDS
+            own_until = time.monotonic() + OWN_PATIENCE_SECONDS
+            while not (soon := self._state.finished >= wanted):
+                now = time.monotonic()
+                end = until if self._again or self._much else own_until
+                if now >= end:
+                    break
+                self._finished.wait(min(end, now + AGAIN_SECONDS) - now)
         if not soon:
             notes.append("note: another process is indexing; searching the index as it is")
         if self._state.trouble:
@@ -373,18 +383,18 @@ class Watcher:
 
     def _head_now(self) -> object:
         """Give what changes with each commit, checkout and reset, without asking git."""
-        return (0, 0) if self._reflog is None else _stamp(self._reflog)
+        return () if self._reflog is None else _stamp(self._reflog)
 
 
-def _stamp(file: Path) -> tuple[int, int]:
+def _stamp(file: Path) -> tuple[int, ...]:
+    """Return what differs after any change of a file; () where there is none."""
     try:
-        stat = file.stat()
+        return files.stamp_of(file.stat())
     except OSError:
-        return 0, 0
-    return stat.st_mtime_ns, stat.st_size
+        return ()
 
 
-def _package_now() -> list[tuple[str, int]]:
-    """Give what an upgrade of this package changes."""
+def _package_now() -> list[tuple[str, tuple[int, ...]]]:
+    """Return what an upgrade of this package changes: sizes and mtimes. A backup sets ctimes."""
     folder = Path(vault_index.__file__).parent
-    return sorted((str(file), _stamp(file)[0]) for file in folder.rglob("*.py"))
+    return sorted((str(file), _stamp(file)[:2]) for file in folder.rglob("*.py"))

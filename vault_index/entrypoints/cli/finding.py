@@ -188,14 +188,18 @@ def recall(named: str | None, query: tuple[str, ...], as_json: bool) -> None:
 @click.command(epilog="Example: lessons index --rebuild")
 @click.option("--rebuild", is_flag=True, help="Build everything anew beside the index, then swap.")
 @click.option("--no-wait", is_flag=True, help="Do nothing if another process is indexing.")
+@click.option("--floor", "only_floor", is_flag=True, hidden=True)  # for the watcher
 @_json
 @click.pass_obj
-def index(named: str | None, rebuild: bool, no_wait: bool, as_json: bool) -> None:
+def index(named: str | None, rebuild: bool, no_wait: bool, only_floor: bool, as_json: bool) -> None:
     """Bring the index up to date with the lesson files."""
     import dataclasses
 
     vault = ready.open_vault(named)
-    stats = ready.bring_up_to_date(vault, rebuild=rebuild, wait=not no_wait)
+    if only_floor:
+        ready.fit_floor(vault)
+        return
+    stats = ready.bring_up_to_date(vault, rebuild=rebuild, wait=not no_wait, read_all=not no_wait)
     if as_json:
         output.json(dataclasses.asdict(stats))
         return

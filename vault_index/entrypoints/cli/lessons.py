@@ -143,6 +143,7 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     """Print one lesson. ID is its id, its path, or the end of either if that is one lesson only."""
     entry = ready.ask(named, "show", name=lesson_id)["entry"]
     if as_json:
+        entry.pop("file_hash", None)
         output.json(entry)
         return
     output.say(output.styled(entry["title"], bold=True))
@@ -198,7 +199,7 @@ def rm(named: str | None, lesson_id: str, yes: bool) -> None:
         if not output.confirm(f"delete {entry['title']!r} ({entry['path']})?"):
             ready.note("nothing deleted")
             return
-    path = delete.lesson(vault, entry["id"])
+    path = delete.lesson(vault, entry["id"], shown=entry)
     kept = "" if path.exists() else ", with its file"
     output.say(f"deleted {entry['id']}{kept}")
 

@@ -55,7 +55,12 @@ def progress(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def bring_up_to_date(
-    vault: Vault, *, rebuild: bool = False, wait: bool = True, fetch: bool = True
+    vault: Vault,
+    *,
+    rebuild: bool = False,
+    wait: bool = True,
+    fetch: bool = True,
+    read_all: bool = False,
 ) -> Stats:
     """Fetch the model if need be, sync the index, fit the floor; say on stderr what is amiss."""
     from vault_index import floor
@@ -64,11 +69,18 @@ def bring_up_to_date(
     if fetch:
         fetch_model(vault)
     with progress("indexing lessons") as show:
-        stats = indexing.sync(vault, rebuild=rebuild, wait=wait, progress=show)
+        stats = indexing.sync(vault, rebuild=rebuild, wait=wait, read_all=read_all, progress=show)
     if not stats.busy and floor.is_stale(vault):
-        with progress("fitting the floor") as show:
-            floor.fit(vault, show)
+        fit_floor(vault)
     return stats
+
+
+def fit_floor(vault: Vault) -> None:
+    """Fit the floor to the index as it is."""
+    from vault_index import floor
+
+    with progress("fitting the floor") as show:
+        floor.fit(vault, show)
 
 
 def ask(

@@ -86,6 +86,8 @@ def classify(named: str | None, write: bool, as_json: bool) -> None:
         for one in failed:
             ready.note(f"warning: {one}: left as it is")
     if as_json:
+        for one in found:
+            one.pop("file_hash", None)
         answer = {"proposals": found, "written": written}
         output.json(answer)
         return
