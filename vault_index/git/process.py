@@ -10,12 +10,11 @@ none: its `config` would come with any clone.
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO, NamedTuple
 
 from vault_index.errors import GitError
 from vault_index.git import programs
@@ -93,13 +92,13 @@ def ask(repo: Repo, *arguments: str) -> str:
     return _text(ask_bytes(repo, *arguments))
 
 
-def ask_bytes(repo: Repo, *arguments: str, stdin: IO[bytes] | None = None) -> bytes:
+def ask_bytes(repo: Repo, *arguments: str, stdin: BinaryIO | None = None) -> bytes:
     """Run a git command that only reads, `stdin` too; b"" when it fails."""
     try:
         done = _run(repo.top, repo.top, [*_TO_READ, *arguments], repo.overrules, stdin=stdin)
     except OSError:
         return b""
-    return done.stdout if done.returncode == 0 else b""
+    return done.stdout if done.status == 0 else b""
 
 
 def index_file(folder: Path) -> Path | None:
@@ -121,7 +120,7 @@ def is_tracked(folder: Path, name: str) -> bool:
         done = _run(top, top, ["--icase-pathspecs", "ls-files", "-z", "--", path])
     except OSError:
         return False
-    return done.returncode == 0 and bool(done.stdout)
+    return done.status == 0 and bool(done.stdout)
 
 
 def command(folder: Path, *arguments: str, check: bool = True) -> str:
@@ -156,11 +155,11 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
         if not check:
             return ""
         raise GitError(f"git {verb}: {error.strerror or error}") from None
-    if done.returncode == 0:
+    if done.status == 0:
         return _text(done.stdout)
     if not check:
         return ""
-    lines = [line.strip() for line in os.fsdecode(done.stderr).splitlines() if line.strip()]
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith("hint:")]
     raise GitError(f"git {verb}: {'; '.join(said[:3]) or 'failed'}")
 
@@ -206,15 +205,27 @@ def _has_hook(top: Path, name: str) -> bool:
     return os.access(top / _text(done.stdout), os.X_OK)
 
 
+class _Ended(NamedTuple):
+    """How a git command ended, and what it printed."""
+
+    status: int
+    stdout: bytes
+    stderr: str
+
+
 def _run(
     folder: Path,
     top: Path | None,
     arguments: Sequence[str],
     overrules: Sequence[tuple[str, str]] = (),
     settings: Sequence[programs.Setting] = (),
-    stdin: IO[bytes] | None = None,
-) -> subprocess.CompletedProcess[bytes]:
-    """Start git. `settings` are those in which a `fetch` or `push` looks for the user's own."""
+    stdin: BinaryIO | None = None,
+) -> _Ended:
+    """Start git. `settings` are those in which a `fetch` or `push` looks for the user's own.
+
+    GitPython is the way to the command only: no object database of it is opened, so no `git cat-file`
+    child is left behind. Raises OSError without the folder or git.
+    """
     verb = _verb(arguments)
     words = ["git", *ALWAYS, *arguments]
     if verb not in _TELLS:
@@ -226,26 +237,42 @@ def _run(
         words[1:1] = ["-c", f"protocol.ext.allow={ext}"]
     else:  # a repository may say that it lacks objects, and name who has them
         env |= {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
-    return subprocess.run(
-        words,
-        cwd=folder,
-        env=env,
-        stdin=stdin or subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
+    if not os.access(folder, os.X_OK):  # GitPython would go to the current folder instead
+        raise FileNotFoundError(str(folder))
+    try:
+        import git  # 75 ms; it looks for the git command at once
+    except ImportError as error:
+        raise FileNotFoundError(str(error)) from None
+    try:
+        ended = git.cmd.Git(folder).execute(
+            [*_without_hook_variables(top, env), *words],
+            istream=stdin,
+            env=env,
+            with_extended_output=True,
+            with_exceptions=False,
+            stdout_as_string=False,
+            strip_newline_in_stdout=False,
+        )
+    except git.GitCommandNotFound as error:
+        raise FileNotFoundError(str(error)) from None
+    return _Ended(*ended)
+
+
+def _without_hook_variables(top: Path | None, env: Mapping[str, str]) -> list[str]:
+    """Return the words before `git` that take away what the git of a hook set for that hook."""
+    names = [name for name in _OF_A_HOOK if top and name in os.environ and name not in env]
+    return ["env", *(word for name in names for word in ("-u", name))] if names else []
 
 
 def _environment(top: Path | None, overrules: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return our environment, in which git finds the work tree and asks nobody anything.
+    """Return what to add to our environment: git finds the work tree and asks nobody anything.
 
     What overrules a setting goes here: a key may hold any character, `-c` splits at the first "=".
     """
-    env = {key: value for key, value in os.environ.items() if top is None or key not in _OF_A_HOOK}
-    env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "LC_ALL": "C", "LANGUAGE": "C"}
+    env = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "LC_ALL": "C", "LANGUAGE": "C"}
     if top is not None:  # core.worktree may name any folder
         env["GIT_WORK_TREE"] = str(top)
-    said = env.get("GIT_CONFIG_COUNT", "")
+    said = os.environ.get("GIT_CONFIG_COUNT", "")
     start = int(said) if said.isdigit() else 0
     for number, (key, value) in enumerate(overrules, start=start):
         env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = key, value
