@@ -1,4 +1,4 @@
-"""Findings about lessons: shape, secrets, text at the agent, duplicates, their own prompts.
+"""Findings about lessons: shape, secrets, prompt injection, duplicates, their own prompts.
 
 `of_text` needs nothing but the file; `against_index` asks the index, in the watcher where there is
 one. A check changes nothing.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import categories, git
-from vault_index.check import agent_text, neighbours, secrets, shape
+from vault_index.check import neighbours, prompt_injection, secrets, shape
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
 from vault_index.index import shown
@@ -86,7 +86,7 @@ def of_text(candidate: Candidate, known: Collection[str] = ()) -> list[Finding]:
     except LessonError:
         text = candidate.data.decode("utf-8", "replace")
     found += secrets.findings(where, text)
-    found += agent_text.findings(where, text)
+    found += prompt_injection.findings(where, text)
     return sorted(found)
 
 
