@@ -11,9 +11,11 @@ stands for `AGENT`), and a list of `[[pattern]]`:
     severity  "error" or "warning" (the default)
     keywords  lower-case texts; a text that has none of them is not searched
     near      regular expressions that must all match close to it
-    unless    regular expressions, none of which may match in its sentence
+    unless       regular expressions, none of which may match in its sentence
+    unless_near  regular expressions, none of which may match close to it
+    not_after    regular expressions, none of which may match in the sentence before it: negations
 
-and what only some checks know: `where`, `order`, `value` (see prompt_injection.py, secrets.py). The
+and what only some checks know: `where`, `order`, `weight`, `value` (see prompt_injection.py, secrets.py). The
 tests run each pattern on its own texts. Gaps are bounded ({0,40}), because texts may be hostile.
 """
 
@@ -33,7 +35,8 @@ FOLDER = Path(__file__).parent / "patterns"
 NEAR_CHARS = 200  # about two sentences before and after
 _SENTENCE_CHARS = 300
 _SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)|\n|[。！？]")
-_LISTS = ("regex", "keywords", "near", "unless", "match", "no_match")
+_REGEXES = ("regex", "near", "unless", "unless_near", "not_after")
+_LISTS = (*_REGEXES, "keywords", "match", "no_match")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,12 @@ class Pattern:
     where: str = ""
     order: bool = False
     value: str = ""
+    weight: int = 0
     keywords: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    unless_near: tuple[str, ...] = ()
+    not_after: tuple[str, ...] = ()
     match: tuple[str, ...] = ()
     no_match: tuple[str, ...] = ()
 
@@ -66,13 +72,17 @@ class Pattern:
                     yield match
 
     def _fits(self, text: str, match: re.Match[str], *, whole: bool) -> bool:
-        if self.near:
+        if self.near or self.unless_near:
             around = text if whole else paragraph(text, match)
             if not all(compiled(regex).search(around) for regex in self.near):
                 return False
-        if self.unless:
-            around = text if whole else sentence(text, match)
-            return not any(compiled(regex).search(around) for regex in self.unless)
+            if any(compiled(regex).search(around) for regex in self.unless_near):
+                return False
+        if self.unless or self.not_after:
+            before, after = ("", text) if whole else sentence(text, match)
+            if any(compiled(regex).search(before + after) for regex in self.unless):
+                return False
+            return not any(compiled(regex).search(before) for regex in self.not_after)
         return True
 
 
@@ -83,13 +93,13 @@ def paragraph(text: str, match: re.Match[str]) -> str:
     return before + match[0] + after
 
 
-def sentence(text: str, match: re.Match[str]) -> str:
-    """Return a match with the rest of the sentence it is in."""
+def sentence(text: str, match: re.Match[str]) -> tuple[str, str]:
+    """Return the sentence a match is in: what is before the match, and the match with the rest."""
     before = text[max(0, match.start() - _SENTENCE_CHARS) : match.start()]
     ends = list(_SENTENCE_END.finditer(before))
     after = text[match.end() : match.end() + _SENTENCE_CHARS]
     end = _SENTENCE_END.search(after)
-    return before[ends[-1].end() if ends else 0 :] + match[0] + after[: end.end() if end else None]
+    return before[ends[-1].end() if ends else 0 :], match[0] + after[: end.end() if end else None]
 
 
 @functools.cache
@@ -122,7 +132,7 @@ def _pattern(table: Mapping[str, Any], words: Mapping[str, str], flags: str) -> 
     for key in _LISTS:
         given = values.get(key, ())
         values[key] = (given,) if isinstance(given, str) else tuple(given)
-    for key in ("regex", "near", "unless"):
+    for key in _REGEXES:
         values[key] = tuple(flags + _filled(regex, words) for regex in values[key])
     return Pattern(**values)
 

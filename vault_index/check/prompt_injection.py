@@ -9,6 +9,8 @@ key `where` says which view of the text they search:
     turn       as `mark`; a warning inside code and within a line
     hidden     what a comment or an element that is not shown says
     character  as `mark`; the finding names the character
+    sign, act  as read; no finding by itself. The `weight` of what a paragraph has of both counts:
+               signs are how an agent is spoken to, acts what it is to do
 
 Severity: almost never innocent is an error, otherwise a warning, which stops no commit. An error in
 what is read is only a warning where the text reports or quotes the sentence, and for a pattern with
@@ -35,19 +37,29 @@ _COMMENT = re.compile(
     re.S | re.M,
 )
 _UNSEEN = "unseen-element"  # the pattern whose group is text in an element that is not shown
+_CARE = "sign-innocent"
+_IN_LINKS = re.compile(r"!\[([^\]\n]{20,400})\]\(|\]\([^)\s]{1,300}[ \t]{1,9}[\"']([^\"'\n]{20,400})[\"']\)")
 _CODE_BLOCK = re.compile(r"^[ \t>]{0,8}(?:```|~~~)", re.M)
 _INDENT = 80  # characters before a mark that begins its line
 _MIN_HIDDEN_WORDS = 3
+_WINDOW_CHARS = 900  # whose signs count together
+_MIN_SIGN_WEIGHT = 2
+_SUSPECT_WEIGHT = 4
+_ACTS_WEIGHT = 5  # where hardly anything says that an agent is spoken to
+_SURE_WEIGHT = 9
 
 # Cyrillic and Greek letters that look like Latin ones
 _LOOKALIKES = str.maketrans("аеорсухіѕјԁոԛѡВЕНКМОРСТХАІοναιρ", "aeopcyxisjdnqwBEHKMOPCTXAIovaip")
+
+# a word of Latin letters and others; Russian words stay as they are
+_MIXED_WORD = re.compile(r"[^\W\d_]*[A-Za-z][^\W\d_]*")
 
 _WORDS_BEFORE = 100  # characters in which a word shows that what follows is quoted
 _BEFORE_ORDER = re.compile(
     r"(?i)(?:^|[.!?:;,>)\]\"'`*(|\n\u2013\u2014\u201c-]|\b(?:please|kindly|and|or|but|then|must|should|shall|will|now|you|just|first|also|so|instead"
     r"|simply|always|immediately|can|may|next|hereby|important|attention|claude|assistant|agents?|ai|(?:have|need|are|required) to))\s*\Z"
 )
-_QUOTED = re.compile(r"[\"'`\u201c\u2018\u00ab][^\"'`\u201d\u2019\u00bb\n]{0,60}\Z")
+_QUOTED = re.compile(r"[\"'`\u201c\u2018\u00ab\u201e\u300c][^\"'`\u201d\u2019\u00bb\n]{0,60}\Z")
 _REPORTED = re.compile(
     r"(?i)\b(?:users?|customers?|attackers?|somebody|someone|inputs?|typed?|types|wrote|writes?|written|said|says?|such as|like|tests?"
     r"|injections?|jailbreaks?|payloads?|contains?|attacks?|phrases?|sentences?|prompts?|e\.g\.|example|block(?:s|ed|list)?|detects?|filters?)\b"
@@ -64,7 +76,7 @@ def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
     worst: dict[tuple[int, str], tuple[str, str]] = {}
     for line, rule, message, severity in chain(
-        _prose(text), _marks(text), _hidden(text), _characters(text)
+        _prose(text), _signs(text), _marks(text), _hidden(text), _characters(text)
     ):
         if worst.get((line, message), (WARNING, ""))[0] != ERROR:
             if severity == ERROR or (line, message) not in worst:
@@ -82,7 +94,8 @@ def as_read(text: str) -> str:
     seen = "".join(
         c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Co")
     )
-    plain = unicodedata.normalize("NFKC", seen).translate(_LOOKALIKES)
+    plain = unicodedata.normalize("NFKC", seen)
+    plain = _MIXED_WORD.sub(lambda word: word[0].translate(_LOOKALIKES), plain)
     return re.sub(r"[*_`~]+", _without_emphasis, plain)
 
 
@@ -105,8 +118,18 @@ def _prose(text: str) -> Iterator[_Found]:
     for rule in _patterns(""):
         for view in dict.fromkeys((joined, plain)):  # a line has a beginning in the second only
             for match in rule.find(view, lowered):
+                severity = _severity(rule, plain, match)
+                if severity == WARNING and _is_discussed(joined, match):
+                    continue
                 start = match.start() + len(match[0]) - len(match[0].lstrip(" \t\n#>*-"))
-                yield line(start), rule, rule.why, _severity(rule, plain, match)
+                yield line(start), rule, rule.why, severity
+
+
+def _is_discussed(plain: str, match: re.Match[str]) -> bool:
+    """Whether the text around a match speaks about such texts, or asks for care."""
+    around = pattern.paragraph(plain, match)
+    (care,) = (rule for rule in _patterns("sign") if rule.id == _CARE)
+    return next(care.find(around, around.lower()), None) is not None
 
 
 def _severity(rule: Pattern, plain: str, match: re.Match[str]) -> str:
@@ -129,6 +152,37 @@ def _is_order(plain: str, start: int) -> bool:
     if before.endswith("\n") and before[-2:-1].isalnum():
         return plain[start].isupper()  # or it is a sentence that goes on
     return bool(_BEFORE_ORDER.search(before)) or not plain[start].isascii()
+
+
+def _signs(text: str) -> Iterator[_Found]:
+    """Find paragraphs in which signs add up: each alone is what teams write, too."""
+    plain = as_read(text)
+    line = line_counter(plain)
+    for start, paragraph in _paragraphs(plain):
+        joined = re.sub(r"(?<=[\w,])\n(?=\w)", " ", paragraph)
+        lowered = joined.lower()
+        signs = [rule for rule in _patterns("sign") if next(rule.find(joined, lowered), None)]
+        spoken = sum(rule.weight for rule in signs)
+        if spoken < 0 or not signs:
+            continue
+        acts = [rule for rule in _patterns("act") if next(rule.find(joined, lowered), None)]
+        weight = sum(rule.weight for rule in signs + acts)
+        if weight >= (_SUSPECT_WEIGHT if spoken >= _MIN_SIGN_WEIGHT else _ACTS_WEIGHT):
+            reasons = dict.fromkeys(rule.why for rule in signs + acts if rule.weight > 0)
+            message = f"reads like orders to an agent: it {', '.join(reasons)}"
+            severity = ERROR if weight >= _SURE_WEIGHT else WARNING
+            yield line(start), max(signs, key=lambda rule: rule.weight), message, severity
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """Yield windows of a text, and where each begins: whole paragraphs, of a long one its pieces."""
+    start = 0
+    while start < len(text):
+        end = text.rfind("\n\n", start + 1, start + _WINDOW_CHARS)
+        if end < 0 or len(text) - start <= _WINDOW_CHARS:
+            end = min(len(text), start + _WINDOW_CHARS)
+        yield start, text[start:end]
+        start = end
 
 
 def _marks(text: str) -> Iterator[_Found]:
@@ -154,7 +208,8 @@ def _begins_line(text: str, index: int) -> bool:
 def _hidden(text: str) -> Iterator[_Found]:
     (unseen,) = (rule for rule in _patterns("mark") if rule.id == _UNSEEN)
     line = line_counter(text)
-    for match in chain(_COMMENT.finditer(text), unseen.find(text, text.lower())):
+    unseen_texts = unseen.find(text, text.lower())
+    for match in chain(_COMMENT.finditer(text), _IN_LINKS.finditer(text), unseen_texts):
         said = as_read(match[match.lastindex] if match.lastindex else "")
         if len(said.split()) < _MIN_HIDDEN_WORDS:
             continue

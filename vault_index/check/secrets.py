@@ -4,15 +4,19 @@ The patterns are in `patterns/secrets.toml`. Their key `value` says how sure a m
 
     (none)   the form itself says whose key it is; only a placeholder in it is let through
     any      the group `value` is a secret, unless it is a placeholder
+    password the group `value` is a secret if it could be a password
     random   the group `value` is a secret if it looks made by a machine or a careful person
+    base64   the group `value` is a secret if it is base64 of a text that is no placeholder
+    quoted   as `random`, for a value in quotes, which may have the signs of code
 """
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from vault_index.check import pattern
 from vault_index.check.finding import ERROR, Finding, line_counter, line_of_key
@@ -21,12 +25,41 @@ from vault_index.errors import LessonError
 from vault_index.lesson import split_frontmatter
 
 RULE = "secret"
+# in place of a secret: variables, calls, references to a store, words that say so
 _PLACEHOLDER = re.compile(
-    r"(?i)^[\W_]*$|x{4,}|\*{3,}|\.{3,}|…|^\$|\$\{|\{\{|^<|^%|^@|^&|^\(|\(\)?$|^\[|example|placeholder"
-    r"|change[_-]?me|your[_-]|[_-]here$|redacted|dummy|^fake|sample|^todo|^foo|^bar$|^null$|^none$"
-    r"|^(?:pass(?:word|wd)?|secret|token|hunter2|qwerty|admin|root|user|test|123456+|undefined|true|false)$"
+    r"(?i)^[\W_]*$|x{4,}|\*{3,}|\.{3,}|…|•{3,}|^\$|\$\{|\$\(|\{\{|^<|^%|^@|^&|^\(|\(\)?$|^\[|^:\w+$|^!|^\{"
+    r"|example|beispiel|placeholder|platzhalter|mot[_-]?de[_-]?passe|contrase|senha|utilisateur|benutzer|kennwort|change[_-]?(?:me|it|this)|your[_-]?|[_-]here$|redacted|dummy|^fake|sample|^todo|^foo"
+    r"|not[_-]?a?[_-]?real|(?-i:^[A-Z]+(?:_[A-Z]+)*$)|^process\.env|^os\.environ|^env\.|^secrets?[.:/]|^vault[.:/]|^op://|^ENC\[|^arn:|^ssm:|^file:"
+    r"|^(?:pass(?:word|wd|wort)?|my[_-]?(?:password|secret|token)|secret|s3cret|token|geheim|hunter2|qwerty|admin|root|user|test(?:ing)?|guest|demo|letmein"
+    r"|p[a@4][s5$]{2}w[o0]rd|bar|null|none|nil|undefined|true|false)\d{0,4}!?$|^123456+$"
 )
+# in a key of a known form
+_FAKE_KEY = re.compile(
+    r"(?i)x{4,}|\*{3,}|\.{3,}|…|example|placeholder|your[_-]|redacted|dummy|fake|sample|\$\{|\{\{|<"
+    r"|0{8,}|0123456789|1234567890|abcdefgh|deadbeefdead"
+)
+# secrets that documentation uses
+_DOCUMENTED = (
+    "4eC39HqLyjWDarjtT1zdp7dc",
+    "eyJzdWIiOiIxMjM0NTY3ODkw",
+    "JBSWY3DPEHPK3PXP",
+    "R9h/cIPz0gi.URNNX3kh2OPST9",
+    "GEZDGNBVGY3TQOJQ",
+    "QWxhZGRpbjpvcGVuIHNlc2FtZQ",
+    "abandon abandon",
+    "legal winner thank",
+    "letter advice cage",
+)
+# names with digits that a value is when it is no secret
+_NAME = re.compile(
+    r"(?i)^(?:sha-?\d+|md[45]|utf-?\d+|base-?\d+(?:url)?|argon2\w{0,2}|bcrypt|scrypt|pbkdf2\S{0,20}|oauth-?\d\S{0,10}|http/?\d\S{0,4}|ed25519|x\.?509"
+    r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d"
+    r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$"
+)
+_CODE = re.compile(r"[({\[=]|://|^[./~]|^--?\w|\.\w{1,4}$|::|->")  # code, a path, an address
 _ENTROPY = 2.8  # bits a character; "correcthorse" has 2.9, "password1" 2.9, "aaaa1111" 1.0
+_MAX_ENCODED_TEXT = 200  # bytes; more is a certificate or an image
+_STRONG_ENTROPY = 3.2  # of a value that may look like code
 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
@@ -50,10 +83,14 @@ def _anywhere(text: str) -> Iterator[tuple[int, Pattern]]:
 
 
 def _is_secret(rule: Pattern, match: re.Match[str]) -> bool:
+    if any(known in match[0] for known in _DOCUMENTED):
+        return False
     if not rule.value:
-        return not _is_placeholder(match[0])
+        return not _FAKE_KEY.search(match[0])
     value = match["value"].rstrip(".,:;!?*_`\\=")
-    return not _is_placeholder(value) and (rule.value == "any" or _is_random(value))
+    if _PLACEHOLDER.search(value) or _is_uniform(value):
+        return False
+    return _LOOKS[rule.value](value)
 
 
 def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
@@ -69,19 +106,63 @@ def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
                     yield line_of_key(text, str(key)), rule
 
 
-def _is_placeholder(value: str) -> bool:
-    return bool(_PLACEHOLDER.search(value)) or len(set(value.lower())) < 4
+def _is_uniform(value: str) -> bool:
+    return len(set(value.lower())) < 4
+
+
+def _is_password(value: str) -> bool:
+    """Whether a value is no word, name, path or code: letters with digits or signs among them."""
+    if _CODE.search(value) or _NAME.search(value) or len(value) < 6:
+        return False
+    letters = sum(map(str.isalpha, value))
+    digits = sum(map(str.isdigit, value))
+    signs = len(re.findall(r"[!@#$%^&*+?~§]", value))
+    return bool(letters and (signs or (digits and len(value) >= 8)))
 
 
 def _is_random(value: str) -> bool:
     """Whether a value is no word, name, path or code, but what a generator or a person makes up."""
+    if _CODE.search(value) or _NAME.search(value):
+        return False
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     signs = len(value) - letters - digits
-    if re.search(r"[({\[=]|://|^[./~]|^--?\w|\.\w{1,4}$|::|->", value):  # code, a path, an address
-        return False
     if not digits or not letters:
         return bool(letters and signs >= 2 and len(value) >= 8 and re.search(r"[!@#$%^&*+]", value))
+    return len(value) >= 8 and _entropy(value) >= _ENTROPY
+
+
+def _is_strong(value: str) -> bool:
+    """Whether a quoted value is too mixed to be code or a name."""
+    kinds = (str.islower, str.isupper, str.isdigit, lambda c: not c.isalnum())
+    if value.startswith(("/", "./", "~/")):
+        return False
+    mixed = sum(any(map(kind, value)) for kind in kinds)
+    return mixed >= 3 and any(map(str.isdigit, value)) and _entropy(value) >= _STRONG_ENTROPY
+
+
+def _is_encoded(value: str) -> bool:
+    """Whether a value is base64 of a text, or of a key; of `user:password`, the password counts."""
+    try:
+        decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except ValueError:
+        return False
+    if len(decoded) > _MAX_ENCODED_TEXT or not all(31 < byte < 127 for byte in decoded.strip()):
+        return _entropy(value) >= _STRONG_ENTROPY and any(map(str.isdigit, value))
+    text = decoded.decode("ascii").strip().rpartition(":")[2]
+    return len(text) >= 3 and not _PLACEHOLDER.search(text) and not _is_uniform(text)
+
+
+def _entropy(value: str) -> float:
+    """Return the bits a character."""
     counts = Counter(value)
-    bits = -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())
-    return len(value) >= 8 and bits >= _ENTROPY
+    return -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())
+
+
+_LOOKS: dict[str, Callable[[str], bool]] = {
+    "any": bool,
+    "password": _is_password,
+    "random": _is_random,
+    "base64": _is_encoded,
+    "quoted": _is_strong,
+}
