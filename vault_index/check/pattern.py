@@ -15,8 +15,9 @@ stands for `AGENT`), and a list of `[[pattern]]`:
     unless_near  regular expressions, none of which may match close to it
     not_after    regular expressions, none of which may match in the sentence before it: negations
 
-and what only some checks know: `where`, `order`, `weight`, `value` (see prompt_injection.py, secrets.py). The
-tests run each pattern on its own texts. Gaps are bounded ({0,40}), because texts may be hostile.
+and what only some checks know: `where`, `order`, `weight`, `value` (see prompt_injection.py and
+secrets.py). The tests run each pattern on its own texts. Gaps are bounded ({0,40}), because texts may
+be hostile.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from vault_index.check.finding import WARNING
 FOLDER = Path(__file__).parent / "patterns"
 NEAR_CHARS = 200  # about two sentences before and after
 _SENTENCE_CHARS = 300
-_SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)|\n|[。！？]")
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n|[\u3002\uff01\uff1f]")
 _REGEXES = ("regex", "near", "unless", "unless_near", "not_after")
 _LISTS = (*_REGEXES, "keywords", "match", "no_match")
 

@@ -38,7 +38,9 @@ _COMMENT = re.compile(
 )
 _UNSEEN = "unseen-element"  # the pattern whose group is text in an element that is not shown
 _CARE = "sign-innocent"
-_IN_LINKS = re.compile(r"!\[([^\]\n]{20,400})\]\(|\]\([^)\s]{1,300}[ \t]{1,9}[\"']([^\"'\n]{20,400})[\"']\)")
+_IN_LINKS = re.compile(
+    r"!\[([^\]\n]{20,400})\]\(|\]\([^)\s]{1,300}[ \t]{1,9}[\"']([^\"'\n]{20,400})[\"']\)"
+)
 _CODE_BLOCK = re.compile(r"^[ \t>]{0,8}(?:```|~~~)", re.M)
 _INDENT = 80  # characters before a mark that begins its line
 _MIN_HIDDEN_WORDS = 3
@@ -78,9 +80,8 @@ def findings(path: str, text: str) -> Iterator[Finding]:
     for line, rule, message, severity in chain(
         _prose(text), _signs(text), _marks(text), _hidden(text), _characters(text)
     ):
-        if worst.get((line, message), (WARNING, ""))[0] != ERROR:
-            if severity == ERROR or (line, message) not in worst:
-                worst[line, message] = severity, rule.id
+        if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
+            worst[line, message] = severity, rule.id
     for (line, message), (severity, rule_id) in worst.items():
         yield Finding(path, line, RULE, message, severity, rule_id)
 
@@ -206,17 +207,21 @@ def _begins_line(text: str, index: int) -> bool:
 
 
 def _hidden(text: str) -> Iterator[_Found]:
-    (unseen,) = (rule for rule in _patterns("mark") if rule.id == _UNSEEN)
     line = line_counter(text)
+    for start, said in hidden_texts(text):
+        for rule in _patterns("hidden"):
+            if next(rule.find(said, said.lower(), whole=True), None):
+                yield line(start), rule, rule.why, rule.severity
+
+
+def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
+    """Yield what a text says in comments, titles of links and elements that are not shown."""
+    (unseen,) = (rule for rule in _patterns("mark") if rule.id == _UNSEEN)
     unseen_texts = unseen.find(text, text.lower())
     for match in chain(_COMMENT.finditer(text), _IN_LINKS.finditer(text), unseen_texts):
         said = as_read(match[match.lastindex] if match.lastindex else "")
-        if len(said.split()) < _MIN_HIDDEN_WORDS:
-            continue
-        for rule in _patterns("hidden"):
-            for _ in rule.find(said, said.lower(), whole=True):
-                yield line(match.start()), rule, rule.why, rule.severity
-                break
+        if len(said.split()) >= _MIN_HIDDEN_WORDS:
+            yield match.start(), said
 
 
 def _characters(text: str) -> Iterator[_Found]:

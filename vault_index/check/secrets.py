@@ -78,12 +78,13 @@ def _anywhere(text: str) -> Iterator[tuple[int, Pattern]]:
     line = line_counter(text)
     for rule in pattern.load("secrets"):
         for match in rule.find(text, lowered):
-            if _is_secret(rule, match):
+            if is_secret(rule, match):
                 yield line(match.start()), rule
 
 
-def _is_secret(rule: Pattern, match: re.Match[str]) -> bool:
-    if any(known in match[0] for known in _DOCUMENTED):
+def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
+    """Whether a match of a pattern is a secret, and no placeholder or example."""
+    if any(sample in match[0] for sample in _DOCUMENTED):
         return False
     if not rule.value:
         return not _FAKE_KEY.search(match[0])

@@ -28,7 +28,7 @@ _AT_ONCE = 50  # files in one question
 def check(
     named: str | None, paths: tuple[Path, ...], staged: bool, everything: bool, as_json: bool
 ) -> None:
-    """Check lessons: their shape, secrets, text at the agent, near-duplicates, their own prompts.
+    """Check lessons: their shape, secrets, prompt injection, near-duplicates, own prompts.
 
     PATHS are lesson files or folders of them. Ends with 1 if there are errors; warnings are told.
     """
