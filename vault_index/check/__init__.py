@@ -1,4 +1,4 @@
-"""Findings about lessons: shape, secrets, text at the agent, duplicates, their own prompts.
+"""Findings about lessons: shape, secrets, prompt injection, duplicates, their own prompts.
 
 Of skills and the vault's settings, which come before an agent as well: secrets and text at the agent.
 `of_text` needs nothing but the file; `against_index` asks the index, in the watcher where there is
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import categories, git
-from vault_index.check import agent_text, deadline, neighbours, secrets, shape, sources
+from vault_index.check import deadline, neighbours, prompt_injection, secrets, shape, sources
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
 from vault_index.index import shown
@@ -127,13 +127,13 @@ def of_text(
         text = candidate.data.decode("utf-8", "replace")
     for name, rule, seen in (
         ("secrets", secrets.findings, sources.text_of(candidate.data)),
-        ("agent-text", agent_text.findings, text),
+        ("prompt-injection", prompt_injection.findings, text),
     ):
         try:
             every = deadline.within(seconds, rule(where, seen))
         except deadline.TooSlow:
             every = [not_checked(where, f"the rule {name} takes more than {seconds:.3g} s")]
-        if name == "agent-text" and not candidate.is_lesson:
+        if name == "prompt-injection" and not candidate.is_lesson:
             every = [finding for finding in every if finding.severity == ERROR]
         found += every
     return sorted(found)
