@@ -18,8 +18,8 @@ REPO = PACKAGE.parent
 
 # A module imports only from rungs above this line's own; siblings never import each other.
 LADDER = [
-    "errors silence locate",
-    "categories passages hit lesson config files",
+    "errors silence locate native",
+    "categories passages hit lesson config files lance",
     "frontmatter_edit git manifest store injections",
     "git_hooks merge body_edit formats",
     "embed",

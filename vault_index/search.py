@@ -238,7 +238,8 @@ def _candidates(
     none = np.empty(0, np.uint64), np.empty(0, np.float32)
     near, cosines = none if vector is None else table.nearest(vector, MOST_SCORED, where)
     matched, scores = table.matches(query, MOST_SCORED, where) if query else none
-    ids = np.union1d(near, matched)
+    ids = np.sort(np.concatenate([near, matched]))  # union1d() would load numpy.ma for this
+    ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]
     # what is not among the nearest is no nearer than the last of them
     cosine = np.full(len(ids), cosines.min() if len(near) == MOST_SCORED else 0.0)
     cosine[np.searchsorted(ids, near)] = cosines
