@@ -146,6 +146,11 @@ class Store:
         found = self._ask(lambda door: door.nearest(vector, limit, where))
         return found["_rowid"].to_numpy(), 1 - found["_distance"].to_numpy()
 
+    def load(self) -> None:
+        """Load what each search needs, if this is a reader's."""
+        if self.pinned and self.dimension and self.count() <= ANN_ROWS:
+            _ = self._all_vectors
+
     @cached_property
     def _all_vectors(self) -> tuple[np.ndarray, np.ndarray]:
         """The table's row ids and vectors: multiplying takes less time than asking for it (5 ms)."""
