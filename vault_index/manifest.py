@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
@@ -183,6 +182,8 @@ def _recall_announced(index: Path, manifest: Manifest) -> None:
 
 def make_current(folder: Path, index: Path) -> None:
     """Put an index in force, in one rename, and remove those that nobody can stand on any more."""
+    import shutil
+
     with files.writing(folder):
         files.replace_file(folder / _POINTER, index.name.encode())
         now = time.time()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -20,7 +19,7 @@ from vault_index import files, floor, index, injections, recall, search, skills
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.recall import Injection
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import launch, line
+from vault_index.watch import line
 
 FILES_AT_ONCE = 8  # changed files that a hook embeds itself: about 0.1 s
 RESTART_SECONDS = 20  # ten agents that prompt at once start one indexing, not ten
@@ -120,6 +119,8 @@ def _from_a_starting_watcher(
     If somebody else has just started it, wait for it: a hundred hooks that each load all it takes
     to search would be slower than the one.
     """
+    from vault_index.watch import launch
+
     try:
         if launch.start(vault.root, vault.index_folder):
             return None
@@ -189,6 +190,8 @@ def index_in_background(vault: Vault, *, rebuild: bool = False) -> None:
 
     The index's lock sees to it that one at a time works.
     """
+    import subprocess
+
     log = vault.index_folder / "background.log"
     if log.exists() and 0 <= time.time() - log.stat().st_mtime < RESTART_SECONDS:
         return
