@@ -3,10 +3,12 @@ where it would not fit everything goes on through the wide one."""
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.conftest import run
+from tests.conftest import BIN, lesson_text, run
 from tests.tables import DIMENSION, WORDS, some_rows
 from vault_index.lance import Door, narrow, wide
 from vault_index.store import COMPACT_AFTER, FULL_TEXT, LESSONS, LEVELS, Store, below, of_paths
+from vault_index.vault import Vault
 
 
 @pytest.fixture
@@ -287,3 +290,72 @@ print(lance.wide_because())
 """
     )
     assert python(code, tmp_path) == "TypeError: missing 1 required positional argument"
+
+
+def test_cold_processes_load_neither_the_package_nor_asyncio(
+    make_vault: Callable[..., Vault], with_model: Path
+) -> None:
+    heap = lesson_text("Heap", "Raise the heap when the build runs out of memory: NODE_OPTIONS.")
+    vault = make_vault({"devops/heap.md": heap})
+    run("lessons", "index", cwd=vault.root)
+    prompt = "our build dies with heap out of memory"
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "cwd": str(vault.root)}
+    for words, stdin in (
+        (["lessons-hook"], json.dumps(event)),
+        (["lessons", "search", prompt], ""),
+        (["lessons", "index"], ""),
+        (["lessons", "index", "--rebuild"], ""),
+        (["lessons", "status"], ""),
+    ):
+        command = [sys.executable, "-X", "importtime", str(BIN / words[0]), *words[1:]]
+        env = {"LESSONS_DEADLINE_MS": "60000"}
+        ran = run(*command, cwd=vault.root, stdin=stdin, env=env)
+        loaded = {line.rpartition("|")[2].strip() for line in ran.err.splitlines()}
+        assert "vault_index.index" in loaded, words  # that is how modules are named here
+        assert not {"lancedb", "ctranslate2", "pyarrow.compute"} & loaded, words
+        if words[0] == "lessons-hook":
+            assert not {"asyncio", "click", "git", "yaml", "urllib.request", "numpy.ma"} & loaded
+            assert "heap" in json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
+
+
+def test_asyncio_can_be_imported_while_a_compiled_module_looks_for_it() -> None:
+    """In a process of its own: nobody has imported it."""
+    code = """
+import sys, threading
+from vault_index import native
+def call():
+    import asyncio
+    import asyncio.subprocess
+    from asyncio import Queue
+    loop = ours.get_running_loop()
+    future = loop.create_future()
+    loop.call_soon_threadsafe(future.set_result, Queue.__name__)
+    return future
+def look():
+    global ours
+    ours = sys.modules["asyncio"]
+    return call()
+print(native.introduce(look), sys.modules["asyncio"].__file__ is not None)
+"""
+    done = run(sys.executable, "-c", code, cwd=Path(__file__).parent.parent)
+    assert done.out.split() == ["Queue", "True"]
+
+
+def test_a_call_that_is_broken_off_is_cancelled() -> None:
+    code = """
+import signal, sys
+from vault_index import native
+told = []
+def call():
+    loop = sys.modules["asyncio"].get_running_loop()
+    future = loop.create_future()
+    future.add_done_callback(lambda future: told.append(future.cancelled()))
+    loop.call_soon_threadsafe(signal.raise_signal, signal.SIGINT)
+    return future
+try:
+    native.introduce(call)
+except KeyboardInterrupt:
+    print(told)
+"""
+    done = run(sys.executable, "-c", code, cwd=Path(__file__).parent.parent)
+    assert done.out.strip() == "[True]"
