@@ -46,10 +46,12 @@ def answer(
         if asked is not None:
             return asked.get("answer")
     try:
-        with _embedding(vault, str(event.get("prompt") or project.name)):
+        query = "" if text_only else str(event.get("prompt") or project.name)
+        with _embedding(vault, query):
             if not _bring_up_to_date(vault):
                 return None
-            search.load_ahead(vault)
+            if query:
+                search.load_ahead(vault)
         ms = 1000 * (time.monotonic() - began)
         return respond(vault, event, by="process", ms=ms, text_only=text_only)
     except IndexStateError as error:
@@ -61,8 +63,8 @@ def answer(
 @contextlib.contextmanager
 def _embedding(vault: Vault, query: str) -> Iterator[None]:
     """Embed a query in a thread meanwhile: half of what a cold search takes, on a core of its own."""
-    embedder = vault.embedder if vault.config.embedder == "minilm" else None
-    if embedder is None:
+    embedder = vault.embedder if query and vault.config.embedder == "minilm" else None
+    if embedder is None:  # nothing to do, or a server is to be waited for
         yield
         return
     thread = threading.Thread(target=search.embed_ahead, args=(vault, query), daemon=True)
