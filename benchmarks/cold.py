@@ -69,10 +69,9 @@ def measure(vault: Vault, repeats: int, against: Path | None = None) -> Iterator
         checkouts["before: "] = environment | {"PYTHONPATH": str(against)}
     for what, command, stdin in asked.values():
         for label, where in checkouts.items():
+            turns = min(repeats, 2) if what == "lessons check" else repeats  # half a minute each
             _spent(command, stdin, where)  # once for the page cache and compiled Python
-            pairs = [
-                (_spent(BARE, "", where), _spent(command, stdin, where)) for _ in range(repeats)
-            ]
+            pairs = [(_spent(BARE, "", where), _spent(command, stdin, where)) for _ in range(turns)]
             for number, kind in enumerate(("wall", "processor")):
                 ratios = [spent[number] / bare[number] for bare, spent in pairs]
                 seconds = statistics.median(spent[number] for _, spent in pairs)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _ALWAYS = 0.0  # seconds: see what other processes committed
 
+_introduced = False  # whether the module has found what it takes for asyncio
+
 
 def create(folder: Path, name: str, schema: pa.Schema) -> Opened:
     """Make a table without rows, and open it."""
@@ -31,13 +33,17 @@ def open_table(folder: Path, name: str) -> Opened:
 
 def _connect(folder: Path) -> Any:
     """Connect to a folder, which fails for no other reason than that the module is another."""
+    global _introduced
     options = (None, None, None, None, _ALWAYS, None, None, None)
     os.environ.setdefault("LANCE_LOG", "error")  # it warns on stderr about every new table
     try:
         module = native.load("lancedb", "_lancedb")
-        return native.introduce(module.connect, str(folder), *options)
+        first = wait if _introduced else native.introduce
+        connection = first(module.connect, str(folder), *options)
     except Exception as error:
         raise NotUnderstood(f"{type(error).__name__}: {error}") from error
+    _introduced = True
+    return connection
 
 
 class Opened:
