@@ -359,3 +359,20 @@ except KeyboardInterrupt:
 """
     done = run(sys.executable, "-c", code, cwd=Path(__file__).parent.parent)
     assert done.out.strip() == "[True]"
+
+
+def test_both_doors_make_the_same_index_of_vectors(tmp_path: Path) -> None:
+    kinds = []
+    for name, module in (("narrow", narrow), ("wide", wide)):
+        made = Store(tmp_path / name, DIMENSION)
+        made.create()
+        made.upsert(some_rows(300, 1))
+        door = module.open_table(made.index, LESSONS)
+        door.index_vectors("vector")
+        assert "vector" in door.indexed()
+        table = lancedb.connect(made.index).open_table(LESSONS)
+        (index,) = [one for one in table.list_indices() if one.columns == ["vector"]]
+        said = table.index_stats(index.name)
+        kinds.append((index.index_type, said.distance_type, said.num_indexed_rows))
+    assert kinds[0] == kinds[1]
+    assert kinds[0][1:] == ("cosine", 300)
