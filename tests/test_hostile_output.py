@@ -60,7 +60,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=ascii)
 def test_no_command_steers_the_terminal(hostile: Path, words: list[str]) -> None:
-    ran = run("lessons", *words, cwd=hostile, check=False)
+    ran = run("lessons", *words, cwd=hostile, env={"EDITOR": "true"}, check=False)
     for said in (ran.out, ran.err):
         assert not [ascii(char) for char in STEERS if char in said]
     if "--json" in words and ran.code == 0:

@@ -130,7 +130,7 @@ def of_text(
         ("prompt-injection", prompt_injection.findings, text),
     ):
         try:
-            every = deadline.within(seconds, rule(where, seen))
+            every = deadline.within(seconds, rule, where, seen)
         except deadline.TooSlow:
             every = [not_checked(where, f"the rule {name} takes more than {seconds:.3g} s")]
         if name == "prompt-injection" and not candidate.is_lesson:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
@@ -24,13 +24,13 @@ class TooSlow(Exception):
     """A rule took more processor time than it may."""
 
 
-def within(seconds: float, found: Iterable[T]) -> list[T]:
-    """Return what an iterable gives. Raises TooSlow if that takes more processor time than allowed."""
+def within(seconds: float, rule: Callable[..., Iterable[T]], *arguments: object) -> list[T]:
+    """Return what a rule yields. Raises TooSlow if it takes more processor time than allowed."""
     last = time.process_time() + seconds
     made: list[T] = []
     with _alarm(seconds):
-        for one in found:
-            made.append(one)
+        for value in rule(*arguments):
+            made.append(value)
             if time.process_time() > last:
                 raise TooSlow
     return made
