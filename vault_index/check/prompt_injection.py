@@ -19,6 +19,7 @@ what is read is only a warning where the text reports or quotes the sentence, an
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from bisect import bisect_left
@@ -53,6 +54,7 @@ _SURE_WEIGHT = 9
 # Cyrillic and Greek letters that look like Latin ones
 _LOOKALIKES = str.maketrans("аеорсухіѕјԁոԛѡВЕНКМОРСТХАІοναιρ", "aeopcyxisjdnqwBEHKMOPCTXAIovaip")
 
+_ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # a word of Latin letters and others; Russian words stay as they are
 _MIXED_WORD = re.compile(r"[^\W\d_]*[A-Za-z][^\W\d_]*")
 
@@ -77,8 +79,9 @@ _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
     worst: dict[tuple[int, str], tuple[str, str]] = {}
+    plain = as_read(text)
     for line, rule, message, severity in chain(
-        _prose(text), _signs(text), _marks(text), _hidden(text), _characters(text)
+        _prose(plain), _signs(plain), _marks(text), _hidden(text), _characters(text)
     ):
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
             worst[line, message] = severity, rule.id
@@ -86,17 +89,20 @@ def findings(path: str, text: str) -> Iterator[Finding]:
         yield Finding(path, line, RULE, message, severity, rule_id)
 
 
+@functools.cache
 def _patterns(where: str) -> list[Pattern]:
     return [rule for rule in pattern.load("prompt_injection") if rule.where == where]
 
 
 def as_read(text: str) -> str:
     """Return a text as it is read: no invisible characters, wide letters as plain ones; same lines."""
-    seen = "".join(
-        c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Co")
-    )
-    plain = unicodedata.normalize("NFKC", seen)
-    plain = _MIXED_WORD.sub(lambda word: word[0].translate(_LOOKALIKES), plain)
+    plain = _ASCII_CONTROL.sub("", text)
+    if not text.isascii():
+        seen = "".join(
+            c for c in plain if c.isascii() or unicodedata.category(c) not in ("Cf", "Cc", "Co")
+        )
+        plain = unicodedata.normalize("NFKC", seen)
+        plain = _MIXED_WORD.sub(lambda word: word[0].translate(_LOOKALIKES), plain)
     return re.sub(r"[*_`~]+", _without_emphasis, plain)
 
 
@@ -110,13 +116,14 @@ def _without_emphasis(mark: re.Match[str]) -> str:
     return mark[0] if not any(inside) or (all(inside) and not mark[0].strip("_")) else ""
 
 
-def _prose(text: str) -> Iterator[_Found]:
-    plain = as_read(text)
+def _prose(plain: str) -> Iterator[_Found]:
     # the same length: a sentence goes over line ends
     joined = re.sub(r"(?<=[\w,])\n(?=\w)", " ", plain)
     lowered = joined.lower()
     line = line_counter(plain)
     for rule in _patterns(""):
+        if not rule.may_match(lowered):
+            continue
         for view in dict.fromkeys((joined, plain)):  # a line has a beginning in the second only
             for match in rule.find(view, lowered):
                 severity = _severity(rule, plain, match)
@@ -155,9 +162,8 @@ def _is_order(plain: str, start: int) -> bool:
     return bool(_BEFORE_ORDER.search(before)) or not plain[start].isascii()
 
 
-def _signs(text: str) -> Iterator[_Found]:
+def _signs(plain: str) -> Iterator[_Found]:
     """Find paragraphs in which signs add up: each alone is what teams write, too."""
-    plain = as_read(text)
     line = line_counter(plain)
     for start, paragraph in _paragraphs(plain):
         joined = re.sub(r"(?<=[\w,])\n(?=\w)", " ", paragraph)
@@ -226,6 +232,8 @@ def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
 
 def _characters(text: str) -> Iterator[_Found]:
     line = line_counter(text)
+    if text.isascii() and not _ASCII_CONTROL.search(text):
+        return
     for rule in _patterns("character"):
         for match in rule.find(text, text):
             message = f"{rule.why} (U+{ord(match[0]):04X})"
