@@ -8,6 +8,7 @@ understand a part of an expression, it asks for nothing.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from dataclasses import dataclass, field
 
@@ -66,7 +67,7 @@ def _pieces(lowered: str) -> frozenset[str]:
     """Return each piece of a text that a word may begin with."""
     pieces = set(map("".join, zip(lowered, lowered[1:], lowered[2:], strict=False)))
     if not lowered.isascii():
-        pieces.update(map("".join, zip(lowered, lowered[1:], strict=False)))
+        pieces.update(map("".join, itertools.pairwise(lowered)))
     return frozenset(pieces)
 
 
