@@ -11,6 +11,7 @@ key `where` says which view of the text they search:
     character  as `mark`; the finding names the character
     sign, act  as read; no finding by itself. The `weight` of what a paragraph has of both counts:
                signs are how an agent is spoken to, acts what it is to do
+    report    as it is written, without quotations: what shows that a text reports (quoted.py)
 
 Severity: almost never innocent is an error, otherwise a warning, which stops no commit. An error in
 what is read is only a warning where the text reports or quotes the sentence, and for a pattern with
@@ -29,6 +30,7 @@ from itertools import chain
 from vault_index.check import pattern
 from vault_index.check.finding import ERROR, WARNING, Finding, line_counter
 from vault_index.check.pattern import Pattern
+from vault_index.check.quoted import without_reported
 
 RULE = "prompt-injection"
 _Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
@@ -38,6 +40,7 @@ _COMMENT = re.compile(
     re.S | re.M,
 )
 _UNSEEN = "unseen-element"  # the pattern whose group is text in an element that is not shown
+_HIDDEN_LETTER = "tag-character"  # of a text that only a model reads
 _CARE = "sign-innocent"
 _IN_LINKS = re.compile(
     r"!\[([^\]\n]{20,400})\]\(|\]\([^)\s]{1,300}[ \t]{1,9}[\"']([^\"'\n]{20,400})[\"']\)"
@@ -79,9 +82,10 @@ _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
     worst: dict[tuple[int, str], tuple[str, str]] = {}
-    plain = as_read(text)
+    said = without_reported(text)
+    plain = as_read(said)
     for line, rule, message, severity in chain(
-        _prose(plain), _signs(plain), _marks(text), _hidden(text), _characters(text)
+        _prose(plain), _signs(plain), _marks(said), _hidden(said), _characters(text, said)
     ):
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
             worst[line, message] = severity, rule.id
@@ -127,7 +131,7 @@ def _prose(plain: str) -> Iterator[_Found]:
         for view in dict.fromkeys((joined, plain)):  # a line has a beginning in the second only
             for match in rule.find(view, lowered):
                 severity = _severity(rule, plain, match)
-                if severity == WARNING and _is_discussed(joined, match):
+                if rule.severity == WARNING and _is_discussed(joined, match):
                     continue
                 start = match.start() + len(match[0]) - len(match[0].lstrip(" \t\n#>*-"))
                 yield line(start), rule, rule.why, severity
@@ -230,11 +234,13 @@ def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
             yield match.start(), said
 
 
-def _characters(text: str) -> Iterator[_Found]:
+def _characters(text: str, said: str) -> Iterator[_Found]:
+    """Find characters nobody can see; those that only a reported quotation has are shown ones."""
     line = line_counter(text)
     if text.isascii() and not _ASCII_CONTROL.search(text):
         return
     for rule in _patterns("character"):
         for match in rule.find(text, text):
             message = f"{rule.why} (U+{ord(match[0]):04X})"
-            yield line(match.start()), rule, message, rule.severity
+            reported = said[match.start()] != match[0] and rule.id != _HIDDEN_LETTER
+            yield line(match.start()), rule, message, WARNING if reported else rule.severity
