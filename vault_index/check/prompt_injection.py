@@ -235,12 +235,12 @@ def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _characters(text: str, said: str) -> Iterator[_Found]:
-    """Find characters nobody can see; those that only a reported quotation has are shown ones."""
+    """Find characters nobody can see; a reported quotation may have some."""
     line = line_counter(text)
     if text.isascii() and not _ASCII_CONTROL.search(text):
         return
     for rule in _patterns("character"):
         for match in rule.find(text, text):
             message = f"{rule.why} (U+{ord(match[0]):04X})"
-            reported = said[match.start()] != match[0] and rule.id != _HIDDEN_LETTER
-            yield line(match.start()), rule, message, WARNING if reported else rule.severity
+            if said[match.start()] == match[0] or rule.id == _HIDDEN_LETTER:
+                yield line(match.start()), rule, message, rule.severity
