@@ -81,16 +81,23 @@ _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
+    worst = _worst(text, text)
+    if worst and (said := without_reported(text)) != text:
+        worst = _worst(text, said)
+    for (line, message), (severity, rule_id) in worst.items():
+        yield Finding(path, line, RULE, message, severity, rule_id)
+
+
+def _worst(text: str, said: str) -> dict[tuple[int, str], tuple[str, str]]:
+    """Return severity and pattern by line and message; `said` is the text without reported orders."""
     worst: dict[tuple[int, str], tuple[str, str]] = {}
-    said = without_reported(text)
     plain = as_read(said)
     for line, rule, message, severity in chain(
         _prose(plain), _signs(plain), _marks(said), _hidden(said), _characters(text, said)
     ):
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
             worst[line, message] = severity, rule.id
-    for (line, message), (severity, rule_id) in worst.items():
-        yield Finding(path, line, RULE, message, severity, rule_id)
+    return worst
 
 
 @functools.cache
