@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.check.finding import WARNING
+from vault_index.check.literals import needs
 
 FOLDER = Path(__file__).parent / "patterns"
 NEAR_CHARS = 200  # about two sentences before and after
@@ -65,12 +66,21 @@ class Pattern:
 
         With `whole`, the text is one piece: `near` and `unless` look at all of it.
         """
-        if self.keywords and not any(word in lowered for word in self.keywords):
-            return
-        for regex in self.regex:
+        for regex in self.regex if self._has_keyword(lowered) else ():
+            if not needs(regex).met_by(lowered):
+                continue
             for match in compiled(regex).finditer(text):
                 if self._fits(text, match, whole=whole):
                     yield match
+
+    def may_match(self, lowered: str) -> bool:
+        """Whether a text, in lower case, has the words without which there is no match."""
+        return self._has_keyword(lowered) and any(
+            needs(regex).met_by(lowered) for regex in self.regex
+        )
+
+    def _has_keyword(self, lowered: str) -> bool:
+        return not self.keywords or any(word in lowered for word in self.keywords)
 
     def _fits(self, text: str, match: re.Match[str], *, whole: bool) -> bool:
         if self.near or self.unless_near:

@@ -11,6 +11,7 @@ key `where` says which view of the text they search:
     character  as `mark`; the finding names the character
     sign, act  as read; no finding by itself. The `weight` of what a paragraph has of both counts:
                signs are how an agent is spoken to, acts what it is to do
+    report    as it is written, without quotations: what shows that a text reports (quoted.py)
 
 Severity: almost never innocent is an error, otherwise a warning, which stops no commit. An error in
 what is read is only a warning where the text reports or quotes the sentence, and for a pattern with
@@ -19,6 +20,7 @@ what is read is only a warning where the text reports or quotes the sentence, an
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from bisect import bisect_left
@@ -28,6 +30,7 @@ from itertools import chain
 from vault_index.check import pattern
 from vault_index.check.finding import ERROR, WARNING, Finding, line_counter
 from vault_index.check.pattern import Pattern
+from vault_index.check.quoted import without_reported
 
 RULE = "prompt-injection"
 _Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
@@ -37,6 +40,7 @@ _COMMENT = re.compile(
     re.S | re.M,
 )
 _UNSEEN = "unseen-element"  # the pattern whose group is text in an element that is not shown
+_HIDDEN_LETTER = "tag-character"  # of a text that only a model reads
 _CARE = "sign-innocent"
 _IN_LINKS = re.compile(
     r"!\[([^\]\n]{20,400})\]\(|\]\([^)\s]{1,300}[ \t]{1,9}[\"']([^\"'\n]{20,400})[\"']\)"
@@ -53,6 +57,7 @@ _SURE_WEIGHT = 9
 # Cyrillic and Greek letters that look like Latin ones
 _LOOKALIKES = str.maketrans("аеорсухіѕјԁոԛѡВЕНКМОРСТХАІοναιρ", "aeopcyxisjdnqwBEHKMOPCTXAIovaip")
 
+_ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # a word of Latin letters and others; Russian words stay as they are
 _MIXED_WORD = re.compile(r"[^\W\d_]*[A-Za-z][^\W\d_]*")
 
@@ -76,27 +81,39 @@ _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
-    worst: dict[tuple[int, str], tuple[str, str]] = {}
-    for line, rule, message, severity in chain(
-        _prose(text), _signs(text), _marks(text), _hidden(text), _characters(text)
-    ):
-        if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
-            worst[line, message] = severity, rule.id
+    worst = _worst(text, text)
+    if worst and (said := without_reported(text)) != text:
+        worst = _worst(text, said)
     for (line, message), (severity, rule_id) in worst.items():
         yield Finding(path, line, RULE, message, severity, rule_id)
 
 
+def _worst(text: str, said: str) -> dict[tuple[int, str], tuple[str, str]]:
+    """Return severity and pattern by line and message; `said` is the text without reported orders."""
+    worst: dict[tuple[int, str], tuple[str, str]] = {}
+    plain = as_read(said)
+    for line, rule, message, severity in chain(
+        _prose(plain), _signs(plain), _marks(said), _hidden(said), _characters(text, said)
+    ):
+        if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
+            worst[line, message] = severity, rule.id
+    return worst
+
+
+@functools.cache
 def _patterns(where: str) -> list[Pattern]:
     return [rule for rule in pattern.load("prompt_injection") if rule.where == where]
 
 
 def as_read(text: str) -> str:
     """Return a text as it is read: no invisible characters, wide letters as plain ones; same lines."""
-    seen = "".join(
-        c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Co")
-    )
-    plain = unicodedata.normalize("NFKC", seen)
-    plain = _MIXED_WORD.sub(lambda word: word[0].translate(_LOOKALIKES), plain)
+    plain = _ASCII_CONTROL.sub("", text)
+    if not text.isascii():
+        seen = "".join(
+            c for c in plain if c.isascii() or unicodedata.category(c) not in ("Cf", "Cc", "Co")
+        )
+        plain = unicodedata.normalize("NFKC", seen)
+        plain = _MIXED_WORD.sub(lambda word: word[0].translate(_LOOKALIKES), plain)
     return re.sub(r"[*_`~]+", _without_emphasis, plain)
 
 
@@ -110,17 +127,18 @@ def _without_emphasis(mark: re.Match[str]) -> str:
     return mark[0] if not any(inside) or (all(inside) and not mark[0].strip("_")) else ""
 
 
-def _prose(text: str) -> Iterator[_Found]:
-    plain = as_read(text)
+def _prose(plain: str) -> Iterator[_Found]:
     # the same length: a sentence goes over line ends
     joined = re.sub(r"(?<=[\w,])\n(?=\w)", " ", plain)
     lowered = joined.lower()
     line = line_counter(plain)
     for rule in _patterns(""):
+        if not rule.may_match(lowered):
+            continue
         for view in dict.fromkeys((joined, plain)):  # a line has a beginning in the second only
             for match in rule.find(view, lowered):
                 severity = _severity(rule, plain, match)
-                if severity == WARNING and _is_discussed(joined, match):
+                if rule.severity == WARNING and _is_discussed(joined, match):
                     continue
                 start = match.start() + len(match[0]) - len(match[0].lstrip(" \t\n#>*-"))
                 yield line(start), rule, rule.why, severity
@@ -155,9 +173,8 @@ def _is_order(plain: str, start: int) -> bool:
     return bool(_BEFORE_ORDER.search(before)) or not plain[start].isascii()
 
 
-def _signs(text: str) -> Iterator[_Found]:
+def _signs(plain: str) -> Iterator[_Found]:
     """Find paragraphs in which signs add up: each alone is what teams write, too."""
-    plain = as_read(text)
     line = line_counter(plain)
     for start, paragraph in _paragraphs(plain):
         joined = re.sub(r"(?<=[\w,])\n(?=\w)", " ", paragraph)
@@ -224,9 +241,13 @@ def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
             yield match.start(), said
 
 
-def _characters(text: str) -> Iterator[_Found]:
+def _characters(text: str, said: str) -> Iterator[_Found]:
+    """Find characters nobody can see; a reported quotation may have some."""
     line = line_counter(text)
+    if text.isascii() and not _ASCII_CONTROL.search(text):
+        return
     for rule in _patterns("character"):
         for match in rule.find(text, text):
             message = f"{rule.why} (U+{ord(match[0]):04X})"
-            yield line(match.start()), rule, message, rule.severity
+            if said[match.start()] == match[0] or rule.id == _HIDDEN_LETTER:
+                yield line(match.start()), rule, message, rule.severity

@@ -29,7 +29,7 @@ RULE = "secret"
 _PLACEHOLDER = re.compile(
     r"(?i)^[\W_]*$|x{4,}|\*{3,}|\.{3,}|…|•{3,}|^\$|\$\{|\$\(|\{\{|^<|^%|^@|^&|^\(|\(\)?$|^\[|^:\w+$|^!|^\{"
     r"|example|beispiel|placeholder|platzhalter|mot[_-]?de[_-]?passe|contrase|senha|utilisateur|benutzer|kennwort|change[_-]?(?:me|it|this)|your[_-]?|[_-]here$|redacted|dummy|^fake|sample|^todo|^foo"
-    r"|not[_-]?a?[_-]?real|(?-i:^[A-Z]+(?:_[A-Z]+)*$)|^process\.env|^os\.environ|^env\.|^secrets?[.:/]|^vault[.:/]|^op://|^ENC\[|^arn:|^ssm:|^file:"
+    r"|not[_-]?a?[_-]?real|(?-i:^[A-Z]+(?:_[A-Z]+)*$)|^process\.env|^os\.environ|^env\.|^secrets?[.:/]|^vault[.:/]|^op://|^ENC[\[(]|^!vault|^(?:1password|bitwarden|keepass\w*|lastpass|keychain|keyring|gopass|dashlane)|(?-i:^Ag[A-Z][A-Za-z0-9+/]{40})|^age1|^vault:v\d|^arn:|^ssm:|^file:"
     r"|^(?:pass(?:word|wd|wort)?|my[_-]?(?:password|secret|token)|secret|s3cret|token|geheim|hunter2|qwerty|admin|root|user|test(?:ing)?|guest|demo|letmein"
     r"|p[a@4][s5$]{2}w[o0]rd|bar|null|none|nil|undefined|true|false)\d{0,4}!?$|^123456+$"
 )
@@ -47,6 +47,8 @@ _DOCUMENTED = (
     "GEZDGNBVGY3TQOJQ",
     "QWxhZGRpbjpvcGVuIHNlc2FtZQ",
     "abandon abandon",
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq",  # Azurite
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGy",  # the Cosmos DB emulator
     "legal winner thank",
     "letter advice cage",
 )
