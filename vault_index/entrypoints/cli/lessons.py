@@ -160,15 +160,14 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
 @click.argument("lesson_id", metavar="ID")
 @click.pass_obj
 def edit(named: str | None, lesson_id: str) -> None:
-    """Open a lesson's file in your editor: $VISUAL, $EDITOR, or git's."""
-    from vault_index import files, git, lesson
+    """Open a lesson's file in your editor: $VISUAL, $EDITOR, git's, or vi."""
+    from vault_index import files, lesson
 
     vault = ready.open_vault(named)
     entry = ready.ask(named, "show", name=lesson_id)["entry"]
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
-    named_ones = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
-    command = next(filter(None, named_ones), "") or git.editor(vault.root)
+    command = _editor(vault.root)
     try:
         done = subprocess.run([*shlex.split(command), str(file)], check=False)
     except (OSError, ValueError) as error:
@@ -181,6 +180,18 @@ def edit(named: str | None, lesson_id: str) -> None:
         ready.note(f"{entry['path']} is gone")
     except VaultError as error:
         ready.note(f"warning: {error}: the index keeps what it said before")
+
+
+def _editor(root: Path) -> str:
+    """Return the command of the user's editor. Raises VaultError where there is none."""
+    from vault_index import git
+
+    named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+    command = next(filter(None, named), "") or git.editor(root)
+    if not command and shutil.which("vi") is None:
+        hint = "set EDITOR to your editor, for example: export EDITOR=nano"
+        raise VaultError("no editor is named and vi is not installed", hint)
+    return command or "vi"
 
 
 @click.command(epilog="Example: lessons rm staging-deploys-need-the-vpn --yes")
