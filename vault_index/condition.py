@@ -42,10 +42,11 @@ def of(vault: Vault) -> dict[str, Any]:
         state["unfiled"] = sum(one["filed_by"] in ("classifier", "nobody") for one in lessons)
         state["documents"] = sum(one.kind == catalog.DOCUMENT for one in catalog.places(vault))
         state["skills"] = search.count_skills(vault)
+        state["withheld"] = get.withheld(vault)
     except VaultError:
         lessons = []
         state |= dict.fromkeys(("lessons", "unfiled", "documents", "skills"))
-        state["categories"] = {}
+        state |= {"categories": {}, "withheld": {}}
     state["skill_problems"] = skills.problems(vault)
     known = [one["id"] for one in lessons]
     state["injections"] = _injections(vault, known)
@@ -81,6 +82,8 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         )
     for problem in built.get("problems", []):
         yield f"problem    {problem['path']}:{problem['line']}: {problem['message']}"
+    for path, why in sorted(state["withheld"].items()):
+        yield f"problem    {path}: hooks leave it out: {why}"
     for key in state["ignored_settings"]:
         yield f"problem    lessons/vault.toml: a vault may not set {key!r}; it is ignored"
     for problem in state["skill_problems"]:

@@ -17,7 +17,7 @@ ORDERS = ("id", "title", "created", "updated", "confidence")
 
 _COLUMNS = (
     *("id", "lesson_id", "path", "title", "document", "categories", "filed_by", "tags", "type"),
-    *("confidence", "created_at", "updated_at", "author", "link"),
+    *("confidence", "created_at", "updated_at", "author", "link", "withheld"),
 )
 
 
@@ -37,6 +37,7 @@ class Entry(TypedDict, total=False):
     updated_at: datetime | None  # of the last commit
     author: str
     link: str
+    withheld: str  # why hooks leave it out: an error in its file; "" otherwise
     text: str
     file_hash: str  # of the file that all this was read from; only from `entry`
     fires_on: list[str]
@@ -145,6 +146,17 @@ def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
     """
     filed = [one["categories"] for one in _lessons(vault, ("id", "lesson_id", "categories"))]
     return tree.own_counts(filed) if own else tree.counts(filed)
+
+
+def withheld(vault: Vault) -> dict[str, str]:
+    """Return the files that hooks leave out, lessons and skills, with the error in each.
+
+    Raises IndexStateError without an index.
+    """
+    opened = vault.open_index()
+    tables = [opened.store, *([opened.skills] if opened.skills.exists() else [])]
+    found = [row for table in tables for row in table.rows(("path", "withheld"), "withheld != ''")]
+    return {str(row["path"]): str(row["withheld"]) for row in found}
 
 
 def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -> list[Entry]:

@@ -44,6 +44,7 @@ class Hit:
     document: str = ""  # the title of what the lesson is a part of; its own if of nothing
     link: str = ""
     file_hash: str = ""  # of the file that `text` was read from; for trust, and not in the JSON
+    withheld: str = ""  # why hooks leave it out: an error that `lessons check` finds in its file
     position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
 
     @property

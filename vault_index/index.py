@@ -28,13 +28,13 @@ from vault_index import (
     skills,
     store,
 )
-from vault_index import vault as vaults
 from vault_index.difference import Difference, ReadFile
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError
 from vault_index.lesson import hash_of
 from vault_index.manifest import Manifest
 from vault_index.store import Store
+from vault_index.vault import shown
 
 if TYPE_CHECKING:
     from vault_index.vault import Skipped, Vault
@@ -350,11 +350,6 @@ def _batches(files: list[ReadFile]) -> Iterator[list[ReadFile]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def shown(path: str) -> str:
-    """Give a file's path as people see it, from the vault's root: `lessons/devops/heap.md`."""
-    return f"{vaults.FOLDER}/{path}"
 
 
 def _count(known: Manifest, found: Difference, files: list[ReadFile]) -> Stats:

@@ -27,11 +27,16 @@ AUTHOR, FOLDER, CLASSIFIER, NOBODY = "author", "folder", "classifier", "nobody"
 
 
 def of_lesson(
-    lesson: Lesson, path: str, provenance: Provenance | None, file_hash: str = ""
+    lesson: Lesson,
+    path: str,
+    provenance: Provenance | None,
+    file_hash: str = "",
+    withheld: str = "",
 ) -> list[Row]:
     """Make a lesson's rows, without vectors. `path` is what people are shown.
 
-    `file_hash` is the hash of the whole file that was read: what a row says was there.
+    `file_hash` is the hash of the whole file that was read: what a row says was there. `withheld` is
+    the error in that file for which hooks leave it out.
     """
     declared = [c for c in map(categories.normalise, lesson.categories) if c]
     folder = categories.from_folder(lesson.path)
@@ -54,6 +59,7 @@ def of_lesson(
         updated_at=_moment(provenance.last if provenance else ""),
         author=provenance.author if provenance else "",
         file_hash=file_hash,
+        withheld=withheld,
     )
     cut = [
         Row(
@@ -69,7 +75,11 @@ def of_lesson(
 
 
 def of_file(
-    lessons: Sequence[Lesson], path: str, provenance: Provenance | None, file_hash: str = ""
+    lessons: Sequence[Lesson],
+    path: str,
+    provenance: Provenance | None,
+    file_hash: str = "",
+    withheld: str = "",
 ) -> list[Row]:
     """Make the rows of a file's lessons and number them as they stand in it, for neighbours.
 
@@ -78,7 +88,7 @@ def of_file(
     made: list[Row] = []
     position = 0
     for one in lessons:
-        several = of_lesson(one, path, provenance, file_hash)
+        several = of_lesson(one, path, provenance, file_hash, withheld)
         for number, row in enumerate(several):
             whole = number == 0 and len(several) > 1
             row["position"] = -1 if whole else position

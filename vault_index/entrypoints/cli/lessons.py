@@ -152,6 +152,8 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     proposed = " (proposed)" if entry["filed_by"] == "classifier" else ""
     filed = ", ".join(entry["categories"]) + proposed
     output.say(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
+    if entry["withheld"]:
+        ready.note(f"warning: hooks leave it out: {entry['withheld']}")
     output.say()
     output.text(entry["text"])
 
@@ -161,7 +163,7 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
 @click.pass_obj
 def edit(named: str | None, lesson_id: str) -> None:
     """Open a lesson's file in your editor: $VISUAL, $EDITOR, git's, or vi."""
-    from vault_index import files, lesson
+    from vault_index import check, files, lesson
 
     vault = ready.open_vault(named)
     entry = ready.ask(named, "show", name=lesson_id)["entry"]
@@ -175,11 +177,17 @@ def edit(named: str | None, lesson_id: str) -> None:
     if done.returncode != 0:
         raise VaultError(f"the editor {command!r} ended with {done.returncode}")
     try:
-        lesson.parse_file(file.read_bytes(), entry["path"])
+        data = file.read_bytes()
+        lesson.parse_file(data, entry["path"])
     except OSError:
         ready.note(f"{entry['path']} is gone")
+        return
     except VaultError as error:
         ready.note(f"warning: {error}: the index keeps what it said before")
+        return
+    wrong = check.first_error(entry["path"].partition("/")[2], data)
+    if wrong:
+        ready.note(f"warning: {wrong}")
 
 
 def _editor(root: Path) -> str:
