@@ -215,3 +215,17 @@ def test_a_staged_conflict_is_an_error(team: Vault) -> None:
     ended = lessons("check", "--staged", code=1)
     assert "lessons/ops/heap.md:5: conflict-markers: a merge conflict" in ended.stdout
     assert "hooks leave it out: line 5: conflict-markers" in lessons("show", "heap").stderr
+
+
+# import
+
+
+def test_one_bad_line_does_not_discard_a_file(team: Vault, tmp_path: Path) -> None:
+    lines = '{"title": "A", "text": "One."}\n{"title": "B", "text": "Two"\n{"title": "C"}\n'
+    source = write(tmp_path / "notes.jsonl", lines + '{"title": "D", "text": "Four."}\n')
+    ended = lessons("import", source, "--write", code=1)
+    assert sorted(file.name for file in (team.folder / "inbox").iterdir()) == ["a.md", "d.md"]
+    assert [one for one in ended.stderr.splitlines() if one.startswith("error: ")] == [
+        "error: notes.jsonl:2: not JSON: Expecting ',' delimiter",
+        "error: notes.jsonl:3: no text",
+    ]

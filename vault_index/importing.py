@@ -17,7 +17,7 @@ from vault_index import categories as tree
 from vault_index import check, files, formats, lesson, rows
 from vault_index.duplicates import DUPLICATE_COSINE
 from vault_index.embed.cache import VectorCache
-from vault_index.errors import LessonError, VaultError, WriteError
+from vault_index.errors import VaultError, WriteError
 from vault_index.formats import Draft
 
 if TYPE_CHECKING:
@@ -103,11 +103,10 @@ def read(
             problems.append(f"{name}: cannot be read: {data.strerror}")
             continue
         kind = "" if format == "obsidian" and not name.endswith(".md") else format
-        try:
-            several = formats.read(data, name, kind)
-            drafts += [(name, draft) for draft in several]
-            empty += [] if several else [name]
-        except LessonError as error:
+        several, errors = formats.read_good(data, name, kind)
+        drafts += [(name, draft) for draft in several]
+        empty += [] if several or errors else [name]
+        for error in errors:
             message = error.message.removeprefix(f"{name}: ")
             problems.append(f"{name}:{error.line}: {message}")
     if not found and isinstance(source, Path):
