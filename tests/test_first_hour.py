@@ -18,6 +18,7 @@ from vault_index import (
     add,
     check,
     condition,
+    evaluate,
     get,
     importing,
     index,
@@ -229,3 +230,33 @@ def test_one_bad_line_does_not_discard_a_file(team: Vault, tmp_path: Path) -> No
         "error: notes.jsonl:2: not JSON: Expecting ',' delimiter",
         "error: notes.jsonl:3: no text",
     ]
+
+
+# eval
+
+
+def test_eval_names_unknown_ids_and_missed_prompts_and_explains_its_figures(
+    team: Vault, tmp_path: Path
+) -> None:
+    (team.folder / "vault.toml").write_text("floor = 0.001\n", "utf-8")
+    queries = [
+        {"query": "raise the heap of the build", "relevant": ["ops/heap"], "kind": "mine"},
+        {"query": "where do the whales go", "relevant": ["ops/heep"], "kind": "mine"},
+        {"query": "raise your hand in the meeting", "relevant": []},
+    ]
+    source = write(tmp_path / "q.jsonl", "\n".join(map(json.dumps, queries)))
+    ended = lessons("eval", source)
+    assert f"warning: {source}:2: no lesson 'ops/heep': counted as missed\n" in ended.stderr
+    lines = ended.stdout.splitlines()
+    (recall_at_3,) = [one for one in lines if one.startswith("recall@3 ")]
+    assert recall_at_3.split(maxsplit=2)[1:] == [
+        "0.500",
+        "among the first 3, as many as a hook injects",
+    ]
+    at = lines.index("missed: no right lesson among the first 3 (1)")
+    assert lines[at + 1].startswith("  2: 'where do the whales go' (")
+    figures = json.loads(lessons("eval", source, "--json").stdout)
+    assert figures["unknown"] == [{"line": 2, "id": "ops/heep"}]
+    assert [one["line"] for one in figures["missed"]] == [2]
+    figures_only = {*figures} - {"unknown", "missed", "injected_falsely"}
+    assert figures_only == set(evaluate.EXPLAINED)
