@@ -26,6 +26,7 @@ from vault_index import (
     search,
     update,
 )
+from vault_index.entrypoints import hook_client
 from vault_index.entrypoints.cli import main
 from vault_index.errors import VaultError
 from vault_index.vault import Vault, open_vault
@@ -260,3 +261,101 @@ def test_eval_names_unknown_ids_and_missed_prompts_and_explains_its_figures(
     assert [one["line"] for one in figures["missed"]] == [2]
     figures_only = {*figures} - {"unknown", "missed", "injected_falsely"}
     assert figures_only == set(evaluate.EXPLAINED)
+
+
+# paths
+
+
+SECTIONS = "## Lesson: Dates are UTC\nAlways.\n\n## Lesson: Names are short\nText.\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("lessons/ops", "./heap.md"),
+        ("lessons/ops", "heap.md"),
+        ("lessons/dev", "../ops/heap.md"),
+        ("lessons/dev", "{root}/lessons/ops/heap.md"),
+        ("", "lessons/ops/heap.md"),
+        ("lessons/ops", "./heap"),
+        ("lessons/dev", "lessons/ops/heap.md"),  # from the vault's root, wherever one is
+    ],
+)
+def test_a_lesson_is_named_by_its_path_from_here(
+    team: Vault, monkeypatch: pytest.MonkeyPatch, folder: str, name: str
+) -> None:
+    write(team.folder / "dev/heap.md", lesson_text("Another heap", "Text."))
+    monkeypatch.chdir(team.root / folder)
+    assert lessons("show", name.format(root=team.root)).stdout.startswith("Raise the heap\n")
+
+
+def test_a_section_is_named_by_the_path_of_its_file(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(team.folder / "dev/conventions.md", SECTIONS)
+    monkeypatch.chdir(team.folder / "dev")
+    shown = lessons("show", "conventions.md#dates-are-utc").stdout
+    assert shown.startswith("Dates are UTC\n")
+    assert "2 lessons are called" in lessons("show", "./conventions.md", code=1).stderr
+
+
+def test_add_prints_a_path_that_is_right_from_here(
+    team: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(team.folder / "ops")
+    words = ("--text", "Text.", "-c", "dev")
+    assert lessons("add", "--title", "One", *words).stdout == "../dev/one.md\n"
+    monkeypatch.chdir(tmp_path)
+    printed = lessons("--vault", team.root, "add", "--title", "Two", *words).stdout
+    assert printed == f"{team.folder / 'dev/two.md'}\n"
+
+
+# status
+
+
+def test_status_counts_files_and_not_folders(team: Vault) -> None:
+    run("git", "add", "-A", cwd=team.root)
+    run("git", "commit", "-q", "-m", "first", cwd=team.root)
+    for number in range(3):
+        write(team.folder / f"new/{number}.md", lesson_text(f"New {number}", "Text."))
+    assert condition.of(team)["git"]["uncommitted"] == 3
+    for number in (1, 2):
+        (team.folder / f"new/{number}.md").unlink()
+    (line,) = [
+        one for one in condition.lines(condition.of(team) | {"hooks": {}}) if "git" in one[:4]
+    ]
+    assert line.endswith(", 1 file not committed")
+
+
+def test_status_shows_hook_errors_of_its_own_vault_only(
+    team: Vault, make_vault: MakeVault, own_world: Path
+) -> None:
+    other = make_vault(name="other")
+    entries = [
+        {"cwd": str(team.folder), "message": "mine"},
+        {"cwd": str(other.root), "message": "of another"},
+        {"cwd": str(other.root), "vault": str(team.root), "message": "named by LESSONS_VAULT"},
+        {"cwd": "/gone", "message": "of no vault"},
+        {"cwd": "", "message": "of nobody knows which"},
+    ]
+    shared = {"time": "2026-03-01T10:00:00Z", "event": "UserPromptSubmit"}
+    write(own_world / "hook.log", "".join(json.dumps(shared | one) + "\n" for one in entries))
+    hooks = json.loads(lessons("status", "--json").stdout)["hooks"]
+    assert [one["message"] for one in hooks["last_errors"]] == [
+        "mine",
+        "named by LESSONS_VAULT",
+        "of nobody knows which",
+    ]
+
+
+# the hook at a terminal
+
+
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_the_hook_explains_itself_and_logs_nothing(
+    own_world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], word: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["lessons-hook", word])
+    hook_client.main()
+    assert capsys.readouterr().out.startswith("usage: lessons-hook ")
+    assert not (own_world / "hook.log").exists()

@@ -58,11 +58,8 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
     yield f"vault      {state['vault']}"
     repository = state["git"]
     if repository:
-        dirty = (
-            f", {repository['uncommitted']} files not committed"
-            if repository["uncommitted"]
-            else ""
-        )
+        count = repository["uncommitted"]
+        dirty = f", {count} {'file' if count == 1 else 'files'} not committed" if count else ""
         yield f"git        {repository['branch']} at {repository['head'] or 'no commit yet'}{dirty}"
     else:
         yield "git        not a repository: lessons have no author and no date"

@@ -92,14 +92,15 @@ def entry(vault: Vault, name: str) -> Entry:
 
     Raises VaultError if there is none, or more than one.
     """
-    wanted = name.strip().removesuffix(".md").strip("/")
+    path, mark, section = name.strip().partition("#")
+    wanted = path.removesuffix(".md").strip("/") + mark + section
     known = _lessons(vault, _COLUMNS)
     exact = [one for one in known if name == one["id"]] or [
-        one for one in known if wanted in (one["id"], _stem(one))
+        one for one in known if wanted in _names(one)
     ]
     ends = (f"/{wanted}", f"#{wanted}")
     found = exact or [
-        one for one in known if any(f"/{end}".endswith(ends) for end in (one["id"], _stem(one)))
+        one for one in known if any(f"/{name}".endswith(ends) for name in _names(one))
     ]
     if not found:
         raise VaultError(f"no lesson {name!r}", "`lessons list` shows their ids")
@@ -167,8 +168,10 @@ def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -
     return sorted(found, key=lambda one: str(one["id"]))
 
 
-def _stem(entry: Entry) -> str:
-    return entry["path"].removesuffix(".md")
+def _names(entry: Entry) -> tuple[str, str, str]:
+    """Return what a lesson may be called by: its id, its path without `.md`, that with its section."""
+    stem = entry["path"].removesuffix(".md")
+    return entry["id"], stem, stem + "".join(entry["id"].partition("#")[1:])
 
 
 def _last(entry: Entry) -> datetime:

@@ -71,7 +71,7 @@ def worktree(folder: Path) -> Worktree | None:
     with opened(folder) as repo:
         if repo is None:
             return None
-        status = ask(repo, *_STATUS, "--", str(folder))
+        status = ask(repo, *_STATUS, "--untracked-files=all", "--", str(folder))
         return Worktree(
             branch=ask(repo, "branch", "--show-current") or "detached",
             head=ask(repo, "rev-parse", "--short", "-q", "--verify", "HEAD"),

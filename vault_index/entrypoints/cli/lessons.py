@@ -47,7 +47,16 @@ def add(
     vault = ready.open_vault(named)
     data = _source(source, title, text)
     path = adding.write(vault, data, title=title, categories=categories, tags=tags, type=type_)
-    output.say(path.relative_to(vault.root))
+    output.say(_from_here(path, vault.root))
+
+
+def _from_here(path: Path, root: Path) -> str:
+    """Return a path in the vault from the current folder; an absolute one from outside the vault."""
+    here = Path(os.path.realpath("."))
+    base = Path(os.path.realpath(root))
+    if here != base and base not in here.parents:
+        return str(path)
+    return os.path.relpath(base / path.relative_to(root), here)
 
 
 def _source(source: str | None, title: str, text: str) -> bytes:
@@ -140,8 +149,11 @@ def _moment(since: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(named: str | None, lesson_id: str, as_json: bool) -> None:
-    """Print one lesson. ID is its id, its path, or the end of either if that is one lesson only."""
-    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    """Print one lesson. ID is its id, its path from here or from the vault, or the end of either.
+
+    The end is enough if it is that of one lesson only.
+    """
+    entry = ready.entry(named, lesson_id)
     if as_json:
         entry.pop("file_hash", None)
         output.json(entry)
@@ -166,7 +178,7 @@ def edit(named: str | None, lesson_id: str) -> None:
     from vault_index import check, files, lesson
 
     vault = ready.open_vault(named)
-    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    entry = ready.entry(named, lesson_id)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     command = _editor(vault.root)
@@ -211,7 +223,7 @@ def rm(named: str | None, lesson_id: str, yes: bool) -> None:
     from vault_index import delete
 
     vault = ready.open_vault(named)
-    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    entry = ready.entry(named, lesson_id)
     if not yes:
         if not sys.stdin.isatty():
             raise VaultError(f"{entry['id']} is not deleted without asking", "pass --yes")
@@ -234,7 +246,7 @@ def log(named: str | None, lesson_id: str, as_json: bool) -> None:
     from vault_index import history
 
     vault = ready.open_vault(named)
-    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    entry = ready.entry(named, lesson_id)
     edits = history.log(vault, entry["id"], entry["path"])
     if as_json:
         output.json([asdict(one) for one in edits])

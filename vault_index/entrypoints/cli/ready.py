@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.entrypoints.cli import output
@@ -127,6 +128,29 @@ def _ask_watcher(named: str | None, question: dict[str, Any]) -> dict[str, Any] 
     for said in found["notes"]:
         note(said)
     return found
+
+
+def entry(named: str | None, lesson: str) -> Any:
+    """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it."""
+    return ask(named, "show", name=_in_vault(named, lesson))["entry"]
+
+
+def _in_vault(named: str | None, lesson: str) -> str:
+    """Return the path from the vault's root where a lesson is named by its file, else the name.
+
+    A file is named from the current folder, or by its absolute path; a section as `file.md#section`.
+    """
+    from vault_index import locate
+
+    path, mark, section = lesson.partition("#")
+    file = Path(path if path.endswith(".md") else f"{path}.md").expanduser()
+    root = locate.walk_up(named) if named else locate.for_hook(".", os.environ)
+    with contextlib.suppress(OSError, ValueError):
+        if root is not None and file.is_file():
+            inside = os.path.relpath(os.path.realpath(file), os.path.realpath(root))
+            if inside.startswith(f"{locate.FOLDER}/"):
+                return inside.removesuffix(".md") + mark + section
+    return lesson
 
 
 def up_to_date_or_stale(vault: Vault, *, fetch: bool = True) -> Stats | None:
