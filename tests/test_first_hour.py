@@ -359,3 +359,22 @@ def test_the_hook_explains_itself_and_logs_nothing(
     hook_client.main()
     assert capsys.readouterr().out.startswith("usage: lessons-hook ")
     assert not (own_world / "hook.log").exists()
+
+
+# classify
+
+
+def test_classify_announces_what_write_writes(team: Vault) -> None:
+    terraform = "## Lesson: {}\nTerraform state is locked.\n\n"
+    sections = "".join(terraform.format(name) for name in ("One", "Two"))
+    write(team.folder / "several.md", sections)
+    odd = "---\ncategories: ['/']\n---\n# Odd\n\nTerraform state is locked.\n"
+    write(team.folder / "odd.md", odd)
+    announced = lessons("classify")
+    reason = "warning: lessons/odd.md has categories already: ['/']: left as it is\n"
+    assert reason in announced.stderr
+    assert announced.stdout.endswith("2 proposals for 1 file; nothing is written without --write\n")
+    assert "note: lessons/several.md has one frontmatter for all: devops/" in announced.stderr
+    written = lessons("classify", "--write")
+    assert reason in written.stderr
+    assert written.stdout.endswith("1 file written\n")
