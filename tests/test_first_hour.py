@@ -378,3 +378,33 @@ def test_classify_announces_what_write_writes(team: Vault) -> None:
     written = lessons("classify", "--write")
     assert reason in written.stderr
     assert written.stdout.endswith("1 file written\n")
+
+
+# settings
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("flor = 0.6", "unknown setting 'flor': did you mean 'floor'?"),
+        ("colour = 1", "unknown setting 'colour'"),
+        ("embedder = 'none'", "a vault may not set 'embedder': it is for each user's own"),
+        ("floor = 'high'", "floor must be a number, not 'high'"),
+        ("floor = ", "not TOML: Invalid value (at line 3, column 9)"),
+        ("[watch]\nautostrat = true", "unknown setting 'watch.autostrat'"),
+        ("[colours]\nred = 1", "unknown setting 'colours'"),
+    ],
+)
+def test_check_names_what_is_wrong_in_vault_toml(line: str, message: str) -> None:
+    data = f"prompt_lessons = 2\n\n{line}\n".encode()
+    (found,) = check.of_text(check.Candidate("lessons/vault.toml", data, is_lesson=False))
+    at = 4 if "watch" in line else 3
+    assert str(found).startswith(f"lessons/vault.toml:{at}: settings: {message}")
+
+
+def test_check_of_a_vault_names_unknown_keys(team: Vault) -> None:
+    assert lessons("check").stdout == ""  # the vault.toml that `init` makes
+    with (team.folder / "vault.toml").open("a", encoding="utf-8") as file:
+        file.write("\n[watch]\nautostart = true\nsound = 1\n")
+    ended = lessons("check", code=1)
+    assert "settings: unknown setting 'watch.sound'" in ended.stdout

@@ -188,9 +188,8 @@ def _why_rebuild(vault: Vault) -> tuple[str, Manifest | None]:
     name = vault.embedder.name if vault.embedder else manifest.NO_EMBEDDER
     if known.embedder != name:
         return f"the index was built with {known.embedder}, now it is {name}", None
-    return (
-        ("", known) if Store(index, known.dimension).exists() else ("the index was damaged", None)
-    )
+    whole = Store(index, known.dimension).exists()
+    return ("", known) if whole else ("the index was damaged", None)
 
 
 def _current(vault: Vault) -> Path:
@@ -205,11 +204,8 @@ def _build(vault: Vault, reason: str, how: _How) -> Stats:
     building = vault.index_folder / _BUILDING
     embedder = vault.embedder
     name = embedder.name if embedder else manifest.NO_EMBEDDER
-    if (
-        not ownership.is_folder(building)
-        or not _can_resume(building, name)
-        or reason == "asked for"
-    ):
+    begun = ownership.is_folder(building) and _can_resume(building, name)
+    if not begun or reason == "asked for":
         ownership.remove_tree(building)
         dimension = embedder.dimension if embedder else 0
         with files.writing(building):

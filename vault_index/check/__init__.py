@@ -16,11 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import git
-from vault_index.check import agent_text, conflict_markers, deadline, secrets, shape, sources
+from vault_index.check import (
+    agent_text,
+    conflict_markers,
+    deadline,
+    secrets,
+    settings,
+    shape,
+    sources,
+)
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
 from vault_index.lesson import MOST_BYTES, decode
-from vault_index.vault import shown
+from vault_index.vault import SETTINGS, shown
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -123,6 +131,8 @@ def of_text(
         found, _ = shape.findings(candidate.path, data, where, known)
     elif too_long:
         found = [not_checked(where, f"the file is longer than {MOST_BYTES:,} bytes")]
+    elif where == shown(SETTINGS):
+        found = list(settings.findings(where, candidate.data))
     return found if too_long else sorted([*found, *_of_words(candidate, seconds)])
 
 
