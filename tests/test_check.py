@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import BIN, commit, lesson_text, run, write
 from tests.planted import AGENT_TEXTS, NO_SECRETS, SECRETS
 from vault_index import check, git_hooks
-from vault_index.check import agent_text, secrets
+from vault_index.check import prompt_injection, secrets
 from vault_index.vault import Vault
 
 MakeVault = Callable[..., Vault]
@@ -112,7 +112,7 @@ def test_a_line_without_end_is_checked_all_the_same(words: str) -> None:
         words * 4000 + SECRETS[0] + AGENT_TEXTS[0]
     )  # a pattern that goes back and forth would hang
     assert list(secrets.findings("a.md", text))
-    assert list(agent_text.findings("a.md", text))
+    assert list(prompt_injection.findings("a.md", text))
 
 
 # beside the other lessons

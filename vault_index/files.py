@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -249,6 +248,8 @@ def put_file(
 
 def _write_beside(file: Path, data: bytes, mode: int) -> Path:
     """Write a hidden file beside another and return its path."""
+    import tempfile  # 10 ms that a reader need not spend
+
     # a name may have 255 bytes, of which a character takes up to four
     handle, name = tempfile.mkstemp(prefix=f".{file.name[:40]}.", dir=file.parent)
     try:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from vault_index import files, ownership, search, silence
@@ -138,6 +137,8 @@ def _best_scores(
 
 def foreign_prompts() -> list[str]:
     """List the prompts that no lesson answers: acknowledgements, chit-chat, other people's code..."""
+    from importlib import resources
+
     text = resources.files("vault_index").joinpath("foreign_prompts.txt").read_text("utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("# ")]
 

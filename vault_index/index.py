@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -215,7 +214,7 @@ def _build(vault: Vault, reason: str, how: _How) -> Stats:
     stats = _bring_up_to_date(vault, building, manifest.load(building), how)
     with files.writing(building):
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-        index = building.rename(vault.index_folder / f"{stamp}-{secrets.token_hex(2)}")
+        index = building.rename(vault.index_folder / f"{stamp}-{os.urandom(2).hex()}")
     manifest.make_current(vault.index_folder, index)
     stats.rebuilt = reason
     return stats

@@ -176,8 +176,7 @@ def _search(
     explain: bool,
 ) -> Results:
     opened = vault.open_index()
-    asked = query.encode("utf-8", "replace").decode()  # half a character is no text for LanceDB
-    asked = asked.strip()[:MAX_QUERY_CHARS]
+    asked = _asked(query)
     vector, why = (None, "asked for") if text_only else _query_vector(vault, opened, asked)
     wanted = EXPLAINED if explain else max(CANDIDATES, 4 * k)
     least = None if explain else min_score
@@ -197,6 +196,27 @@ def _search(
 def rank(hit: Hit) -> float:
     """Give what hits are ordered by: the score, moved by up to 5% by the author's confidence."""
     return hit.score * (1 + CONFIDENCE_STEP * (hit.confidence - DEFAULT_CONFIDENCE))
+
+
+def embed_ahead(vault: Vault, query: str) -> None:
+    """Load the embedder and embed what will be searched for, beside other work. Never raises."""
+    try:
+        embedder = vault.embedder
+        if embedder is not None:
+            asked = _asked(query)
+            vault.asked = (embedder.name, asked), embedder.embed_query(asked)
+    except Exception:  # noqa: BLE001  # the search comes to the same, and says so
+        return
+
+
+def load_ahead(vault: Vault) -> None:
+    """Open the lessons' table and load what every search of it needs."""
+    vault.open_index().store.load()
+
+
+def _asked(query: str) -> str:
+    whole = query.encode("utf-8", "replace").decode()  # half a character is no text for LanceDB
+    return whole.strip()[:MAX_QUERY_CHARS]
 
 
 def _query_vector(vault: Vault, opened: OpenIndex, query: str) -> tuple[np.ndarray | None, str]:
@@ -240,7 +260,8 @@ def _candidates(
     none = np.empty(0, np.uint64), np.empty(0, np.float32)
     near, cosines = none if vector is None else table.nearest(vector, MOST_SCORED, where)
     matched, scores = table.matches(query, MOST_SCORED, where) if query else none
-    ids = np.union1d(near, matched)
+    ids = np.sort(np.concatenate([near, matched]))  # union1d() would load numpy.ma for this
+    ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]
     # what is not among the nearest is no nearer than the last of them
     cosine = np.full(len(ids), cosines.min() if len(near) == MOST_SCORED else 0.0)
     cosine[np.searchsorted(ids, near)] = cosines

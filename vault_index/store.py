@@ -1,29 +1,29 @@
-"""The LanceDB tables: rows in, nearest and full-text matches out. The only importer of lancedb.
+"""The LanceDB tables: rows in, nearest and full-text matches out.
 
 In each index folder are the tables `lessons`, with a row per passage, `skills`, with a row per
 skill, and `catalog`, with a row per document and category, all of one schema. An index without an
-embedder has no vector column. Importing lancedb takes a second, so it happens when the first
-table is opened.
+embedder has no vector column. What goes to LanceDB, and how, is in `lance`.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from vault_index import ownership
 from vault_index.categories import MAX_DEPTH, CategoryPath
 from vault_index.errors import IndexStateError, WriteError
+from vault_index.lance import Door, Table
 
 if TYPE_CHECKING:
-    import lancedb
     import numpy as np
     import pyarrow as pa
+
+T = TypeVar("T")
 
 LESSONS, SKILLS, CATALOG = "lessons", "skills", "catalog"
 FULL_TEXT = "fulltext"  # the column that full text searches: categories, title, title, text
@@ -88,7 +88,8 @@ class Store:
         self.table = table
         self.dimension = dimension
         self.pinned = pinned
-        self._opened: lancedb.table.Table | None = None
+        self._table = Table(index, table, pinned=pinned)
+        self._is_checked = False  # that no link in the table leads elsewhere
 
     def exists(self) -> bool:
         """Tell whether the table's folder is there, without opening it."""
@@ -96,47 +97,29 @@ class Store:
 
     def create(self) -> None:
         """Make the empty table with its indexes. Raises WriteError."""
-        from lancedb.index import FTS, BTree, LabelList
-
         with _errors(self.index):
-            table = self._connect().create_table(self.table, schema=_schema(self.dimension))
-            # without it two processes that insert the same new ids duplicate them
-            table.set_unenforced_primary_key("id")
-            for column in ("id", "lesson_id", "path", "content_hash"):
-                table.create_index(column, config=BTree())
-            for column in LEVELS:
-                table.create_index(column, config=LabelList())
-            table.create_index(
-                FULL_TEXT, config=FTS(with_position=False, stem=True, remove_stop_words=True)
-            )
-            self._opened = table
+            self._table.create(_schema(self.dimension))
+        # without a key two processes that insert the same new ids duplicate them
+        single = ("id", "lesson_id", "path", "content_hash")
+        self._ask(lambda door: door.prepare("id", FULL_TEXT, single, LEVELS))
 
     def replace_paths(self, rows: Sequence[Row], paths: Iterable[str]) -> None:
         """Make these rows all that there is of these paths, in one commit. Raises WriteError."""
-        self._replace(rows, of_paths(paths))
-
-    def _replace(self, rows: Sequence[Row], where: str | None) -> None:
-        import pyarrow as pa
-
-        table = pa.Table.from_pylist(list(rows), schema=_schema(self.dimension))
-        with _errors(self.index):
-            merge = self._table.merge_insert("id").when_matched_update_all()
-            merge.when_not_matched_insert_all().when_not_matched_by_source_delete(where).execute(
-                table
-            )
+        self._merge(rows, delete=True, where=of_paths(paths))
 
     def replace_all(self, rows: Sequence[Row]) -> None:
         """Make these rows all that there is, in one commit. Raises WriteError."""
-        self._replace(rows, None)
+        self._merge(rows, delete=True)
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """Put rows in the place of those with the same ids, in one commit. Raises WriteError."""
+        self._merge(rows, delete=False)
+
+    def _merge(self, rows: Sequence[Row], *, delete: bool, where: str | None = None) -> None:
         import pyarrow as pa
 
         table = pa.Table.from_pylist(list(rows), schema=_schema(self.dimension))
-        with _errors(self.index):
-            merge = self._table.merge_insert("id").when_matched_update_all()
-            merge.when_not_matched_insert_all().execute(table)
+        self._ask(lambda door: door.merge(table, "id", delete, where))
 
     def settle(self) -> None:
         """Fold new rows into the text index and, now and then, drop old versions.
@@ -144,20 +127,16 @@ class Store:
         Until then full text counts words of old and new rows apart, and scores differ from those
         of a rebuild by up to a tenth.
         """
-        with _errors(self.index):
-            many = len(self._table.list_versions()) > COMPACT_AFTER
-            self._table.optimize(cleanup_older_than=KEEP_VERSIONS if many else None)
-            rows = self._table.count_rows()
-            if self.dimension and rows > ANN_ROWS and not self._has_index("vector"):
-                from lancedb.index import IvfFlat
-
-                self._table.create_index("vector", config=IvfFlat(distance_type="cosine"))
+        many = self._ask(lambda door: door.count_versions()) > COMPACT_AFTER
+        self._ask(lambda door: door.optimize(KEEP_VERSIONS if many else None))
+        large = self.dimension and self._counted() > ANN_ROWS
+        if large and "vector" not in self._ask(lambda door: door.indexed()):
+            self._ask(lambda door: door.index_vectors("vector"))
 
     def tidy(self) -> bool:
         """Drop the versions that no reader stands on any more. False if some are too young for it."""
-        with _errors(self.index):
-            self._table.optimize(cleanup_older_than=KEEP_VERSIONS)
-            return len(self._table.list_versions()) <= 1
+        self._ask(lambda door: door.optimize(KEEP_VERSIONS))
+        return self._ask(lambda door: door.count_versions()) <= 1
 
     def nearest(
         self, vector: np.ndarray, limit: int, where: str | None
@@ -169,37 +148,31 @@ class Store:
         if self.pinned and where is None and self.count() <= ANN_ROWS:
             ids, vectors = self._all_vectors
             return ids, vectors @ vector
-        with _errors(self.index):
-            query = self._table.search(vector, vector_column_name="vector")
-            query = query.distance_type("cosine").limit(limit).with_row_id(True)
-            found = (query.where(where) if where else query).select(["_distance"]).to_arrow()
+        found = self._ask(lambda door: door.nearest(vector, limit, where))
         return found["_rowid"].to_numpy(), 1 - found["_distance"].to_numpy()
+
+    def load(self) -> None:
+        """Load what each search needs, if this is a reader's."""
+        if self.pinned and self.dimension and self.count() <= ANN_ROWS:
+            _ = self._all_vectors
 
     @cached_property
     def _all_vectors(self) -> tuple[np.ndarray, np.ndarray]:
         """The table's row ids and vectors: multiplying takes less time than asking for it (5 ms)."""
-        with _errors(self.index):
-            found = self._table.search().limit(None).with_row_id(True).select(["vector"]).to_arrow()
+        found = self._scan(["vector"], ids=True)
         return found["_rowid"].to_numpy().copy(), matrix(found, self.dimension).copy()
 
     def matches(self, text: str, limit: int, where: str | None) -> tuple[np.ndarray, np.ndarray]:
         """Give row ids, uint64[n], and BM25 scores, float32[n], of rows that match any word."""
-        from lancedb.query import MatchQuery
-
-        with _errors(self.index):
-            query = self._table.search(MatchQuery(text, FULL_TEXT), query_type="fts").limit(limit)
-            query = query.with_row_id(True).select(["_score"])
-            found = (query.where(where) if where else query).to_arrow()
+        found = self._ask(lambda door: door.matches(text, FULL_TEXT, limit, where))
         return found["_rowid"].to_numpy(), found["_score"].to_numpy()
 
     def take(self, row_ids: Sequence[int]) -> list[dict[str, Any]]:
         """Give what a hit shows of these rows, in their order."""
         if not row_ids:
             return []
-        with _errors(self.index):
-            # in the order of the table, whatever order is asked for
-            query = self._table.take_row_ids(list(row_ids)).with_row_id().select(list(_SHOWN))
-            rows = {row.pop("_rowid"): row for row in query.to_list()}
+        found = self._ask(lambda door: door.take(row_ids, _SHOWN))  # in the order of the table
+        rows = {row.pop("_rowid"): row for row in found.to_pylist()}
         return [rows[id] for id in row_ids]
 
     def vectors(self, hashes: Sequence[str]) -> dict[str, np.ndarray]:
@@ -207,9 +180,7 @@ class Store:
         known: dict[str, np.ndarray] = {}
         for start in range(0, len(hashes), 1000):
             where = _one_of("content_hash", hashes[start : start + 1000])
-            with _errors(self.index):
-                query = self._table.search().where(where).limit(None)
-                found = query.select(["content_hash", "vector"]).to_arrow()
+            found = self._scan(["content_hash", "vector"], where)
             for key, vector in zip(
                 found["content_hash"].to_pylist(), matrix(found, self.dimension), strict=True
             ):
@@ -218,10 +189,8 @@ class Store:
 
     def rows(self, columns: Sequence[str], where: str | None = None) -> list[dict[str, Any]]:
         """Give columns of all rows, or of those a filter names."""
-        with _errors(self.index):
-            query = self._table.search().limit(None).select(list(columns))
-            found: list[dict[str, Any]] = (query.where(where) if where else query).to_list()
-            return found
+        found: list[dict[str, Any]] = self._scan(columns, where).to_pylist()
+        return found
 
     def rows_and_vectors(
         self, columns: Sequence[str], where: str
@@ -231,19 +200,18 @@ class Store:
         `id` must be among the columns. The vectors are None in an index that has none.
         """
         wanted = [*columns, "vector"] if self.dimension else list(columns)
-        with _errors(self.index):
-            query = self._table.search().limit(None).where(where).select(wanted)
-            found = query.to_arrow().sort_by("id")
-        vectors = matrix(found, self.dimension) if self.dimension else None
-        return found.select(list(columns)).to_pylist(), vectors
+        found = self._scan(wanted, where)
+        rows = found.select(list(columns)).to_pylist()
+        order = sorted(range(len(rows)), key=lambda at: str(rows[at]["id"]))
+        vectors = matrix(found, self.dimension)[order] if self.dimension else None
+        return [rows[at] for at in order], vectors
 
     def whole_rows(self, lesson_ids: Sequence[str]) -> list[Row]:
         """Give all that there is of these lessons."""
         rows: list[Row] = []
         for start in range(0, len(lesson_ids), 1000):
             where = _one_of("lesson_id", lesson_ids[start : start + 1000])
-            with _errors(self.index):
-                rows += self._table.search().where(where).limit(None).to_arrow().to_pylist()
+            rows += self._scan(None, where).to_pylist()
         return rows
 
     def count(self) -> int:
@@ -255,30 +223,20 @@ class Store:
         return self._counted()
 
     def _counted(self) -> int:
+        return self._ask(lambda door: door.count())
+
+    def _scan(
+        self, columns: Sequence[str] | None, where: str | None = None, *, ids: bool = False
+    ) -> pa.Table:
+        return self._ask(lambda door: door.scan(columns, where, ids))
+
+    def _ask(self, question: Callable[[Door], T]) -> T:
         with _errors(self.index):
-            return int(self._table.count_rows())
-
-    @property
-    def _table(self) -> lancedb.table.Table:
-        if self._opened is None:
-            with _errors(self.index):
-                table = self._connect().open_table(self.table)
-                if self.pinned:
-                    table.checkout(table.version)
-                self._opened = table
-        return self._opened
-
-    def _connect(self) -> lancedb.db.DBConnection:
-        os.environ.setdefault("LANCE_LOG", "error")  # it warns on stderr about every new table
-        import lancedb
-
-        if self.exists():
-            ownership.refuse_links(self.index / f"{self.table}.lance")
-        # interval 0: see what other processes committed
-        return lancedb.connect(self.index, read_consistency_interval=timedelta(0))
-
-    def _has_index(self, column: str) -> bool:
-        return any(column in index.columns for index in self._table.list_indices())
+            if not self._is_checked:
+                if self.exists():
+                    ownership.refuse_links(self.index / f"{self.table}.lance")
+                self._is_checked = True
+            return self._table.ask(question)
 
 
 def below(categories: Iterable[CategoryPath]) -> str:
@@ -312,8 +270,14 @@ def matrix(rows: pa.Table, dimension: int) -> np.ndarray:
     """Give the vectors of an Arrow table as float32[rows, dimension]."""
     import numpy as np
 
-    column = rows["vector"].combine_chunks()
-    return np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), dimension)
+    if not len(rows):
+        return np.empty((0, dimension), np.float32)
+    # not flatten(): that loads pyarrow.compute, which takes longer than all of a query
+    pieces = [
+        chunk.values.slice(chunk.offset * dimension, len(chunk) * dimension).to_numpy()
+        for chunk in rows["vector"].chunks
+    ]
+    return np.concatenate(pieces, dtype=np.float32).reshape(len(rows), dimension)
 
 
 def _schema(dimension: int) -> pa.Schema:

@@ -169,6 +169,8 @@ class Vault:
 
 def printable(name: str) -> str:
     """Give a name as it is if it is UTF-8 on disk, else with escapes: `lat\\xe9.md`."""
+    if name.isascii():
+        return name
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 

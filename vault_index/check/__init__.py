@@ -1,4 +1,4 @@
-"""Findings about files: shape, secrets, text at the agent, conflict markers.
+"""Findings about files: shape, secrets, prompt injection, conflict markers.
 
 Of skills and the vault's settings, which come before an agent as well, all but the shape. Nothing is
 needed but the file: what a lesson is beside others, `duplicates` finds. A check changes nothing.
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from vault_index import git
 from vault_index.check import (
-    agent_text,
     conflict_markers,
     deadline,
+    prompt_injection,
     secrets,
     settings,
     shape,
@@ -145,7 +145,7 @@ def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:
         text = candidate.data.decode("utf-8", "replace")
     for name, rule, seen in (
         ("secrets", secrets.findings, sources.text_of(candidate.data)),
-        ("agent-text", agent_text.findings, text),
+        (prompt_injection.RULE, prompt_injection.findings, text),
         (conflict_markers.RULE, conflict_markers.findings, text),
     ):
         try:

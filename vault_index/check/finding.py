@@ -13,20 +13,25 @@ ERROR, WARNING = "error", "warning"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One thing that is wrong. `path` is relative to the vault's root; lines count from 1."""
+    """One thing that is wrong. `path` is relative to the vault's root; lines count from 1.
+
+    `pattern` is the id of the pattern that matched, for rules that have patterns.
+    """
 
     path: str
     line: int
     rule: str
     message: str
     severity: str = ERROR
+    pattern: str = ""
 
     def __str__(self) -> str:
         word = "" if self.severity == ERROR else f"{self.severity}: "
-        return f"{self.path}:{self.line}: {self.rule}: {word}{self.message}"
+        name = self.pattern and f" [{self.pattern}]"
+        return f"{self.path}:{self.line}: {self.rule}: {word}{self.message}{name}"
 
     def as_json(self) -> dict[str, Any]:
-        """Give plain values, for `--json`."""
+        """Return plain values, for `--json`."""
         return asdict(self)
 
 

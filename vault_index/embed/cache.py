@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    import sqlite3
+
     import numpy as np
 
 T = TypeVar("T")
@@ -95,6 +96,8 @@ class VectorCache:
                 )
 
     def _opened(self) -> contextlib.closing[sqlite3.Connection]:
+        import sqlite3
+
         if not self._file.exists():
             os.close(os.open(self._file, os.O_CREAT | os.O_WRONLY, 0o600))
         return contextlib.closing(sqlite3.connect(self._file, BUSY_SECONDS))
@@ -102,6 +105,8 @@ class VectorCache:
     @contextlib.contextmanager
     def _as_if_empty(self) -> Iterator[None]:
         """Pass over a cache that is in use, damaged, or where nothing can be written."""
+        import sqlite3
+
         try:
             yield
         except sqlite3.DatabaseError as error:

@@ -7,15 +7,17 @@ of 0.998 and rank the evaluation set the same.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from vault_index import native
 from vault_index.errors import ModelError
 
 if TYPE_CHECKING:
@@ -56,6 +58,8 @@ class MiniLM:
         if len(every) <= 1:
             vectors = list(map(embed, every))
         else:
+            from concurrent.futures import ThreadPoolExecutor
+
             with ThreadPoolExecutor(_workers()) as pool:
                 vectors = list(pool.map(embed, every))
         return np.array(vectors, np.float32).reshape(-1, DIMENSION)
@@ -79,8 +83,7 @@ class MiniLM:
 
     @cached_property
     def _encoder(self) -> ctranslate2.Encoder:
-        import ctranslate2
-
+        ctranslate2 = _ctranslate2()
         try:
             # Each text by itself, on one thread. In a batch one text in a hundred gets a vector that
             # is a little different with each company, so that an index would depend on its history;
@@ -90,6 +93,14 @@ class MiniLM:
             )
         except (RuntimeError, ValueError) as error:
             raise _damaged(self.folder, error) from None
+
+
+def _ctranslate2() -> ModuleType:
+    """Return CTranslate2's compiled module: the package around it loads asyncio and more."""
+    try:
+        return native.load("ctranslate2", "_ext")
+    except ImportError:  # a release that is arranged otherwise
+        return importlib.import_module("ctranslate2")
 
 
 def _workers() -> int:

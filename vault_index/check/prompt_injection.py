@@ -1,0 +1,232 @@
+"""Prompt injection: text in a lesson that gives the agent orders, and characters nobody can see.
+
+A lesson goes into an agent's context. There it is fenced and labelled as data; this check is the other
+line of defence, before a lesson is shared. The patterns are in `patterns/prompt_injection.toml`. Their
+key `where` says which view of the text they search:
+
+    (none)     the text as it is read: no invisible characters, no emphasis, sentences in one line
+    mark       the text as it is written
+    turn       as `mark`; a warning inside code and within a line
+    hidden     what a comment or an element that is not shown says
+    character  as `mark`; the finding names the character
+    sign, act  as read; no finding by itself. The `weight` of what a paragraph has of both counts:
+               signs are how an agent is spoken to, acts what it is to do
+
+Severity: almost never innocent is an error, otherwise a warning, which stops no commit. An error in
+what is read is only a warning where the text reports or quotes the sentence, and for a pattern with
+`order = true` where the sentence is no order ("small models ignore ...").
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import chain
+
+from vault_index.check import pattern
+from vault_index.check.finding import ERROR, WARNING, Finding, line_counter
+from vault_index.check.pattern import Pattern
+
+RULE = "prompt-injection"
+_Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
+
+_COMMENT = re.compile(
+    r"<!--(.*?)(?:-->|\Z)|^\[(?://|comment|_metadata_)[^\]\n]{0,200}\]:[ \t]*#?[ \t]*([^\n]*)",
+    re.S | re.M,
+)
+_UNSEEN = "unseen-element"  # the pattern whose group is text in an element that is not shown
+_CARE = "sign-innocent"
+_IN_LINKS = re.compile(
+    r"!\[([^\]\n]{20,400})\]\(|\]\([^)\s]{1,300}[ \t]{1,9}[\"']([^\"'\n]{20,400})[\"']\)"
+)
+_CODE_BLOCK = re.compile(r"^[ \t>]{0,8}(?:```|~~~)", re.M)
+_INDENT = 80  # characters before a mark that begins its line
+_MIN_HIDDEN_WORDS = 3
+_WINDOW_CHARS = 900  # whose signs count together
+_MIN_SIGN_WEIGHT = 2
+_SUSPECT_WEIGHT = 4
+_ACTS_WEIGHT = 5  # where hardly anything says that an agent is spoken to
+_SURE_WEIGHT = 9
+
+# Cyrillic and Greek letters that look like Latin ones
+_LOOKALIKES = str.maketrans("аеорсухіѕјԁոԛѡВЕНКМОРСТХАІοναιρ", "aeopcyxisjdnqwBEHKMOPCTXAIovaip")
+
+# a word of Latin letters and others; Russian words stay as they are
+_MIXED_WORD = re.compile(r"[^\W\d_]*[A-Za-z][^\W\d_]*")
+
+_WORDS_BEFORE = 100  # characters in which a word shows that what follows is quoted
+_BEFORE_ORDER = re.compile(
+    r"(?i)(?:^|[.!?:;,>)\]\"'`*(|\n\u2013\u2014\u201c-]|\b(?:please|kindly|and|or|but|then|must|should|shall|will|now|you|just|first|also|so|instead"
+    r"|simply|always|immediately|can|may|next|hereby|important|attention|claude|assistant|agents?|ai|(?:have|need|are|required) to))\s*\Z"
+)
+_QUOTED = re.compile(r"[\"'`\u201c\u2018\u00ab\u201e\u300c][^\"'`\u201d\u2019\u00bb\n]{0,60}\Z")
+_REPORTED = re.compile(
+    r"(?i)\b(?:users?|customers?|attackers?|somebody|someone|inputs?|typed?|types|wrote|writes?|written|said|says?|such as|like|tests?"
+    r"|injections?|jailbreaks?|payloads?|contains?|attacks?|phrases?|sentences?|prompts?|e\.g\.|example|block(?:s|ed|list)?|detects?|filters?)\b"
+)
+_SCOPE = re.compile(
+    r"(?i) (?:in|of|from|on|for|when|if|while|inside|within|where|until|unless)\b(?! (?:(?:the|your|this|my|our) )?"
+    r"(?:system|prompt|users?|developers?|conversation|chat|session|context|task|messages?|now|anthropic|openai|operator|human|file|request|answer|repl)\b)"
+)
+_ALL_OF_THEM = re.compile(r"(?i)\b(?:all|any|every|each|your)\b")
+_SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is harmless
+
+
+def findings(path: str, text: str) -> Iterator[Finding]:
+    """Find prompt injections in a text; of findings that say the same of a line, the worst."""
+    worst: dict[tuple[int, str], tuple[str, str]] = {}
+    for line, rule, message, severity in chain(
+        _prose(text), _signs(text), _marks(text), _hidden(text), _characters(text)
+    ):
+        if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
+            worst[line, message] = severity, rule.id
+    for (line, message), (severity, rule_id) in worst.items():
+        yield Finding(path, line, RULE, message, severity, rule_id)
+
+
+def _patterns(where: str) -> list[Pattern]:
+    return [rule for rule in pattern.load("prompt_injection") if rule.where == where]
+
+
+def as_read(text: str) -> str:
+    """Return a text as it is read: no invisible characters, wide letters as plain ones; same lines."""
+    seen = "".join(
+        c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Co")
+    )
+    plain = unicodedata.normalize("NFKC", seen)
+    plain = _MIXED_WORD.sub(lambda word: word[0].translate(_LOOKALIKES), plain)
+    return re.sub(r"[*_`~]+", _without_emphasis, plain)
+
+
+def _without_emphasis(mark: re.Match[str]) -> str:
+    """Remove emphasis from words; `id_rsa` keeps what belongs to it."""
+    around = (
+        mark.string[max(0, mark.start() - 1) : mark.start()],
+        mark.string[mark.end() : mark.end() + 1],
+    )
+    inside = [bool(re.match(r"\w", neighbour)) for neighbour in around]
+    return mark[0] if not any(inside) or (all(inside) and not mark[0].strip("_")) else ""
+
+
+def _prose(text: str) -> Iterator[_Found]:
+    plain = as_read(text)
+    # the same length: a sentence goes over line ends
+    joined = re.sub(r"(?<=[\w,])\n(?=\w)", " ", plain)
+    lowered = joined.lower()
+    line = line_counter(plain)
+    for rule in _patterns(""):
+        for view in dict.fromkeys((joined, plain)):  # a line has a beginning in the second only
+            for match in rule.find(view, lowered):
+                severity = _severity(rule, plain, match)
+                if severity == WARNING and _is_discussed(joined, match):
+                    continue
+                start = match.start() + len(match[0]) - len(match[0].lstrip(" \t\n#>*-"))
+                yield line(start), rule, rule.why, severity
+
+
+def _is_discussed(plain: str, match: re.Match[str]) -> bool:
+    """Whether the text around a match speaks about such texts, or asks for care."""
+    around = pattern.paragraph(plain, match)
+    (care,) = (rule for rule in _patterns("sign") if rule.id == _CARE)
+    return next(care.find(around, around.lower()), None) is not None
+
+
+def _severity(rule: Pattern, plain: str, match: re.Match[str]) -> str:
+    """Lower an error to a warning where the text around shows that it is a report."""
+    if rule.severity == WARNING:
+        return WARNING
+    line = plain.rfind("\n", max(0, match.start() - _WORDS_BEFORE), match.start()) + 1
+    before = plain[max(line, match.start() - _WORDS_BEFORE) : match.start()]
+    if _QUOTED.search(before) and _REPORTED.search(before):
+        return WARNING
+    if rule.order and not _is_order(plain, match.start()):
+        return WARNING
+    scoped = rule.id == _SCOPED and _SCOPE.match(match.string, match.end())
+    return WARNING if scoped and not _ALL_OF_THEM.search(match[0]) else ERROR
+
+
+def _is_order(plain: str, start: int) -> bool:
+    """Whether the verb that begins here can be an order, by the word before it."""
+    before = plain[max(0, start - 30) : start]
+    if before.endswith("\n") and before[-2:-1].isalnum():
+        return plain[start].isupper()  # or it is a sentence that goes on
+    return bool(_BEFORE_ORDER.search(before)) or not plain[start].isascii()
+
+
+def _signs(text: str) -> Iterator[_Found]:
+    """Find paragraphs in which signs add up: each alone is what teams write, too."""
+    plain = as_read(text)
+    line = line_counter(plain)
+    for start, paragraph in _paragraphs(plain):
+        joined = re.sub(r"(?<=[\w,])\n(?=\w)", " ", paragraph)
+        lowered = joined.lower()
+        signs = [rule for rule in _patterns("sign") if next(rule.find(joined, lowered), None)]
+        spoken = sum(rule.weight for rule in signs)
+        if spoken < 0 or not signs:
+            continue
+        acts = [rule for rule in _patterns("act") if next(rule.find(joined, lowered), None)]
+        weight = sum(rule.weight for rule in signs + acts)
+        if weight >= (_SUSPECT_WEIGHT if spoken >= _MIN_SIGN_WEIGHT else _ACTS_WEIGHT):
+            reasons = dict.fromkeys(rule.why for rule in signs + acts if rule.weight > 0)
+            message = f"reads like orders to an agent: it {', '.join(reasons)}"
+            severity = ERROR if weight >= _SURE_WEIGHT else WARNING
+            yield line(start), max(signs, key=lambda rule: rule.weight), message, severity
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """Yield windows of a text, and where each begins: whole paragraphs, of a long one its pieces."""
+    start = 0
+    while start < len(text):
+        end = text.rfind("\n\n", start + 1, start + _WINDOW_CHARS)
+        if end < 0 or len(text) - start <= _WINDOW_CHARS:
+            end = min(len(text), start + _WINDOW_CHARS)
+        yield start, text[start:end]
+        start = end
+
+
+def _marks(text: str) -> Iterator[_Found]:
+    lowered = text.lower()
+    line = line_counter(text)
+    for rule in _patterns("mark"):
+        for match in rule.find(text, lowered):
+            yield line(match.start()), rule, rule.why, rule.severity
+    blocks = [match.start() for match in _CODE_BLOCK.finditer(text)]
+    for rule in _patterns("turn"):
+        for match in rule.find(text, lowered):
+            in_code = bisect_left(blocks, match.start()) % 2
+            shown = in_code or not _begins_line(text, match.start())
+            yield line(match.start()), rule, rule.why, WARNING if shown else rule.severity
+
+
+def _begins_line(text: str, index: int) -> bool:
+    before = text[max(0, index - _INDENT) : index]
+    _, newline, before = before.rpartition("\n")
+    return bool(newline or index < _INDENT) and not before.strip(" \t>*#-")
+
+
+def _hidden(text: str) -> Iterator[_Found]:
+    line = line_counter(text)
+    for start, said in hidden_texts(text):
+        for rule in _patterns("hidden"):
+            if next(rule.find(said, said.lower(), whole=True), None):
+                yield line(start), rule, rule.why, rule.severity
+
+
+def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
+    """Yield what a text says in comments, titles of links and elements that are not shown."""
+    (unseen,) = (rule for rule in _patterns("mark") if rule.id == _UNSEEN)
+    unseen_texts = unseen.find(text, text.lower())
+    for match in chain(_COMMENT.finditer(text), _IN_LINKS.finditer(text), unseen_texts):
+        said = as_read(match[match.lastindex] if match.lastindex else "")
+        if len(said.split()) >= _MIN_HIDDEN_WORDS:
+            yield match.start(), said
+
+
+def _characters(text: str) -> Iterator[_Found]:
+    line = line_counter(text)
+    for rule in _patterns("character"):
+        for match in rule.find(text, text):
+            message = f"{rule.why} (U+{ord(match[0]):04X})"
+            yield line(match.start()), rule, message, rule.severity

@@ -1,0 +1,166 @@
+"""Compiled modules of other packages, without the Python around them.
+
+`import lancedb` takes 1 to 2.5 seconds, most of it for a REST client that no local table needs, and
+`import ctranslate2` loads asyncio; their compiled modules load in some 10 ms. `load` brings in such
+a module by itself, and `wait` drives what LanceDB's calls return without asyncio (five times the
+start of Python). Whoever imports one of those packages later gets all of it, around this module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from importlib.machinery import ExtensionFileLoader, PathFinder
+from importlib.util import module_from_spec
+from types import ModuleType
+from typing import Any
+
+CALL_SECONDS = 5.0  # a first call takes milliseconds; one that never ends is not understood
+
+
+_LOCK = threading.RLock()
+
+
+class NotUnderstood(Exception):
+    """A compiled module does not behave as those that this module was written for."""
+
+
+def load(package: str, name: str) -> ModuleType:
+    """Return the compiled module `name` of a package, which is not imported. Raises ImportError."""
+    whole = f"{package}.{name}"
+    with _LOCK:  # LanceDB's panics when it is initialised twice
+        if whole in sys.modules:
+            return sys.modules[whole]
+        found = PathFinder.find_spec(package)
+        spec = PathFinder.find_spec(whole, found.submodule_search_locations) if found else None
+        if spec is None or not isinstance(spec.loader, ExtensionFileLoader):
+            raise ImportError(f"{package} has no compiled module {name}")
+        module = module_from_spec(spec)
+        sys.modules[whole] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[whole]
+            raise
+        return module
+
+
+def wait(call: Callable[..., Any], *args: Any, seconds: float | None = None, **named: Any) -> Any:
+    """Return what an asynchronous function of a compiled module comes to, or raise what it raises.
+
+    Raises NotUnderstood if the call does not answer in `seconds`, or not with a future of ours.
+    """
+    loop = _Loop()
+    _here.loop = loop
+    try:
+        future = call(*args, **named)
+    finally:
+        _here.loop = None
+    if not isinstance(future, _Future):
+        raise NotUnderstood(f"a call returned {type(future).__name__}, no future")
+    return loop.result(future, seconds)
+
+
+class _Here(threading.local):
+    loop: _Loop | None = None
+
+
+_here = _Here()
+
+
+class _Loop:
+    """As much of an event loop as Rust's asyncio bridge (pyo3-async-runtimes) asks of it."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]]
+        self._calls = queue.SimpleQueue()
+
+    def create_future(self) -> _Future:
+        return _Future()
+
+    def call_soon_threadsafe(self, call: Callable[..., Any], *args: Any, **_context: Any) -> None:
+        self._calls.put((call, args))
+
+    def result(self, future: _Future, seconds: float | None) -> Any:
+        try:
+            while not future.done:
+                call, args = self._calls.get(timeout=seconds)
+                call(*args)
+        except queue.Empty:
+            future.cancel()
+            raise NotUnderstood(f"no answer in {seconds} s") from None
+        except BaseException:  # Control-C: what runs in Rust ends, too
+            future.cancel()
+            raise
+        if future.error is not None:
+            raise future.error
+        return future.value
+
+
+class _Future:
+    """What a call returns at once; its value comes from a thread of the compiled module."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self._cancelled = False
+        self._callbacks: list[Callable[[_Future], object]] = []
+
+    def add_done_callback(self, callback: Callable[[_Future], object]) -> None:
+        self._callbacks.append(callback)
+
+    def set_result(self, value: Any) -> None:
+        self.value, self.done = value, True
+
+    def set_exception(self, error: BaseException) -> None:
+        self.error, self.done = error, True
+
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        for callback in self._callbacks:
+            callback(self)
+
+
+class _Asyncio(ModuleType):
+    """What a compiled module gets for asyncio: the loop of `wait`, and otherwise the real module."""
+
+    @staticmethod
+    def get_running_loop() -> object:
+        """Return the loop that this thread waits in, else the one that asyncio runs here."""
+        if _here.loop is not None:
+            return _here.loop
+        return importlib.import_module("asyncio").get_running_loop()
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get("asyncio") is self:  # somebody who imports it at this very moment
+            del sys.modules["asyncio"]
+        return getattr(importlib.import_module("asyncio"), name)
+
+
+def introduce(call: Callable[..., Any], *args: Any) -> Any:
+    """Make a compiled module's first asynchronous call, in which it looks for asyncio; as `wait`.
+
+    It keeps what it finds, so that later calls can be driven by `wait`, and by asyncio as well.
+    """
+    ours = _Asyncio("asyncio")
+
+    def look(*args: Any) -> Any:
+        with _LOCK:
+            real = sys.modules.get("asyncio")
+            sys.modules["asyncio"] = ours
+            try:
+                return call(*args)
+            finally:
+                if real is not None:
+                    sys.modules["asyncio"] = real
+                elif sys.modules.get("asyncio") is ours:
+                    del sys.modules["asyncio"]
+
+    return wait(look, *args, seconds=CALL_SECONDS)
