@@ -36,7 +36,7 @@ def check(
     as_json: bool,
     error_status: int,
 ) -> None:
-    """Check lessons: their shape, secrets, prompt injection, near-duplicates, own prompts.
+    """Check lessons: their shape, secrets, prompt injection, conflict markers, duplicates, own prompts.
 
     PATHS are lesson or SKILL.md files, or folders of them. Exits with status 1 on errors.
     """
