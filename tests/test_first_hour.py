@@ -23,6 +23,7 @@ from vault_index import (
     importing,
     index,
     recall,
+    render,
     search,
     update,
 )
@@ -408,3 +409,16 @@ def test_check_of_a_vault_names_unknown_keys(team: Vault) -> None:
         file.write("\n[watch]\nautostart = true\nsound = 1\n")
     ended = lessons("check", code=1)
     assert "settings: unknown setting 'watch.sound'" in ended.stdout
+
+
+def test_a_category_that_nobody_accepted_is_marked_wherever_it_shows(team: Vault) -> None:
+    write(team.folder / "locked.md", lesson_text("Terraform state is locked", "Wait for the run."))
+    (hit,) = json.loads(lessons("search", "terraform state", "--json").stdout)["hits"]
+    assert (hit["categories"], hit["filed_by"]) == (["devops/deployment"], "classifier")
+    assert json.loads(lessons("show", "locked", "--json").stdout)["filed_by"] == "classifier"
+    assert "[devops/deployment?] lessons/locked.md" in lessons("show", "locked").stdout
+    assert "[devops/deployment?] lessons/locked.md" in lessons("search", "terraform state").stdout
+    (found,) = search.run(team, "terraform state").hits
+    assert "- [devops/deployment?] Terraform state" in render.injection([found], 600)
+    lessons("classify", "--write")
+    assert "[devops/deployment] lessons/locked.md" in lessons("show", "locked").stdout

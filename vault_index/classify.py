@@ -19,6 +19,7 @@ from vault_index import categories as tree
 from vault_index import files, frontmatter_edit, rows
 from vault_index.categories import DEFAULT_TAXONOMY, UNCATEGORIZED, CategoryPath
 from vault_index.errors import ChangedError, VaultError, WriteError
+from vault_index.hit import CLASSIFIER
 from vault_index.lesson import hash_of_file
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ DEFAULT_KEYWORDS: Mapping[str, CategoryPath] = {
 }
 
 _WORD = re.compile(r"[^\W_][\w+#]*")
-_TARGETS = f"filed_by IN ('{rows.CLASSIFIER}', '{rows.NOBODY}')"
+_TARGETS = f"filed_by IN ('{CLASSIFIER}', '{rows.NOBODY}')"
 _LEARNED = f"filed_by IN ('{rows.AUTHOR}', '{rows.FOLDER}') AND id LIKE '%@0'"
 
 
@@ -220,7 +221,7 @@ def refile(
     }
     now: dict[str, tuple[list[CategoryPath], str]] = {}
     for one in _proposals(store, keywords, taxonomy) if targets else ():
-        by = rows.NOBODY if one.categories == (UNCATEGORIZED,) else rows.CLASSIFIER
+        by = rows.NOBODY if one.categories == (UNCATEGORIZED,) else CLASSIFIER
         if targets.get(one.lesson_id) != (list(one.categories), by):
             now[one.lesson_id] = list(one.categories), by
     changed = [

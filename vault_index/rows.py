@@ -23,7 +23,7 @@ RECIPE = "title .25 + prose"  # part of the name under which vectors are kept
 EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 
 # who says what a lesson is about: its frontmatter, its folder, the classifier, or nobody yet
-AUTHOR, FOLDER, CLASSIFIER, NOBODY = "author", "folder", "classifier", "nobody"
+AUTHOR, FOLDER, NOBODY = "author", "folder", "nobody"
 
 
 def of_lesson(

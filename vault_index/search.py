@@ -33,7 +33,14 @@ MOST_SCORED = 50_000  # passages that each side scores: up to there the ranking 
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
-_TEXTS = ("document", "link", "author", "file_hash", "withheld")  # "" where a row has none
+_TEXTS = (
+    "document",
+    "link",
+    "author",
+    "file_hash",
+    "withheld",
+    "filed_by",
+)  # "" where a row has none
 
 LESSONS, SKILLS = "lessons", "skills"
 KINDS = (LESSONS, SKILLS)

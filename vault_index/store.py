@@ -36,7 +36,7 @@ LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
 _SHOWN = (
     *("id", "lesson_id", "path", "title", "document", "link", "text", "categories", "tags"),
     *("position", "type", "confidence", "created_at", "updated_at", "author", "file_hash"),
-    "withheld",
+    *("withheld", "filed_by"),
 )
 
 

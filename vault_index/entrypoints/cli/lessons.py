@@ -153,6 +153,8 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
 
     The end is enough if it is that of one lesson only.
     """
+    from vault_index.hit import marked
+
     entry = ready.entry(named, lesson_id)
     if as_json:
         entry.pop("file_hash", None)
@@ -161,8 +163,7 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     output.say(output.styled(entry["title"], bold=True))
     by = entry["author"] or "not committed"
     when = entry["updated_at"] or entry["created_at"]
-    proposed = " (proposed)" if entry["filed_by"] == "classifier" else ""
-    filed = ", ".join(entry["categories"]) + proposed
+    filed = ", ".join(marked(entry["categories"], entry["filed_by"]))
     output.say(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
     if entry["withheld"]:
         ready.note(f"warning: hooks leave it out: {entry['withheld']}")
