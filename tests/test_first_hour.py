@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import re
 import stat
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.conftest import lesson_text, run, write
+from tests.conftest import BIN, lesson_text, run, write
 from tests.indexed import with_words
 from tests.planted import SECRETS
 from vault_index import (
@@ -422,3 +426,46 @@ def test_a_category_that_nobody_accepted_is_marked_wherever_it_shows(team: Vault
     assert "- [devops/deployment?] Terraform state" in render.injection([found], 600)
     lessons("classify", "--write")
     assert "[devops/deployment] lessons/locked.md" in lessons("show", "locked").stdout
+
+
+# the terminal
+
+
+@contextlib.contextmanager
+def terminal(command: list[str], **env: str) -> Iterator[str]:
+    """Run a command at a terminal, and yield all that it prints."""
+    own, its = pty.openpty()
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=os.environ | env):
+        os.close(its)
+        parts = []
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(own, 65536):
+                parts.append(part)
+    os.close(own)
+    yield b"".join(parts).decode()
+
+
+def test_a_terminal_gets_no_empty_bar(team: Vault) -> None:
+    index.sync(team)
+    with terminal([str(BIN / "lessons"), "show", "heap"], TERM="xterm") as text:
+        assert "\x1b[1mRaise the heap" in text
+        assert "indexing" not in text
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_a_terminal_gets_no_colour_that_it_does_not_want(
+    team: Vault, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    for variable in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(variable, raising=False)
+    assert "\x1b[1mRaise the heap" in CliRunner().invoke(main, ["show", "heap"], color=True).output
+    monkeypatch.setenv(name, value)
+    assert "\x1b" not in CliRunner().invoke(main, ["show", "heap"], color=True).output
+
+
+def test_check_reports_a_file_that_does_not_parse_once(team: Vault) -> None:
+    for number in range(60):  # more than are asked for at once
+        write(team.folder / f"some/{number}.md", lesson_text(f"Some {number}", "Text."))
+    write(team.folder / "bad.md", "---\ntitle: [x\n---\nText.\n")
+    ended = lessons("check", code=1)
+    assert ended.output.count("lessons/bad.md:3:") == 1

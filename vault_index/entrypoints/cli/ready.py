@@ -43,14 +43,17 @@ def note(message: str) -> None:
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     """Give a callback (done, all) that draws a bar on a terminal and nothing in a pipe."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or output.is_dumb():
         yield lambda _done, _all: None
         return
-    with output.progress(label) as bar:
+    with contextlib.ExitStack() as stack:
+        bars: list[Any] = []
 
         def show(done: int, of: int) -> None:
-            bar.length = max(1, of)
-            bar.update(done - bar.pos)
+            if not bars:  # none is drawn where nothing has to be done
+                bars.append(stack.enter_context(output.progress(label)))
+            bars[0].length = max(1, of)
+            bars[0].update(done - bars[0].pos)
 
         yield show
 
@@ -85,23 +88,32 @@ def fit_floor(vault: Vault) -> None:
 
 
 def ask(
-    named: str | None, what: str, *, settled: bool = False, fetch: bool = True, **arguments: Any
+    named: str | None,
+    what: str,
+    *,
+    settled: bool = False,
+    fetch: bool = True,
+    say: Callable[[str], None] = note,
+    **arguments: Any,
 ) -> dict[str, Any]:
     """Put a question of `requests` to the watcher of the vault, or answer it in this process.
 
     `settled` is for questions about what follows from the lessons: catalog, proposals, skills.
-    Without `fetch` the model is not fetched if it was never: there is full text.
+    Without `fetch` the model is not fetched if it was never: there is full text. `say` gets what is
+    to be said of files that are not in the index as they are.
     """
     question = {"ask": what, "with": arguments, "fresh": True, "settled": settled}
     found = _ask_watcher(named, question)
     if found is not None:
+        for said in found["notes"]:
+            say(said)
         return found
     from vault_index.entrypoints import requests
 
     vault = open_vault(named)
     question = {"ask": what, "with": arguments}
     try:
-        up_to_date_or_stale(vault, fetch=fetch)
+        up_to_date_or_stale(vault, fetch=fetch, say=say)
         return requests.answer(vault, question)
     except IndexStateError as error:
         if error.newer:
@@ -125,8 +137,6 @@ def _ask_watcher(named: str | None, question: dict[str, Any]) -> dict[str, Any] 
         return None
     if "refused" in found:
         raise VaultError(found["refused"], found["hint"])
-    for said in found["notes"]:
-        note(said)
     return found
 
 
@@ -153,7 +163,9 @@ def _in_vault(named: str | None, lesson: str) -> str:
     return lesson
 
 
-def up_to_date_or_stale(vault: Vault, *, fetch: bool = True) -> Stats | None:
+def up_to_date_or_stale(
+    vault: Vault, *, fetch: bool = True, say: Callable[[str], None] = note
+) -> Stats | None:
     """Do the same before a search, but rather answer from the index as it is than not at all.
 
     That is so where nothing can be written or embedded, and while another process takes long.
@@ -174,7 +186,7 @@ def up_to_date_or_stale(vault: Vault, *, fetch: bool = True) -> Stats | None:
     if stats.rebuilt and stats.rebuilt not in ("first index", "asked for"):
         note(f"note: {stats.rebuilt}; it was built anew")
     for problem in stats.problems:
-        note(f"warning: {problem.path}:{problem.line}: {problem.message}")
+        say(f"warning: {problem.path}:{problem.line}: {problem.message}")
     return stats
 
 
