@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,15 +98,33 @@ def model_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+def make_home(home: Path) -> Path:
+    """Make a user's folder: the same user in all tests, so that they can share an index."""
+    (home / "models").mkdir(parents=True)
+    (home / "models" / ".fetch-failed").touch()
+    key = home / "index.key"
+    key.write_text("5e" * 32)
+    key.chmod(0o600)
+    return home
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep fixtures that several tests share out of the developer's own home, too."""
+    home = make_home(tmp_path_factory.mktemp("shared") / "home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LESSONS_HOME", str(home))
+        patch.setenv("LESSONS_WATCH_AUTOSTART", "false")
+        yield home
+
+
 @pytest.fixture(autouse=True)
 def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep each test out of the developer's own home, settings and vault: an empty one of its own.
 
     There is no model in it, and none is fetched: `with_model` gives the real one.
     """
-    home = tmp_path / "home"
-    (home / "models").mkdir(parents=True)
-    (home / "models" / ".fetch-failed").touch()
+    home = make_home(tmp_path / "home")
     for name in list(os.environ):
         if name.startswith(("LESSONS_", "CLAUDE", "OLLAMA_", "GIT_")):
             monkeypatch.delenv(name)

@@ -23,6 +23,7 @@ from tests.indexed import (
     with_words,
 )
 from vault_index import files, get, index, manifest, search
+from vault_index.stats import Stats
 from vault_index.vault import Vault
 
 MakeVault = Callable[..., Vault]
@@ -30,7 +31,7 @@ MakeVault = Callable[..., Vault]
 BROKEN = "---\ntitle: fine\ntags: one: two\n---\ntext\n"
 
 
-def counts(stats: index.Stats) -> dict[str, int]:
+def counts(stats: Stats) -> dict[str, int]:
     """Give what a sync counted, without the zeros."""
     names = ("added", "changed", "moved", "removed", "unchanged", "embedded", "pending")
     return {name: getattr(stats, name) for name in names if getattr(stats, name)}

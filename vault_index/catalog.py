@@ -168,6 +168,7 @@ def _row(kind: str, path: str, title: str, about: str, link: str, author: str) -
         author=author,
         type=kind,
         fulltext=title,
+        is_whole=True,
         content_hash=hash_of(title, about, link, author),
     )
 

@@ -22,6 +22,8 @@ TITLE_WEIGHT = 0.25
 RECIPE = "title .25 + prose"  # part of the name under which vectors are kept
 EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 
+LONG_WHOLE = -1  # the position of a whole that also has pieces: it stands beside none
+
 # who says what a lesson is about: its frontmatter, its folder, the classifier, or nobody yet
 AUTHOR, FOLDER, NOBODY = "author", "folder", "nobody"
 
@@ -66,6 +68,7 @@ def of_lesson(
             id=f"{lesson.id}@{number}",
             text=text,
             content_hash=hash_of(*_titles(shared), text),
+            is_whole=number == 0,
             **shared,
         )
         for number, text in enumerate(passages.cut(lesson.text))
@@ -91,7 +94,7 @@ def of_file(
         several = of_lesson(one, path, provenance, file_hash, withheld)
         for number, row in enumerate(several):
             whole = number == 0 and len(several) > 1
-            row["position"] = -1 if whole else position
+            row["position"] = LONG_WHOLE if whole else position
             position += not whole
         made += several
     return made
@@ -107,7 +110,7 @@ def file_under(row: Row, filed: Sequence[str], filed_by: str = "") -> Row:
         category_l1=second,
         category_l2=third,
         category_l3=fourth,
-        fulltext=heading,
+        fulltext=heading if row["is_whole"] else None,
         filed_by=filed_by or row["filed_by"],
     )
 

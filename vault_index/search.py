@@ -7,6 +7,7 @@ away the magnitude that the floor needs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from vault_index.errors import EmbedderError, VaultError
 from vault_index.hit import Hit, Passage
 from vault_index.lesson import DEFAULT_CONFIDENCE
 from vault_index.manifest import NO_EMBEDDER
+from vault_index.rows import LONG_WHOLE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +29,12 @@ if TYPE_CHECKING:
     from vault_index.vault import OpenIndex, Vault
 
 FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
-CANDIDATES = 16  # passages, at least, whose lessons are looked at
+# The cosine of a piece of a long lesson counts so much of that of a whole: the best of many pieces is
+# higher by chance. Over 646 notes, two thirds of them long, recall@3 goes from .898 to .929 and recall
+# at 2% false injections from .465 to .551 (no pieces at all: .913, .567); of 113 questions that are
+# answered deep in a document .920 stay among the first three (no pieces: .788).
+PIECE_WEIGHT = 0.8
+CANDIDATES = 16  # lessons, at least, that confidence may put in order
 EXPLAINED = 64  # when it is to be told what was left out
 MOST_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
@@ -187,7 +194,7 @@ def _search(
     vector, why = (None, "asked for") if text_only else _query_vector(vault, opened, asked)
     wanted = EXPLAINED if explain else max(CANDIDATES, 4 * k)
     least = None if explain else min_score
-    best = _candidates(table, asked, vector, k, wanted, where, least)
+    best = _candidates(table, asked, vector, wanted, where, least)
     hits: list[Hit] = []
     dropped: list[tuple[Hit, str]] = []
     for hit in best:
@@ -252,45 +259,75 @@ def _candidates(
     table: store.Store,
     query: str,
     vector: np.ndarray | None,
-    k: int,
     wanted: int,
     where: str | None,
     least: float | None,
 ) -> list[Hit]:
-    """Score every passage on both sides; give the lessons of the best, with evidence, best first.
+    """Score every lesson on both sides; return the best, with evidence, best first.
 
-    At least `k` lessons if there are so many that score `least`: the passages of one long document
-    may be better than those of any other.
+    A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
+    that of a piece counts `PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
     """
     import numpy as np
 
     none = np.empty(0, np.uint64), np.empty(0, np.float32)
     near, cosines = none if vector is None else table.nearest(vector, MOST_SCORED, where)
     matched, scores = table.matches(query, MOST_SCORED, where) if query else none
-    ids = np.sort(np.concatenate([near, matched]))  # union1d() would load numpy.ma for this
-    ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]
+    pieces, wholes = table.families if len(near) else (none[0], none[0])
+    ids = np.sort(np.concatenate([near, matched, wholes[np.isin(pieces, near)]]))
+    ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]  # union1d() would load numpy.ma for this
     # what is not among the nearest is no nearer than the last of them
     cosine = np.full(len(ids), cosines.min() if len(near) == MOST_SCORED else 0.0)
     cosine[np.searchsorted(ids, near)] = cosines
     text = np.zeros(len(ids))
     text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
+    shown = np.arange(len(ids))  # the row that stands for a lesson
+    is_piece = np.isin(ids, pieces)
+    if is_piece.any():
+        part = np.flatnonzero(is_piece)
+        part = part[np.argsort(cosine[part])]  # the nearest is written last
+        whole = np.searchsorted(ids, wholes[np.searchsorted(pieces, ids[part])])
+        nearest = np.full(len(ids), -np.inf)
+        nearest[whole] = cosine[part]
+        nearer = nearest[whole] > cosine[whole]
+        shown[whole[nearer]] = part[nearer]
+        cosine = np.maximum(cosine, PIECE_WEIGHT * nearest)
     score = cosine + text
-    order = np.argsort(-score, kind="stable")
+    order = np.argsort(np.where(is_piece, np.inf, -score), kind="stable")[: (~is_piece).sum()]
     if least is not None:
         order = order[score[order] >= least]
-    hits: list[Hit] = []
-    while len(hits) < len(order):
-        some = order[len(hits) : wanted]
-        rows = table.take(ids[some].tolist())
-        hits += [
-            _hit(row, float(cosine[at]), float(text[at]))
-            for row, at in zip(rows, some, strict=True)
-        ]
-        best = _best_per_lesson(hits)
-        if len(best) >= k:
-            return best
-        wanted *= 4
-    return _best_per_lesson(hits)
+    order = order[:wanted]
+    rows = table.take(ids[shown[order]].tolist())
+    if vector is None:
+        rows = _with_pieces(table, rows, query)
+    hits = [
+        _hit(row, float(cosine[at]), float(text[at])) for row, at in zip(rows, order, strict=True)
+    ]
+    # equal ones by id, so that the order is fixed
+    return sorted(hits, key=lambda hit: (-rank(hit), hit.lesson_id))
+
+
+def _with_pieces(
+    table: store.Store, rows: list[dict[str, Any]], query: str
+) -> list[dict[str, Any]]:
+    """Return rows with the piece that has most words of a query in the place of each long whole."""
+    long = [row["lesson_id"] for row in rows if row["position"] == LONG_WHOLE]
+    if not long:
+        return rows
+    words = set(re.findall(r"\w+", query.casefold()))
+    best: dict[str, tuple[int, str, int]] = {}
+    columns = ("lesson_id", "position", "text")
+    for piece in table.rows(columns, f"NOT is_whole AND {store.of_lessons(long)}"):
+        count = len(words & set(re.findall(r"\w+", piece["text"].casefold())))
+        better = (count, piece["text"], piece["position"])
+        if count > best.get(piece["lesson_id"], (0,))[0]:
+            best[piece["lesson_id"]] = better
+    return [
+        row | {"text": best[row["lesson_id"]][1], "position": best[row["lesson_id"]][2]}
+        if row["position"] == LONG_WHOLE and row["lesson_id"] in best
+        else row
+        for row in rows
+    ]
 
 
 def _hit(row: dict[str, Any], cosine: float, full_text: float) -> Hit:
@@ -299,11 +336,3 @@ def _hit(row: dict[str, Any], cosine: float, full_text: float) -> Hit:
     values |= {name: row[name] or "" for name in _TEXTS}
     values["position"] = row["position"] or 0
     return Hit(**values, score=cosine + full_text, cosine=cosine, full_text=full_text)
-
-
-def _best_per_lesson(hits: list[Hit]) -> list[Hit]:
-    """Keep the best passage of each lesson, best first; equal ones by id, so that order is fixed."""
-    best: dict[str, Hit] = {}
-    for hit in sorted(hits, key=lambda hit: (-rank(hit), hit.lesson_id)):
-        best.setdefault(hit.lesson_id, hit)
-    return list(best.values())

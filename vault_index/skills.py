@@ -226,6 +226,7 @@ def _row(vault: Vault, skill: Skill) -> Row:
         description=skill.description,
         text=says,
         fulltext=f"{words}\n{words}\n{says}",
+        is_whole=True,
         type=skill.scope,
         categories=[],
         tags=[] if skill.by_model else [_SILENT],

@@ -33,6 +33,7 @@ KEEP_VERSIONS = timedelta(minutes=2)
 COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
 ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) and exact
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
+_FAMILY = ("lesson_id", "is_whole")
 _SHOWN = (
     *("id", "lesson_id", "path", "title", "document", "link", "text", "categories", "tags"),
     *("position", "type", "confidence", "created_at", "updated_at", "author", "file_hash"),
@@ -52,7 +53,8 @@ class Row(TypedDict, total=False):
     link: str
     written_by: str
     text: str
-    fulltext: str
+    fulltext: str | None  # None for the pieces of a long lesson: its whole has their words
+    is_whole: bool  # False for a piece of a long lesson
     filed_by: str
     position: int
     categories: list[str]
@@ -159,8 +161,14 @@ class Store:
     @cached_property
     def _all_vectors(self) -> tuple[np.ndarray, np.ndarray]:
         """The table's row ids and vectors: multiplying takes less time than asking for it (5 ms)."""
-        found = self._scan(["vector"], ids=True)
+        found = self._scan(["vector", *_FAMILY], ids=True)
+        self.__dict__["families"] = _families(found)
         return found["_rowid"].to_numpy().copy(), matrix(found, self.dimension).copy()
+
+    @cached_property
+    def families(self) -> tuple[np.ndarray, np.ndarray]:
+        """Row ids, uint64[n], of the pieces of long lessons, sorted, and of the whole of each."""
+        return _families(self._scan(_FAMILY, ids=True))
 
     def matches(self, text: str, limit: int, where: str | None) -> tuple[np.ndarray, np.ndarray]:
         """Give row ids, uint64[n], and BM25 scores, float32[n], of rows that match any word."""
@@ -210,7 +218,7 @@ class Store:
         """Give all that there is of these lessons."""
         rows: list[Row] = []
         for start in range(0, len(lesson_ids), 1000):
-            where = _one_of("lesson_id", lesson_ids[start : start + 1000])
+            where = of_lessons(lesson_ids[start : start + 1000])
             rows += self._scan(None, where).to_pylist()
         return rows
 
@@ -261,9 +269,27 @@ def of_paths(paths: Iterable[str]) -> str:
     return _one_of("path", paths)
 
 
+def of_lessons(lesson_ids: Iterable[str]) -> str:
+    """Return the filter for the rows of these lessons."""
+    return _one_of("lesson_id", lesson_ids)
+
+
 def only_ids(ids: Iterable[str]) -> str:
     """Make the filter for rows with these ids."""
     return _one_of("id", ids)
+
+
+def _families(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    import numpy as np
+
+    ids, whole = rows["_rowid"].to_numpy(), rows["is_whole"].to_numpy().astype(bool)
+    pieces = np.flatnonzero(~whole)
+    if not len(pieces):
+        return ids[:0].copy(), ids[:0].copy()
+    names = rows["lesson_id"].to_pylist()
+    id_of = {names[at]: ids[at] for at in np.flatnonzero(whole)}
+    pieces = pieces[np.argsort(ids[pieces])]
+    return ids[pieces].copy(), np.array([id_of[names[at]] for at in pieces], ids.dtype)
 
 
 def matrix(rows: pa.Table, dimension: int) -> np.ndarray:
@@ -294,6 +320,7 @@ def _schema(dimension: int) -> pa.Schema:
         *(pa.field(name, words) for name in ("categories", *LEVELS, "tags")),
         *(pa.field(name, words) for name in ("fires_on", "silent_on")),
         pa.field("position", pa.int32()),
+        pa.field("is_whole", pa.bool_()),
         pa.field("type", pa.string()),
         pa.field("confidence", pa.int8()),
         pa.field("created_at", moment),

@@ -46,19 +46,32 @@ class Repo:
 
 def top_of(folder: Path) -> Path | None:
     """Return the folder with `.git` that a folder is in; None without one, or in a bare repository."""
-    here = Path(os.path.realpath(folder))
-    while True:
-        dot = here / ".git"
-        if dot.is_file() or _is_git_folder(dot):
+    for here in _upwards(folder):
+        if _has_git(here):
             return here
-        if is_bare(here) or here == here.parent:
+        if _is_git_folder(here):
             return None
-        here = here.parent
+    return None
 
 
 def is_bare(folder: Path) -> bool:
-    """Whether git would take a folder for a repository without a work tree."""
-    return _is_git_folder(folder)
+    """Whether git would take a folder for one in a repository without a work tree."""
+    for here in _upwards(folder):
+        if _has_git(here):
+            return False
+        if _is_git_folder(here):
+            return True
+    return False
+
+
+def _upwards(folder: Path) -> Iterator[Path]:
+    here = Path(os.path.realpath(folder))
+    yield here
+    yield from here.parents
+
+
+def _has_git(folder: Path) -> bool:
+    return (folder / ".git").is_file() or _is_git_folder(folder / ".git")
 
 
 def _is_git_folder(folder: Path) -> bool:

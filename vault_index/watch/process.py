@@ -20,7 +20,7 @@ from typing import Any
 import vault_index
 from vault_index import files, floor, git, index, locate, ownership, recall, search, skills
 from vault_index.errors import IndexStateError, VaultError
-from vault_index.index import Stats
+from vault_index.stats import Stats
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import line, memory
 from vault_index.watch.child import IndexingChild

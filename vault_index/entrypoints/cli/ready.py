@@ -20,7 +20,7 @@ from vault_index.errors import (
 )
 
 if TYPE_CHECKING:
-    from vault_index.index import Stats
+    from vault_index.stats import Stats
     from vault_index.vault import Vault
 
 WATCHER_SECONDS = 10  # it waits up to three itself for what was saved just now
