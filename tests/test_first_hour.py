@@ -168,7 +168,11 @@ def test_hooks_leave_out_a_lesson_with_a_standing_error_and_status_says_which(
     assert re.match(
         rf"problem    lessons/ops/z0\.md: hooks leave it out: line \d+: ({rule})", lines[0]
     )
-    write(team.folder / "ops/z0.md", lesson_text("Zebra quota 0", "Mended."))
+    run("git", "add", "-A", cwd=team.root)
+    run("git", "commit", "-q", "-m", "a new author, the same text", cwd=team.root)
+    index.sync(team)
+    assert len(get.withheld(team)) == 8
+    write(team.folder / "ops/z0.md", lesson_text("Zebra quota 0", "Corrected."))
     index.sync(team)
     assert "lessons/ops/z0.md" not in get.withheld(team)
 
@@ -221,7 +225,8 @@ def test_a_staged_conflict_is_an_error(team: Vault) -> None:
     run("git", "add", "-A", cwd=team.root)
     ended = lessons("check", "--staged", code=1)
     assert "lessons/ops/heap.md:5: conflict-markers: a merge conflict" in ended.stdout
-    assert "hooks leave it out: line 5: conflict-markers" in lessons("show", "heap").stderr
+    for words in (("show", "heap"), ("search", "raise")):
+        assert "hooks leave it out: line 5: conflict-markers" in lessons(*words).stderr
 
 
 # import
@@ -292,6 +297,12 @@ def test_a_lesson_is_named_by_its_path_from_here(
     write(team.folder / "dev/heap.md", lesson_text("Another heap", "Text."))
     monkeypatch.chdir(team.root / folder)
     assert lessons("show", name.format(root=team.root)).stdout.startswith("Raise the heap\n")
+
+
+@pytest.mark.parametrize("name", ["~nobody-here/x.md", "x\0y", "x" * 5000, "/", "#", "."])
+def test_a_path_that_cannot_be_is_no_lesson(team: Vault, name: str) -> None:
+    ended = lessons("show", name, code=1)
+    assert "Error: no lesson " in ended.stderr
 
 
 def test_a_section_is_named_by_the_path_of_its_file(

@@ -117,6 +117,8 @@ def _show(found: dict[str, Any], kinds: tuple[str, ...]) -> None:
         output.say(output.styled(first, bold=True))
         for line in rest:
             output.say(line)
+        if hit.withheld:
+            ready.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
         for position, title, text in near:
             mark = " <- found" if position == hit.position else ""
             output.say(output.styled(f"--- {position}: {title}{mark}", dim=True))

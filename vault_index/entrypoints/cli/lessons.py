@@ -52,8 +52,11 @@ def add(
 
 def _from_here(path: Path, root: Path) -> str:
     """Return a path in the vault from the current folder; an absolute one from outside the vault."""
-    here = Path(os.path.realpath("."))
     base = Path(os.path.realpath(root))
+    try:
+        here = Path.cwd()
+    except OSError:  # it was deleted
+        return str(path)
     if here != base and base not in here.parents:
         return str(path)
     return os.path.relpath(base / path.relative_to(root), here)
