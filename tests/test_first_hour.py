@@ -66,17 +66,18 @@ def program(folder: Path, name: str, text: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize("git_editor", [None, "true", ":"])
+@pytest.mark.parametrize("git_editor", ["", "true"])
 def test_edit_opens_vi_where_no_editor_is_named(
-    team: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_editor: str | None
+    team: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_editor: str
 ) -> None:
     program(tmp_path / "bin", "vi", 'echo "opened $1" > "$HOME/opened"')
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     for name in ("VISUAL", "EDITOR"):
         monkeypatch.delenv(name, raising=False)
-    if git_editor:
-        monkeypatch.setenv("GIT_EDITOR", git_editor)
-    lessons("edit", "heap")
+    refused = lessons("edit", "heap", code=1).stderr
+    assert "Error: no editor is named and vi needs a terminal\n" in refused
+    with terminal([str(BIN / "lessons"), "edit", "heap"], GIT_EDITOR=git_editor):
+        pass
     opened = (tmp_path / "home" / "opened").read_text("utf-8")
     assert opened == f"opened {team.root / 'lessons/ops/heap.md'}\n"
 

@@ -212,9 +212,10 @@ def _editor(root: Path) -> str:
 
     named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
     command = next(filter(None, named), "") or git.editor(root)
-    if not command and shutil.which("vi") is None:
+    if not command and (shutil.which("vi") is None or not sys.stdin.isatty()):
+        why = "vi is not installed" if shutil.which("vi") is None else "vi needs a terminal"
         hint = "set EDITOR to your editor, for example: export EDITOR=nano"
-        raise VaultError("no editor is named and vi is not installed", hint)
+        raise VaultError(f"no editor is named and {why}", hint)
     return command or "vi"
 
 
