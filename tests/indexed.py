@@ -35,6 +35,7 @@ def table(vault: Vault) -> tuple[list[dict[str, Any]], np.ndarray]:
     columns = ["id", "lesson_id", "path", "title", "text", "fulltext", "categories", "tags", "type"]
     columns += ["category_l0", "category_l1", "category_l2", "category_l3", "fires_on", "silent_on"]
     columns += ["confidence", "created_at", "updated_at", "author", "file_hash"]
+    columns += ["filed_by", "withheld"]
     columns += ["content_hash", "vector"]
     rows = sorted(store.rows(columns), key=lambda row: str(row["id"]))
     return rows, np.array([row.pop("vector") for row in rows])

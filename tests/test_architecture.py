@@ -26,10 +26,11 @@ LADDER = [
     "git_hooks aside merge body_edit formats",
     "embed",
     "vault rows",
+    "check",
     "difference history classify catalog skills",
     "index search get render add trust move",
     "floor update delete",
-    "recall evaluate condition check",
+    "recall evaluate condition duplicates",
     "share watch importing",
     "entrypoints",
 ]

@@ -384,6 +384,7 @@ def test_eval_from_the_command_line(make_vault: MakeVault, tmp_path: Path) -> No
     assert set(figures) == {
         *("prompts", "recall@1", "recall@3", "recall@5", "mrr@10", "auc"),
         *("recall@3_fi2", "recall@3_fi5", "floor", "at_floor", "by_kind"),
+        *("unknown", "missed", "injected_falsely"),
     }
     assert figures["recall@1"] == 1.0
     assert set(figures["at_floor"]) == {"hit", "false", "orphan"}

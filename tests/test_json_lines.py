@@ -1,4 +1,4 @@
-"""A JSON object a line is a lesson; one that is not refuses the file, by its line."""
+"""A JSON object a line is a lesson; each one that is not is an error, by its line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.drafts import drafts, keys, lesson, only, problem
-from vault_index.formats import read
+from vault_index.formats import read, read_good
 
 
 def test_an_object_a_line() -> None:
@@ -101,6 +101,36 @@ def test_a_line_that_is_no_lesson_is_named(line: str, says: str) -> None:
     error = problem(f'{{"text": "a good one"}}\r\n\r\n{line}\n', "all.jsonl")
     assert says in error.message
     assert error.line == 3
+
+
+def test_the_good_lines_of_a_file_are_read_and_all_bad_ones_named() -> None:
+    text = (
+        '{"text": "one is one"}\n{"text":\n{"text": "two is two"}\n{}\n["x"]\n{"text": "three"}\n'
+    )
+    good, errors = read_good(text.encode(), "all.jsonl")
+    assert [(one.name, one.line) for one in good] == [
+        ("one-is-one", 1),
+        ("two-is-two", 3),
+        ("three", 6),
+    ]
+    assert [error.line for error in errors] == [2, 4, 5]
+
+
+def test_a_line_that_is_a_list_does_not_make_the_file_an_array() -> None:
+    good, errors = read_good(b'[1]\n{"text": "two is two"}\n', "all.jsonl")
+    assert [one.name for one in good] == ["two-is-two"]
+    assert [error.line for error in errors] == [1]
+
+
+def test_good_objects_of_an_array_are_read() -> None:
+    good, errors = read_good(b'[{"text": "one is one"}, {}, {"text": "two"}]', "all.json")
+    assert [one.name for one in good] == ["one-is-one", "two"]
+    assert ["object 2" in error.message for error in errors] == [True]
+
+
+def test_a_file_that_is_no_json_at_all_is_one_error() -> None:
+    good, errors = read_good(b"a\nb\nc\n", "all.jsonl")
+    assert (good, [error.line for error in errors]) == ([], [1])
 
 
 def test_ten_thousand_lines_of_one_title_have_names_of_their_own() -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -151,6 +152,33 @@ def test_new_settings_are_taken(team: Vault, with_model: Path) -> None:
         soon(lambda: "Raise the heap" in run(*asked, cwd=team.root).out)
         write(team.folder / "vault.toml", "floor = 5\n")
         soon(lambda: run(*asked, cwd=team.root).out == "")
+
+
+def test_broken_settings_are_an_error_with_a_watcher_as_without(
+    team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    run("lessons", "index", cwd=team.root)
+    settings = team.folder / "vault.toml"
+    with watched(team):
+        write(settings, "floor = \n")
+        asked = {"ask": "recall", "with": {"query": "raise the heap"}, "fresh": True}
+
+        def answer() -> dict[str, Any]:
+            return line.ask(str(team.root), asked, 30)
+
+        soon(lambda: "not TOML" in answer().get("refused", ""))
+        ran = run("lessons", "search", "heap", cwd=team.root, check=False)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.startswith(f"Error: {settings}: not TOML")
+        event = {"hook_event_name": "UserPromptSubmit", "prompt": "when the build dies, raise it"}
+        question = {"ask": "hook", "with": {"event": event, "ms": 0.0, "until": 1e9}}
+        assert "not TOML" in line.ask(str(team.root), question, 30)["problem"]
+        state = launch.status(team.root)
+        assert state is not None
+        assert "not TOML" in state["trouble"]
+        write(settings, "floor = 0.5\n")
+        soon(lambda: "refused" not in answer())
 
 
 @pytest.mark.parametrize("limit", ["0 > /proc/sys/user/max_inotify_instances",

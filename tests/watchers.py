@@ -23,6 +23,7 @@ COLUMNS = (
     *("id", "lesson_id", "path", "title", "text", "fulltext", "categories", "category_l0"),
     *("category_l1", "category_l2", "category_l3", "tags", "fires_on", "silent_on", "type"),
     *("confidence", "created_at", "updated_at", "author", "file_hash", "content_hash"),
+    "withheld",
 )
 
 

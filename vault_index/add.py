@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import categories as tree
-from vault_index import files, frontmatter_edit, git, lesson
+from vault_index import check, files, frontmatter_edit, git, lesson
 from vault_index import vault as vaults
 from vault_index.errors import VaultError
 
@@ -74,7 +74,8 @@ def write(
 
     `source` is markdown with or without frontmatter; what is passed beside it is set in the
     frontmatter, `created` if it is missing. Raises LessonError, WriteError, and VaultError if there
-    is no text, the file exists, or its folder is in another git repository.
+    is no text or what `lessons check` calls an error, the file exists, or its folder is in another
+    git repository.
     """
     wanted: dict[str, Any] = {"title": title, "tags": list(tags), "type": type}
     filed = [path for path in map(tree.normalise, categories) if path]
@@ -95,6 +96,7 @@ def write(
     path = vault.folder.joinpath(*(declared[0].split("/") if declared else []), f"{name}.md")
     files.refuse_other_repository(path.parent, vault.folder)
     data = data if data.endswith(b"\n") else data + b"\n"
+    check.refuse_errors(str(path.relative_to(vault.folder)), data)
     if not files.create_file(path, data, within=vault.root):
         where = path.relative_to(vault.root)
         raise VaultError(f"{where} is there already", "edit it, or give another --title")

@@ -19,6 +19,7 @@ from vault_index import categories as tree
 from vault_index import files, frontmatter_edit, rows
 from vault_index.categories import DEFAULT_TAXONOMY, UNCATEGORIZED, CategoryPath
 from vault_index.errors import ChangedError, VaultError, WriteError
+from vault_index.hit import CLASSIFIER
 from vault_index.lesson import hash_of_file
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ DEFAULT_KEYWORDS: Mapping[str, CategoryPath] = {
 }
 
 _WORD = re.compile(r"[^\W_][\w+#]*")
-_TARGETS = f"filed_by IN ('{rows.CLASSIFIER}', '{rows.NOBODY}')"
+_TARGETS = f"filed_by IN ('{CLASSIFIER}', '{rows.NOBODY}')"
 _LEARNED = f"filed_by IN ('{rows.AUTHOR}', '{rows.FOLDER}') AND id LIKE '%@0'"
 
 
@@ -220,7 +221,7 @@ def refile(
     }
     now: dict[str, tuple[list[CategoryPath], str]] = {}
     for one in _proposals(store, keywords, taxonomy) if targets else ():
-        by = rows.NOBODY if one.categories == (UNCATEGORIZED,) else rows.CLASSIFIER
+        by = rows.NOBODY if one.categories == (UNCATEGORIZED,) else CLASSIFIER
         if targets.get(one.lesson_id) != (list(one.categories), by):
             now[one.lesson_id] = list(one.categories), by
     changed = [
@@ -232,24 +233,40 @@ def refile(
 
 
 def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[str]]:
-    """Write proposals into the frontmatter of their files; give the paths of those changed.
+    """Write proposals into the frontmatter of their files; return the paths of those changed.
 
-    And, for those that cannot be edited or read, that somebody saved meanwhile, or that are in a
-    repository of their own, why. A file of several lessons has one frontmatter: it gets what most of
-    them were given. Files that have categories by now are left alone. Raises WriteError.
+    And, for those that have categories by now, cannot be edited or read, that somebody saved
+    meanwhile, or that are in a repository of their own, why they are left as they are. A file of
+    several lessons has one frontmatter: it gets what most of them were given. Raises WriteError.
     """
+    given, failed = _give(vault, proposals, write=True)
+    return list(given), failed
+
+
+def preview(
+    vault: Vault, proposals: Iterable[Proposal]
+) -> tuple[dict[str, list[CategoryPath]], list[str]]:
+    """Return what `write` would give to each file, and why it would leave others as they are."""
+    return _give(vault, proposals, write=False)
+
+
+def _give(
+    vault: Vault, proposals: Iterable[Proposal], *, write: bool
+) -> tuple[dict[str, list[CategoryPath]], list[str]]:
     by_path: dict[str, list[Proposal]] = {}
     for one in proposals:
         if one.categories != (UNCATEGORIZED,):
             by_path.setdefault(one.path, []).append(one)
-    written: list[str] = []
+    written: dict[str, list[CategoryPath]] = {}
     failed: list[str] = []
     for path, several in sorted(by_path.items()):
         given = Counter(category for one in several for category in one.categories)
+        chosen = [category for category, _ in given.most_common(MOST)]
         try:
-            chosen = [category for category, _ in given.most_common(MOST)]
-            if _file_under(vault, path, chosen, {one.file_hash for one in several}):
-                written.append(path)
+            before, after = _filed_under(vault, path, chosen, {one.file_hash for one in several})
+            if write:
+                files.change_file(vault.root / path, after, expected=before, within=vault.root)
+            written[path] = chosen
         except ChangedError as error:
             failed.append(error.message)
         except WriteError as error:
@@ -261,26 +278,25 @@ def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[
     return written, failed
 
 
-def _file_under(
+def _filed_under(
     vault: Vault, path: str, chosen: list[CategoryPath], hashes: Collection[str]
-) -> bool:
-    """Write categories into the frontmatter of a file; False if it has some by now.
+) -> tuple[bytes, bytes]:
+    """Return a file as it is and with categories in its frontmatter. Raises VaultError for why not.
 
-    `hashes` are those of the file as it was when they were proposed. Raises ChangedError.
+    `hashes` are those of the file as it was when they were proposed.
     """
     file = vault.root / path
     before = files.read_file(file)
     metadata = frontmatter_edit.keys_of(before, path)
-    if metadata.get("categories") or metadata.get("category"):
-        return False
+    for key in ("categories", "category"):
+        if metadata.get(key):
+            raise VaultError(f"{path} has {key} already: {metadata[key]!r:.60}")
     if any(hash and hash != hash_of_file(before) for hash in hashes):
         raise ChangedError(
             f"{path} changed since this was proposed", "run `lessons classify` again"
         )
     files.refuse_other_repository(file.parent, vault.folder)
-    after = frontmatter_edit.set_keys(before, {"categories": chosen}, path)
-    files.change_file(file, after, expected=before, within=vault.root)
-    return True
+    return before, frontmatter_edit.set_keys(before, {"categories": chosen}, path)
 
 
 def _proposals(

@@ -42,10 +42,11 @@ def of(vault: Vault) -> dict[str, Any]:
         state["unfiled"] = sum(one["filed_by"] in ("classifier", "nobody") for one in lessons)
         state["documents"] = sum(one.kind == catalog.DOCUMENT for one in catalog.places(vault))
         state["skills"] = search.count_skills(vault)
+        state["withheld"] = get.withheld(vault)
     except VaultError:
         lessons = []
         state |= dict.fromkeys(("lessons", "unfiled", "documents", "skills"))
-        state["categories"] = {}
+        state |= {"categories": {}, "withheld": {}}
     state["skill_problems"] = skills.problems(vault)
     known = [one["id"] for one in lessons]
     state["injections"] = _injections(vault, known)
@@ -57,11 +58,8 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
     yield f"vault      {state['vault']}"
     repository = state["git"]
     if repository:
-        dirty = (
-            f", {repository['uncommitted']} files not committed"
-            if repository["uncommitted"]
-            else ""
-        )
+        count = repository["uncommitted"]
+        dirty = f", {count} {'file' if count == 1 else 'files'} not committed" if count else ""
         yield f"git        {repository['branch']} at {repository['head'] or 'no commit yet'}{dirty}"
     else:
         yield "git        not a repository: lessons have no author and no date"
@@ -81,6 +79,8 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         )
     for problem in built.get("problems", []):
         yield f"problem    {problem['path']}:{problem['line']}: {problem['message']}"
+    for path, why in sorted(state["withheld"].items()):
+        yield f"problem    {path}: hooks leave it out: {why}"
     for key in state["ignored_settings"]:
         yield f"problem    lessons/vault.toml: a vault may not set {key!r}; it is ignored"
     for problem in state["skill_problems"]:

@@ -14,6 +14,7 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,36 @@ def load(
         if environ.get(variable):
             config = _with(config, {key: environ[variable]}, variable)
     return _with(config, {k: v for k, v in (flags or {}).items() if v is not None}, "flags")
+
+
+def vault_problems(data: bytes) -> list[tuple[str, str]]:
+    """Return what is wrong with the text of a `vault.toml` as (key, message), the key "" for no TOML.
+
+    Keys of a table are named with it: `watch.autostart`.
+    """
+    try:
+        values = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        return [("", f"not TOML: {error}")]
+    watch = values.pop("watch", {})
+    if not isinstance(watch, dict):
+        return [("watch", "watch must be a table: [watch]")]
+    named = {key: (key, value) for key, value in values.items()}
+    named |= {f"watch_{key}": (f"watch.{key}", value) for key, value in watch.items()}
+    problems = []
+    for key, (shown, value) in named.items():
+        if key in VAULT_KEYS:
+            try:
+                _checked(key, value, "")
+            except SettingsError as error:
+                problems.append((shown, error.message.removeprefix(": ")))
+        elif key in {field.name for field in fields(Config)} - {"home", "ignored"}:
+            problems.append((shown, f"a vault may not set {shown!r}: it is for each user's own"))
+        else:
+            near = get_close_matches(key, VAULT_KEYS, 1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            problems.append((shown, f"unknown setting {shown!r}{hint}"))
+    return problems
 
 
 def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:

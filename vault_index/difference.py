@@ -14,7 +14,7 @@ from vault_index import files, git, lesson, rows
 from vault_index.errors import LessonError
 from vault_index.lesson import Lesson
 from vault_index.manifest import FileEntry, Manifest
-from vault_index.vault import FOLDER, SourceFile
+from vault_index.vault import SourceFile, shown
 
 if TYPE_CHECKING:
     from vault_index.store import Row
@@ -118,6 +118,8 @@ def _read_file(
             return ReadFile(source.path, entry)
         entry.hash = content
         parsed = lesson.parse_file(data, source.path)
+        if before is None or before.hash != content or before.problem:  # 9 ms for a page
+            entry.withheld = _withheld(source.path, data)
     except LessonError as error:
         entry.problem, entry.line = error.message, error.line
         return ReadFile(source.path, entry)
@@ -136,6 +138,12 @@ def _read_file(
     return ReadFile(source.path, entry, parsed)
 
 
+def _withheld(path: str, data: bytes) -> str:
+    from vault_index import check  # compiles its patterns: only where a file has to be read
+
+    return check.withheld(path, data)
+
+
 def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
     """Make a file's rows; where that fails those of before stay."""
     if file.lessons is None:
@@ -143,9 +151,11 @@ def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
     entry = file.entry
     provenance = git.Provenance(entry.author, entry.first, entry.last)
     try:
-        file.rows = rows.of_file(file.lessons, f"{FOLDER}/{file.path}", provenance, entry.hash)
+        path = shown(file.path)
+        file.rows = rows.of_file(file.lessons, path, provenance, entry.hash, entry.withheld)
     except Exception as error:  # noqa: BLE001  # as above
         file.lessons, entry.lessons = None, before.lessons if before else 0
+        entry.withheld = before.withheld if before else ""
         entry.problem, entry.line = _unexpected(file.path, error), 0
     return file
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import floor, search, silence
+from vault_index import floor, get, search, silence
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 
 DEPTH = 10  # hits looked at for each prompt
 INJECTED = 3
+
+EXPLAINED = {
+    "prompts": "that some lesson answers",
+    "recall@1": "share of them with a right lesson first",
+    "recall@3": "among the first 3, as many as a hook injects",
+    "recall@5": "among the first 5",
+    "mrr@10": "mean of 1/rank of the first right lesson; 0 beyond 10",
+    "auc": "chance that a prompt with an answer scores above one without",
+    "recall@3_fi2": "recall@3 above the floor that 2% of the prompts without an answer pass",
+    "recall@3_fi5": "the same at 5%",
+    "floor": "score below which hooks inject nothing",
+    "at_floor": "at that floor; hit: a right lesson is injected, false: anything is where silence is"
+    " right, orphan: something else beside or instead of it",
+    "by_kind": "the same for the prompts of each kind; injected: anything is",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +45,7 @@ class LabelledPrompt:
     query: str
     relevant: frozenset[str]
     kind: str
+    line: int = 0  # in the file; 0 for what is of none
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +57,7 @@ class _Outcome:
     best: float  # score of the first hit
     right: float  # score of the best right lesson among the first three
     without: float  # score of the best hit that is not a right one
+    first: str  # id of the first hit; "" without
 
 
 def load(path: Path) -> list[LabelledPrompt]:
@@ -56,7 +73,8 @@ def load(path: Path) -> list[LabelledPrompt]:
                 f"{path}:{number}: not a labelled prompt",
                 'a line looks like {"query": "...", "relevant": ["id"], "kind": "..."}',
             )
-        prompts.append(LabelledPrompt(query, frozenset(relevant), str(values.get("kind", ""))))
+        kind = str(values.get("kind", ""))
+        prompts.append(LabelledPrompt(query, frozenset(map(str, relevant)), kind, number))
     return prompts
 
 
@@ -111,18 +129,48 @@ def measure(
         kind: _of_kind([one for one in outcomes if one.prompt.kind == kind], at_floor)
         for kind in sorted({one.prompt.kind for one in outcomes})
     }
+    figures["unknown"] = _unknown(vault, prompts)
+    figures["missed"] = [
+        _shown(one) for one in answerable if one.rank is None or one.rank >= INJECTED
+    ]
+    figures["injected_falsely"] = [_shown(one) for one in others if one.best >= at_floor]
     return figures
+
+
+def _unknown(vault: Vault, prompts: Sequence[LabelledPrompt]) -> list[dict[str, Any]]:
+    """List the ids in `relevant` that no lesson has: the prompt counts as missed for want of them."""
+    ids = {one["id"] for one in get.entries(vault)}
+    return [
+        {"line": prompt.line, "id": id}
+        for prompt in prompts
+        for id in sorted(prompt.relevant - ids)
+    ]
+
+
+def _shown(outcome: _Outcome) -> dict[str, Any]:
+    """Return a prompt that went wrong and what came first; `rank` counts from 1."""
+    prompt = outcome.prompt
+    return {
+        "line": prompt.line,
+        "query": prompt.query,
+        "relevant": sorted(prompt.relevant),
+        "rank": None if outcome.rank is None else outcome.rank + 1,
+        "first": outcome.first,
+        "score": round(outcome.best, 4),
+    }
 
 
 def _look(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
     hits = search.find(vault, prompt.query, k=DEPTH + len(prompt.relevant))
     rank = next((n for n, hit in enumerate(hits) if hit.lesson_id in prompt.relevant), None)
+    first = hits[0].lesson_id if hits else ""
     if silence.reason(prompt.query):
-        return _Outcome(prompt, rank, -1.0, -1.0, -1.0)
+        return _Outcome(prompt, rank, -1.0, -1.0, -1.0, first)
     right = [hit.score for hit in hits[:INJECTED] if hit.lesson_id in prompt.relevant]
     others = [hit.score for hit in hits if hit.lesson_id not in prompt.relevant]
     best = max((hit.score for hit in hits), default=-1.0)
-    return _Outcome(prompt, rank, best, max(right, default=-1.0), max(others, default=-1.0))
+    without = max(others, default=-1.0)
+    return _Outcome(prompt, rank, best, max(right, default=-1.0), without, first)
 
 
 def _ranking(answerable: Sequence[_Outcome]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ ORDERS = ("id", "title", "created", "updated", "confidence")
 
 _COLUMNS = (
     *("id", "lesson_id", "path", "title", "document", "categories", "filed_by", "tags", "type"),
-    *("confidence", "created_at", "updated_at", "author", "link"),
+    *("confidence", "created_at", "updated_at", "author", "link", "withheld"),
 )
 
 
@@ -37,6 +37,7 @@ class Entry(TypedDict, total=False):
     updated_at: datetime | None  # of the last commit
     author: str
     link: str
+    withheld: str  # why hooks leave it out: an error in its file; "" otherwise
     text: str
     file_hash: str  # of the file that all this was read from; only from `entry`
     fires_on: list[str]
@@ -91,14 +92,15 @@ def entry(vault: Vault, name: str) -> Entry:
 
     Raises VaultError if there is none, or more than one.
     """
-    wanted = name.strip().removesuffix(".md").strip("/")
+    path, mark, section = name.strip().partition("#")
+    wanted = path.removesuffix(".md").strip("/") + mark + section
     known = _lessons(vault, _COLUMNS)
     exact = [one for one in known if name == one["id"]] or [
-        one for one in known if wanted in (one["id"], _stem(one))
+        one for one in known if wanted in _names(one)
     ]
     ends = (f"/{wanted}", f"#{wanted}")
     found = exact or [
-        one for one in known if any(f"/{end}".endswith(ends) for end in (one["id"], _stem(one)))
+        one for one in known if any(f"/{name}".endswith(ends) for name in _names(one))
     ]
     if not found:
         raise VaultError(f"no lesson {name!r}", "`lessons list` shows their ids")
@@ -147,6 +149,17 @@ def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
     return tree.own_counts(filed) if own else tree.counts(filed)
 
 
+def withheld(vault: Vault) -> dict[str, str]:
+    """Return the files that hooks leave out, lessons and skills, with the error in each.
+
+    Raises IndexStateError without an index.
+    """
+    opened = vault.open_index()
+    tables = [opened.store, *([opened.skills] if opened.skills.exists() else [])]
+    found = [row for table in tables for row in table.rows(("path", "withheld"), "withheld != ''")]
+    return {str(row["path"]): str(row["withheld"]) for row in found}
+
+
 def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -> list[Entry]:
     rows = vault.open_index().store.rows(columns, where)
     found: list[Any] = [row for row in rows if row["id"].endswith("@0")]  # the whole of a lesson
@@ -155,8 +168,10 @@ def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -
     return sorted(found, key=lambda one: str(one["id"]))
 
 
-def _stem(entry: Entry) -> str:
-    return entry["path"].removesuffix(".md")
+def _names(entry: Entry) -> tuple[str, str, str]:
+    """Return what a lesson may be called by: its id, its path without `.md`, that with its section."""
+    stem = entry["path"].removesuffix(".md")
+    return entry["id"], stem, stem + "".join(entry["id"].partition("#")[1:])
 
 
 def _last(entry: Entry) -> datetime:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
+
+CLASSIFIER = "classifier"  # as `filed_by`: nobody has accepted the categories
+
+
+def marked(categories: Sequence[str], filed_by: str) -> tuple[str, ...]:
+    """Return categories as they are shown: one that nobody has accepted yet ends with "?"."""
+    mark = "?" if filed_by == CLASSIFIER else ""
+    return tuple(f"{category}{mark}" for category in categories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +52,19 @@ class Hit:
     document: str = ""  # the title of what the lesson is a part of; its own if of nothing
     link: str = ""
     file_hash: str = ""  # of the file that `text` was read from; for trust, and not in the JSON
+    filed_by: str = ""  # who says the categories: author | folder | classifier | nobody
+    withheld: str = ""  # why hooks leave it out: an error that `lessons check` finds in its file
     position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
 
     @property
     def percent(self) -> int:
         """The score for people, 0..99; a sum above 1 is as sure as it gets."""
         return max(0, min(99, round(100 * self.score)))
+
+    @property
+    def filed_under(self) -> tuple[str, ...]:
+        """The categories as they are shown: one that only the classifier proposes ends with "?"."""
+        return marked(self.categories, self.filed_by)
 
     def as_json(self) -> dict[str, Any]:
         """Give the hit as JSON values; dates are ISO 8601."""

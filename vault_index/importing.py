@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import categories as tree
-from vault_index import files, formats, lesson, rows
-from vault_index.check import secrets
-from vault_index.check.neighbours import DUPLICATE_COSINE
+from vault_index import check, files, formats, lesson, rows
+from vault_index.duplicates import DUPLICATE_COSINE
 from vault_index.embed.cache import VectorCache
-from vault_index.errors import LessonError, VaultError, WriteError
+from vault_index.errors import VaultError, WriteError
 from vault_index.formats import Draft
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 INBOX = "inbox"  # the folder of what says no category: the classifier proposes one
 WRITE, SAME, TAKEN = "write", "same", "taken"
-DUPLICATE, SECRET = "duplicate", "secret"
+DUPLICATE, SECRET, REFUSED = "duplicate", "secret", "refused"
 
 Progress = Callable[[int, int], None]  # (lessons compared, lessons)
 
@@ -48,7 +47,7 @@ class Item:
     path: str
     title: str
     data: bytes
-    verdict: str = WRITE  # write | same | taken | duplicate | secret
+    verdict: str = WRITE  # write | same | taken | duplicate | secret | refused
     why: str = ""  # it is not written
 
 
@@ -104,11 +103,10 @@ def read(
             problems.append(f"{name}: cannot be read: {data.strerror}")
             continue
         kind = "" if format == "obsidian" and not name.endswith(".md") else format
-        try:
-            several = formats.read(data, name, kind)
-            drafts += [(name, draft) for draft in several]
-            empty += [] if several else [name]
-        except LessonError as error:
+        several, errors = formats.read_good(data, name, kind)
+        drafts += [(name, draft) for draft in several]
+        empty += [] if several or errors else [name]
+        for error in errors:
             message = error.message.removeprefix(f"{name}: ")
             problems.append(f"{name}:{error.line}: {message}")
     if not found and isinstance(source, Path):
@@ -234,9 +232,12 @@ def _placed(
 def _judged(item: Item) -> Item:
     if item.verdict != WRITE:
         return item
-    found = secrets.findings(item.path, item.data.decode())
-    first = next(iter(found), None)
-    return item if first is None else replace(item, verdict=SECRET, why=first.message)
+    error = check.first_error(item.path, item.data)
+    if error is None:
+        return item
+    if error.rule == SECRET:
+        return replace(item, verdict=SECRET, why=error.message)
+    return replace(item, verdict=REFUSED, why=f"{error.rule}: {error.message}")
 
 
 def _without_duplicates(vault: Vault, drafts: list[_Draft], progress: Progress) -> None:

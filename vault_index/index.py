@@ -27,7 +27,6 @@ from vault_index import (
     skills,
     store,
 )
-from vault_index import vault as vaults
 from vault_index.difference import Difference, ReadFile
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError
@@ -35,6 +34,7 @@ from vault_index.lesson import hash_of
 from vault_index.manifest import Manifest
 from vault_index.stats import Problem, Stats
 from vault_index.store import Store
+from vault_index.vault import shown
 
 if TYPE_CHECKING:
     from vault_index.vault import Skipped, Vault
@@ -147,9 +147,8 @@ def _why_rebuild(vault: Vault) -> tuple[str, Manifest | None]:
     name = vault.embedder.name if vault.embedder else manifest.NO_EMBEDDER
     if known.embedder != name:
         return f"the index was built with {known.embedder}, now it is {name}", None
-    return (
-        ("", known) if Store(index, known.dimension).exists() else ("the index was damaged", None)
-    )
+    whole = Store(index, known.dimension).exists()
+    return ("", known) if whole else ("the index was damaged", None)
 
 
 def _current(vault: Vault) -> Path:
@@ -164,11 +163,8 @@ def _build(vault: Vault, reason: str, how: _How) -> Stats:
     building = vault.index_folder / _BUILDING
     embedder = vault.embedder
     name = embedder.name if embedder else manifest.NO_EMBEDDER
-    if (
-        not ownership.is_folder(building)
-        or not _can_resume(building, name)
-        or reason == "asked for"
-    ):
+    begun = ownership.is_folder(building) and _can_resume(building, name)
+    if not begun or reason == "asked for":
         ownership.remove_tree(building)
         dimension = embedder.dimension if embedder else 0
         with files.writing(building):
@@ -309,11 +305,6 @@ def _batches(files: list[ReadFile]) -> Iterator[list[ReadFile]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def shown(path: str) -> str:
-    """Give a file's path as people see it, from the vault's root: `lessons/devops/heap.md`."""
-    return f"{vaults.FOLDER}/{path}"
 
 
 def _count(known: Manifest, found: Difference, files: list[ReadFile]) -> Stats:

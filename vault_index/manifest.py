@@ -22,7 +22,7 @@ from pathlib import Path
 from vault_index import files, ownership
 from vault_index.errors import IndexStateError
 
-SCHEMA = 4  # raise it when rows or what is embedded change: every index is then rebuilt
+SCHEMA = 5  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still stand on the index before this one
 
 NO_EMBEDDER = "none"
@@ -46,6 +46,7 @@ class FileEntry:
     last: str = ""
     problem: str = ""
     line: int = 0
+    withheld: str = ""  # why hooks leave out the rows: an error in the text that they are from
 
     def differs(self, other: FileEntry) -> bool:
         """Tell whether git says something else of the file."""

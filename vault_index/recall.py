@@ -96,7 +96,7 @@ def _suggested(
     if found.text_only and not text_only:
         least = floor.for_skills(vault, text_only=True)
         found = search.skills(vault, prompt, wanted, least, text_only=True, **how)
-    trusted = trust.only_trusted(vault, found.hits)
+    trusted = trust.only_trusted(vault, [hit for hit in found.hits if not hit.withheld])
     return [hit for hit in trusted if hit.lesson_id not in already][:k]
 
 
@@ -110,13 +110,15 @@ def _above_floor(
     text_only: bool = False,
 ) -> Injection:
     best: dict[str, Hit] = {}
+    left_out: dict[str, str] = {}
     least: float | None = None
     for query in queries:
         wanted = k + len(already) + (trust.MORE if trust.is_restricted(vault) else 0)
-        results, least = _over_floor(vault, query, wanted, text_only)
+        hits, withheld, least = _usable(vault, query, wanted, text_only)
         if least is None:
             return Injection("", silent="no floor was fitted yet: run `lessons index`")
-        for hit in trust.only_trusted(vault, results.hits):
+        left_out |= withheld
+        for hit in trust.only_trusted(vault, hits):
             known = best.get(hit.lesson_id)
             if hit.score >= least and (known is None or hit.score > known.score):
                 best[hit.lesson_id] = hit
@@ -127,8 +129,26 @@ def _above_floor(
     hits = sorted(fresh, key=lambda hit: (-search.rank(hit), hit.lesson_id))[:k]
     if not hits:
         silent = "nothing new" if best else "nothing above the floor"
+        for path, why in () if best else sorted(left_out.items())[:1]:
+            silent = f"{path} is left out: {why}"
         return Injection("", floor=least, silent=silent)
     return Injection("", hits, floor=least)
+
+
+def _usable(
+    vault: Vault, query: str, k: int, text_only: bool
+) -> tuple[list[Hit], dict[str, str], float | None]:
+    """Search past what is withheld: up to `k` hits, the files left out with the reason, the floor.
+
+    An error in a file costs a second search only where the file was found.
+    """
+    wanted = k
+    while True:
+        results, least = _over_floor(vault, query, wanted, text_only)
+        hits = [hit for hit in results.hits if not hit.withheld]
+        if len(hits) >= k or len(results.hits) < wanted or least is None:
+            return hits[:k], {hit.path: hit.withheld for hit in results.hits if hit.withheld}, least
+        wanted *= 4
 
 
 def _over_floor(

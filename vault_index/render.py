@@ -86,7 +86,7 @@ def terminal(hits: Sequence[Hit], first: int = 1, *, width: int = 100) -> str:
     out = []
     for number, hit in enumerate(hits, start=first):
         text = " ".join(clean(hit.text[: 40 * width]).split())
-        filed = ", ".join(hit.categories) or hit.type
+        filed = ", ".join(hit.filed_under) or hit.type
         about = visible_line(f"[{filed}] {hit.path}{_signed(hit.author, hit)}")
         out.append(
             f"{number}. {visible_line(_named(hit))} ({hit.percent}%)\n"
@@ -104,7 +104,7 @@ def evidence(hit: Hit) -> str:
 
 def _header(hit: Hit) -> str:
     title = quote.defused_line(_named(hit))[:200]
-    filed = quote.defused_line(", ".join(hit.categories))[:200]
+    filed = quote.defused_line(", ".join(hit.filed_under))[:200]
     path = quote.defused_line(hit.path)[:300]
     return f"- [{filed}] {title} ({hit.percent}%)\n  {path}{_signed(quote.defused_line(hit.author), hit)}"
 

@@ -25,15 +25,20 @@ EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 LONG_WHOLE = -1  # the position of a whole that also has pieces: it stands beside none
 
 # who says what a lesson is about: its frontmatter, its folder, the classifier, or nobody yet
-AUTHOR, FOLDER, CLASSIFIER, NOBODY = "author", "folder", "classifier", "nobody"
+AUTHOR, FOLDER, NOBODY = "author", "folder", "nobody"
 
 
 def of_lesson(
-    lesson: Lesson, path: str, provenance: Provenance | None, file_hash: str = ""
+    lesson: Lesson,
+    path: str,
+    provenance: Provenance | None,
+    file_hash: str = "",
+    withheld: str = "",
 ) -> list[Row]:
     """Make a lesson's rows, without vectors. `path` is what people are shown.
 
-    `file_hash` is the hash of the whole file that was read: what a row says was there.
+    `file_hash` is the hash of the whole file that was read: what a row says was there. `withheld` is
+    the error in that file for which hooks leave it out.
     """
     declared = [c for c in map(categories.normalise, lesson.categories) if c]
     folder = categories.from_folder(lesson.path)
@@ -56,6 +61,7 @@ def of_lesson(
         updated_at=_moment(provenance.last if provenance else ""),
         author=provenance.author if provenance else "",
         file_hash=file_hash,
+        withheld=withheld,
     )
     cut = [
         Row(
@@ -72,7 +78,11 @@ def of_lesson(
 
 
 def of_file(
-    lessons: Sequence[Lesson], path: str, provenance: Provenance | None, file_hash: str = ""
+    lessons: Sequence[Lesson],
+    path: str,
+    provenance: Provenance | None,
+    file_hash: str = "",
+    withheld: str = "",
 ) -> list[Row]:
     """Make the rows of a file's lessons and number them as they stand in it, for neighbours.
 
@@ -81,7 +91,7 @@ def of_file(
     made: list[Row] = []
     position = 0
     for one in lessons:
-        several = of_lesson(one, path, provenance, file_hash)
+        several = of_lesson(one, path, provenance, file_hash, withheld)
         for number, row in enumerate(several):
             whole = number == 0 and len(several) > 1
             row["position"] = LONG_WHOLE if whole else position

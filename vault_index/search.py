@@ -40,6 +40,15 @@ MOST_SCORED = 50_000  # passages that each side scores: up to there the ranking 
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
+_TEXTS = (
+    "document",
+    "link",
+    "author",
+    "file_hash",
+    "withheld",
+    "filed_by",
+)  # "" where a row has none
+
 LESSONS, SKILLS = "lessons", "skills"
 KINDS = (LESSONS, SKILLS)
 
@@ -324,6 +333,6 @@ def _with_pieces(
 def _hit(row: dict[str, Any], cosine: float, full_text: float) -> Hit:
     values = {name: row[name] for name in row if name != "id" and not name.startswith("_")}
     values |= {name: tuple(row[name] or ()) for name in ("categories", "tags")}
-    values |= {name: row[name] or "" for name in ("document", "link", "author", "file_hash")}
+    values |= {name: row[name] or "" for name in _TEXTS}
     values["position"] = row["position"] or 0
     return Hit(**values, score=cosine + full_text, cosine=cosine, full_text=full_text)

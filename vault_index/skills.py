@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
@@ -44,6 +44,7 @@ class Skill:
     when_to_use: str = ""
     by_model: bool = True  # whether an agent may load it by itself
     file_hash: str = ""
+    withheld: str = ""  # why hooks do not suggest it: an error in its file
 
 
 def read(data: bytes, path: str, scope: str) -> Skill | None:
@@ -196,15 +197,19 @@ def _files(vault: Vault) -> dict[str, tuple[files.Stamp, str]]:
 
 
 def _read_all(listed: dict[str, tuple[files.Stamp, str]]) -> Iterator[Skill]:
+    from vault_index import check  # compiles its patterns: only where a skill changed
+
     for path, ((size, *_), scope) in listed.items():
         if size > MOST_BYTES:
             continue
         try:
-            skill = read(Path(path).read_bytes(), path, scope)
+            data = Path(path).read_bytes()
         except OSError:
             continue
-        if skill is not None:
-            yield skill
+        skill = read(data, path, scope)
+        if skill is not None:  # those of a project and of the user the agent has loaded itself
+            why = check.withheld(path, data, is_lesson=False) if scope == VAULT else ""
+            yield replace(skill, withheld=why)
 
 
 def _row(vault: Vault, skill: Skill) -> Row:
@@ -227,6 +232,7 @@ def _row(vault: Vault, skill: Skill) -> Row:
         tags=[] if skill.by_model else [_SILENT],
         confidence=lesson.DEFAULT_CONFIDENCE,
         file_hash=skill.file_hash,
+        withheld=skill.withheld,
         content_hash=lesson.hash_of(words, says),
     )
 

@@ -37,6 +37,7 @@ _FAMILY = ("lesson_id", "is_whole")
 _SHOWN = (
     *("id", "lesson_id", "path", "title", "document", "link", "text", "categories", "tags"),
     *("position", "type", "confidence", "created_at", "updated_at", "author", "file_hash"),
+    *("withheld", "filed_by"),
 )
 
 
@@ -70,6 +71,7 @@ class Row(TypedDict, total=False):
     updated_at: datetime | None
     author: str
     file_hash: str  # of the file as it was when this row was made
+    withheld: str  # why hooks leave it out: an error in the file; "" otherwise
     content_hash: str  # of what is embedded
     vector: Any
 
@@ -325,6 +327,7 @@ def _schema(dimension: int) -> pa.Schema:
         pa.field("updated_at", moment),
         pa.field("author", pa.string()),
         pa.field("file_hash", pa.string()),
+        pa.field("withheld", pa.string()),
         pa.field("content_hash", pa.string()),
     ]
     if dimension:

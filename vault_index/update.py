@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import body_edit, files, frontmatter_edit, get, lesson
+from vault_index import body_edit, check, files, frontmatter_edit, get, lesson
 from vault_index import categories as tree
 from vault_index.errors import VaultError
 from vault_index.lesson import TYPES
@@ -65,6 +65,7 @@ def write(
     data = body_edit.set_text(data, slug, text, title, found["path"])
     data = frontmatter_edit.set_keys(data, keys, found["path"])
     if data != before:
+        check.refuse_errors(found["path"].partition("/")[2], data, before)
         files.change_file(file, data, expected=before, within=vault.root)
     return file
 

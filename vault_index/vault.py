@@ -174,6 +174,11 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
+def shown(path: str) -> str:
+    """Return a file's path as people see it, from the vault's root: `lessons/devops/heap.md`."""
+    return f"{FOLDER}/{path}"
+
+
 def open_vault(
     path: Path | str | None = None,
     *,

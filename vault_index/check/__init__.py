@@ -1,24 +1,34 @@
-"""Findings about lessons: shape, secrets, prompt injection, duplicates, their own prompts.
+"""Findings about files: shape, secrets, prompt injection, conflict markers.
 
-Of skills and the vault's settings, which come before an agent as well: secrets and text at the agent.
-`of_text` needs nothing but the file; `against_index` asks the index, in the watcher where there is
-one. A check changes nothing.
+Of skills and the vault's settings, which come before an agent as well, all but the shape. Nothing is
+needed but the file: what a lesson is beside others, `duplicates` finds. A check changes nothing.
+
+An error keeps a file out of the vault on every way in (`refuse_errors`), and what came in another way
+out of an agent's context: the index asks `withheld` when it reads a file.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from vault_index import categories, git
-from vault_index.check import deadline, neighbours, prompt_injection, secrets, shape, sources
+from vault_index import git
+from vault_index.check import (
+    conflict_markers,
+    deadline,
+    prompt_injection,
+    secrets,
+    settings,
+    shape,
+    sources,
+)
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
-from vault_index.index import shown
 from vault_index.lesson import MOST_BYTES, decode
+from vault_index.vault import SETTINGS, shown
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -28,13 +38,15 @@ __all__ = [
     "WARNING",
     "Candidate",
     "Finding",
-    "against_index",
     "everything",
+    "first_error",
     "named",
     "not_checked",
     "of_text",
     "outgoing",
+    "refuse_errors",
     "staged",
+    "withheld",
 ]
 
 
@@ -119,24 +131,70 @@ def of_text(
         found, _ = shape.findings(candidate.path, data, where, known)
     elif too_long:
         found = [not_checked(where, f"the file is longer than {MOST_BYTES:,} bytes")]
-    if too_long:
-        return found
+    elif where == shown(SETTINGS):
+        found = list(settings.findings(where, candidate.data))
+    return found if too_long else sorted([*found, *_of_words(candidate, seconds)])
+
+
+def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:
+    """Check what an agent or a stranger would read, whatever the shape of the file."""
+    where = candidate.shown
     try:
         text = decode(candidate.data, candidate.path).replace("\r\n", "\n")
     except LessonError:
         text = candidate.data.decode("utf-8", "replace")
     for name, rule, seen in (
         ("secrets", secrets.findings, sources.text_of(candidate.data)),
-        ("prompt-injection", prompt_injection.findings, text),
+        (prompt_injection.RULE, prompt_injection.findings, text),
+        (conflict_markers.RULE, conflict_markers.findings, text),
     ):
         try:
             every = deadline.within(seconds, rule, where, seen)
         except deadline.TooSlow:
             every = [not_checked(where, f"the rule {name} takes more than {seconds:.3g} s")]
-        if name == "prompt-injection" and not candidate.is_lesson:
+        if name != "secrets" and not candidate.is_lesson:
             every = [finding for finding in every if finding.severity == ERROR]
-        found += every
-    return sorted(found)
+        yield from every
+
+
+def withheld(path: str, data: bytes, *, is_lesson: bool = True) -> str:
+    """Return why hooks leave out what a file holds, such as "line 3: secret: ..."; "" if they do not.
+
+    Wrong frontmatter is no reason: it harms no agent.
+    """
+    candidate = Candidate(path, data, is_lesson=is_lesson)
+    errors = _errors(_of_words(candidate, deadline.RULE_SECONDS))
+    return _reason(min(errors)) if errors else ""
+
+
+def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:
+    """Raise VaultError for an error in what is about to be written to a file of the vault's folder.
+
+    An error that the file had `before` is no reason: a lesson can be mended step by step.
+    """
+    old = set()
+    if before is not None:
+        old = {(one.rule, one.message) for one in _errors(of_text(Candidate(path, before)))}
+    errors = _errors(of_text(Candidate(path, data)))
+    new = [one for one in errors if (one.rule, one.message) not in old]
+    if new:
+        raise VaultError(
+            f"not written: {_reason(min(new))}",
+            "correct it; `lessons check` goes by the same rules",
+        )
+
+
+def first_error(path: str, data: bytes) -> Finding | None:
+    """Return the first error in what would be a file of the vault's folder."""
+    return min(_errors(of_text(Candidate(path, data))), default=None)
+
+
+def _errors(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity == ERROR]
+
+
+def _reason(finding: Finding) -> str:
+    return f"line {finding.line}: {finding.rule}: {finding.message}"
 
 
 def not_checked(where: str, why: str) -> Finding:
@@ -161,18 +219,6 @@ def outgoing(vault: Vault, commits: Sequence[str]) -> Iterator[tuple[str, str, F
     for commit, message in git.messages(top, changing):
         for finding in secrets.findings("", message):
             yield commit, "", finding
-
-
-def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
-    """Check files as they are on disk against the index, which must know them.
-
-    Gives `findings`, as JSON values, and `categories`: those of all other lessons.
-    """
-    found = [finding.as_json() for finding in neighbours.findings(vault, paths)]
-    mine = {shown(path) for path in paths}
-    rows = vault.open_index().store.rows(("path", "categories"))
-    others = [row["categories"] for row in rows if row["path"] not in mine]
-    return {"findings": found, "categories": sorted({*categories.counts(others)})}
 
 
 def _read(file: Path) -> bytes:

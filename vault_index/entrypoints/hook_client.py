@@ -10,6 +10,12 @@ from __future__ import annotations
 
 import sys
 
+USAGE = """\
+usage: lessons-hook             answer an event of a coding agent: JSON on stdin, JSON or nothing out
+       lessons-hook git FOLDER  have the vault around FOLDER look for changes; git's hooks call this
+
+`lessons install claude` sets it up; `lessons status` shows what it complained of.
+"""
 DEFAULT_DEADLINE_MS = 2000
 DEADLINE_SHARE = 0.95  # the rest is for the end itself, on a machine with too much to do
 WATCHER_MS = 500  # a watcher that needs longer is hung; there is still time to do without it
@@ -32,6 +38,9 @@ def main() -> None:
 
     started = time.monotonic()
     event: dict[str, object] = {}
+    if sys.argv[1:2] in (["--help"], ["-h"]):
+        sys.stdout.write(USAGE)
+        return
     if sys.argv[1:2] == ["git"]:
         _after_git(sys.argv[2] if len(sys.argv) > 2 else ".", started)
         os._exit(0)
@@ -98,7 +107,7 @@ def _after_git(folder: str, started: float) -> None:
 
             hooks.look_in_background(root)
     except BaseException as error:  # noqa: BLE001  # git goes on whatever happens here
-        log({"hook_event_name": "git"}, f"{type(error).__name__}: {error}", started)
+        log({"hook_event_name": "git", "cwd": folder}, f"{type(error).__name__}: {error}", started)
 
 
 def _worth_asking(event: dict[str, object]) -> bool:
@@ -127,6 +136,7 @@ def _answer(event: dict[str, object], started: float) -> object:
         return None  # most projects have no vault
     from vault_index.watch import line
 
+    event["vault"] = root  # for the log
     event.setdefault("cwd", os.getcwd())  # noqa: PTH109  # the watcher is not where we are
     session = event["hook_event_name"] == "SessionStart"
     patience = min(SESSION_WATCHER_MS if session else WATCHER_MS, _deadline() / 2)
@@ -198,6 +208,7 @@ def log(event: dict[str, object], message: str, started: float) -> None:
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "event": str(event.get("hook_event_name", "")),
             "cwd": str(event.get("cwd", "")),
+            "vault": str(event.get("vault", "")),
             "ms": round((time.monotonic() - started) * 1000),
             "message": message[:500],
         }

@@ -108,9 +108,9 @@ def entry(vault: Vault, name: str) -> dict[str, Any]:
 
 def check(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
     """Check lesson files against the index: `findings`, `categories`."""
-    from vault_index import check as checking
+    from vault_index import duplicates
 
-    return checking.against_index(vault, paths)
+    return duplicates.against_index(vault, paths)
 
 
 def _hook(vault: Vault, event: dict[str, Any], ms: float, until: float) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Foreign files read as drafts of lesson files: bytes in, bytes out, nothing is written.
 
-Each reader takes a file's bytes and its path, and gives drafts. It raises LessonError, with the
-line, and then gives none: a file with one malformed part is not half imported.
+Each reader takes a file's bytes and its path, and returns drafts. It raises LessonError, with the
+line, and then returns none: a file with one malformed part is not half imported. Only of JSON lines,
+where each is a lesson by itself, the good ones are kept and each bad one is an error.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from vault_index.formats.markdown_files import read_markdown
 from vault_index.formats.obsidian import looks_like_obsidian, read_obsidian
 from vault_index.lesson import BOM, parse_file
 
-__all__ = ["FORMATS", "Draft", "guess", "read"]
+__all__ = ["FORMATS", "Draft", "guess", "read", "read_good"]
 
-FORMATS: Mapping[str, Callable[[bytes, str], list[Draft]]] = MappingProxyType(
+_WHOLE: Mapping[str, Callable[[bytes, str], list[Draft]]] = MappingProxyType(
     {
         "markdown": read_markdown,
-        "jsonl": read_json_lines,
         "bullets": read_bullets,
         "course": read_course,
         "obsidian": read_obsidian,
     }
 )
+FORMATS = (*_WHOLE, "jsonl")
 
 _INSTRUCTIONS = (
     "claude.md",
@@ -64,15 +65,34 @@ def read(data: bytes, path: str, format: str = "") -> list[Draft]:
     """Read a file as drafts, in the order they stand; without a `format` it is guessed.
 
     `path` is relative to the imported folder, `-` for standard input. Raises LessonError, with the
-    path and the line, for a file that is malformed, and for a format that is none.
+    path and the line, for a file that is malformed in any part, and for an unknown format.
     """
+    drafts, errors = read_good(data, path, format)
+    if errors:
+        raise errors[0]
+    return drafts
+
+
+def read_good(data: bytes, path: str, format: str = "") -> tuple[list[Draft], list[LessonError]]:
+    """Read a file as `read` does; return what can be imported and the errors, in order of lines."""
     format = format or guess(data, path)
     if format not in FORMATS:
-        raise LessonError(f"{path}: no format {format!r}", 1, f"one of: {', '.join(FORMATS)}")
-    drafts = FORMATS[format](data, path)
+        unknown = LessonError(f"{path}: no format {format!r}", 1, f"one of: {', '.join(FORMATS)}")
+        return [], [unknown]
+    if format == "jsonl":
+        drafts, errors = read_json_lines(data, path)
+    else:
+        try:
+            drafts, errors = _WHOLE[format](data, path), []
+        except LessonError as error:
+            return [], [error]
+    good = []
     for draft in drafts:
         try:
             parse_file(draft.data, path)
+            good.append(draft)
         except LessonError as error:  # only what can be read back is a draft
-            raise LessonError(error.message, draft.line, error.hint) from None
-    return drafts
+            errors.append(LessonError(error.message, draft.line, error.hint))
+    if errors and format != "jsonl":
+        good = []
+    return good, sorted(errors, key=lambda error: error.line)

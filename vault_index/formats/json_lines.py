@@ -22,6 +22,7 @@ from vault_index.yaml_bounds import MAX_NESTING
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")
 _FILED = ("category", "categories")
+_NOT_JSON = "an object a line, or one array of objects"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,25 @@ class _Entry:
     others: dict[str, Any]
 
 
-def read_json_lines(data: bytes, path: str) -> list[Draft]:
+def read_json_lines(data: bytes, path: str) -> tuple[list[Draft], list[LessonError]]:
     """Read a file of JSON objects; duplicate names within a category get -2, -3.
 
-    Raises LessonError, with the line, for what is no JSON object or has no text.
+    Return the drafts, and an error with its line for each part that is no JSON object or has no text.
+    Of a file that does not begin with JSON and has nothing to import, only the first.
     """
-    entries = [_entry(value, place, line) for value, place, line in _values(data, path)]
+    entries: list[_Entry] = []
+    errors: list[LessonError] = []
+    try:
+        parts = list(_parts(data, path))
+    except LessonError as error:
+        return [], [error]
+    for part in parts:
+        try:
+            entries.append(_entry(_value(part, path), part.place, part.line))
+        except LessonError as error:
+            errors.append(error)
+    if errors and not entries and errors[0].hint == _NOT_JSON:
+        return [], errors[:1]
     nameless = [
         Draft(name_of(one.id.rpartition("/")[2], one.title), one.categories, b"", one.line)
         for one in entries
@@ -53,20 +67,47 @@ def read_json_lines(data: bytes, path: str) -> list[Draft]:
         written = _file(entry, draft.name, entry.id not in ids)
         ids.add(entry.id)
         drafts.append(Draft(draft.name, draft.categories, written, draft.line))
-    return drafts
+    return drafts, errors
 
 
-def _values(data: bytes, path: str) -> Iterator[tuple[Any, str, int]]:
-    """Give each JSON value with its place, for messages, and its line."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A line, not parsed yet, or an object of an array; `place` is how an error names it."""
+
+    value: Any
+    place: str
+    line: int
+    is_parsed: bool
+
+
+def _parts(data: bytes, path: str) -> Iterator[_Part]:
+    """Take a file apart. Raises LessonError for an array that is no JSON."""
     text = text_of(data, path)
     if text.lstrip().startswith("["):
-        values = _json(text, path, 1)
-        for number, value in enumerate(values, start=1):
-            yield value, f"{path}: object {number}", 1
-        return
+        try:
+            values = _json(text, path, 1)
+        except LessonError:
+            if not _is_json(text.partition("\n")[0]):
+                raise
+        else:
+            for number, value in enumerate(values, start=1):
+                yield _Part(value, f"{path}: object {number}", 1, is_parsed=True)
+            return
     for line, written in enumerate(text.split("\n"), start=1):
         if written.strip():
-            yield _json(written, path, line), path, line
+            yield _Part(written, path, line, is_parsed=False)
+
+
+def _is_json(written: str) -> bool:
+    try:
+        _json(written, "", 1)
+    except LessonError:
+        return False
+    return True
+
+
+def _value(part: _Part, path: str) -> Any:
+    return part.value if part.is_parsed else _json(part.value, path, part.line)
 
 
 def _json(written: str, path: str, line: int) -> Any:
@@ -78,7 +119,7 @@ def _json(written: str, path: str, line: int) -> Any:
         raise LessonError(
             f"{path}: not JSON: {error.msg}",
             line + error.lineno - 1,
-            "an object a line, or one array of objects",
+            _NOT_JSON,
         ) from None
     except UnicodeEncodeError:
         raise LessonError(f"{path}: half a surrogate pair, which is no character", line) from None

@@ -12,6 +12,7 @@ from vault_index.git.process import ask, ask_bytes, command, is_bare, opened, us
 RECENT_COMMITS = 10
 
 CHANGED_FILES = 30
+_NO_EDITOR = (":", "true", "/bin/true", "/usr/bin/true")
 # in a submodule git starts another git, which goes by the submodule's own settings
 _STATUS = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all")
 
@@ -70,7 +71,7 @@ def worktree(folder: Path) -> Worktree | None:
     with opened(folder) as repo:
         if repo is None:
             return None
-        status = ask(repo, *_STATUS, "--", str(folder))
+        status = ask(repo, *_STATUS, "--untracked-files=all", "--", str(folder))
         return Worktree(
             branch=ask(repo, "branch", "--show-current") or "detached",
             head=ask(repo, "rev-parse", "--short", "-q", "--verify", "HEAD"),
@@ -92,9 +93,12 @@ def setting(folder: Path, key: str) -> str:
 
 
 def editor(folder: Path) -> str:
-    """Return the command of the editor that git opens for this user; vi where none is named."""
-    named = os.environ.get("GIT_EDITOR") or user_setting(folder, "core.editor")
-    return named or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    """Return the command of the editor that git opens for this user; "" where none is named.
+
+    A `GIT_EDITOR` that does nothing is no choice of an editor: whoever runs git unattended sets it.
+    """
+    named = os.environ.get("GIT_EDITOR", "").strip()
+    return (named if named not in _NO_EDITOR else "") or user_setting(folder, "core.editor").strip()
 
 
 def configure(folder: Path, key: str, value: str) -> bool:

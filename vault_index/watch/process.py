@@ -38,7 +38,6 @@ LOST_SECONDS = 60.0  # a `lessons/` that is gone may come back: a checkout, an e
 IDLE_SECONDS = 86_400.0  # without a question or a change
 PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
 OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
-
 AT_ONCE = (os.cpu_count() or 1) + 1  # searches; more of them only get in each other's way
 
 Question = Callable[[Vault, Mapping[str, Any]], Mapping[str, Any]]
@@ -83,6 +82,7 @@ class Watcher:
         self._hectic = 0  # reconciles since it was quiet
         self._settle_now = False  # somebody asks for what follows from the lessons
         self._damaged = False  # a question found it out
+        self._unusable: VaultError | None = None  # why settings as they are now are not in force
         self._head: object = None  # the state of the repository that git was asked about
         self._reflog: Path | None = None
         self._seen = time.monotonic()  # when `lessons/` was last there
@@ -157,16 +157,13 @@ class Watcher:
 
     def _skills_differ(self) -> bool:
         """Tell whether a SKILL.md was saved: they are few, so a look each tick will do."""
-        try:
+        with contextlib.suppress(VaultError):
             return skills.differ(self._vault, self._vault.open_index().known_skills)
-        except VaultError:
-            return False
+        return False
 
     def _sweep_is_due(self, now: float) -> bool:
-        wait = SWEEP_SECONDS
-        if self._events.polling:
-            wait = max(TICK_SECONDS, self._state.sweep_took / POLL_SHARE)
-        return now - self._state.swept > wait
+        polled = max(TICK_SECONDS, self._state.sweep_took / POLL_SHARE)
+        return now - self._state.swept > (polled if self._events.polling else SWEEP_SECONDS)
 
     def _reconcile(self, *, quiet: bool) -> None:
         """Bring the index up to date, here or, if that is much, in a child.
@@ -288,9 +285,12 @@ class Watcher:
         self._state.questions += 1
         self._state.active = time.monotonic()
         notes = self._catch_up(bool(question.get("settled"))) if question.get("fresh") else []
+        unusable = {"problem": self._unusable.message} if self._unusable else {}
         try:
+            if self._unusable and asked != "hook":  # a hook goes by the settings of before
+                raise self._unusable
             with self._slots:
-                return {**self._answer_or_retry(question), "notes": notes}
+                return {**self._answer_or_retry(question), "notes": notes, **unusable}
         except IndexStateError as error:
             if not error.newer and self._state.finished:
                 self._damaged = True
@@ -336,11 +336,9 @@ class Watcher:
 
     def _status(self) -> dict[str, Any]:
         state, now = self._state, time.monotonic()
-        try:
-            opened = self._vault.open_index()
-            lessons: int | None = opened.lessons
-        except VaultError:
-            lessons = None
+        lessons: int | None = None
+        with contextlib.suppress(VaultError):
+            lessons = self._vault.open_index().lessons
         return {
             "pid": os.getpid(),
             "version": importlib.metadata.version("vault-index"),
@@ -352,7 +350,7 @@ class Watcher:
             "indexing": self._child.runs,
             "events": "polling" if self._events.polling else "events",
             "last": state.last,
-            "trouble": state.trouble,
+            "trouble": self._unusable.message if self._unusable else state.trouble,
         }
 
     # what it keeps open
@@ -369,8 +367,10 @@ class Watcher:
         try:
             opened = open_vault(self.root)
         except VaultError as error:
-            self._complain(error.message)
+            self._unusable = error
+            self._say(f"error: {error.message}")
             return
+        self._unusable = None
         with contextlib.suppress(VaultError):
             if opened.config == self._vault.config and self._vault.embedder is not None:
                 return

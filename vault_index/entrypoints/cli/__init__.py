@@ -75,6 +75,7 @@ class _Group(click.Group):
 def main(ctx: click.Context, vault: str | None) -> None:
     """The memory of a team that works with coding agents: lessons in git, the right one at the prompt."""
     ctx.obj = vault
+    ctx.color = output.color()
 
 
 for _command in (

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from vault_index.hit import Hit
     from vault_index.vault import Vault
 
+MISTAKES_SHOWN = 20  # prompts of `eval`
+
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -115,6 +117,8 @@ def _show(found: dict[str, Any], kinds: tuple[str, ...]) -> None:
         output.say(output.styled(first, bold=True))
         for line in rest:
             output.say(line)
+        if hit.withheld:
+            ready.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
         for position, title, text in near:
             mark = " <- found" if position == hit.position else ""
             output.say(output.styled(f"--- {position}: {title}{mark}", dim=True))
@@ -226,7 +230,7 @@ def eval_(named: str | None, queries: Path, lessons: Path | None, as_json: bool)
     """Measure recall and false injections over labelled prompts.
 
     QUERIES holds a JSON object a line: query, relevant (a list of lesson ids, empty if silence is
-    right), kind.
+    right), kind. Each figure is explained, and the prompts that went wrong are named.
     """
     from vault_index import add, evaluate
 
@@ -242,12 +246,40 @@ def eval_(named: str | None, queries: Path, lessons: Path | None, as_json: bool)
     if as_json:
         output.json(figures)
         return
-    for key, value in figures.items():
-        if key == "by_kind":
-            for kind, of_kind in value.items():
-                output.say(f"{kind:<14}{_line(of_kind)}")
-        else:
-            output.say(f"{key:<14}{_line(value) if isinstance(value, dict) else _figure(value)}")
+    _print_figures(figures)
+    _print_mistakes(figures, queries)
+
+
+def _print_figures(figures: dict[str, Any]) -> None:
+    from vault_index.evaluate import EXPLAINED
+
+    for key, what in EXPLAINED.items():
+        value = figures[key]
+        shown = (
+            "" if key == "by_kind" else _line(value) if isinstance(value, dict) else _figure(value)
+        )
+        output.say(f"{key:<14}{shown:<8}", output.styled(f"  {what}", dim=True))
+    for kind, of_kind in figures["by_kind"].items():
+        output.say(f"  {kind or '(no kind)':<12}{_line(of_kind)}")
+
+
+def _print_mistakes(figures: dict[str, Any], queries: Path) -> None:
+    """Name the ids that no lesson has, the prompts that were missed and those injected falsely."""
+    for one in figures["unknown"]:
+        ready.note(f"warning: {queries}:{one['line']}: no lesson {one['id']!r}: counted as missed")
+    for key, what in (
+        ("missed", "missed: no right lesson among the first 3"),
+        ("injected_falsely", "injected although no lesson answers"),
+    ):
+        mistakes = figures[key]
+        if mistakes:
+            output.say(output.styled(f"{what} ({len(mistakes)})", bold=True))
+        for one in mistakes[:MISTAKES_SHOWN]:
+            rank = f", right one at {one['rank']}" if one["rank"] else ""
+            first = f"first {one['first']}" if one["first"] else "nothing found"
+            output.say(f"  {one['line']}: {one['query']!r:.80} ({first}{rank})")
+        if len(mistakes) > MISTAKES_SHOWN:
+            output.say(f"  and {len(mistakes) - MISTAKES_SHOWN} more: all with --json")
 
 
 def _measured(vault: Vault, prompts: Any) -> dict[str, Any]:

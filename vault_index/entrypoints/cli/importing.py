@@ -38,7 +38,8 @@ def import_(
 
     Markdown with or without frontmatter and `## Lesson:` sections, JSON lines, a CLAUDE.md or
     AGENTS.md of bullets, an Obsidian folder, a course (`Course Title:`, `Lesson 1:`). Nothing is
-    overwritten; near-duplicates and what holds a secret are left out; a second run changes nothing.
+    overwritten; near-duplicates and what `check` calls an error are left out; a second run changes
+    nothing.
     """
     from vault_index import importing
     from vault_index.errors import VaultError
@@ -88,7 +89,7 @@ def _as_table(planned: Plan, written: bool) -> None:
     counts = Counter(item.verdict for item in planned.items)
     words = {"write": "written" if written else "to write", "same": "there already"}
     words |= {"taken": "whose name is taken", "duplicate": "near-duplicates"}
-    words |= {"secret": "with a secret"}
+    words |= {"secret": "with a secret", "refused": "with an error"}
     said = ", ".join(f"{counts[one]} {word}" for one, word in words.items() if counts[one])
     rest = "" if written or not counts[WRITE] else "; nothing is written without --write"
     output.say(f"{said or 'no lessons'}{rest}")

@@ -47,7 +47,19 @@ def add(
     vault = ready.open_vault(named)
     data = _source(source, title, text)
     path = adding.write(vault, data, title=title, categories=categories, tags=tags, type=type_)
-    output.say(path.relative_to(vault.root))
+    output.say(_from_here(path, vault.root))
+
+
+def _from_here(path: Path, root: Path) -> str:
+    """Return a path in the vault from the current folder; an absolute one from outside the vault."""
+    base = Path(os.path.realpath(root))
+    try:
+        here = Path.cwd()
+    except OSError:  # it was deleted
+        return str(path)
+    if here != base and base not in here.parents:
+        return str(path)
+    return os.path.relpath(base / path.relative_to(root), here)
 
 
 def _source(source: str | None, title: str, text: str) -> bytes:
@@ -140,8 +152,13 @@ def _moment(since: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(named: str | None, lesson_id: str, as_json: bool) -> None:
-    """Print one lesson. ID is its id, its path, or the end of either if that is one lesson only."""
-    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    """Print one lesson. ID is its id, its path from here or from the vault, or the end of either.
+
+    The end is enough if it is that of one lesson only.
+    """
+    from vault_index.hit import marked
+
+    entry = ready.entry(named, lesson_id)
     if as_json:
         entry.pop("file_hash", None)
         output.json(entry)
@@ -149,9 +166,10 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
     output.say(output.styled(entry["title"], bold=True))
     by = entry["author"] or "not committed"
     when = entry["updated_at"] or entry["created_at"]
-    proposed = " (proposed)" if entry["filed_by"] == "classifier" else ""
-    filed = ", ".join(entry["categories"]) + proposed
+    filed = ", ".join(marked(entry["categories"], entry["filed_by"]))
     output.say(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
+    if entry["withheld"]:
+        ready.note(f"warning: hooks leave it out: {entry['withheld']}")
     output.say()
     output.text(entry["text"])
 
@@ -160,15 +178,14 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
 @click.argument("lesson_id", metavar="ID")
 @click.pass_obj
 def edit(named: str | None, lesson_id: str) -> None:
-    """Open a lesson's file in your editor: $VISUAL, $EDITOR, or git's."""
-    from vault_index import files, git, lesson
+    """Open a lesson's file in your editor: $VISUAL, $EDITOR, git's, or vi."""
+    from vault_index import check, files, lesson
 
     vault = ready.open_vault(named)
-    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    entry = ready.entry(named, lesson_id)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
-    named_ones = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
-    command = next(filter(None, named_ones), "") or git.editor(vault.root)
+    command = _editor(vault.root)
     try:
         done = subprocess.run([*shlex.split(command), str(file)], check=False)
     except (OSError, ValueError) as error:
@@ -176,11 +193,30 @@ def edit(named: str | None, lesson_id: str) -> None:
     if done.returncode != 0:
         raise VaultError(f"the editor {command!r} ended with {done.returncode}")
     try:
-        lesson.parse_file(file.read_bytes(), entry["path"])
+        data = file.read_bytes()
+        lesson.parse_file(data, entry["path"])
     except OSError:
         ready.note(f"{entry['path']} is gone")
+        return
     except VaultError as error:
         ready.note(f"warning: {error}: the index keeps what it said before")
+        return
+    wrong = check.first_error(entry["path"].partition("/")[2], data)
+    if wrong:
+        ready.note(f"warning: {wrong}")
+
+
+def _editor(root: Path) -> str:
+    """Return the command of the user's editor. Raises VaultError where there is none."""
+    from vault_index import git
+
+    named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+    command = next(filter(None, named), "") or git.editor(root)
+    if not command and (shutil.which("vi") is None or not sys.stdin.isatty()):
+        why = "vi is not installed" if shutil.which("vi") is None else "vi needs a terminal"
+        hint = "set EDITOR to your editor, for example: export EDITOR=nano"
+        raise VaultError(f"no editor is named and {why}", hint)
+    return command or "vi"
 
 
 @click.command(epilog="Example: lessons rm staging-deploys-need-the-vpn --yes")
@@ -192,7 +228,7 @@ def rm(named: str | None, lesson_id: str, yes: bool) -> None:
     from vault_index import delete
 
     vault = ready.open_vault(named)
-    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    entry = ready.entry(named, lesson_id)
     if not yes:
         if not sys.stdin.isatty():
             raise VaultError(f"{entry['id']} is not deleted without asking", "pass --yes")
@@ -215,7 +251,7 @@ def log(named: str | None, lesson_id: str, as_json: bool) -> None:
     from vault_index import history
 
     vault = ready.open_vault(named)
-    entry = ready.ask(named, "show", name=lesson_id)["entry"]
+    entry = ready.entry(named, lesson_id)
     edits = history.log(vault, entry["id"], entry["path"])
     if as_json:
         output.json([asdict(one) for one in edits])

@@ -7,6 +7,7 @@ shown as `\\x1b`, never sent. Only `styled` makes escapes. A test refuses other 
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +21,16 @@ class Styled(str):
     """A text that is safe to print as it is: made safe, then given a style of ours."""
 
     __slots__ = ()
+
+
+def is_dumb() -> bool:
+    """Whether the terminal says that it obeys no escapes."""
+    return os.environ.get("TERM") == "dumb"
+
+
+def color() -> bool | None:
+    """Return False where the user wants no colour or the terminal has none; None: look at the stream."""
+    return False if os.environ.get("NO_COLOR") or is_dumb() else None
 
 
 TAB = Styled("\t")  # between columns of what another program reads

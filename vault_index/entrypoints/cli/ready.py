@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.entrypoints.cli import output
@@ -42,14 +43,17 @@ def note(message: str) -> None:
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     """Give a callback (done, all) that draws a bar on a terminal and nothing in a pipe."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or output.is_dumb():
         yield lambda _done, _all: None
         return
-    with output.progress(label) as bar:
+    with contextlib.ExitStack() as stack:
+        bars: list[Any] = []
 
         def show(done: int, of: int) -> None:
-            bar.length = max(1, of)
-            bar.update(done - bar.pos)
+            if not bars:  # none is drawn where nothing has to be done
+                bars.append(stack.enter_context(output.progress(label)))
+            bars[0].length = max(1, of)
+            bars[0].update(done - bars[0].pos)
 
         yield show
 
@@ -84,23 +88,32 @@ def fit_floor(vault: Vault) -> None:
 
 
 def ask(
-    named: str | None, what: str, *, settled: bool = False, fetch: bool = True, **arguments: Any
+    named: str | None,
+    what: str,
+    *,
+    settled: bool = False,
+    fetch: bool = True,
+    say: Callable[[str], None] = note,
+    **arguments: Any,
 ) -> dict[str, Any]:
     """Put a question of `requests` to the watcher of the vault, or answer it in this process.
 
     `settled` is for questions about what follows from the lessons: catalog, proposals, skills.
-    Without `fetch` the model is not fetched if it was never: there is full text.
+    Without `fetch` the model is not fetched if it was never: there is full text. `say` gets what is
+    to be said of files that are not in the index as they are.
     """
     question = {"ask": what, "with": arguments, "fresh": True, "settled": settled}
     found = _ask_watcher(named, question)
     if found is not None:
+        for said in found["notes"]:
+            say(said)
         return found
     from vault_index.entrypoints import requests
 
     vault = open_vault(named)
     question = {"ask": what, "with": arguments}
     try:
-        up_to_date_or_stale(vault, fetch=fetch)
+        up_to_date_or_stale(vault, fetch=fetch, say=say)
         return requests.answer(vault, question)
     except IndexStateError as error:
         if error.newer:
@@ -124,12 +137,36 @@ def _ask_watcher(named: str | None, question: dict[str, Any]) -> dict[str, Any] 
         return None
     if "refused" in found:
         raise VaultError(found["refused"], found["hint"])
-    for said in found["notes"]:
-        note(said)
     return found
 
 
-def up_to_date_or_stale(vault: Vault, *, fetch: bool = True) -> Stats | None:
+def entry(named: str | None, lesson: str) -> Any:
+    """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it."""
+    return ask(named, "show", name=_in_vault(named, lesson))["entry"]
+
+
+def _in_vault(named: str | None, lesson: str) -> str:
+    """Return the path from the vault's root where a lesson is named by its file, else the name.
+
+    A file is named from the current folder, or by its absolute path; a section as `file.md#section`.
+    """
+    from vault_index import locate
+
+    path, mark, section = lesson.partition("#")
+    name = path if path.endswith(".md") else f"{path}.md"
+    file = Path(os.path.expanduser(name))  # noqa: PTH111  # which raises for ~nobody
+    root = locate.walk_up(named) if named else locate.for_hook(".", os.environ)
+    with contextlib.suppress(OSError, ValueError):
+        if root is not None and file.is_file():
+            inside = os.path.relpath(os.path.realpath(file), os.path.realpath(root))
+            if inside.startswith(f"{locate.FOLDER}/"):
+                return inside.removesuffix(".md") + mark + section
+    return lesson
+
+
+def up_to_date_or_stale(
+    vault: Vault, *, fetch: bool = True, say: Callable[[str], None] = note
+) -> Stats | None:
     """Do the same before a search, but rather answer from the index as it is than not at all.
 
     That is so where nothing can be written or embedded, and while another process takes long.
@@ -150,7 +187,7 @@ def up_to_date_or_stale(vault: Vault, *, fetch: bool = True) -> Stats | None:
     if stats.rebuilt and stats.rebuilt not in ("first index", "asked for"):
         note(f"note: {stats.rebuilt}; it was built anew")
     for problem in stats.problems:
-        note(f"warning: {problem.path}:{problem.line}: {problem.message}")
+        say(f"warning: {problem.path}:{problem.line}: {problem.message}")
     return stats
 
 

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,7 +36,7 @@ def check(
     as_json: bool,
     error_status: int,
 ) -> None:
-    """Check lessons: their shape, secrets, prompt injection, near-duplicates, own prompts.
+    """Check lessons: their shape, secrets, prompt injection, conflict markers, duplicates, own prompts.
 
     PATHS are lesson or SKILL.md files, or folders of them. Exits with status 1 on errors.
     """
@@ -96,6 +96,7 @@ def _findings(
     from vault_index.check import deadline
 
     found: list[Finding] = []
+    notes: list[str] = []
     asking = True
     left = deadline.ALL_SECONDS if staged else math.inf
     with ready.progress("checking lessons") as show:
@@ -104,7 +105,10 @@ def _findings(
             known = list(taxonomy)
             try:
                 paths = [one.path for one in some if one.is_lesson]
-                answer = ready.ask(named, "check", fetch=not staged, paths=paths) if asking else {}
+                answer: dict[str, Any] = {}
+                if asking:
+                    say = notes.append
+                    answer = ready.ask(named, "check", fetch=not staged, say=say, paths=paths)
                 found += [checking.Finding(**one) for one in answer.get("findings", [])]
                 known += answer.get("categories", [])
             except VaultError as error:
@@ -122,6 +126,10 @@ def _findings(
                     about = "duplicates and prompts are those of the file on disk"
                     ready.note(f"note: {one.shown}: {about}")
             show(start + len(some), len(candidates))
+    findings = {f"{one.path}:{one.line}: {one.message}" for one in found}
+    for said in dict.fromkeys(notes):  # once for each batch
+        if said.removeprefix("warning: ") not in findings:
+            ready.note(said)
     return sorted(found)
 
 

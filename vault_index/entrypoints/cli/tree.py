@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from vault_index.categories import UNCATEGORIZED
 from vault_index.entrypoints.cli import output, ready
+
+if TYPE_CHECKING:
+    from vault_index.classify import Proposal
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -74,35 +80,46 @@ def classify(named: str | None, write: bool, as_json: bool) -> None:
     The index finds them under what is proposed; their files change with --write only. Phrases that
     name a category stand in lessons/vault.toml: under [keywords], "GitHub Actions" = "devops/ci-cd".
     """
-    from vault_index.categories import UNCATEGORIZED
+    from vault_index import classify as classifying
 
     found = ready.ask(named, "classify", settled=True)["proposals"]
+    proposals = [classifying.Proposal(**_tuples(one)) for one in found]
+    vault = ready.open_vault(named)
+    files, failed = classifying.preview(vault, proposals)
     written: list[str] = []
     if write:
-        from vault_index import classify as classifying
-
-        proposals = [classifying.Proposal(**_tuples(one)) for one in found]
-        written, failed = classifying.write(ready.open_vault(named), proposals)
-        for one in failed:
-            ready.note(f"warning: {one}: left as it is")
+        written, failed = classifying.write(vault, proposals)
+    for one in failed:
+        ready.note(f"warning: {one}: left as it is")
     if as_json:
         for one in found:
             one.pop("file_hash", None)
-        answer = {"proposals": found, "written": written}
-        output.json(answer)
+        output.json({"proposals": found, "written": written})
         return
-    for one in found:
-        filed = ", ".join(one["categories"])
-        unsure = filed == UNCATEGORIZED
-        output.say(output.styled(filed, bold=not unsure), f" ({one['sure']:.0%}): {one['title']}")
-        output.say(output.styled(f"   {one['path']}: {'; '.join(one['why'])}", dim=True))
+    _print_proposals(proposals)
     if not found:
         ready.note("every lesson has a category")
         return
+    for path, count in Counter(one.path for one in proposals if one.path in files).items():
+        if count > 1:
+            ready.note(f"note: {path} has one frontmatter for all: {', '.join(files[path])}")
     if write:
         output.say(f"{len(written)} {'file' if len(written) == 1 else 'files'} written")
-    else:
-        _closing(sum(one["categories"] != [UNCATEGORIZED] for one in found), "proposal", "", False)
+        return
+    count = sum(one.path in files and one.categories != (UNCATEGORIZED,) for one in proposals)
+    several = f" for {len(files)} {'file' if len(files) == 1 else 'files'}"
+    output.say(
+        f"{count} {'proposal' if count == 1 else 'proposals'}{several if count != len(files) else ''}"
+        "; nothing is written without --write"
+    )
+
+
+def _print_proposals(proposals: Sequence[Proposal]) -> None:
+    for one in proposals:
+        filed = ", ".join(one.categories)
+        unsure = filed == UNCATEGORIZED
+        output.say(output.styled(filed, bold=not unsure), f" ({one.sure:.0%}): {one.title}")
+        output.say(output.styled(f"   {one.path}: {'; '.join(one.why)}", dim=True))
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:

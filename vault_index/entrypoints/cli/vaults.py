@@ -65,7 +65,7 @@ def _watcher(root: Path) -> dict[str, Any] | None:
 
 
 def _hooks(root: Path, home: Path) -> dict[str, Any]:
-    """Tell where the hooks are installed, and the last lines of their log."""
+    """Return where the hooks are installed, and the last lines of their log about this vault."""
     from vault_index.entrypoints import agents
 
     places = [agents.claude_settings(None), agents.claude_settings(root)]
@@ -75,8 +75,23 @@ def _hooks(root: Path, home: Path) -> dict[str, Any]:
         lines = []
     return {
         "installed": [str(place) for place in places if agents.is_installed(place)],
-        "last_errors": list(filter(None, map(_entry, lines)))[-3:],
+        "last_errors": [one for one in map(_entry, lines) if one and _is_about(one, root)][-3:],
     }
+
+
+def _is_about(entry: dict[str, Any], root: Path) -> bool:
+    """Whether a line of the hooks' log is about this vault; what names no folder may be."""
+    import os
+
+    from vault_index import locate
+
+    folder = str(entry.get("cwd") or "")
+    vault = str(entry.get("vault") or "") or (folder and locate.walk_up(folder))
+    if not folder and not vault:
+        return True
+    if not vault:  # the hook then went to the user's default vault
+        vault = locate.for_hook("/", {**os.environ, "LESSONS_VAULT": ""})
+    return vault is not None and os.path.realpath(vault) == os.path.realpath(root)
 
 
 def _entry(line: str) -> dict[str, Any] | None:

@@ -1,15 +1,18 @@
-"""A lesson among the others: whether it is there already, and whether its own prompts find it."""
+"""A lesson beside the others: whether it is there already, and whether its own prompts find it.
+
+`against_index` asks the index, in the watcher where there is one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from vault_index import floor, rows, search
+from vault_index import categories, floor, rows, search
 from vault_index.check.finding import WARNING, Finding, line_of_key
 from vault_index.errors import LessonError
-from vault_index.index import shown
 from vault_index.lesson import MOST_BYTES, Lesson, decode, parse_file
+from vault_index.vault import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +22,18 @@ if TYPE_CHECKING:
 # Four pairs of the evaluation set's 1,870 notes are above it: three say the same, one nearly.
 DUPLICATE_COSINE = 0.9
 FIRST = 3  # among which a prompt of its own must find a lesson: what a hook injects
+
+
+def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
+    """Check files as they are on disk against the index, which must know them.
+
+    Return `findings`, as JSON values, and `categories`: those of all other lessons.
+    """
+    found = [finding.as_json() for finding in findings(vault, paths)]
+    mine = {shown(path) for path in paths}
+    stored = vault.open_index().store.rows(("path", "categories"))
+    others = [row["categories"] for row in stored if row["path"] not in mine]
+    return {"findings": found, "categories": sorted({*categories.counts(others)})}
 
 
 def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
