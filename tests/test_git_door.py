@@ -219,7 +219,9 @@ def test_the_merge_driver_imports_nothing_from_the_work_tree(tmp_path: Path) -> 
     write(tmp_path / "click.py", "open('proof', 'w')\n")
     for name in ("base", "ours", "theirs"):
         write(tmp_path / name, lesson_text("Heap", "Raise the heap."))
-    words = driver.replace("%O", "base").replace("%A", "ours").replace("%B", "theirs")
+    words = driver
+    for name, value in {"%O": "base", "%A": "ours", "%B": "theirs", "%L": "7"}.items():
+        words = words.replace(name, value)
     run("sh", "-c", words, cwd=tmp_path)
     assert not (tmp_path / "proof").exists()
     assert str(BIN) in words

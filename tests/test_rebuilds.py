@@ -212,8 +212,10 @@ def test_a_file_that_is_back_before_it_is_taken_out_leaves_no_row(
     (vault.folder / "a.md").unlink()
     between = difference.between
 
-    def and_back(vault: Vault, known: manifest.Manifest, ask_git: bool) -> difference.Difference:
-        found = between(vault, known, ask_git)
+    def and_back(
+        vault: Vault, known: manifest.Manifest, ask_git: bool, *, read_all: bool = False
+    ) -> difference.Difference:
+        found = between(vault, known, ask_git, read_all=read_all)
         write(vault.folder / "a.md", HEAP + "Changed.\n")
         return found
 
