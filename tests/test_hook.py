@@ -195,7 +195,7 @@ def test_an_index_of_a_newer_version_is_silence_and_told_in_status(team: Vault) 
 def test_giant_lessons_stay_under_the_agents_limit(team: Vault) -> None:
     for number in range(4):
         text = lesson_text(
-            f"Heap out of memory, part {number}", "The build dies with heap. " * 4000
+            f"Heap out of memory, part {number}", "The build dies with heap out of memory. " * 2500
         )
         write(team.folder / f"devops/ci-cd/giant-{number}.md", text)
     write(team.folder / "vault.toml", "prompt_tokens = 100000\n")
