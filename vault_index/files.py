@@ -30,6 +30,7 @@ RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
 
 # Size, mtime, ctime and inode. Size and mtime alone can be kept through a change: `touch -r`,
 # `cp -p`, a swap of two files by rename. Nobody can set a ctime.
+MAX_BYTES = 64 * 1024 * 1024  # of a file that is read whole
 Stamp = tuple[int, int, int, int]
 
 
@@ -48,9 +49,13 @@ def is_racy(stamp: Stamp) -> bool:
 def read_file(file: Path) -> bytes:
     """Read a file of the vault. Raises VaultError, which names it, if that cannot be done."""
     try:
-        return file.read_bytes()
+        with file.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise VaultError(f"{file} cannot be read: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise VaultError(f"{file} is larger than {MAX_BYTES >> 20} MB", "move it out of lessons/")
+    return data
 
 
 def read_if_any(file: Path) -> bytes | None:

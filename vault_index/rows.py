@@ -110,7 +110,7 @@ def file_under(row: Row, filed: Sequence[str], filed_by: str = "") -> Row:
         category_l1=second,
         category_l2=third,
         category_l3=fourth,
-        fulltext=heading if row["is_whole"] else None,
+        fulltext=heading if row["is_whole"] else "",
         filed_by=filed_by or row["filed_by"],
     )
 

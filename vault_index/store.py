@@ -53,7 +53,7 @@ class Row(TypedDict, total=False):
     link: str
     written_by: str
     text: str
-    fulltext: str | None  # None for the pieces of a long lesson: its whole has their words
+    fulltext: str  # "" for the pieces of a long lesson: its whole has their words
     is_whole: bool  # False for a piece of a long lesson
     filed_by: str
     position: int
