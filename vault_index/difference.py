@@ -69,9 +69,15 @@ def _stamp_of(entry: FileEntry) -> files.Stamp:
     return size, mtime, ctime, inode
 
 
+def _content(vault: Vault, path: str) -> bytes:
+    """Return what a file holds; of one that is too large for a lesson no more than shows that."""
+    with (vault.folder / path).open("rb") as file:
+        return file.read(lesson.MOST_BYTES + 1)
+
+
 def _hash_now(vault: Vault, path: str) -> str:
     try:
-        return lesson.hash_of_file((vault.folder / path).read_bytes())
+        return lesson.hash_of_file(_content(vault, path))
     except OSError:
         return ""
 
@@ -111,8 +117,7 @@ def _read_file(
         entry.author, entry.last = provenance.author, provenance.last
         entry.first = provenance.first
     try:
-        with (vault.folder / source.path).open("rb") as file:  # of a larger one no more is needed
-            data = file.read(lesson.MOST_BYTES + 1)
+        data = _content(vault, source.path)
         content = lesson.hash_of_file(data)
         if before and before.hash == content and not even_if_same and not before.differs(entry):
             return ReadFile(source.path, entry)

@@ -58,10 +58,13 @@ def besides_lessons(vault: Vault) -> Iterator[str]:
     """
     top, prefix = top_and_prefix(vault)
     names = {name for name in git.files(top) if kind(name, prefix) in (SKILL, VAULT_SETTINGS)}
-    # where git ignores them, or is not there
-    folders = (vault.root / "skills", vault.root.joinpath(*_PROJECT_SKILLS))
-    some = [vault.folder / SETTINGS, *(file for one in folders for file in one.glob("*/SKILL.md"))]
-    names |= {prefix + str(file.relative_to(vault.root)) for file in some}
+    # also where git does not track them, or is not there
+    names |= {f"{prefix}{FOLDER}/{SETTINGS}"}
+    root, skills = f"{prefix}skills", "/".join(_PROJECT_SKILLS)
+    for folder in (root, prefix + skills, skills):
+        names |= {
+            f"{folder}/{file.parent.name}/{file.name}" for file in top.glob(f"{folder}/*/SKILL.md")
+        }
     for name in sorted(names):
         file = top.resolve() / name
         if file.is_file() and file == file.resolve():

@@ -127,12 +127,15 @@ def active_hooks(folder: Path) -> list[str]:
 
 
 def files(folder: Path) -> list[str]:
-    """List the files below a folder, relative to it, except those that git ignores."""
+    """Return the files below a folder that git tracks, relative to it.
+
+    Those that it does not track are not asked for: git reads each `.gitignore` then, and would wait
+    for ever for a pipe of that name.
+    """
     with opened(folder) as repo:
         if repo is None:
             return []
-        which = ("--cached", "--others", "--exclude-standard")
-        listed = ask(repo, "-C", str(folder), "ls-files", "-z", *which).split("\0")
+        listed = ask(repo, "-C", str(folder), "ls-files", "-z").split("\0")
         return sorted({name for name in listed if name})
 
 

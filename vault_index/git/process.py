@@ -26,6 +26,7 @@ ALWAYS = (
     *("-c", "submodule.recurse=false", "-c", "fetch.recurseSubmodules=false"),
     *("-c", "push.recurseSubmodules=no"),
 )
+READING_SECONDS = 60.0  # git that only reads and takes longer waits for a pipe in a file's place
 _TO_READ = ("--no-optional-locks", "--literal-pathspecs")
 _NETWORK = ("fetch", "push")
 _TELLS = ("config", "rev-parse")  # of settings and hooks as they are, and start nothing
@@ -108,7 +109,14 @@ def ask(repo: Repo, *arguments: str) -> str:
 def ask_bytes(repo: Repo, *arguments: str, stdin: BinaryIO | None = None) -> bytes:
     """Run a git command that only reads, `stdin` too; b"" when it fails."""
     try:
-        done = _run(repo.top, repo.top, [*_TO_READ, *arguments], repo.overrules, stdin=stdin)
+        done = _run(
+            repo.top,
+            repo.top,
+            [*_TO_READ, *arguments],
+            repo.overrules,
+            stdin=stdin,
+            seconds=READING_SECONDS,
+        )
     except OSError:
         return b""
     return done.stdout if done.status == 0 else b""
@@ -233,6 +241,7 @@ def _run(
     overrules: Sequence[tuple[str, str]] = (),
     settings: Sequence[programs.Setting] = (),
     stdin: BinaryIO | None = None,
+    seconds: float | None = None,
 ) -> _Ended:
     """Start git. `settings` are those in which a `fetch` or `push` looks for the user's own.
 
@@ -261,6 +270,7 @@ def _run(
             [*_without_hook_variables(top, env), *words],
             istream=stdin,
             env=env,
+            kill_after_timeout=seconds,
             with_extended_output=True,
             with_exceptions=False,
             stdout_as_string=False,
