@@ -22,8 +22,7 @@ LessonId = str
 TYPES = ("code_pattern", "bug_fix", "architecture", "project_rule")
 DEFAULT_CONFIDENCE = 3  # the middle of 1..5: neither lifts nor lowers a hit
 
-MOST_FIELD_CHARS = 1000  # of a title or another field: each passage carries it
-MOST_BYTES = 1024 * 1024  # of a lesson file: 250 pages; a rule reads that in seconds
+MOST_BYTES = 2_200_000  # of a lesson file: 500 pages; a rule reads that in seconds
 MOST_SECTIONS = 5_000  # of one file: an hour's course has some twenty
 _PROBLEM_CHARS = 200  # of what YAML says, which repeats what it does not like
 _LINES_TRIED = 1_000  # to find the line of frontmatter that does not load
@@ -104,8 +103,7 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
             return []
         lessons.append(Lesson(id=base, title=title, text=rest, **shared))
     taken: dict[str, int] = {}
-    for heading, rest in sections:
-        title = heading[:MOST_FIELD_CHARS]
+    for title, rest in sections:
         slug = free_slug(title, taken)
         lessons.append(Lesson(id=f"{base}#{slug}", title=title, text=rest, **shared))
     return lessons
@@ -315,8 +313,8 @@ def _title_of(body: str, declared: str, path: str) -> tuple[str, str]:
     body = body.strip()
     first, _, rest = body.partition("\n")
     heading = heading_of(first)
-    if heading and declared in ("", heading[:MOST_FIELD_CHARS]):
-        return heading[:MOST_FIELD_CHARS], rest.strip()
+    if heading and (not declared or declared == heading):
+        return heading, rest.strip()
     name = path.rpartition("/")[2].removesuffix(".md")
     return declared or " ".join(name.replace("_", "-").split("-")).strip() or path, body
 
@@ -326,7 +324,7 @@ def _one_line(value: Any) -> str:
     if value is None or isinstance(value, (list, dict, set, tuple)):
         return ""
     try:
-        return " ".join(str(value).split())[:MOST_FIELD_CHARS]
+        return " ".join(str(value).split())
     except ValueError:  # a whole number of more than 4,300 digits
         return ""
 

@@ -22,6 +22,7 @@ TITLE_WEIGHT = 0.25
 RECIPE = "title .25 + prose"  # part of the name under which vectors are kept
 EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 
+MAX_FIELD_CHARS = 1000  # of a title and the like: each piece of a long lesson repeats them
 LONG_WHOLE = -1  # the position of a whole that also has pieces: it stands beside none
 
 # who says what a lesson is about: its frontmatter, its folder, the classifier, or nobody yet
@@ -46,11 +47,11 @@ def of_lesson(
     shared = Row(
         lesson_id=lesson.id,
         path=path,
-        title=lesson.title,
-        document=lesson.document or lesson.title,
-        description=lesson.description,
-        link=lesson.link,
-        written_by=lesson.written_by,
+        title=lesson.title[:MAX_FIELD_CHARS],
+        document=(lesson.document or lesson.title)[:MAX_FIELD_CHARS],
+        description=lesson.description[:MAX_FIELD_CHARS],
+        link=lesson.link[:MAX_FIELD_CHARS],
+        written_by=lesson.written_by[:MAX_FIELD_CHARS],
         filed_by=AUTHOR if declared else FOLDER if told else NOBODY,
         tags=list(lesson.tags),
         fires_on=list(lesson.fires_on),
