@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def measure(vault: Vault, repeats: int, against: Path | None = None) -> Iterator[Row]:
-    """Give the rows of the table: wall and processor time in multiples of bare Python's."""
+    """Return the rows of the table: wall and processor time in multiples of bare Python's."""
     prompt = next((one for one in PROMPTS if search.find(vault, one, k=1)), PROMPTS[0])
     id = search.find(vault, prompt, k=1)[0].lesson_id
     event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "cwd": str(vault.root)}
@@ -84,7 +84,7 @@ def measure(vault: Vault, repeats: int, against: Path | None = None) -> Iterator
 
 
 def _spent(command: list[str], stdin: str, environment: Mapping[str, str]) -> tuple[float, float]:
-    """Give the seconds by the wall clock and of processors that a process took."""
+    """Return the seconds of the wall clock and of processors that a process took."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     subprocess.run(

@@ -277,7 +277,7 @@ def test_a_release_with_its_module_elsewhere_is_used_through_the_wide_door(tmp_p
 
 
 def test_a_call_that_changed_later_goes_on_through_the_wide_door(tmp_path: Path) -> None:
-    """A handle that is already open is opened anew, and a pinned one at its version."""
+    """A handle that is already open is opened again, and a pinned one at its version."""
     code = (
         USE
         + """

@@ -165,7 +165,7 @@ def _conflict(conflicts: tuple[str, ...], has_merges: bool) -> VaultError:
         how, then = "--no-rebase", "git commit"
     return VaultError(
         f"{conflicts[0]}{more} was changed here and there in different ways; nothing was done",
-        f"git pull {how}, mend what stands between <<<<<<< and >>>>>>>, git add it, "
+        f"git pull {how}, edit what is between <<<<<<< and >>>>>>>, git add it, "
         f"{then}, then lessons sync",
     )
 

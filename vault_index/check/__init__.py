@@ -170,7 +170,7 @@ def withheld(path: str, data: bytes, *, is_lesson: bool = True) -> str:
 def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:
     """Raise VaultError for an error in what is about to be written to a file of the vault's folder.
 
-    An error that the file had `before` is no reason: a lesson can be mended step by step.
+    An error that the file had `before` is no reason: a lesson can be corrected step by step.
     """
     old = set()
     if before is not None:
