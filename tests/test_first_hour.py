@@ -353,7 +353,7 @@ def test_status_shows_hook_errors_of_its_own_vault_only(
         {"cwd": str(other.root), "message": "of another"},
         {"cwd": str(other.root), "vault": str(team.root), "message": "named by LESSONS_VAULT"},
         {"cwd": "/gone", "message": "of no vault"},
-        {"cwd": "", "message": "of nobody knows which"},
+        {"cwd": "", "message": "of an unnamed vault"},
     ]
     shared = {"time": "2026-03-01T10:00:00Z", "event": "UserPromptSubmit"}
     write(own_world / "hook.log", "".join(json.dumps(shared | one) + "\n" for one in entries))
@@ -361,7 +361,7 @@ def test_status_shows_hook_errors_of_its_own_vault_only(
     assert [one["message"] for one in hooks["last_errors"]] == [
         "mine",
         "named by LESSONS_VAULT",
-        "of nobody knows which",
+        "of an unnamed vault",
     ]
 
 

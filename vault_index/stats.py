@@ -28,7 +28,7 @@ class Stats:
     skills: int | None = None  # how many there are, if any of them changed
     pending: int = 0  # files left for later: more than the caller has time for
     busy: bool = False  # another process is writing
-    rebuilt: str = ""  # why everything was built anew, if it was
+    rebuilt: str = ""  # why the whole index was rebuilt, if it was
     seconds: float = 0.0
     problems: list[Problem] = field(default_factory=list)
 
