@@ -80,7 +80,7 @@ def test_a_conflict_changes_nothing_and_says_what_to_do(team: tuple[Path, Path])
     assert ran.code == 1
     assert ran.err.startswith(
         "Error: lessons/devops/heap.md was changed here and there in different ways; nothing was done\n"
-        "Try: git pull --rebase, mend "
+        "Try: git pull --rebase, edit what is between "
     )
     assert run("git", "rev-parse", "HEAD", cwd=bob).out == before
     assert run("git", "status", "--porcelain", cwd=bob).out == ""
