@@ -6,19 +6,22 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.warm import WarmProcess
 from vault_index import add
 from vault_index.vault import Vault, open_vault
 
 BIN = Path(sys.executable).parent
+WARM = WarmProcess()
 LESSON = """\
 ---
 title: {title}
@@ -53,24 +56,38 @@ def run(
     check: bool = True,
     timeout: float = 120,
 ) -> Ran:
-    """Run a program with a clean environment; `lessons` and `lessons-hook` are the installed ones."""
+    """Run a program with a clean environment; `lessons` and `lessons-hook` are the installed ones.
+
+    `lessons` is a fork of a warm process, unless what it does at its start matters to the test.
+    """
     words = [str(word) for word in command]
     if words[0] in ("lessons", "lessons-hook"):
         words[0] = str(BIN / words[0])
-    done = subprocess.run(
-        words,
-        cwd=cwd,
-        input=stdin,
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=timeout,
-        check=False,
-    )
+    environ = {**os.environ, **(env or {})}
+    if command[0] == "lessons" and not _needs_own_start(words, env or {}):
+        done = WARM.run(words, cwd=cwd, stdin=stdin, env=environ, timeout=timeout)
+    else:
+        done = subprocess.run(
+            words,
+            cwd=cwd,
+            input=stdin,
+            env=environ,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=timeout,
+            check=False,
+        )
     if check:
         assert done.returncode == 0, f"{words} ended with {done.returncode}: {done.stderr}"
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def _needs_own_start(words: Sequence[str], env: Mapping[str, str]) -> bool:
+    """Whether a command stays in the background, or what it reads at its start is another."""
+    return "watch" in words or any(
+        name == "PATH" or name.startswith(("PYTHON", "LC_", "LANG")) for name in env
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -93,8 +110,11 @@ def model_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home.mkdir(exist_ok=True)
     with (folder / "fetching").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        env = {"LESSONS_HOME": str(home)}
+        env = {"LESSONS_HOME": str(home), "LESSONS_WATCH_AUTOSTART": "false"}
         run("lessons", "model", "fetch", cwd=home, env=env, timeout=300)
+        if not (home / "vectors.sqlite3").exists():  # those of the prompts that no lesson answers
+            run("lessons", "init", "vault", cwd=home, env=env)
+            run("lessons", "index", cwd=home / "vault", env=env)
     return home
 
 
@@ -147,6 +167,7 @@ def with_model(own_world: Path, model_home: Path, monkeypatch: pytest.MonkeyPatc
     """Let the test's world have the real model. Gives the `LESSONS_HOME` that holds it."""
     (own_world / "models" / ".fetch-failed").unlink()
     (own_world / "models" / "minilm").symlink_to(model_home / "models" / "minilm")
+    shutil.copy(model_home / "vectors.sqlite3", own_world)
     return own_world
 
 

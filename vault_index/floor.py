@@ -13,10 +13,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from vault_index import files, ownership, search, silence
-from vault_index.errors import VaultError
+from vault_index.embed.cache import VectorCache
+from vault_index.errors import EmbedderError, VaultError
+from vault_index.lesson import hash_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy as np
 
     from vault_index.vault import Vault
 
@@ -124,15 +128,42 @@ def _best_scores(
     searched: Callable[..., search.Results],
     progress: Callable[[int, int], None],
 ) -> tuple[list[float], list[float]]:
-    """Give the best score of anything for each prompt: with vectors, and of full text alone."""
-    found: tuple[list[float], list[float]] = [], []
+    """Return the best score of anything for each prompt: with vectors, and of full text alone."""
+    scores: list[float] = []
+    texts: list[float] = []
+    vectors = _vectors(vault, prompts)
     for number, prompt in enumerate(prompts, start=1):
-        for into, text_only in zip(found, (False, True), strict=True):
-            best = searched(vault, prompt, k=1, text_only=text_only)
-            every = best.hits + [hit for hit, _ in best.dropped]
-            into.append(max([hit.score for hit in every], default=0.0))
+        if vault.embedder is not None and prompt in vectors:
+            vault.asked = (vault.embedder.name, prompt), vectors[prompt]
+        best = searched(vault, prompt, k=1)
+        scores.append(_highest(best))
+        texts.append(
+            scores[-1] if best.text_only else _highest(searched(vault, prompt, k=1, text_only=True))
+        )
         progress(number, len(prompts))
-    return found
+    return scores, texts
+
+
+def _highest(results: search.Results) -> float:
+    every = results.hits + [hit for hit, _ in results.dropped]
+    return max([hit.score for hit in every], default=0.0)
+
+
+def _vectors(vault: Vault, prompts: Sequence[str]) -> Mapping[str, np.ndarray]:
+    """Return the vectors of prompts, kept for all of the user's vaults; none without an embedder."""
+    opened = vault.open_index()
+    embedder = vault.embedder
+    if embedder is None or embedder.name != opened.embedder:
+        return {}
+    cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
+    try:
+        kept = cache.get_or_make(
+            {hash_of(prompt): prompt for prompt in prompts},
+            lambda some: [embedder.embed_query(prompt) for prompt in some],
+        )
+    except EmbedderError:  # each search says why it has full text only
+        return {}
+    return {prompt: kept[hash_of(prompt)] for prompt in prompts}
 
 
 def foreign_prompts() -> list[str]:

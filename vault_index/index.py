@@ -8,6 +8,7 @@ kill at any moment leaves an index that opens and answers, and the next sync goe
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import time
@@ -174,10 +175,21 @@ def _build(vault: Vault, reason: str, how: _How) -> Stats:
     stats = _bring_up_to_date(vault, building, manifest.load(building), how)
     with files.writing(building):
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-        index = building.rename(vault.index_folder / f"{stamp}-{os.urandom(2).hex()}")
+        index = _rename_to_a_free_name(building, vault.index_folder, stamp)
     manifest.make_current(vault.index_folder, index)
     stats.rebuilt = reason
     return stats
+
+
+def _rename_to_a_free_name(building: Path, folder: Path, stamp: str) -> Path:
+    """Rename a built index; another of the same second may have the name that comes first."""
+    while True:
+        index = folder / f"{stamp}-{os.urandom(2).hex()}"
+        try:
+            return building.rename(index)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
 
 
 def _can_resume(building: Path, name: str) -> bool:
