@@ -226,3 +226,18 @@ def test_a_file_that_is_back_before_it_is_taken_out_leaves_no_row(
     index.sync(vault)
     assert ids(vault) == ["b"]
     assert_same_as_a_rebuild(vault)
+
+
+def test_two_indexes_of_one_second_with_one_name(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of an index ends with two random bytes, which may come twice."""
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    first, second = "20260101-000000-6161", "20260101-000000-6262"
+    names = iter([first, first, second])
+    monkeypatch.setattr(index, "_index_name", lambda: next(names))
+    index.sync(vault)
+    index.sync(vault, rebuild=True)
+    assert vault.open_index().store.index.name == second
+    assert ids(vault) == ["a"]

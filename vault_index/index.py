@@ -174,22 +174,24 @@ def _build(vault: Vault, reason: str, how: _How) -> Stats:
         manifest.save(building, Manifest(manifest.SCHEMA, name, dimension))
     stats = _bring_up_to_date(vault, building, manifest.load(building), how)
     with files.writing(building):
-        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-        index = _rename_to_a_free_name(building, vault.index_folder, stamp)
+        index = _rename_to_a_free_name(building)
     manifest.make_current(vault.index_folder, index)
     stats.rebuilt = reason
     return stats
 
 
-def _rename_to_a_free_name(building: Path, folder: Path, stamp: str) -> Path:
+def _rename_to_a_free_name(building: Path) -> Path:
     """Rename a built index; another of the same second may have the name that comes first."""
     while True:
-        index = folder / f"{stamp}-{os.urandom(2).hex()}"
         try:
-            return building.rename(index)
+            return building.rename(building.with_name(_index_name()))
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
+
+
+def _index_name() -> str:
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
 
 
 def _can_resume(building: Path, name: str) -> bool:

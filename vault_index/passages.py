@@ -20,6 +20,7 @@ _FENCED = re.compile(
     r".*?(?:^[ ]{0,3}(?P=mark)[`~]*[ \t]*$|\Z)"
 )
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^)\[\n]{0,2000}\)")  # linear: `[](` may be repeated
+_SPACE = re.compile(r"\s*")
 _BLANK_LINES = re.compile(r"\n{2,}")
 # up to a full stop, a blank line, or a line end before a list item, a heading, a quote or a table row
 _SENTENCE = re.compile(
@@ -97,10 +98,10 @@ def _units(text: str) -> list[_Unit]:
     position = 0
     for fence in _FENCED.finditer(text):
         units += _sentences(text[position : fence.start()])
-        after = text[fence.end() :]
-        space = after[: len(after) - len(after.lstrip())]
-        units.append(_Unit(fence.group() + space, is_code=True))
-        position = fence.end() + len(space)
+        space = _SPACE.match(text, fence.end())
+        assert space is not None  # it matches nothing, too
+        units.append(_Unit(fence.group() + space.group(), is_code=True))
+        position = space.end()
     return units + _sentences(text[position:])
 
 
