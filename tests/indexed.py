@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from tests.conftest import lesson_text
 from tests.embedders import WordEmbedder
-from vault_index import get, index
+from vault_index import get, index, ownership
 from vault_index.vault import Vault, open_vault
 
 HEAP = lesson_text("Heap", "Raise the heap when the build runs out of memory.")
@@ -23,6 +24,19 @@ def with_words(vault: Vault, embedder: WordEmbedder | None = None) -> WordEmbedd
     embedder = embedder or WordEmbedder()
     vault.embedder = embedder
     return embedder
+
+
+def copy_of(shelf: Path, root: Path) -> Vault:
+    """Copy a vault with its index, which is marked as the copy's: indexing again takes seconds."""
+    shutil.copytree(shelf, root, ignore=shutil.ignore_patterns(".vault_index"))
+    ownership.claim(root / ".vault_index")  # a copied index would not be believed
+    shutil.copytree(
+        shelf / ".vault_index",
+        root / ".vault_index",
+        ignore=shutil.ignore_patterns("owner"),
+        dirs_exist_ok=True,
+    )
+    return open_vault(root)
 
 
 def ids(vault: Vault) -> list[str]:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import BIN, Ran, commit, lesson_text, run, write
-from vault_index import ownership
-from vault_index.vault import Vault, open_vault
+from tests.indexed import copy_of
+from vault_index.vault import Vault
 
 HEAP = "our build dies with heap out of memory"
 FILES = {
@@ -46,16 +46,7 @@ def team(make_vault: Callable[..., Vault], with_model: Path, shelf: Path, tmp_pa
         commit(vault.root, "docker: stop rebuilding every layer when a source file changes")
         run("lessons", "index", cwd=vault.root)
         shutil.copytree(vault.root, shelf)
-    root = tmp_path / "team"
-    shutil.copytree(shelf, root, ignore=shutil.ignore_patterns(".vault_index"))
-    ownership.claim(root / ".vault_index")  # a copied index would not be believed
-    shutil.copytree(
-        shelf / ".vault_index",
-        root / ".vault_index",
-        ignore=shutil.ignore_patterns("owner"),
-        dirs_exist_ok=True,
-    )
-    return open_vault(root)
+    return copy_of(shelf, tmp_path / "team")
 
 
 def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import BIN, Ran, lesson_text, run, write
+from tests.indexed import copy_of
 from tests.watchers import (
     assert_same_as_a_rebuild,
     soon,
@@ -48,12 +50,21 @@ PATIENT = {"LESSONS_DEADLINE_MS": "30000"}
 AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}
 
 
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the one indexed vault is kept that these tests copy."""
+    return tmp_path_factory.mktemp("shelf") / "team"
+
+
 @pytest.fixture
-def team(make_vault: MakeVault, with_model: Path) -> Iterator[Vault]:
+def team(make_vault: MakeVault, with_model: Path, shelf: Path, tmp_path: Path) -> Iterator[Vault]:
     """A vault of three lessons with the real model, indexed."""
-    vault = make_vault(FILES)
-    index.sync(vault)
-    floor.fit(vault)
+    if not shelf.exists():
+        first = make_vault(FILES, name="first")
+        index.sync(first)
+        floor.fit(first)
+        shutil.copytree(first.root, shelf)
+    vault = copy_of(shelf, tmp_path / "team")
     yield vault
     launch.stop(vault.root, vault.index_folder)
     for pid in watchers_of(vault.root):
