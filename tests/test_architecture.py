@@ -22,7 +22,7 @@ LADDER = [
     "categories passages hit lesson config files quote lance",
     "frontmatter_edit git renames",
     "ownership",
-    "manifest store injections",
+    "manifest store injections once",
     "git_hooks aside merge body_edit formats",
     "embed",
     "vault rows",

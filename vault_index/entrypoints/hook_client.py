@@ -25,7 +25,7 @@ LOG_BYTES = 256 * 1024
 EVENT_BYTES = 4 * 1024 * 1024
 PROMPT_CHARS = 64 * 1024  # a search looks at the beginning
 FIELD_CHARS = 4096
-FIELDS = ("hook_event_name", "source", "session_id", "cwd")  # and the prompt: the rest is not ours
+FIELDS = ("hook_event_name", "source", "session_id", "prompt_id", "cwd")  # and the prompt: the rest is not ours
 
 
 def main() -> None:
