@@ -22,6 +22,7 @@ from vault_index.vault import Vault, open_vault
 
 HEAP = "our build dies with heap out of memory"
 FILES = {f"devops/heap-{n}.md": lesson_text(f"Heap {n}", f"{HEAP}: raise it, {n}.") for n in "abcd"}
+BEGAN = time.time()  # the process of a hook
 PATIENT = {"LESSONS_DEADLINE_MS": "30000", "LESSONS_EMBEDDER": "none"}
 
 
@@ -53,7 +54,7 @@ def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 def event(vault: Vault, **values: Any) -> dict[str, Any]:
     asked = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": HEAP}
-    return asked | {"cwd": str(vault.root)} | values
+    return asked | {"cwd": str(vault.root), "began": BEGAN} | values
 
 
 def side_by_side(vault: Vault, asked: dict[str, Any], count: int = 2) -> list[str]:
@@ -90,7 +91,7 @@ def test_of_hooks_that_answer_in_the_same_instant_one_does(team: Vault) -> None:
         file = team.index_folder / "sessions" / f"s{number}"
         with ThreadPoolExecutor(8) as pool:
             began = time.time()
-            done = list(pool.map(lambda _: once.claim(file, "event", began), range(8)))  # noqa: B023  # all are done when the loop goes on
+            done = list(pool.map(lambda _: once.claim(file, {}, began), range(8)))  # noqa: B023  # all are done when the loop goes on
         assert sum(done) == 1
 
 
@@ -101,28 +102,21 @@ def test_the_second_gets_no_other_lessons_either(team: Vault) -> None:
     assert answered(team, event(team, prompt=f"{HEAP} again"))
 
 
-def test_a_prompt_that_is_typed_again_later_is_answered(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = time.time()
+def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
     assert answered(team, event(team))
-    monkeypatch.setattr(time, "time", lambda: now + 3)
-    assert answered(team, event(team))  # with the lesson that it has not had
-    monkeypatch.setattr(time, "time", lambda: now + 6)
-    assert not answered(team, event(team))  # nothing new
+    assert answered(team, event(team, began=time.time()))  # with the lesson that it has not had
+    assert not answered(team, event(team, began=time.time()))  # nothing new
 
 
-def test_a_hook_that_was_slow_belongs_to_the_prompt_that_it_was_started_for(team: Vault) -> None:
-    assert answered(team, event(team))
-    asked = event(team)
-    began = time.time() - 20
-    file = team.index_folder / "sessions" / "s"
-    assert not once.claim(file, once.name_of(asked), began)
+def test_a_real_hook_answers_a_prompt_that_is_typed_again_at_once(team: Vault) -> None:
+    asked = event(team, session_id="again")
+    with watched(team, **PATIENT):
+        assert [bool(side_by_side(team, asked, 1)[0]) for _ in range(2)] == [True, True]
 
 
 def test_the_agents_own_id_tells_prompts_apart(team: Vault) -> None:
     assert answered(team, event(team, prompt_id="one"))
-    assert not answered(team, event(team, prompt_id="one"))
+    assert not answered(team, event(team, prompt_id="one", began=time.time() + 9))
     assert answered(team, event(team, prompt_id="two"))
 
 
@@ -142,8 +136,8 @@ def test_a_line_that_nobody_wrote_is_passed_over(team: Vault) -> None:
     file = team.index_folder / "sessions" / "s"
     ownership.make_folder(file.parent)
     file.with_name("s.answered").write_bytes(b"\xff\xfe\nabc later x\n\n")
-    assert once.claim(file, "event", time.time())
-    assert not once.claim(file, "event", time.time())
+    assert once.claim(file, {}, BEGAN)
+    assert not once.claim(file, {}, BEGAN)
 
 
 @pytest.fixture

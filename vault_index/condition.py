@@ -37,7 +37,7 @@ def of(vault: Vault) -> dict[str, Any]:
         "embedder": _embedder(vault),
         "index": _index(vault),
         "ignored_settings": list(vault.config.ignored),
-        "settings": _settings(vault),
+        "settings": settings(vault),
     }
     try:
         lessons = get.entries(vault)
@@ -119,7 +119,7 @@ def _used(injected: dict[str, Any]) -> Iterator[str]:
         yield f"never used {injected['never_used']} lessons, such as {some}"
 
 
-def _settings(vault: Vault) -> list[dict[str, Any]]:
+def settings(vault: Vault) -> list[dict[str, Any]]:
     """Return the settings in force as JSON values, the vault's own file by its path in the vault."""
     shown = {str(vault.folder / locate.SETTINGS): f"{locate.FOLDER}/{locate.SETTINGS}"}
     return [
@@ -137,12 +137,12 @@ def _in_force(settings: list[dict[str, Any]]) -> Iterator[str]:
     of_nobody = [one for one in settings if one["origin"] == config.DEFAULT]
     for one in settings:
         if one not in of_nobody:
-            yield f"setting    {one['name']} = {_value(one['value'])} ({one['origin']})"
-    listed = ", ".join(f"{one['name']} = {_value(one['value'])}" for one in of_nobody)
+            yield f"setting    {one['name']} = {shown_value(one['value'])} ({one['origin']})"
+    listed = ", ".join(f"{one['name']} = {shown_value(one['value'])}" for one in of_nobody)
     yield f"defaults   {listed}"
 
 
-def _value(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """Return a setting's value in a line, as TOML writes it as far as that is short."""
     if value is None:
         return "unset"

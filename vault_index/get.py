@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from vault_index import categories as tree
-from vault_index import files, lesson, store
+from vault_index import files, lesson, names, store
 from vault_index.categories import CategoryPath
 from vault_index.errors import VaultError
 
@@ -19,6 +19,8 @@ _COLUMNS = (
     *("id", "lesson_id", "path", "title", "document", "categories", "filed_by", "tags", "type"),
     *("confidence", "created_at", "updated_at", "author", "link", "withheld"),
 )
+
+_NAMED = ("id", "lesson_id", "path")
 
 
 class Entry(TypedDict, total=False):
@@ -87,27 +89,15 @@ def entries(
     return found[offset : None if limit is None else offset + limit]
 
 
-def entry(vault: Vault, name: str) -> Entry:
-    """Give one lesson with its text, by id, by path, or by the end of either.
+def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
+    """Return one lesson with its text, by id, by path, or by the end of either.
 
-    Raises VaultError if there is none, or more than one.
+    With `beginnings` the beginning of an end is enough. Raises VaultError if there is none, or more
+    than one.
     """
-    path, mark, section = name.strip().partition("#")
-    wanted = path.removesuffix(".md").strip("/") + mark + section
-    known = _lessons(vault, _COLUMNS)
-    exact = [one for one in known if name == one["id"]] or [
-        one for one in known if wanted in _names(one)
-    ]
-    ends = (f"/{wanted}", f"#{wanted}")
-    found = exact or [
-        one for one in known if any(f"/{name}".endswith(ends) for name in _names(one))
-    ]
-    if not found:
-        raise VaultError(f"no lesson {name!r}", "`lessons list` shows their ids")
-    if len(found) > 1:
-        some = ", ".join(one["id"] for one in found[:4])
-        raise VaultError(f"{len(found)} lessons are called {name!r}: {some}", "give the whole id")
-    where = store.only_ids([f"{found[0]['id']}@0"])
+    known = {one["id"]: one["path"] for one in _lessons(vault, _NAMED)}
+    id = names.find(name, known, beginnings=beginnings)
+    where = store.only_ids([f"{id}@0"])
     return _lessons(vault, (*_COLUMNS, "text", "file_hash", "fires_on", "silent_on"), where)[0]
 
 
@@ -166,12 +156,6 @@ def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -
     for row in found:
         row["id"] = row.pop("lesson_id")
     return sorted(found, key=lambda one: str(one["id"]))
-
-
-def _names(entry: Entry) -> tuple[str, str, str]:
-    """Return what a lesson may be called by: its id, its path without `.md`, that with its section."""
-    stem = entry["path"].removesuffix(".md")
-    return entry["id"], stem, stem + "".join(entry["id"].partition("#")[1:])
 
 
 def _last(entry: Entry) -> datetime:

@@ -89,7 +89,7 @@ def respond(
     Raises VaultError.
     """
     began = time.monotonic()
-    since = time.time() - ms / 1000
+    since = float(event.get("began") or time.time() - ms / 1000)
     name = str(event["hook_event_name"])
     source = event.get("source", "startup")
     if name == "SessionStart" and source not in vault.config.session_sources:
@@ -98,7 +98,7 @@ def respond(
     found = _found(vault, event, session, text_only)
     if time.monotonic() > until:
         return None
-    if session and not once.claim(_session_file(vault, session), once.name_of(event), since):
+    if session and not once.claim(_session_file(vault, session), event, since):
         return None
     injections.record(
         vault.index_folder,

@@ -28,20 +28,23 @@ def search(
     within: str = "",
     project: str = "",
     neighbours: int = 0,
+    only: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Find lessons and skills: `hits`, `dropped` as [hit, why], `place`, `text_only`, `embedder`.
 
+    `only` narrows lessons down: see `filters.from_json`.
     `floor` and `skills_floor` are those in force. With `neighbours` each lesson has that many
     passages before and after the one that was found, as [position, title, text].
     """
-    from vault_index import catalog, floor
+    from vault_index import catalog, filters, floor
     from vault_index import search as searching
 
     place = catalog.resolve(vault, within) if within else None
+    narrowed = filters.from_json(only or {})
     lessons, skills = searching.Results([]), searching.Results([])
     if "lessons" in kinds:
         lessons = searching.run(
-            vault, query, k, categories, min_score, place=place, explain=explain
+            vault, query, k, categories, min_score, place=place, explain=explain, only=narrowed
         )
     if "skills" in kinds:
         where = Path(project) if project else None
@@ -100,10 +103,10 @@ def classify(vault: Vault) -> dict[str, Any]:
 
 
 def entry(vault: Vault, name: str) -> dict[str, Any]:
-    """Give one lesson: `entry`."""
+    """Return one lesson, by the beginning of its name, too: `entry`."""
     from vault_index import get
 
-    return {"entry": _plain(get.entry(vault, name))}
+    return {"entry": _plain(get.entry(vault, name, beginnings=True))}
 
 
 def check(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:

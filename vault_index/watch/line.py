@@ -17,7 +17,7 @@ TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
     from typing import Any
 
-PROTOCOL = 1  # raise it when questions or answers change; other versions are then not understood
+PROTOCOL = 2  # raise it when questions or answers change; other versions are then not understood
 MOST_BYTES = 4 * 1024 * 1024  # of a question
 LONGEST_PATH = 100  # bytes; the system's limit is 108 on Linux and 104 on macOS
 

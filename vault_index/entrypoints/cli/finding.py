@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import output, ready
+from vault_index.entrypoints.cli import completion, moments, output, ready
 
 if TYPE_CHECKING:
     from vault_index.hit import Hit
@@ -23,8 +23,19 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("query", nargs=-1, required=True)
 @click.option("-k", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many.")
 @click.option(
-    "-c", "--category", "categories", multiple=True, help="Only in or below it; repeatable."
+    *("-c", "--category", "categories"),
+    multiple=True,
+    help="Only in or below it; repeatable.",
+    shell_complete=completion.categories,
 )
+@click.option("--tag", "tags", multiple=True, help="Only with this tag; repeatable: any of them.")
+@click.option(
+    *("--type", "type_"),
+    help="Only of this type: code_pattern, bug_fix, architecture, project_rule.",
+    shell_complete=completion.types,
+)
+@click.option("--since", metavar="DATE", help="Only new or changed since: 2026-03-31, or 30d, 8w.")
+@click.option("--until", metavar="DATE", help="Only as old as that, or older.")
 @click.option("--min-score", type=float, help="Leave out what scores less.")
 @click.option(
     "--explain", is_flag=True, help="Show each term of the scores, and what was left out."
@@ -51,6 +62,10 @@ def search(
     query: tuple[str, ...],
     k: int,
     categories: tuple[str, ...],
+    tags: tuple[str, ...],
+    type_: str | None,
+    since: str | None,
+    until: str | None,
     min_score: float | None,
     explain: bool,
     within: str,
@@ -74,9 +89,10 @@ def search(
         "kinds": kinds or ("lessons",),
         "within": within,
         "neighbours": neighbours,
+        "only": _only(tags, type_, since, until),
     }
-    if within and kinds and "lessons" not in kinds:
-        raise click.UsageError("--in is for lessons")
+    if (within or asked["only"]) and kinds and "lessons" not in kinds:
+        raise click.UsageError("--in, --tag, --type, --since and --until are for lessons")
     if "skills" in kinds:
         asked["project"] = _project(named)
     settled = bool(within or "skills" in kinds)
@@ -90,6 +106,7 @@ def search(
         answer |= {"floor": found["floor"], "text_only": found["text_only"]}
         answer |= {"skills_floor": found["skills_floor"]} if "skills" in kinds else {}
         answer |= {"in": found["place"]} if within else {}
+        answer |= {"only": asked["only"]} if asked["only"] else {}
         if explain:
             answer["dropped"] = [{**hit, "why": why} for hit, why in found["dropped"]]
         output.json(answer)
@@ -98,6 +115,16 @@ def search(
     if explain:
         dropped = [(Hit.from_json(hit), why) for hit, why in found["dropped"]]
         _explain(list(map(Hit.from_json, found["hits"])), dropped, floors)
+
+
+def _only(
+    tags: tuple[str, ...], type: str | None, since: str | None, until: str | None
+) -> dict[str, Any]:
+    """Return what narrows lessons down, by name, without what was not given."""
+    only: dict[str, Any] = {"tags": list(tags), "type": type}
+    only["since"] = moments.since(since) if since else None
+    only["until"] = moments.until(until) if until else None
+    return {key: value for key, value in only.items() if value}
 
 
 def _show(found: dict[str, Any], kinds: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import output, ready
+from vault_index.entrypoints.cli import completion, output, ready
 
 if TYPE_CHECKING:
     from vault_index.importing import Item, Plan
@@ -27,7 +27,12 @@ SHOWN = 200  # items of a long table, on a terminal
     type=click.Choice(["markdown", "jsonl", "bullets", "course", "obsidian"]),
     help="The format; without: guessed.",
 )
-@click.option("-c", "--category", default="", help="For what says none; without: inbox.")
+@click.option(
+    *("-c", "--category"),
+    default="",
+    help="For what says none; without: inbox.",
+    shell_complete=completion.categories,
+)
 @click.option("--write", is_flag=True, help="Do it; without, only show what would be done.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context

@@ -9,12 +9,16 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from vault_index.characters import as_json, visible, visible_line
+from vault_index.entrypoints.cli import pager as user_pager
+
+_held: list[list[str]] = []  # the lines that a pager may be needed for, while they come
 
 
 class Styled(str):
@@ -43,27 +47,56 @@ def styled(text: object, **style: Any) -> Styled:
 
 def say(*parts: object, err: bool = False) -> None:
     """Print one line, on stderr with `err`. The parts stand side by side."""
-    click.echo(_line(parts), err=err)
+    _emit(_line(parts), err)
 
 
 def text(body: object, *, err: bool = False) -> None:
     """Print a text of several lines."""
-    click.echo(visible(str(body)), err=err)
+    _emit(visible(str(body)), err)
 
 
 def json(value: Any) -> None:
     """Print a value as JSON."""
-    click.echo(as_json(value))
+    _emit(as_json(value), False)
 
 
 def pager(lines: Sequence[tuple[object, ...]]) -> None:
-    """Show lines, each of some parts, one page at a time."""
-    click.echo_via_pager("\n".join(map(_line, lines)))
+    """Print lines, each of some parts; through the user's pager if they are more than a screen."""
+    with paged():
+        for parts in lines:
+            say(*parts)
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Hold back what is printed meanwhile, and show it in the user's pager if it is long."""
+    if _held or not user_pager.is_wanted():
+        yield
+        return
+    lines: list[str] = []
+    _held.append(lines)
+    try:
+        yield
+    finally:
+        _held.clear()
+        whole = "\n".join(lines)
+        plain = click.unstyle(whole)
+        shown = lines and user_pager.is_longer_than_a_screen(plain)
+        if not (shown and user_pager.show(plain if color() is False else whole)) and lines:
+            click.echo(whole)
 
 
 def confirm(question: str) -> bool:
     """Ask on stderr for a yes; False for anything else."""
     return click.confirm(visible_line(question), err=True)
+
+
+def ask(question: str) -> str:
+    """Ask on stderr for a line."""
+    answer: str = click.prompt(
+        visible_line(question), default="", show_default=False, prompt_suffix=" ", err=True
+    )
+    return answer
 
 
 def usage(error: click.ClickException) -> None:
@@ -76,6 +109,13 @@ def usage(error: click.ClickException) -> None:
 def progress(label: str) -> Any:
     """Return a bar on stderr for a fraction of one."""
     return click.progressbar(length=1, label=visible_line(label), file=sys.stderr)
+
+
+def _emit(safe: str, err: bool) -> None:
+    if _held and not err:
+        _held[-1].append(safe)
+    else:
+        click.echo(safe, err=err)
 
 
 def _line(parts: tuple[object, ...]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vault_index.categories import UNCATEGORIZED
-from vault_index.entrypoints.cli import output, ready
+from vault_index.entrypoints.cli import completion, output, ready
 
 if TYPE_CHECKING:
     from vault_index.classify import Proposal
@@ -36,8 +36,8 @@ def categories(named: str | None, as_json: bool) -> None:
 
 
 @click.command(epilog="Example: lessons mv devops/ci-cd devops/pipelines --write")
-@click.argument("old")
-@click.argument("new")
+@click.argument("old", shell_complete=completion.categories)
+@click.argument("new", shell_complete=completion.categories)
 @click.option("--write", is_flag=True, help="Do it; without, only show what would be done.")
 @_json
 @click.pass_obj
