@@ -118,7 +118,7 @@ def list_(
         raise click.UsageError("--page needs -n: how many a page has")
     how["offset"] = (limit or 0) * (page - 1)
     how["since"] = _moment(since) if since else ""
-    entries = ready.ask(named, "list", category=category, **how)["entries"]
+    entries = ready.ask(named, "list", names_only=not as_json, category=category, **how)["entries"]
     if as_json:
         output.json(entries)
         return
@@ -182,7 +182,7 @@ def edit(named: str | None, lesson_id: str) -> None:
     from vault_index import check, files, lesson
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id)
+    entry = ready.entry(named, lesson_id, names_only=True)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     command = _editor(vault.root)
@@ -228,7 +228,7 @@ def rm(named: str | None, lesson_id: str, yes: bool) -> None:
     from vault_index import delete
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id)
+    entry = ready.entry(named, lesson_id, names_only=True)
     if not yes:
         if not sys.stdin.isatty():
             raise VaultError(f"{entry['id']} is not deleted without asking", "pass --yes")
@@ -251,7 +251,7 @@ def log(named: str | None, lesson_id: str, as_json: bool) -> None:
     from vault_index import history
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id)
+    entry = ready.entry(named, lesson_id, names_only=True)
     edits = history.log(vault, entry["id"], entry["path"])
     if as_json:
         output.json([asdict(one) for one in edits])
