@@ -28,6 +28,7 @@ LADDER = [
     "vault rows",
     "check",
     "difference history classify catalog skills",
+    "listing",
     "index search get render add trust move",
     "floor update delete",
     "recall evaluate condition duplicates",

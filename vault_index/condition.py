@@ -13,10 +13,10 @@ from vault_index import (
     catalog,
     categories,
     config,
+    difference,
     floor,
     get,
     git,
-    index,
     injections,
     locate,
     manifest,
@@ -191,7 +191,7 @@ def _index(vault: Vault) -> dict[str, Any]:
         "bytes": _size(opened.store.index),
         "age_seconds": round(time.time() - manifest.written(opened.store.index)),
         "floor": floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
-        "problems": [asdict(one) for one in index.problems(known, vault.files()[1])],
+        "problems": [asdict(one) for one in difference.problems(known, vault.files()[1])],
     }
 
 

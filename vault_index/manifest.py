@@ -67,6 +67,7 @@ class Manifest:
     head: str = ""  # the commit whose history the rows tell
     settled: bool = True  # whether full text counts the words of old and new rows together
     filing: str = ""  # the hash of the settings that the classifier goes by
+    listing: str = ""  # the mark of the listing that says the same as the rows; "" for none
     skills: dict[str, list[int]] = field(default_factory=dict)  # SKILL.md -> its stamp
     skills_hash: str = ""  # of all of their content
     files: dict[str, FileEntry] = field(default_factory=dict)  # by path below the vault's folder

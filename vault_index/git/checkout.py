@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
-from vault_index.git.process import ask, ask_bytes, command, is_bare, opened, user_setting
+from vault_index.git import plain
+from vault_index.git.process import (
+    ask,
+    ask_bytes,
+    command,
+    is_bare,
+    opened,
+    top_of,
+    user_setting,
+)
 
 RECENT_COMMITS = 10
 
@@ -38,6 +47,10 @@ class Worktree:
 
 def head(folder: Path) -> str | None:
     """Give the commit that is checked out (40 hexadecimal digits); None without one."""
+    top = top_of(folder)
+    commit = plain.head(top) if top else None
+    if commit:
+        return commit
     with opened(folder) as repo:
         return ask(repo, "rev-parse", "--verify", "-q", "HEAD") or None if repo else None
 

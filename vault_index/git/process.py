@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from vault_index.errors import GitError
-from vault_index.git import programs
+from vault_index.git import plain, programs
 
 # On the command line, where it overrules every file.
 ALWAYS = (
@@ -81,15 +81,6 @@ def _is_git_folder(folder: Path) -> bool:
     )
 
 
-def _git_folder(top: Path) -> Path:
-    dot = top / ".git"
-    try:
-        said = dot.read_text("utf-8", "surrogateescape")  # of a linked work tree, a submodule
-    except OSError:
-        return dot
-    return top / said.removeprefix("gitdir:").strip()
-
-
 @contextmanager
 def opened(folder: Path) -> Iterator[Repo | None]:
     """Yield the repository around a folder; None when there is none or no git."""
@@ -125,7 +116,7 @@ def ask_bytes(repo: Repo, *arguments: str, stdin: BinaryIO | None = None) -> byt
 def index_file(folder: Path) -> Path | None:
     """Return the file in which git notes what it tracks; None without a repository."""
     top = top_of(folder)
-    return _git_folder(top) / "index" if top else None
+    return plain.git_folder(top) / "index" if top else None
 
 
 def is_tracked(folder: Path, name: str) -> bool:
@@ -134,7 +125,7 @@ def is_tracked(folder: Path, name: str) -> bool:
     In any case of its letters: on some disks that is the same folder.
     """
     top = top_of(folder)
-    if top is None:
+    if top is None or plain.tracks_nothing_named(top, name):
         return False
     path = os.path.relpath(Path(os.path.realpath(folder), name), top)
     try:

@@ -1,4 +1,4 @@
-"""What a shell completes: ids, categories, types. Read from names of files, so that no table is opened.
+"""What a shell completes: ids, categories, tags, types. No table is opened for it.
 
 The names come from a repository that anyone may have written, and bash puts what is completed into the
 line as it is. So a name that a shell would read as more than one word is not offered.
@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-Parts = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+if TYPE_CHECKING:
+    from vault_index.get import Entry
+    from vault_index.vault import Vault
 
-MOST_SECTIONED = 100  # files with several lessons that are read for their names
 _ONE_WORD = re.compile(r"(?!-)[\w./#+@%,-]+")
 
 
@@ -30,6 +31,11 @@ def ids(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[Com
 def categories(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete a category that the vault has or its settings name."""
     return _items(_quietly(_categories, ctx), typed)
+
+
+def tags(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete a tag that a lesson has."""
+    return _items(_quietly(_tags, ctx), typed)
 
 
 def types(_ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -46,41 +52,52 @@ def lesson(*, required: bool = True) -> Callable[[Any], Any]:
 
 
 def _ids(named: str | None) -> Iterator[str]:
-    """Yield the ids of a vault's lessons, of files with several where an index counted them."""
+    """Yield the ids of a vault's lessons."""
     from vault_index import lesson as lessons
-    from vault_index import manifest
-    from vault_index.errors import VaultError
-    from vault_index.vault import INDEX, open_vault
+    from vault_index.vault import open_vault
 
     vault = open_vault(named)
-    index = manifest.current(vault.root / INDEX)
-    counted = manifest.load(index).files if index else {}
-    read = 0
-    for file in vault.files()[0]:
-        entry = counted.get(file.path)
-        own = entry.declared if entry and entry.owns_id else ""
-        if entry is None or entry.lessons < 2 or read >= MOST_SECTIONED:
-            yield own or lessons.id_of(file.path)
-            continue
-        read += 1
-        try:
-            data = (vault.folder / file.path).read_bytes()
-            yield from (one.id for one in lessons.parse_file(data, file.path))
-        except (VaultError, OSError):
-            yield own or lessons.id_of(file.path)
+    listed = _listed(vault)
+    if listed is None:
+        yield from (lessons.id_of(file.path) for file in vault.files()[0])
+        return
+    yield from (one["id"] for one in listed)
 
 
 def _categories(named: str | None) -> Iterator[str]:
-    """Yield the categories that folders and settings name, with those above them."""
+    """Yield the categories that lessons have and settings name, with those above them."""
     from vault_index import categories as tree
     from vault_index.vault import open_vault
 
     vault = open_vault(named)
-    folders = (tree.from_folder(file.path) for file in vault.files()[0])
-    told = {folder for folder in folders if folder and tree.tells_something(folder)}
+    listed = _listed(vault)
+    if listed is None:
+        folders = (tree.from_folder(file.path) for file in vault.files()[0])
+        own = {folder for folder in folders if folder and tree.tells_something(folder)}
+    else:
+        own = {category for one in listed for category in one["categories"]}
     config = vault.config
-    for category in {*told, *config.taxonomy, *config.keywords.values()}:
+    for category in {*own, *config.taxonomy, *config.keywords.values()} - {tree.UNCATEGORIZED}:
         yield from tree.prefixes(category)
+
+
+def _tags(named: str | None) -> Iterator[str]:
+    """Yield the tags that lessons have."""
+    from vault_index.vault import open_vault
+
+    for one in _listed(open_vault(named)) or ():
+        yield from one["tags"]
+
+
+def _listed(vault: Vault) -> list[Entry] | None:
+    """Return the lessons as their files and the last index tell; None without an index."""
+    from vault_index import get, manifest
+    from vault_index.vault import INDEX
+
+    if manifest.current(vault.root / INDEX) is None:
+        return None  # to read every file takes longer than one waits for a key
+    found = get.from_files(vault, names_only=True)
+    return found and found[0]
 
 
 def _quietly(read: Callable[[str | None], Iterable[str]], ctx: click.Context) -> list[str]:

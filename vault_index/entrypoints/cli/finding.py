@@ -28,7 +28,12 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     help="Only in or below it; repeatable.",
     shell_complete=completion.categories,
 )
-@click.option("--tag", "tags", multiple=True, help="Only with this tag; repeatable: any of them.")
+@click.option(
+    *("--tag", "tags"),
+    multiple=True,
+    help="Only with this tag; repeatable: any of them.",
+    shell_complete=completion.tags,
+)
 @click.option(
     *("--type", "type_"),
     help="Only of this type: code_pattern, bug_fix, architecture, project_rule.",

@@ -30,7 +30,9 @@ from vault_index.errors import VaultError
     help="Where it belongs; repeatable.",
     shell_complete=completion.categories,
 )
-@click.option("--tag", "tags", multiple=True, help="A tag; repeatable.")
+@click.option(
+    "--tag", "tags", multiple=True, help="A tag; repeatable.", shell_complete=completion.tags
+)
 @click.option(
     *("--type", "type_"),
     default="",
@@ -83,7 +85,7 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 
 @click.command("list", epilog="Example: lessons list -c devops --sort updated -n 20")
 @click.option("-c", "--category", help="Only in or below it.", shell_complete=completion.categories)
-@click.option("--tag", help="Only with this tag.")
+@click.option("--tag", help="Only with this tag.", shell_complete=completion.tags)
 @click.option(
     *("--type", "type_"),
     help="Only of this type: code_pattern, bug_fix, architecture, project_rule.",
@@ -126,7 +128,7 @@ def list_(
         raise click.UsageError("--page needs -n: how many a page has")
     how["offset"] = (limit or 0) * (page - 1)
     how["since"] = moments.since(since) if since else ""
-    entries = ready.ask(named, "list", category=category, **how)["entries"]
+    entries = ready.ask(named, "list", names_only=not as_json, category=category, **how)["entries"]
     if as_json:
         output.json(entries)
         return
@@ -180,7 +182,7 @@ def edit(named: str | None, lesson_id: str | None) -> None:
     from vault_index import check, files, lesson
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id or picker.pick(named))
+    entry = ready.entry(named, lesson_id or picker.pick(named), names_only=True)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     command = _editor(vault.root)
@@ -226,7 +228,7 @@ def rm(named: str | None, lesson_id: str, yes: bool) -> None:
     from vault_index import delete, names
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id)
+    entry = ready.entry(named, lesson_id, names_only=True)
     if yes and names.is_beginning(lesson_id, entry["id"], entry["path"]):
         hint = f"lessons rm {entry['id']} --yes"
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
@@ -252,7 +254,7 @@ def log(named: str | None, lesson_id: str, as_json: bool) -> None:
     from vault_index import history
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id)
+    entry = ready.entry(named, lesson_id, names_only=True)
     edits = history.log(vault, entry["id"], entry["path"])
     if as_json:
         output.json([asdict(one) for one in edits])

@@ -20,7 +20,7 @@ def pick(named: str | None) -> str:
     """Ask for a lesson and return its id. Raises UsageError where nobody is there to be asked."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError("name a lesson by its ID; `lessons list` shows the ids")
-    known = ready.ask(named, "list", category=None)["entries"]
+    known = ready.ask(named, "list", names_only=True, category=None)["entries"]
     if not known:
         raise VaultError("no lessons yet", "lessons add --title ... --text ...")
     words = ""
