@@ -35,8 +35,15 @@ def at_terminal(
     own = {**os.environ, "TERM": "xterm", **(env or {})}
     for name in ("COLUMNS", "LINES"):
         own.pop(name, None)
-    ends = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    running = subprocess.Popen(words, cwd=cwd, env=own, start_new_session=True, **ends)
+    running = subprocess.Popen(
+        words,
+        cwd=cwd,
+        env=own,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
     os.close(theirs)
     shown, waiting, seen = "", list(typed), 0
     until = time.monotonic() + seconds

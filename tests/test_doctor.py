@@ -133,10 +133,6 @@ def a_lesson_that_does_not_parse(vault: Vault) -> None:
     write(vault.folder / "my bad.md", "---\ntitle: [\n---\ntext")
 
 
-def settings_that_are_no_toml(vault: Vault) -> None:
-    write(vault.folder / "vault.toml", "= broken")
-
-
 BREAK: list[tuple[Callable[[Vault], None], str]] = [
     (no_hooks, "hooks"),
     (half_of_the_hooks, "hooks"),

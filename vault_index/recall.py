@@ -114,7 +114,7 @@ def _above_floor(
     first: str = "",
     text_only: bool = False,
 ) -> Injection:
-    """Search for queries; the best `k` lessons above the floor, those of the type `first` before others."""
+    """Search for queries: the best `k` lessons above the floor, those of type `first` before others."""
     best: dict[str, Hit] = {}
     left_out: dict[str, str] = {}
     least: float | None = None

@@ -76,7 +76,7 @@ def _index(vault: Vault) -> Iterator[Trouble]:
         return
     try:
         opened = vault.open_index()
-        opened.store.count()
+        opened.store.rows(("id", "text"))  # what is damaged shows when it is read
         for skip in vault.files()[1]:  # what does not parse is among the errors in lessons
             what = f"lessons/{skip.path}: {skip.reason}"
             yield Trouble("index", what, f"ls -l {shlex.quote(str(vault.folder / skip.path))}")
