@@ -20,7 +20,6 @@ DEFAULT_DEADLINE_MS = 2000
 DEADLINE_SHARE = 0.95  # the rest is for the end itself, on a machine with too much to do
 WATCHER_MS = 500  # a watcher that needs longer is hung; there is still time to do without it
 SESSION_WATCHER_MS = 1200  # a session's start is a dozen searches and four questions to git
-TICK_SECONDS = 0.01  # in which the system tells when a process began
 LOG_BYTES = 256 * 1024
 # Parsing holds the interpreter, and then no thread ends the process at the deadline: 20 MB take 0.2 s.
 EVENT_BYTES = 4 * 1024 * 1024
@@ -56,6 +55,7 @@ def main() -> None:
 
         _arm(event, started)  # before reading: whoever runs this may never close stdin
         parsed = json.loads(_read(0).decode("utf-8", "replace"))
+        event["began"] = time.time() - _age() + TICK_SECONDS  # for `once`
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
         if _worth_asking(event):
             answer = _answer(event, started)
@@ -176,12 +176,9 @@ def _arm(event: dict[str, object], started: float) -> None:
     """End the process at the deadline, from a thread: nothing else may be listening by then."""
     import os
     import threading
-    import time
 
     milliseconds = _deadline()
-    age = _age()
-    event["began"] = time.time() - age + TICK_SECONDS  # for `once`
-    left = max(0.001, DEADLINE_SHARE * milliseconds / 1000 - age)
+    left = max(0.001, DEADLINE_SHARE * milliseconds / 1000 - _age())
 
     def end() -> None:
         log(event, f"no answer in {milliseconds} ms", started)
