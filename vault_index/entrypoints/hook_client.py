@@ -25,6 +25,7 @@ LOG_BYTES = 256 * 1024
 EVENT_BYTES = 4 * 1024 * 1024
 PROMPT_CHARS = 64 * 1024  # a search looks at the beginning
 FIELD_CHARS = 4096
+TICK_SECONDS = 0.01  # in which the system tells when a process began
 FIELDS = (
     "hook_event_name",
     "source",
