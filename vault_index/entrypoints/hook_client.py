@@ -26,13 +26,8 @@ EVENT_BYTES = 4 * 1024 * 1024
 PROMPT_CHARS = 64 * 1024  # a search looks at the beginning
 FIELD_CHARS = 4096
 TICK_SECONDS = 0.01  # in which the system tells when a process began
-FIELDS = (
-    "hook_event_name",
-    "source",
-    "session_id",
-    "prompt_id",
-    "cwd",
-)  # and the prompt: the rest is not ours
+# and the prompt: the rest is not ours
+FIELDS = ("hook_event_name", "source", "session_id", "prompt_id", "cwd")
 
 
 def main() -> None:
