@@ -56,9 +56,12 @@ def troubles() -> list[tuple[str, str]]:
 
 
 def fix(vault: Vault) -> None:
-    """Run every command that the doctor names, as one would copy it."""
+    """Run every command that the doctor names, as one would copy it, with an editor that mends."""
+    script = '#!/bin/sh\ncase $1 in *.md) echo Mended. > "$1";; *) : > "$1";; esac\n'
+    editor = write(vault.root.parent / "mend", script)
+    editor.chmod(0o755)
     for one in doctor.examine(None):
-        run("bash", "-c", one.fix, cwd=vault.root, env={"EDITOR": "rm"})
+        run("bash", "-c", one.fix, cwd=vault.root, env={"EDITOR": str(editor)})
 
 
 def said(vault: Vault, *words: str, env: dict[str, str] | None = None) -> Ran:
@@ -133,6 +136,15 @@ def a_lesson_that_does_not_parse(vault: Vault) -> None:
     write(vault.folder / "my bad.md", "---\ntitle: [\n---\ntext")
 
 
+def a_link_among_lessons(vault: Vault) -> None:
+    (vault.folder / "there.md").symlink_to(vault.root.parent)
+
+
+def a_secret_in_the_settings(vault: Vault) -> None:
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    write(vault.folder / "vault.toml", f'[keywords]\n"token {token}" = "devops"\n')
+
+
 BREAK: list[tuple[Callable[[Vault], None], str]] = [
     (no_hooks, "hooks"),
     (half_of_the_hooks, "hooks"),
@@ -141,6 +153,8 @@ BREAK: list[tuple[Callable[[Vault], None], str]] = [
     (an_index_of_another_checkout, "index"),
     (a_damaged_index, "index"),
     (an_index_that_is_a_link, "index"),
+    (a_link_among_lessons, "index"),
+    (a_secret_in_the_settings, "lessons"),
     (no_git_hooks, "git"),
     (no_merge_driver, "git"),
     (git_hooks_that_are_gone, "git"),

@@ -78,8 +78,11 @@ def _index(vault: Vault) -> Iterator[Trouble]:
         opened = vault.open_index()
         opened.store.rows(("id", "text"))  # what is damaged shows when it is read
         for skip in vault.files()[1]:  # what does not parse is among the errors in lessons
-            what = f"lessons/{skip.path}: {skip.reason}"
-            yield Trouble("index", what, f"ls -l {shlex.quote(str(vault.folder / skip.path))}")
+            file = vault.folder / skip.path
+            name = shlex.quote(_from_here(file))
+            fix = f"rm {name}" if file.is_symlink() else f"chmod -R u+rwX {name}"
+            fix = fix if file.exists() or file.is_symlink() else "rename it in UTF-8"
+            yield Trouble("index", f"lessons/{skip.path}: {skip.reason}", fix)
         if floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER) is None:
             yield Trouble("index", "no floor is fitted, so hooks are silent", "lessons index")
     except ForeignIndexError:
@@ -94,13 +97,12 @@ def _index(vault: Vault) -> Iterator[Trouble]:
 def _lessons(vault: Vault) -> Iterator[Trouble]:
     """Look for what `check` calls an error: no hook injects such a lesson, no commit takes it."""
     from vault_index import check
+    from vault_index.check import settings
 
     wrong = []
     for candidate in check.everything(vault):
-        if candidate.shown == "lessons/vault.toml":
-            continue  # settings are looked at by themselves
         for one in check.of_text(candidate, vault.config.taxonomy):
-            if one.severity == check.ERROR:
+            if one.severity == check.ERROR and one.rule != settings.RULE:  # named already
                 wrong.append((one, candidate.shown))
     for one, path in wrong[:SHOWN]:
         yield Trouble("lessons", str(one), _edit(vault.root / path))
@@ -200,5 +202,13 @@ def _git(vault: Vault) -> Iterator[Trouble]:
 
 
 def _edit(file: Path) -> str:
-    name = os.path.relpath(file) if file.is_relative_to(Path.cwd()) else str(file)
-    return f"${{EDITOR:-vi}} {shlex.quote(name)}"
+    return f"${{EDITOR:-vi}} {shlex.quote(_from_here(file))}"
+
+
+def _from_here(file: Path) -> str:
+    """Return a path below the current folder from there, any other in full."""
+    try:
+        here = Path.cwd()
+    except OSError:  # it was deleted
+        return str(file)
+    return os.path.relpath(file, here) if file.is_relative_to(here) else str(file)
