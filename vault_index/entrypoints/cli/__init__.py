@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from typing import Any
 
 import click
@@ -45,6 +44,8 @@ class _Group(click.Group):
             output.say("Aborted!", err=True)
             sys.exit(1)
         except Exception:  # noqa: BLE001  # a bug; its traceback may repeat what a file says
+            import traceback
+
             output.text(traceback.format_exc(), err=True)
             sys.exit(1)
         sys.exit(ended if isinstance(ended, int) else 0)

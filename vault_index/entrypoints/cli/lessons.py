@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-import shutil
-import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -123,15 +120,15 @@ def list_(
         output.json(entries)
         return
     if not sys.stdout.isatty():
-        for entry in entries:
-            output.say(entry["id"], output.TAB, entry["title"])
+        output.rows((entry["id"], output.TAB, entry["title"]) for entry in entries)
         return
     lines = [(output.styled(one["id"], dim=True), "  ", one["title"]) for one in entries]
+    import shutil
+
     if len(lines) > shutil.get_terminal_size().lines:
         output.pager(lines)
     else:
-        for line in lines:
-            output.say(*line)
+        output.rows(lines)
 
 
 def _moment(since: str) -> str:
@@ -156,9 +153,9 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
 
     The end is enough if it is that of one lesson only.
     """
-    from vault_index.hit import marked
+    from vault_index.categories import marked
 
-    entry = ready.entry(named, lesson_id)
+    entry = ready.entry(named, lesson_id, prompts=as_json)
     if as_json:
         entry.pop("file_hash", None)
         output.json(entry)
@@ -179,10 +176,13 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
 @click.pass_obj
 def edit(named: str | None, lesson_id: str) -> None:
     """Open a lesson's file in your editor: $VISUAL, $EDITOR, git's, or vi."""
+    import shlex
+    import subprocess
+
     from vault_index import check, files, lesson
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id, names_only=True)
+    entry = ready.entry(named, lesson_id, names_only=True, prompts=False)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     command = _editor(vault.root)
@@ -208,6 +208,8 @@ def edit(named: str | None, lesson_id: str) -> None:
 
 def _editor(root: Path) -> str:
     """Return the command of the user's editor. Raises VaultError where there is none."""
+    import shutil
+
     from vault_index import git
 
     named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
@@ -228,7 +230,7 @@ def rm(named: str | None, lesson_id: str, yes: bool) -> None:
     from vault_index import delete
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id, names_only=True)
+    entry = ready.entry(named, lesson_id, names_only=True, prompts=False)
     if not yes:
         if not sys.stdin.isatty():
             raise VaultError(f"{entry['id']} is not deleted without asking", "pass --yes")
@@ -251,13 +253,13 @@ def log(named: str | None, lesson_id: str, as_json: bool) -> None:
     from vault_index import history
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id, names_only=True)
+    entry = ready.entry(named, lesson_id, names_only=True, prompts=False)
     edits = history.log(vault, entry["id"], entry["path"])
     if as_json:
         output.json([asdict(one) for one in edits])
         return
     for one in edits:
         commit = output.styled(one.commit[:10], dim=True)
-        output.say(commit, f"  {one.when[:10]}  {one.who}: {one.why}")
+        output.row(commit, f"  {one.when[:10]}  {one.who}: {one.why}")
     if not edits:
         ready.note(f"{entry['path']} is not committed")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
 
 from vault_index.characters import as_json, visible, visible_line
+from vault_index.entrypoints.cli import terminal
 
 
 class Styled(str):
@@ -41,9 +42,25 @@ def styled(text: object, **style: Any) -> Styled:
     return Styled(click.style(visible_line(str(text)), **style))
 
 
-def say(*parts: object, err: bool = False) -> None:
-    """Print one line, on stderr with `err`. The parts stand side by side."""
-    click.echo(_line(parts), err=err)
+def say(*parts: object, err: bool = False, indent: int = 0) -> None:
+    """Print one line, on stderr with `err`. The parts stand side by side.
+
+    At a terminal it is broken between words, and what follows is indented.
+    """
+    click.echo(terminal.wrap(_line(parts), terminal.width(err=err), indent), err=err)
+
+
+def row(*parts: object) -> None:
+    """Print one line of a list, cut where the terminal ends."""
+    click.echo(terminal.clip(_line(parts), terminal.width()))
+
+
+def rows(lines: Iterable[tuple[object, ...]]) -> None:
+    """Print the lines of a list, each of some parts, at once: one by one they take ten times as long."""
+    width = terminal.width()
+    shown = [terminal.clip(_line(parts), width) for parts in lines]
+    if shown:
+        click.echo("\n".join(shown))
 
 
 def text(body: object, *, err: bool = False) -> None:
@@ -58,7 +75,8 @@ def json(value: Any) -> None:
 
 def pager(lines: Sequence[tuple[object, ...]]) -> None:
     """Show lines, each of some parts, one page at a time."""
-    click.echo_via_pager("\n".join(map(_line, lines)))
+    width = terminal.width()
+    click.echo_via_pager("\n".join(terminal.clip(_line(parts), width) for parts in lines))
 
 
 def confirm(question: str) -> bool:
@@ -70,7 +88,8 @@ def usage(error: click.ClickException) -> None:
     """Print what click has to say about arguments, which it repeats."""
     said = io.StringIO()
     error.show(said)
-    text(said.getvalue().rstrip("\n"), err=True)
+    for line in said.getvalue().rstrip("\n").split("\n"):
+        say(line, err=True)
 
 
 def progress(label: str) -> Any:
