@@ -20,7 +20,7 @@ REPO = PACKAGE.parent
 LADDER = [
     "errors silence locate stats native atomic characters yaml_bounds",
     "categories passages hit names filters lesson config files quote lance",
-    "frontmatter_edit git renames",
+    "frontmatter_edit git renames lesson_body",
     "ownership",
     "manifest store injections once",
     "git_hooks aside merge body_edit formats",

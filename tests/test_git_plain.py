@@ -64,7 +64,7 @@ def test_the_commit_checked_out_is_read_without_git(
     root: Path, make: Callable[[Path], Path]
 ) -> None:
     place = make(root)
-    assert plain.head(place) == said(place, "rev-parse", "HEAD") == git.head(place)
+    assert plain.head_of(place) == said(place, "rev-parse", "HEAD") == git.head(place)
 
 
 def unborn(root: Path) -> None:
@@ -87,7 +87,7 @@ def one_branch_for_another(root: Path) -> None:
 @pytest.mark.parametrize("make", [unborn, a_linked_head, one_branch_for_another])
 def test_what_is_unusual_is_left_to_git(root: Path, make: Callable[[Path], None]) -> None:
     make(root)
-    assert plain.head(root) is None
+    assert plain.head_of(root) is None
     there = run("git", "rev-parse", "--verify", "-q", "HEAD", cwd=root, check=False).out.strip()
     assert (git.head(root) or "") == there
 
@@ -96,7 +96,7 @@ def test_a_head_that_leads_elsewhere_is_not_followed(root: Path, tmp_path: Path)
     write(tmp_path / "secret", "5e" * 20)
     for text in ("ref: refs/heads/../../../secret", f"ref: {tmp_path / 'secret'}", "junk"):
         write(root / ".git/HEAD", text)
-        assert plain.head(root) is None
+        assert plain.head_of(root) is None
 
 
 # what git tracks
@@ -121,13 +121,13 @@ def test_what_is_tracked_is_seen_in_every_form_of_the_index(
     make(root)
     folder = root / "sub" if name.startswith("sub") else root
     assert not plain.tracks_nothing_named(root, ".vault_index")
-    assert process.is_tracked(folder, ".vault_index")
+    assert plain.is_tracked(folder, ".vault_index")
 
 
 def test_nothing_of_that_name_needs_no_git(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert plain.tracks_nothing_named(root, ".vault_index")
-    monkeypatch.setattr(process, "_run", None)
-    assert not process.is_tracked(root, ".vault_index")
+    monkeypatch.setattr(process, "has_in_index", None)
+    assert not plain.is_tracked(root, ".vault_index")
 
 
 def test_another_index_is_left_to_git(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

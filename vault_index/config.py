@@ -14,7 +14,6 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +144,8 @@ def vault_problems(data: bytes) -> list[tuple[str, str]]:
         elif key in {field.name for field in fields(Config)} - _NOT_SETTINGS:
             problems.append((shown, f"a vault may not set {shown!r}: it is for each user's own"))
         else:
+            from difflib import get_close_matches
+
             near = get_close_matches(key, VAULT_KEYS, 1)
             hint = f": did you mean {near[0]!r}?" if near else ""
             problems.append((shown, f"unknown setting {shown!r}{hint}"))

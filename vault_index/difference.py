@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vault_index import files, git, lesson, rows
+from vault_index import files, git, lesson
 from vault_index.errors import LessonError
 from vault_index.lesson import Lesson
 from vault_index.manifest import FileEntry, Manifest
@@ -169,6 +169,8 @@ def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
     """Make a file's rows; where that fails those of before stay."""
     if file.lessons is None:
         return file
+    from vault_index import rows  # a listing of files that did not change needs none
+
     entry = file.entry
     provenance = git.Provenance(entry.author, entry.first, entry.last)
     try:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from vault_index import categories as tree
-from vault_index import difference, files, lesson, listing, names
+from vault_index import difference, files, lesson, lesson_body, listing, names
 from vault_index.categories import CategoryPath
 from vault_index.errors import VaultError
 
@@ -101,17 +101,17 @@ def from_files(
 
 
 def entry_from_file(
-    vault: Vault, name: str, *, names_only: bool = False
+    vault: Vault, name: str, *, names_only: bool = False, prompts: bool = True
 ) -> tuple[Entry, Listing] | None:
     """Return one lesson as `entry` with `beginnings` does; None where only a sync can tell.
 
-    No table is opened. Raises VaultError as `entry` does.
+    No table is opened. Without `prompts` it has no `fires_on` and `silent_on`. Raises VaultError as
+    `entry` does.
     """
     now = listing.now(vault, ask_git=not names_only, withheld=False)
     if now is None:
         return None
-    known = [cast("Entry", one) for one in now.lessons]
-    found = named(name, known, beginnings=True)
+    found = named(name, [cast("Entry", one) for one in now.lessons], beginnings=True)
     below = found["path"].partition("/")[2]
     if not names_only and not now.is_filed([found]):
         return None
@@ -119,21 +119,24 @@ def entry_from_file(
         data = files.read_file(vault.root / found["path"])
         if lesson.hash_of_file(data) != now.hashes.get(below):  # saved since it was listed
             return None
-        parsed = lesson.parse_file(data, below)
-    except VaultError:  # the table has what it said when it parsed
+        text = None
+        if not prompts and below not in now.broken:
+            slug = found["id"].partition("#")[2]
+            text = lesson_body.text_of(data, below, slug, found["title"])
+        more = _parsed(found, data, below) if text is None else Entry(text=text)
+    except (VaultError, ValueError):  # the table has what it said when it parsed
         return None
-    whole = next((one for one in parsed if _is_of(found, one.id, below)), None)
-    if whole is None:
-        return None
-    found |= Entry(
-        text=whole.text,
-        file_hash=now.hashes[below],
-        fires_on=list(whole.fires_on),
-        silent_on=list(whole.silent_on),
-    )
+    found |= Entry(text=more.pop("text"), file_hash=now.hashes[below])
+    found |= more
     if not names_only and below in now.unchecked:
         found["withheld"] = difference.withheld_by(below, data)
     return found, now
+
+
+def _parsed(entry: Entry, data: bytes, path: str) -> Entry:
+    """Return what the index has of a lesson besides its listing. Raises LessonError, ValueError."""
+    whole, *_ = [one for one in lesson.parse_file(data, path) if _is_of(entry, one.id, path)]
+    return Entry(text=whole.text, fires_on=list(whole.fires_on), silent_on=list(whole.silent_on))
 
 
 def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:

@@ -35,6 +35,7 @@ MANY = 50  # files: reading them for secrets and the like takes as long as a syn
 _FILE = "listing.json"
 _WHOLE = "@0"  # the end of the id of a row that is the whole of its lesson
 _KEPT = tuple(name for name in COLUMNS if name not in ("id", "path"))
+_SHOWN = ("id", "path", *_KEPT[1:])  # the order of what `get.entries` has of a table
 _DATES = ("created_at", "updated_at")
 _UNFILED = ("classifier", "nobody")
 
@@ -52,6 +53,7 @@ class Listing:
     hashes: Mapping[str, str] = field(
         default_factory=dict
     )  # of files, by path in the vault's folder
+    broken: frozenset[str] = frozenset()  # files that have a problem: they may not parse
     unchecked: frozenset[str] = frozenset()  # files whose `withheld` was not asked for
 
     def is_filed(self, lessons: Iterable[Mapping[str, Any]]) -> bool:
@@ -97,12 +99,14 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
     found = difference.between(vault, known, ask_git)
     if withheld and len(found.touched) > MANY:
         return None
-    unchecked = set() if withheld else {file.path for file in found.touched}
-    anew = bool(found) or not _is_classified(vault, known, saved)
+    unchecked: set[str] = set()
+    anew = bool(found.removed) or not _is_classified(vault, known, saved)
     if found or found.head != known.head:
         for file in difference.read(vault, known, found, ask_git, withheld=withheld):
             known.files[file.path] = file.entry
             if file.lessons is not None:
+                anew = True
+                unchecked |= set() if withheld else {file.path}
                 rows = [row for row in file.rows if row["id"].endswith(_WHOLE)]
                 saved[file.path] = list(map(_values, rows))
         for path in found.removed:
@@ -115,6 +119,7 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
         difference.problems(known, found.skipped),
         anew,
         {path: entry.hash for path, entry in known.files.items()},
+        frozenset(path for path, entry in known.files.items() if entry.problem),
         frozenset(unchecked),
     )
 
@@ -150,11 +155,12 @@ def _values(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _entry(path: str, values: list[Any]) -> dict[str, Any]:
-    entry = dict(zip(_KEPT, values, strict=True))
+    shown = f"{locate.FOLDER}/{path}"
+    entry: dict[str, Any] = dict(zip(_SHOWN, (values[0], shown, *values[1:]), strict=True))
     for name in _DATES:
         if entry[name]:
             entry[name] = datetime.fromisoformat(entry[name])
-    return {"id": entry.pop("lesson_id"), "path": f"{locate.FOLDER}/{path}", **entry}
+    return entry
 
 
 def _iso(moment: datetime | None) -> str | None:

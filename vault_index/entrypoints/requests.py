@@ -83,17 +83,18 @@ def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
 
 
 def without_table(
-    vault: Vault, question: Mapping[str, Any], *, names_only: bool = False
+    vault: Vault, question: Mapping[str, Any], *, names_only: bool = False, prompts: bool = True
 ) -> tuple[dict[str, Any], list[Problem]] | None:
     """Answer a question from the files alone, with what is wrong with them; None where that cannot be.
 
-    With `names_only` nobody is shown more of a lesson than its id, title and path.
+    With `names_only` nobody is shown more of a lesson than its id, title and path, without `prompts`
+    nobody those that should find it.
     """
     from vault_index import get
 
     asked, how = question["ask"], question["with"]
     if asked == "show":
-        found = get.entry_from_file(vault, how["name"], names_only=names_only)
+        found = get.entry_from_file(vault, how["name"], names_only=names_only, prompts=prompts)
         return None if found is None else ({"entry": _plain(found[0])}, found[1].problems)
     if asked not in ("list", "categories"):
         return None

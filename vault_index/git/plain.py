@@ -9,12 +9,80 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 MOST_BYTES = 64 * 1024 * 1024  # of an index that is read whole
 
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BRANCH = re.compile(r"ref: (refs/heads/[^\s:?*\[\\^~]+)")
+
+
+def top_of(folder: Path) -> Path | None:
+    """Return the folder with `.git` that a folder is in; None without one, or in a bare repository."""
+    for here in _upwards(folder):
+        if _has_git(here):
+            return here
+        if _is_git_folder(here):
+            return None
+    return None
+
+
+def is_bare(folder: Path) -> bool:
+    """Whether git would take a folder for one in a repository without a work tree."""
+    for here in _upwards(folder):
+        if _has_git(here):
+            return False
+        if _is_git_folder(here):
+            return True
+    return False
+
+
+def _upwards(folder: Path) -> Iterator[Path]:
+    here = Path(os.path.realpath(folder))
+    yield here
+    yield from here.parents
+
+
+def _has_git(folder: Path) -> bool:
+    return (folder / ".git").is_file() or _is_git_folder(folder / ".git")
+
+
+def _is_git_folder(folder: Path) -> bool:
+    return os.path.lexists(folder / "HEAD") and all(
+        (folder / name).is_dir() for name in ("objects", "refs")
+    )
+
+
+def index_file(folder: Path) -> Path | None:
+    """Return the file in which git notes what it tracks; None without a repository."""
+    top = top_of(folder)
+    return git_folder(top) / "index" if top else None
+
+
+def is_tracked(folder: Path, name: str) -> bool:
+    """Whether git has something in its index that is at, or below, a name in a folder.
+
+    In any case of its letters: on some disks that is the same folder.
+    """
+    top = top_of(folder)
+    if top is None or tracks_nothing_named(top, name):
+        return False
+    from vault_index.git import process
+
+    return process.has_in_index(folder, name)
+
+
+def head(folder: Path) -> str | None:
+    """Give the commit that is checked out (40 hexadecimal digits); None without one."""
+    top = top_of(folder)
+    commit = head_of(top) if top else None
+    if commit:
+        return commit
+    from vault_index.git import process
+
+    with process.opened(folder) as repo:
+        return process.ask(repo, "rev-parse", "--verify", "-q", "HEAD") or None if repo else None
 
 
 def git_folder(top: Path) -> Path:
@@ -27,7 +95,7 @@ def git_folder(top: Path) -> Path:
     return top / said.removeprefix("gitdir:").strip()
 
 
-def head(top: Path) -> str | None:
+def head_of(top: Path) -> str | None:
     """Return the commit that is checked out below `top`; None where git has to be asked."""
     folder = git_folder(top)
     if not _is_own(top, top / ".git", folder):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from typing import Any
 
 import click
@@ -41,7 +40,7 @@ SECTIONS = {
     "Agent": "install uninstall hook",
     "Vault": "init status doctor config index watch model",
 }
-PAGED = "show log search recall categories classify check status doctor config".split()
+PAGED = "list show log search recall categories classify check status doctor config".split()
 _WHOLE = 1000  # characters of a summary: it goes on in the next line rather than being cut off
 
 
@@ -68,6 +67,8 @@ class _Group(click.Group):
             output.say("Aborted!", err=True)
             sys.exit(1)
         except Exception:  # noqa: BLE001  # a bug; its traceback may repeat what a file says
+            import traceback
+
             output.text(traceback.format_exc(), err=True)
             sys.exit(1)
         sys.exit(ended if isinstance(ended, int) else 0)

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from vault_index.get import Entry
     from vault_index.vault import Vault
 
@@ -23,7 +24,9 @@ _ONE_WORD = re.compile(r"(?!-)[\w./#+@%,-]+")
 
 def ids(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete the id of a lesson or, where none begins so, the end of one; else a path."""
-    known = list(_quietly(_ids, ctx))
+    from click.shell_completion import CompletionItem
+
+    known = _quietly(_ids, ctx)
     found = _items(known, typed) or _items(_ends(known), typed)
     return found or [CompletionItem(typed, type="file")]
 
@@ -116,5 +119,7 @@ def _ends(known: Iterable[str]) -> list[str]:
 
 
 def _items(values: Iterable[str], typed: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
     begins = {one for one in values if one.startswith(typed) and _ONE_WORD.fullmatch(one)}
     return [CompletionItem(one) for one in sorted(begins)]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -133,15 +130,10 @@ def list_(
         output.json(entries)
         return
     if not sys.stdout.isatty():
-        for entry in entries:
-            output.say(entry["id"], output.TAB, entry["title"])
+        output.rows((entry["id"], output.TAB, entry["title"]) for entry in entries)
         return
     lines = [(output.styled(one["id"], dim=True), "  ", one["title"]) for one in entries]
-    if len(lines) > shutil.get_terminal_size().lines:
-        output.pager(lines)
-    else:
-        for line in lines:
-            output.say(*line)
+    output.rows(lines)
 
 
 @click.command(epilog="Example: lessons show devops/ci-cd/node-heap-out-of-memory")
@@ -153,9 +145,9 @@ def show(named: str | None, lesson_id: str | None, as_json: bool) -> None:
 
     The end is enough, or its beginning, if it is that of one lesson only. Without ID you pick one.
     """
-    from vault_index.hit import marked
+    from vault_index.categories import marked
 
-    entry = ready.entry(named, lesson_id or picker.pick(named))
+    entry = ready.entry(named, lesson_id or picker.pick(named), prompts=as_json)
     if as_json:
         entry.pop("file_hash", None)
         output.json(entry)
@@ -179,10 +171,13 @@ def edit(named: str | None, lesson_id: str | None) -> None:
 
     Without ID you pick one.
     """
+    import shlex
+    import subprocess
+
     from vault_index import check, files, lesson
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id or picker.pick(named), names_only=True)
+    entry = ready.entry(named, lesson_id or picker.pick(named), names_only=True, prompts=False)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     command = _editor(vault.root)
@@ -208,6 +203,8 @@ def edit(named: str | None, lesson_id: str | None) -> None:
 
 def _editor(root: Path) -> str:
     """Return the command of the user's editor. Raises VaultError where there is none."""
+    import shutil
+
     from vault_index import git
 
     named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
@@ -228,7 +225,7 @@ def rm(named: str | None, lesson_id: str, yes: bool) -> None:
     from vault_index import delete, names
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id, names_only=True)
+    entry = ready.entry(named, lesson_id, names_only=True, prompts=False)
     if yes and names.is_beginning(lesson_id, entry["id"], entry["path"]):
         hint = f"lessons rm {entry['id']} --yes"
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
@@ -254,13 +251,13 @@ def log(named: str | None, lesson_id: str, as_json: bool) -> None:
     from vault_index import history
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id, names_only=True)
+    entry = ready.entry(named, lesson_id, names_only=True, prompts=False)
     edits = history.log(vault, entry["id"], entry["path"])
     if as_json:
         output.json([asdict(one) for one in edits])
         return
     for one in edits:
         commit = output.styled(one.commit[:10], dim=True)
-        output.say(commit, f"  {one.when[:10]}  {one.who}: {one.why}")
+        output.row(commit, f"  {one.when[:10]}  {one.who}: {one.why}")
     if not edits:
         ready.note(f"{entry['path']} is not committed")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
-
 from vault_index.errors import VaultError
 
 _MOST_DAYS = 200_000  # the calendar begins 740,000 days ago
@@ -12,15 +9,18 @@ _MOST_DAYS = 200_000  # the calendar begins 740,000 days ago
 
 def since(text: str) -> str:
     """Return the beginning of a time as ISO 8601. Raises VaultError."""
-    return _moment(text, timedelta())
+    return _moment(text, 0)
 
 
 def until(text: str) -> str:
     """Return the end of a time as ISO 8601: a day is in it to its end. Raises VaultError."""
-    return _moment(text, timedelta(days=1))
+    return _moment(text, 1)
 
 
-def _moment(text: str, day: timedelta) -> str:
+def _moment(text: str, days_more: int) -> str:
+    import re
+    from datetime import UTC, datetime, timedelta
+
     text = text.strip()
     ago = re.fullmatch(r"(\d{1,5})([dw])", text)
     if ago:
@@ -29,7 +29,7 @@ def _moment(text: str, day: timedelta) -> str:
     try:
         moment = datetime.fromisoformat(text)
         if len(text) <= len("2026-03-31"):  # a day and no time of it
-            moment += day
+            moment += timedelta(days=days_more)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return moment.astimezone(UTC).isoformat()
     except (ValueError, OverflowError):

@@ -9,14 +9,14 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from vault_index.characters import as_json, visible, visible_line
-from vault_index.entrypoints.cli import pager as user_pager
+from vault_index.entrypoints.cli import pager, terminal
 
 _held: list[list[str]] = []  # the lines that a pager may be needed for, while they come
 
@@ -45,9 +45,25 @@ def styled(text: object, **style: Any) -> Styled:
     return Styled(click.style(visible_line(str(text)), **style))
 
 
-def say(*parts: object, err: bool = False) -> None:
-    """Print one line, on stderr with `err`. The parts stand side by side."""
-    _emit(_line(parts), err)
+def say(*parts: object, err: bool = False, indent: int = 0) -> None:
+    """Print one line, on stderr with `err`. The parts stand side by side.
+
+    At a terminal it is broken between words, and what follows is indented.
+    """
+    _emit(terminal.wrap(_line(parts), terminal.width(err=err), indent), err)
+
+
+def row(*parts: object) -> None:
+    """Print one line of a list, cut where the terminal ends."""
+    _emit(terminal.clip(_line(parts), terminal.width()))
+
+
+def rows(lines: Iterable[tuple[object, ...]]) -> None:
+    """Print the lines of a list, each of some parts, at once: one by one they take ten times as long."""
+    width = terminal.width()
+    shown = [terminal.clip(_line(parts), width) for parts in lines]
+    if shown:
+        _emit("\n".join(shown))
 
 
 def text(body: object, *, err: bool = False) -> None:
@@ -57,20 +73,13 @@ def text(body: object, *, err: bool = False) -> None:
 
 def json(value: Any) -> None:
     """Print a value as JSON."""
-    _emit(as_json(value), False)
-
-
-def pager(lines: Sequence[tuple[object, ...]]) -> None:
-    """Print lines, each of some parts; through the user's pager if they are more than a screen."""
-    with paged():
-        for parts in lines:
-            say(*parts)
+    _emit(as_json(value))
 
 
 @contextmanager
 def paged() -> Iterator[None]:
     """Hold back what is printed meanwhile, and show it in the user's pager if it is long."""
-    if _held or not user_pager.is_wanted():
+    if _held or not pager.is_wanted():
         yield
         return
     lines: list[str] = []
@@ -81,8 +90,8 @@ def paged() -> Iterator[None]:
         _held.clear()
         whole = "\n".join(lines)
         plain = click.unstyle(whole)
-        shown = lines and user_pager.is_longer_than_a_screen(plain)
-        if not (shown and user_pager.show(plain if color() is False else whole)) and lines:
+        shown = lines and pager.is_longer_than_a_screen(plain)
+        if not (shown and pager.show(plain if color() is False else whole)) and lines:
             click.echo(whole)
 
 
@@ -103,7 +112,8 @@ def usage(error: click.ClickException) -> None:
     """Print what click has to say about arguments, which it repeats."""
     said = io.StringIO()
     error.show(said)
-    text(said.getvalue().rstrip("\n"), err=True)
+    for line in said.getvalue().rstrip("\n").split("\n"):
+        say(line, err=True)
 
 
 def progress(label: str) -> Any:
@@ -111,7 +121,7 @@ def progress(label: str) -> Any:
     return click.progressbar(length=1, label=visible_line(label), file=sys.stderr)
 
 
-def _emit(safe: str, err: bool) -> None:
+def _emit(safe: str, err: bool = False) -> None:
     if _held and not err:
         _held[-1].append(safe)
     else:

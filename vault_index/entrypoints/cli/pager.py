@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
-import signal
-import subprocess
 import sys
 
 # less: end at once where all fits, pass colours on, leave the text on the screen
@@ -20,6 +16,8 @@ def is_wanted() -> bool:
 
 def is_longer_than_a_screen(plain: str) -> bool:
     """Whether a text without styles takes more lines than the terminal has."""
+    import shutil
+
     columns, lines = shutil.get_terminal_size()
     needed = 0
     for line in plain.split("\n"):
@@ -31,6 +29,9 @@ def is_longer_than_a_screen(plain: str) -> bool:
 
 def show(text: str) -> bool:
     """Show a text that is safe to print, a page at a time. False where there is no pager."""
+    import signal
+    import subprocess
+
     command = _command()
     if not command:
         return False
@@ -49,6 +50,9 @@ def show(text: str) -> bool:
 
 def _command() -> list[str]:
     """Return the words of the pager's command; none where the user wants none or it cannot be run."""
+    import shlex
+    import shutil
+
     named = os.environ.get("PAGER")
     try:
         words = ["less"] if named is None else shlex.split(named)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -63,4 +62,6 @@ def _show(shown: Sequence[Any], count: int, words: str) -> None:
 
 
 def _room() -> int:
+    import shutil
+
     return max(3, min(MOST_SHOWN, shutil.get_terminal_size().lines - LINES_BESIDE))

@@ -43,7 +43,7 @@ def note(message: str) -> None:
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     """Give a callback (done, all) that draws a bar on a terminal and nothing in a pipe."""
-    if not sys.stderr.isatty() or output.is_dumb():
+    if not sys.stderr.isatty() or output.color() is False:  # a bar moves by escapes
         yield lambda _done, _all: None
         return
     with contextlib.ExitStack() as stack:
@@ -94,15 +94,17 @@ def ask(
     settled: bool = False,
     fetch: bool = True,
     names_only: bool = False,
+    prompts: bool = True,
     say: Callable[[str], None] = note,
     **arguments: Any,
 ) -> dict[str, Any]:
     """Put a question of `requests` to the watcher of the vault, or answer it in this process.
 
     Where the files alone have the answer no table is opened; `names_only` is for callers that show no
-    more of a lesson than its id, title and path. `settled` is for questions about what follows from
-    the lessons: catalog, proposals, skills. Without `fetch` the model is not fetched if it was never:
-    there is full text. `say` gets what is to be said of files that are not in the index as they are.
+    more of a lesson than its id, title and path, `prompts` as in `entry`. `settled` is for questions
+    about what follows from the lessons: catalog, proposals, skills. Without `fetch` the model is not
+    fetched if it was never: there is full text. `say` gets what is to be said of files that are not
+    in the index as they are.
     """
     question = {"ask": what, "with": arguments, "fresh": True, "settled": settled}
     found = _ask_watcher(named, question)
@@ -114,7 +116,7 @@ def ask(
 
     vault = open_vault(named)
     question = {"ask": what, "with": arguments}
-    read = requests.without_table(vault, question, names_only=names_only)
+    read = requests.without_table(vault, question, names_only=names_only, prompts=prompts)
     if read is not None:
         for problem in read[1]:
             say(_warning(problem))
@@ -147,12 +149,14 @@ def _ask_watcher(named: str | None, question: dict[str, Any]) -> dict[str, Any] 
     return found
 
 
-def entry(named: str | None, lesson: str, *, names_only: bool = False) -> Any:
+def entry(named: str | None, lesson: str, *, names_only: bool = False, prompts: bool = True) -> Any:
     """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it.
 
-    `names_only` is for callers that need no author, date or category of it.
+    `names_only` is for callers that need no author, date or category of it; without `prompts` it may
+    lack those that should find it and those that should not.
     """
-    return ask(named, "show", names_only=names_only, name=_in_vault(named, lesson))["entry"]
+    name = _in_vault(named, lesson)
+    return ask(named, "show", names_only=names_only, prompts=prompts, name=name)["entry"]
 
 
 def _in_vault(named: str | None, lesson: str) -> str:

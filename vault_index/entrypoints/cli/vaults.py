@@ -49,8 +49,8 @@ def status(named: str | None, as_json: bool) -> None:
         output.json(state)
         return
     for line in condition.lines(state):
-        output.say(line)
-    output.say(f"watcher    {watch.line(state['watcher'])}")
+        output.say(line, indent=11)
+    output.say(f"watcher    {watch.line(state['watcher'])}", indent=11)
 
 
 def _watcher(root: Path) -> dict[str, Any] | None:
