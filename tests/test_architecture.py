@@ -18,16 +18,17 @@ REPO = PACKAGE.parent
 
 # A module imports only from rungs above this line's own; siblings never import each other.
 LADDER = [
-    "errors silence locate stats native atomic characters yaml_bounds",
-    "categories passages hit lesson config files quote lance",
-    "frontmatter_edit git renames",
+    "errors silence locate stats native atomic characters yaml_bounds categories",
+    "passages hit names filters lesson config files quote lance",
+    "frontmatter_edit git renames lesson_body",
     "ownership",
-    "manifest store injections",
+    "manifest store injections once",
     "git_hooks aside merge body_edit formats",
     "embed",
     "vault rows",
     "check",
     "difference history classify catalog skills",
+    "listing",
     "index search get render add trust move",
     "floor update delete",
     "recall evaluate condition duplicates",

@@ -228,7 +228,8 @@ def test_show_what_is_ambiguous_or_not_there(make_vault: MakeVault) -> None:
         "Try: give the whole id\n"
     )
     assert refused(vault, "show", "eap") == (
-        "Error: no lesson 'eap'\nTry: `lessons list` shows their ids\n"
+        "Error: no lesson 'eap'; did you mean devops/ci-cd/heap, devops/docker/heap?\n"
+        "Try: `lessons list` shows their ids\n"
     )
 
 

@@ -383,7 +383,7 @@ def test_another_user_is_refused(team: Vault) -> None:
         code = (
             "import os, sys; os.setgid(65534); os.setuid(65534); import socket\n"
             "s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
-            's.sendall(b\'{"protocol": 1, "ask": "status"}\\n\'); print(s.recv(100))'
+            's.sendall(b\'{"protocol": 2, "ask": "status"}\\n\'); print(s.recv(100))'
         )
         done = subprocess.run(
             [sys.executable, "-I", "-c", code, state["socket"]],

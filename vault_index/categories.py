@@ -32,6 +32,8 @@ UNTELLING = frozenset(
     + [UNCATEGORIZED]
 )
 
+CLASSIFIER = "classifier"  # as `filed_by`: nobody has accepted the categories
+
 _NOT_ALLOWED = re.compile(r"[^\w.+#-]+")
 
 
@@ -60,6 +62,12 @@ def prefixes(category: CategoryPath) -> list[CategoryPath]:
     """List a category and its ancestors, shortest first: `a/b/c` -> `[a, a/b, a/b/c]`."""
     parts = category.split("/")
     return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def marked(categories: Iterable[CategoryPath], filed_by: str) -> tuple[str, ...]:
+    """Return categories as they are shown: one that nobody has accepted yet ends with "?"."""
+    mark = "?" if filed_by == CLASSIFIER else ""
+    return tuple(f"{category}{mark}" for category in categories)
 
 
 def levels(categories: Iterable[CategoryPath]) -> list[list[CategoryPath]]:

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 from vault_index import categories as tree
 from vault_index import files, frontmatter_edit, rows
-from vault_index.categories import DEFAULT_TAXONOMY, UNCATEGORIZED, CategoryPath
+from vault_index.categories import CLASSIFIER, DEFAULT_TAXONOMY, UNCATEGORIZED, CategoryPath
 from vault_index.errors import ChangedError, VaultError, WriteError
-from vault_index.hit import CLASSIFIER
 from vault_index.lesson import hash_of_file
 
 if TYPE_CHECKING:

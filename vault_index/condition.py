@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from vault_index import (
     catalog,
     categories,
+    config,
+    difference,
     floor,
     get,
     git,
-    index,
     injections,
+    locate,
     manifest,
     search,
     skills,
@@ -34,6 +37,7 @@ def of(vault: Vault) -> dict[str, Any]:
         "embedder": _embedder(vault),
         "index": _index(vault),
         "ignored_settings": list(vault.config.ignored),
+        "settings": settings(vault),
     }
     try:
         lessons = get.entries(vault)
@@ -85,6 +89,7 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         yield f"problem    lessons/vault.toml: a vault may not set {key!r}; it is ignored"
     for problem in state["skill_problems"]:
         yield f"problem    {problem}"
+    yield from _in_force(state["settings"])
     if state["categories"]:
         unfiled = state["unfiled"]
         proposed = f"; {unfiled} lessons are in none: see `lessons classify`" if unfiled else ""
@@ -112,6 +117,40 @@ def _used(injected: dict[str, Any]) -> Iterator[str]:
     if injected["never_used"]:
         some = ", ".join(injected["some_never_used"][:3])
         yield f"never used {injected['never_used']} lessons, such as {some}"
+
+
+def settings(vault: Vault) -> list[dict[str, Any]]:
+    """Return the settings in force as JSON values, the vault's own file by its path in the vault."""
+    shown = {str(vault.folder / locate.SETTINGS): f"{locate.FOLDER}/{locate.SETTINGS}"}
+    return [
+        {
+            "name": one.name,
+            "value": str(one.value) if isinstance(one.value, Path) else one.value,
+            "origin": shown.get(one.origin, one.origin),
+        }
+        for one in config.settings_in_force(vault.config)
+    ]
+
+
+def _in_force(settings: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each setting that somebody set, and one for all the others."""
+    of_nobody = [one for one in settings if one["origin"] == config.DEFAULT]
+    for one in settings:
+        if one not in of_nobody:
+            yield f"setting    {one['name']} = {shown_value(one['value'])} ({one['origin']})"
+    listed = ", ".join(f"{one['name']} = {shown_value(one['value'])}" for one in of_nobody)
+    yield f"defaults   {listed}"
+
+
+def shown_value(value: Any) -> str:
+    """Return a setting's value in a line, as TOML writes it as far as that is short."""
+    if value is None:
+        return "unset"
+    if isinstance(value, dict):
+        return f"{len(value)} phrases"
+    if isinstance(value, (list, tuple)) and len(value) > 3:
+        return f"{len(value)} entries"
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _git(vault: Vault) -> dict[str, Any] | None:
@@ -152,7 +191,7 @@ def _index(vault: Vault) -> dict[str, Any]:
         "bytes": _size(opened.store.index),
         "age_seconds": round(time.time() - manifest.written(opened.store.index)),
         "floor": floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
-        "problems": [asdict(one) for one in index.problems(known, vault.files()[1])],
+        "problems": [asdict(one) for one in difference.problems(known, vault.files()[1])],
     }
 
 

@@ -14,7 +14,6 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +59,34 @@ class Config:
     taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
     ignored: tuple[str, ...] = ()  # keys of vault.toml that a vault may not set or nobody knows
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
+
+
+DEFAULT = "default"  # the origin of a setting that nobody set
+_NOT_SETTINGS = frozenset({"home", "ignored", "origins"})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting in force: its name as settings files spell it, its value, and who set it."""
+
+    name: str
+    value: Any
+    origin: str  # DEFAULT | the path of a settings file | a variable | flags
+
+
+def settings_in_force(config: Config) -> list[Setting]:
+    """Return every setting with its origin, in the order of `Config`; the user's folder first."""
+    names = [f.name for f in fields(config) if f.name not in ("ignored", "origins")]
+    return [
+        Setting(spelled(name), getattr(config, name), config.origins.get(name, DEFAULT))
+        for name in names
+    ]
+
+
+def spelled(key: str) -> str:
+    """Return the name of a field of `Config` as settings files spell it: `watch.autostart`."""
+    return key.replace("watch_", "watch.", 1)
 
 
 def home_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -78,7 +105,8 @@ def load(
     type.
     """
     environ = os.environ if environ is None else environ
-    config = Config(home=home_folder(environ))
+    named = {"home": "LESSONS_HOME"} if environ.get("LESSONS_HOME") else {}
+    config = Config(home=home_folder(environ), origins=named)
     if vault_toml is not None:
         values = _read(vault_toml, follow=False)
         ignored = tuple(sorted(set(values) - VAULT_KEYS))
@@ -113,9 +141,11 @@ def vault_problems(data: bytes) -> list[tuple[str, str]]:
                 _checked(key, value, "")
             except SettingsError as error:
                 problems.append((shown, error.message.removeprefix(": ")))
-        elif key in {field.name for field in fields(Config)} - {"home", "ignored"}:
+        elif key in {field.name for field in fields(Config)} - _NOT_SETTINGS:
             problems.append((shown, f"a vault may not set {shown!r}: it is for each user's own"))
         else:
+            from difflib import get_close_matches
+
             near = get_close_matches(key, VAULT_KEYS, 1)
             hint = f": did you mean {near[0]!r}?" if near else ""
             problems.append((shown, f"unknown setting {shown!r}{hint}"))
@@ -149,13 +179,15 @@ def _is_file(descriptor: int) -> bool:
 
 def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
     """Give a copy with values checked against the types of the fields."""
-    known = {f.name for f in fields(Config)} - {"home", "ignored"}
+    known = {f.name for f in fields(Config)} - _NOT_SETTINGS
     unknown = sorted(set(values) - known)
     if unknown:
         raise SettingsError(
             f"{where}: unknown setting {unknown[0]!r}", f"known are: {', '.join(sorted(known))}"
         )
-    return replace(config, **{key: _checked(key, values[key], where) for key in values})
+    origins = {**config.origins, **dict.fromkeys(values, where)}
+    checked = {key: _checked(key, values[key], where) for key in values}
+    return replace(config, **checked, origins=origins)
 
 
 def _checked(key: str, value: Any, where: str) -> Any:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vault_index import files, git, lesson, rows
+from vault_index import files, git, lesson
 from vault_index.errors import LessonError
 from vault_index.lesson import Lesson
 from vault_index.manifest import FileEntry, Manifest
+from vault_index.stats import Problem
 from vault_index.vault import SourceFile, shown
 
 if TYPE_CHECKING:
@@ -82,22 +83,34 @@ def _hash_now(vault: Vault, path: str) -> str:
         return ""
 
 
-def read(vault: Vault, known: Manifest, difference: Difference, ask_git: bool) -> list[ReadFile]:
-    """Read every file whose rows may have to change."""
+def read(
+    vault: Vault,
+    known: Manifest,
+    difference: Difference,
+    ask_git: bool,
+    *,
+    withheld: bool = True,
+) -> list[ReadFile]:
+    """Read every file whose rows may have to change; without `withheld` they may lack that."""
     authored = _authored(vault, known, difference) if ask_git else {}
     stats = {file.path: file for file in vault.files()[0]} if authored else {}
     pending = {file.path: file for file in difference.touched}
     for gone in difference.removed:  # and may be back since it was listed: the next look finds it
         stats.pop(gone, None)
     pending |= {path: stats[path] for path in authored if path in stats}
-    read = {path: _read_file(vault, pending[path], known, authored.get(path)) for path in pending}
+    read = {
+        path: _read_file(vault, pending[path], known, authored.get(path), withheld=withheld)
+        for path in pending
+    }
     owners = _owners(known, list(read.values()), difference.removed)
     for path, entry in known.files.items():  # those whose id another file took or set free
         taken_or_freed = entry.declared and (owners.get(entry.declared) == path) != entry.owns_id
         same = path not in read or read[path].lessons is None
         if taken_or_freed and same and path not in difference.removed:
             source = pending.get(path) or SourceFile(path, _stamp_of(entry))
-            read[path] = _read_file(vault, source, known, authored.get(path), even_if_same=True)
+            read[path] = _read_file(
+                vault, source, known, authored.get(path), even_if_same=True, withheld=withheld
+            )
     own = [_with_own_ids(read[path], owners) for path in sorted(read)]
     return [_with_rows(file, known.files.get(file.path)) for file in own]
 
@@ -107,7 +120,9 @@ def _read_file(
     source: SourceFile,
     known: Manifest,
     provenance: git.Provenance | None,
+    *,
     even_if_same: bool = False,
+    withheld: bool = True,
 ) -> ReadFile:
     """Read and parse one file; what is wrong with it goes into its manifest entry."""
     before = known.files.get(source.path)
@@ -123,8 +138,8 @@ def _read_file(
             return ReadFile(source.path, entry)
         entry.hash = content
         parsed = lesson.parse_file(data, source.path)
-        if before is None or before.hash != content or before.problem:  # 9 ms for a page
-            entry.withheld = _withheld(source.path, data)
+        if withheld and (before is None or before.hash != content or before.problem):
+            entry.withheld = withheld_by(source.path, data)  # 9 ms for a page
     except LessonError as error:
         entry.problem, entry.line = error.message, error.line
         return ReadFile(source.path, entry)
@@ -143,7 +158,8 @@ def _read_file(
     return ReadFile(source.path, entry, parsed)
 
 
-def _withheld(path: str, data: bytes) -> str:
+def withheld_by(path: str, data: bytes) -> str:
+    """Return why hooks leave out what is in a file: the first error in it; "" without one."""
     from vault_index import check  # compiles its patterns: only where a file has to be read
 
     return check.withheld(path, data)
@@ -153,6 +169,8 @@ def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
     """Make a file's rows; where that fails those of before stay."""
     if file.lessons is None:
         return file
+    from vault_index import rows  # a listing of files that did not change needs none
+
     entry = file.entry
     provenance = git.Provenance(entry.author, entry.first, entry.last)
     try:
@@ -167,6 +185,17 @@ def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
 
 def _unexpected(path: str, error: Exception) -> str:
     return f"{path}: {type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def problems(known: Manifest, skipped: list[Skipped]) -> list[Problem]:
+    """List what is not in the index as it stands on disk, by path."""
+    found = [
+        Problem(shown(path), entry.line, entry.problem.removeprefix(f"{path}: "))
+        for path, entry in known.files.items()
+        if entry.problem
+    ]
+    found += [Problem(shown(skip.path), 0, skip.reason) for skip in skipped]
+    return sorted(found, key=lambda problem: (problem.path, problem.line))
 
 
 def _owners(known: Manifest, read: list[ReadFile], removed: list[str]) -> dict[str, str]:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from vault_index import categories as tree
-from vault_index import files, lesson, store
+from vault_index import difference, files, lesson, lesson_body, listing, names
 from vault_index.categories import CategoryPath
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from vault_index.listing import Listing
     from vault_index.vault import Vault
 
 ORDERS = ("id", "title", "created", "updated", "confidence")
-
-_COLUMNS = (
-    *("id", "lesson_id", "path", "title", "document", "categories", "filed_by", "tags", "type"),
-    *("confidence", "created_at", "updated_at", "author", "link", "withheld"),
-)
 
 
 class Entry(TypedDict, total=False):
@@ -55,8 +53,9 @@ def entries(
     reverse: bool = False,
     limit: int | None = None,
     offset: int = 0,
+    known: Sequence[Entry] | None = None,
 ) -> list[Entry]:
-    """List the lessons: what the index knows of each but its text.
+    """List the lessons: what the index knows of each but its text. `known` are all of them, if read.
 
     `category` narrows to those in or below it, `since` to those created or committed then or later.
     Times and confidence are sorted latest and highest first. Raises IndexStateError without an
@@ -67,7 +66,7 @@ def entries(
     path = tree.normalise(category) if category else ""
     if category and not path:
         raise VaultError(f"not a category: {category!r}", "for example: devops/ci-cd")
-    found = _lessons(vault, _COLUMNS, store.below([path]) if path else None)
+    found = _of_table(vault, path) if known is None else [one for one in known if _is_in(one, path)]
     if tag:
         found = [one for one in found if tag.lower() in (known.lower() for known in one["tags"])]
     if type:
@@ -87,28 +86,83 @@ def entries(
     return found[offset : None if limit is None else offset + limit]
 
 
-def entry(vault: Vault, name: str) -> Entry:
-    """Give one lesson with its text, by id, by path, or by the end of either.
+def from_files(
+    vault: Vault, *, names_only: bool = False, dates: bool = False
+) -> tuple[list[Entry], Listing] | None:
+    """Return the lessons as `entries` does, read without a table; None where only a sync can tell.
 
-    Raises VaultError if there is none, or more than one.
+    With `names_only` what git, the classifier and `check` say may be of before, with `dates` not
+    what git says.
     """
-    path, mark, section = name.strip().partition("#")
-    wanted = path.removesuffix(".md").strip("/") + mark + section
-    known = _lessons(vault, _COLUMNS)
-    exact = [one for one in known if name == one["id"]] or [
-        one for one in known if wanted in _names(one)
+    found = listing.now(vault, ask_git=dates or not names_only, withheld=not names_only)
+    if found is None or not (names_only or found.is_filed(found.lessons)):
+        return None
+    return [cast("Entry", one) for one in found.lessons], found
+
+
+def entry_from_file(
+    vault: Vault, name: str, *, names_only: bool = False, prompts: bool = True
+) -> tuple[Entry, Listing] | None:
+    """Return one lesson as `entry` with `beginnings` does; None where only a sync can tell.
+
+    No table is opened. Without `prompts` it has no `fires_on` and `silent_on`. Raises VaultError as
+    `entry` does.
+    """
+    now = listing.now(vault, ask_git=not names_only, withheld=False)
+    if now is None:
+        return None
+    found = named(name, [cast("Entry", one) for one in now.lessons], beginnings=True)
+    below = found["path"].partition("/")[2]
+    if not names_only and not now.is_filed([found]):
+        return None
+    try:
+        data = files.read_file(vault.root / found["path"])
+        if lesson.hash_of_file(data) != now.hashes.get(below):  # saved since it was listed
+            return None
+        text = None
+        if not prompts and below not in now.broken:
+            slug = found["id"].partition("#")[2]
+            text = lesson_body.text_of(data, below, slug, found["title"])
+        more = _parsed(found, data, below) if text is None else Entry(text=text)
+    except (VaultError, ValueError):  # the table has what it said when it parsed
+        return None
+    found |= Entry(text=more.pop("text"), file_hash=now.hashes[below])
+    found |= more
+    if not names_only and below in now.unchecked:
+        found["withheld"] = difference.withheld_by(below, data)
+    return found, now
+
+
+def _parsed(entry: Entry, data: bytes, path: str) -> Entry:
+    """Return what the index has of a lesson besides its listing. Raises LessonError, ValueError."""
+    whole, *_ = [one for one in lesson.parse_file(data, path) if _is_of(entry, one.id, path)]
+    return Entry(text=whole.text, fires_on=list(whole.fires_on), silent_on=list(whole.silent_on))
+
+
+def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
+    """Return one lesson with its text, by id, by path, or by the end of either.
+
+    With `beginnings` the beginning of an end is enough. Raises VaultError if there is none, or more
+    than one.
+    """
+    from vault_index import store
+
+    found = named(name, _lessons(vault, listing.COLUMNS), beginnings=beginnings)
+    where = store.only_ids([f"{found['id']}@0"])
+    return _lessons(vault, (*listing.COLUMNS, "text", "file_hash", "fires_on", "silent_on"), where)[
+        0
     ]
-    ends = (f"/{wanted}", f"#{wanted}")
-    found = exact or [
-        one for one in known if any(f"/{name}".endswith(ends) for name in _names(one))
-    ]
-    if not found:
-        raise VaultError(f"no lesson {name!r}", "`lessons list` shows their ids")
-    if len(found) > 1:
-        some = ", ".join(one["id"] for one in found[:4])
-        raise VaultError(f"{len(found)} lessons are called {name!r}: {some}", "give the whole id")
-    where = store.only_ids([f"{found[0]['id']}@0"])
-    return _lessons(vault, (*_COLUMNS, "text", "file_hash", "fires_on", "silent_on"), where)[0]
+
+
+def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Entry:
+    """Return the lesson of a name: its id, its path, or the end of either.
+
+    With `beginnings` the beginning of an end is enough, as people type it. Raises VaultError if there
+    is none, or more than one.
+    """
+    by_id = {one["id"]: one for one in known}
+    paths = {id: one["path"] for id, one in by_id.items()}
+    return by_id[names.find(name, paths, beginnings=beginnings)]
 
 
 def content(vault: Vault, entry: Entry, *, unchanged: bool = False) -> bytes:
@@ -139,13 +193,18 @@ def _is_of(entry: Entry, id: str, path: str) -> bool:
     return entry["id"] in (id, lesson.id_of(path) + (f"#{slug}" if slug else ""))
 
 
-def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
+def categories(
+    vault: Vault, *, own: bool = False, known: Iterable[Entry] | None = None
+) -> dict[CategoryPath, int]:
     """Count the lessons in and below each category, by path: `{"devops": 3, "devops/docker": 1}`.
 
     `own` counts those of the category itself only. A lesson counts once in each of its categories.
-    Proposed categories count, too. Raises IndexStateError without an index.
+    Proposed categories count, too. `known` are all lessons, if read. Raises IndexStateError without
+    an index.
     """
-    filed = [one["categories"] for one in _lessons(vault, ("id", "lesson_id", "categories"))]
+    if known is None:
+        known = _lessons(vault, ("id", "lesson_id", "categories"))
+    filed = [one["categories"] for one in known]
     return tree.own_counts(filed) if own else tree.counts(filed)
 
 
@@ -160,18 +219,23 @@ def withheld(vault: Vault) -> dict[str, str]:
     return {str(row["path"]): str(row["withheld"]) for row in found}
 
 
+def _of_table(vault: Vault, category: CategoryPath) -> list[Entry]:
+    from vault_index import store
+
+    return _lessons(vault, listing.COLUMNS, store.below([category]) if category else None)
+
+
+def _is_in(entry: Entry, category: CategoryPath) -> bool:
+    """Whether a lesson is in a category or below it; in any for ""."""
+    return not category or any(f"{one}/".startswith(f"{category}/") for one in entry["categories"])
+
+
 def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -> list[Entry]:
     rows = vault.open_index().store.rows(columns, where)
     found: list[Any] = [row for row in rows if row["id"].endswith("@0")]  # the whole of a lesson
     for row in found:
         row["id"] = row.pop("lesson_id")
     return sorted(found, key=lambda one: str(one["id"]))
-
-
-def _names(entry: Entry) -> tuple[str, str, str]:
-    """Return what a lesson may be called by: its id, its path without `.md`, that with its section."""
-    stem = entry["path"].removesuffix(".md")
-    return entry["id"], stem, stem + "".join(entry["id"].partition("#")[1:])
 
 
 def _last(entry: Entry) -> datetime:

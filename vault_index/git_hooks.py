@@ -120,6 +120,29 @@ def set_up(root: Path) -> SetUp:
     return SetUp(bool(missing) or not configured, bool(former), driver)
 
 
+def lacking(root: Path) -> str:
+    """Return what of hooks and merge driver is not in place as `set_up` leaves it, "" for nothing.
+
+    Hooks that somebody chose stay; what counts of them is that they check what is committed.
+    """
+    folder = root / FOLDER
+    configured = git.setting(root, "core.hooksPath")
+    if configured and configured != os.path.relpath(folder, git.top(root)):
+        own = git.top(root) / configured / "pre-commit"
+        return "" if "lessons check" in (_content(own) or "") else _chain(configured)
+    active = [one for one in git.active_hooks(root) if not configured]
+    if active:
+        checks = any("lessons check" in (_content(Path(one)) or "") for one in active)
+        return "" if checks else _chain(active[0])
+    if not configured:
+        return "the git hooks are not switched on"
+    if any(_content(folder / name) != text for name, text in HOOKS.items()):
+        return f"the git hooks in {FOLDER} are not those of this version"
+    if git.setting(root, "merge.lessons.driver") != DRIVER:
+        return "the merge driver is not set up, or that of another version"
+    return ""
+
+
 def _set_up_driver(root: Path) -> bool:
     git.configure(root, "merge.lessons.name", "lesson files: frontmatter by key, body by section")
     changed = git.configure(root, "merge.lessons.driver", DRIVER)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-CLASSIFIER = "classifier"  # as `filed_by`: nobody has accepted the categories
-
-
-def marked(categories: Sequence[str], filed_by: str) -> tuple[str, ...]:
-    """Return categories as they are shown: one that nobody has accepted yet ends with "?"."""
-    mark = "?" if filed_by == CLASSIFIER else ""
-    return tuple(f"{category}{mark}" for category in categories)
+from vault_index.categories import marked
 
 
 @dataclass(frozen=True, slots=True)

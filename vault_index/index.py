@@ -22,6 +22,7 @@ from vault_index import (
     classify,
     difference,
     files,
+    listing,
     manifest,
     ownership,
     rows,
@@ -31,14 +32,13 @@ from vault_index import (
 from vault_index.difference import Difference, ReadFile
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError
-from vault_index.lesson import hash_of
 from vault_index.manifest import Manifest
-from vault_index.stats import Problem, Stats
+from vault_index.stats import Stats
 from vault_index.store import Store
 from vault_index.vault import shown
 
 if TYPE_CHECKING:
-    from vault_index.vault import Skipped, Vault
+    from vault_index.vault import Vault
 
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
 _BUILDING = "building"  # the folder of an index that is not whole yet
@@ -91,12 +91,13 @@ def sync(
         found = difference.between(vault, known, ask_git, read_all=read_all)
         settled = (
             known.settled
-            and known.filing == _filing(vault)
+            and bool(known.listing)
+            and known.filing == listing.filing(vault)
             and not skills.differ(vault, known.skills)
         )
         if not found and found.head == known.head and (settled or not settle):
             stats = Stats(unchanged=found.unchanged, seconds=time.monotonic() - started)
-            stats.problems = problems(known, found.skipped)
+            stats.problems = difference.problems(known, found.skipped)
             return stats
         if at_most is not None and len(found) > at_most:
             return Stats(pending=len(found))
@@ -222,8 +223,10 @@ def _bring_up_to_date(
     for path in found.removed:
         known.files.pop(path, None)
     known.head = "" if new and not how.ask_git else found.head  # "": ask of all of them
+    if wrote or not known.listing:
+        known.listing = listing.save(table, index)
     manifest.save(index, known, even_if_same=wrote)
-    stats.problems = problems(known, found.skipped)
+    stats.problems = difference.problems(known, found.skipped)
     stats.seconds = time.monotonic() - how.started
     return stats
 
@@ -233,7 +236,7 @@ def _settle(vault: Vault, table: Store, known: Manifest, stats: Stats, how: _How
 
     Return whether a table was written.
     """
-    filing = _filing(vault)
+    filing = listing.filing(vault)
     unsettled = not known.settled or known.filing != filing
     if unsettled:
         stats.refiled = classify.refile(table, vault.config.keywords, vault.config.taxonomy)
@@ -257,13 +260,6 @@ def _cache(vault: Vault, known: Manifest, recipe: str, how: _How) -> VectorCache
     return VectorCache(vault.config.home, name, known.dimension, trusted=how.use_cache)
 
 
-def _filing(vault: Vault) -> str:
-    """Hash the settings that the classifier goes by; without any, nothing."""
-    config = vault.config
-    said = [f"{phrase}={one}" for phrase, one in config.keywords.items()]
-    return hash_of(*said, *config.taxonomy) if said or config.taxonomy else ""
-
-
 def _write(
     vault: Vault,
     table: Store,
@@ -279,7 +275,7 @@ def _write(
     if not changed and not removed:
         return
     manifest.announce(index, [file.path for file in changed] + removed)
-    known.settled = False
+    known.settled, known.listing = False, ""
     hashes = {row["content_hash"] for file in changed for row in file.rows}
     vectors = table.vectors(sorted(hashes)) if table.dimension else {}
     cache = _cache(vault, known, rows.RECIPE, how)
@@ -340,17 +336,6 @@ def _count(known: Manifest, found: Difference, files: list[ReadFile]) -> Stats:
         else:
             stats.added += 1
     return stats
-
-
-def problems(known: Manifest, skipped: list[Skipped]) -> list[Problem]:
-    """List what is not in the index as it stands on disk, by path."""
-    found = [
-        Problem(shown(path), entry.line, entry.problem.removeprefix(f"{path}: "))
-        for path, entry in known.files.items()
-        if entry.problem
-    ]
-    found += [Problem(shown(skip.path), 0, skip.reason) for skip in skipped]
-    return sorted(found, key=lambda problem: (problem.path, problem.line))
 
 
 @contextlib.contextmanager

@@ -91,7 +91,7 @@ def parse_file(data: bytes, path: str) -> list[Lesson]:
         "link": _one_line(metadata.get("link")),
         "written_by": _one_line(metadata.get("author")),
     }
-    preamble, sections = _sections(body)
+    preamble, sections = sections_of(body)
     if len(sections) > MOST_SECTIONS:
         raise LessonError(f"{path}: more than {MOST_SECTIONS} sections", 1, "split it into files")
     if sections:
@@ -272,7 +272,7 @@ def _line_that_fails(rest: str) -> int:
     return 0
 
 
-def _sections(body: str) -> tuple[str, list[tuple[str, str]]]:
+def sections_of(body: str) -> tuple[str, list[tuple[str, str]]]:
     """Cut a body at its `## Lesson:` headings; those inside code fences do not count."""
     preamble: list[str] = []
     sections: list[tuple[str, list[str]]] = []

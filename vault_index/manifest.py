@@ -54,7 +54,8 @@ class FileEntry:
         return mine != (other.author, other.first, other.last)
 
 
-_ENTRY_KEYS = tuple(one.name for one in fields(FileEntry))
+# what is as it is for most files is not written: half of the time to load it
+_DEFAULTS = {one.name: one.default for one in fields(FileEntry)}
 
 
 @dataclass(slots=True)
@@ -67,6 +68,7 @@ class Manifest:
     head: str = ""  # the commit whose history the rows tell
     settled: bool = True  # whether full text counts the words of old and new rows together
     filing: str = ""  # the hash of the settings that the classifier goes by
+    listing: str = ""  # the mark of the listing that says the same as the rows; "" for none
     skills: dict[str, list[int]] = field(default_factory=dict)  # SKILL.md -> its stamp
     skills_hash: str = ""  # of all of their content
     files: dict[str, FileEntry] = field(default_factory=dict)  # by path below the vault's folder
@@ -143,7 +145,11 @@ def save(index: Path, manifest: Manifest, *, even_if_same: bool = True) -> None:
     """
     values = {one.name: getattr(manifest, one.name) for one in fields(manifest)}
     values["files"] = {
-        path: {key: getattr(entry, key) for key in _ENTRY_KEYS}  # asdict() takes five times as long
+        path: {
+            key: value
+            for key, default in _DEFAULTS.items()
+            if (value := getattr(entry, key)) != default  # asdict() takes five times as long
+        }
         for path, entry in manifest.files.items()
     }
     data = json.dumps(values, separators=(",", ":")).encode()

@@ -17,11 +17,10 @@ import fcntl
 import hashlib
 import os
 import re
-import secrets
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hmac import compare_digest
 from pathlib import Path
 
 from vault_index import git, locate
@@ -66,7 +65,7 @@ def is_ours(folder: Path) -> bool:
     """Whether a `.vault_index` carries the mark of this user and this checkout."""
     try:
         key = _read(locate.home_folder(os.environ), KEY, 128)
-        return secrets.compare_digest(_read(folder, OWNER, 128), _mark(folder, key))
+        return compare_digest(_read(folder, OWNER, 128), _mark(folder, key))
     except OSError:
         return False
 
@@ -138,6 +137,8 @@ def refuse_links(folder: Path) -> None:
 def remove_tree(folder: Path) -> None:
     """Remove a folder of ours, or a link in its place; what cannot be removed stays."""
     if is_folder(folder):
+        import shutil
+
         shutil.rmtree(folder, ignore_errors=True)
     else:
         with suppress(OSError):
@@ -182,6 +183,8 @@ def _key() -> Iterator[bytes]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         key = os.pread(handle, 128, 0)
         if not _KEY.fullmatch(key):
+            import secrets
+
             key = secrets.token_hex(32).encode()
             os.ftruncate(handle, 0)
             os.pwrite(handle, key, 0)
@@ -249,6 +252,8 @@ def _is_record(folder: int, name: str) -> bool:
 def _remove(folder: int, name: str) -> None:
     there = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISDIR(there.st_mode):
+        import shutil
+
         shutil.rmtree(name, dir_fd=folder)
     else:
         os.unlink(name, dir_fd=folder)

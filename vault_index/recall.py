@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # A hit that scores under three quarters of the first is noise beside it: on the evaluation set the
 # cut loses no right lesson and takes out every tenth of those injected.
 COMPANION_SHARE = 0.75
+RULE = "project_rule"  # the type of lessons that a session begins with
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +64,17 @@ def for_session(
     """Find what the start of a session in a project should get, by what the project is doing.
 
     Each of the last commits' subjects is a query, and so are the branch and the changed files with
-    the project's name: a subject found among ten others in one query would be lost.
+    the project's name: a subject found among ten others in one query would be lost. Rules of the
+    project come first: they are to be known before the work begins.
     """
     activity = git.activity(project)
     about = " ".join([activity.name, *_words(activity.branch), *map(_name, activity.changed)])
     queries = [about, *activity.subjects]
     asked = [query for query in dict.fromkeys(queries) if not silence.reason(query)]
     config = vault.config
-    found = _above_floor(vault, asked, config.session_lessons, already, text_only=text_only)
+    found = _above_floor(
+        vault, asked, config.session_lessons, already, first=RULE, text_only=text_only
+    )
     return _rendered(found, [], config.token_budget)
 
 
@@ -107,8 +111,10 @@ def _above_floor(
     already: Collection[str],
     share_of_first: float = 0.0,
     *,
+    first: str = "",
     text_only: bool = False,
 ) -> Injection:
+    """Search for queries: the best `k` lessons above the floor, those of type `first` before others."""
     best: dict[str, Hit] = {}
     left_out: dict[str, str] = {}
     least: float | None = None
@@ -126,7 +132,8 @@ def _above_floor(
     fresh = [
         hit for hit in best.values() if hit.lesson_id not in already and hit.score >= least_beside
     ]
-    hits = sorted(fresh, key=lambda hit: (-search.rank(hit), hit.lesson_id))[:k]
+    fresh.sort(key=lambda hit: (-search.rank(hit), hit.lesson_id))
+    hits = sorted(fresh, key=lambda hit: hit.type != first)[:k] if first else fresh[:k]
     if not hits:
         silent = "nothing new" if best else "nothing above the floor"
         for path, why in () if best else sorted(left_out.items())[:1]:

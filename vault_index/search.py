@@ -17,6 +17,7 @@ from vault_index import catalog, store
 from vault_index import categories as tree
 from vault_index import skills as skill_files
 from vault_index.errors import EmbedderError, VaultError
+from vault_index.filters import EVERYTHING, Filter
 from vault_index.hit import Hit, Passage
 from vault_index.lesson import DEFAULT_CONFIDENCE
 from vault_index.manifest import NO_EMBEDDER
@@ -106,17 +107,18 @@ def run(
     place: Place | None = None,
     text_only: bool = False,
     explain: bool = False,
+    only: Filter = EVERYTHING,
 ) -> Results:
     """Find lessons as `find` does and tell whether vectors were searched; to `explain`, what was dropped.
 
-    `place` narrows to a document or category of the catalog.
+    `place` narrows to a document or category of the catalog, `only` to tags, a type, a time.
     """
     paths = [path for path in map(tree.normalise, categories) if path]
     if categories and not paths:
         raise VaultError(f"not a category: {categories[0]!r}", "for example: devops/ci-cd")
     tests = [store.below(paths)] if paths else []
     tests += [catalog.within(place)] if place else []
-    where = " AND ".join(f"({test})" for test in tests) or None
+    where = " AND ".join(f"({test})" for test in [*tests, *only.where()]) or None
     table = vault.open_index().store
     return _search(vault, table, query, k, min_score, where, text_only=text_only, explain=explain)
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import config as settings
-from vault_index import embed, files, locate, manifest, ownership, store
+from vault_index import embed, files, locate, manifest, ownership
 from vault_index.config import Config
 from vault_index.errors import IndexStateError, NoVaultError
 from vault_index.files import Stamp
-from vault_index.store import Store
 
 if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.embed import Embedder
+    from vault_index.store import Store
 
 FOLDER, SETTINGS = locate.FOLDER, locate.SETTINGS
 INDEX = ".vault_index"
@@ -100,6 +100,8 @@ class Vault:
 
         Raises IndexStateError if there is none, or none that this version can read.
         """
+        from vault_index import store
+
         index = manifest.current(self.index_folder)
         if index is None:
             raise IndexStateError(f"{self.root} has no index yet", "run `lessons index`")
@@ -111,14 +113,14 @@ class Vault:
                 raise IndexStateError("the index is of an older version", "run `lessons index`")
             lessons = sum(entry.lessons for entry in known.files.values())
             last = OpenIndex(
-                Store(index, known.dimension, pinned=True),
+                store.Store(index, known.dimension, pinned=True),
                 known.embedder,
                 lessons,
                 len(known.files),
                 known.head,
                 stamp,
-                skills=Store(index, known.dimension, store.SKILLS, pinned=True),
-                catalog=Store(index, known.dimension, store.CATALOG, pinned=True),
+                skills=store.Store(index, known.dimension, store.SKILLS, pinned=True),
+                catalog=store.Store(index, known.dimension, store.CATALOG, pinned=True),
                 known_skills=known.skills,
             )
             self._opened = last
@@ -144,17 +146,18 @@ class Vault:
                 skipped.append(Skipped(prefix or ".", f"cannot be listed: {error.strerror}", True))
                 continue
             for entry in listing:
-                path = prefix + printable(entry.name)
-                if entry.name.startswith("."):
+                name = entry.name
+                if name.startswith("."):
                     continue
+                path = prefix + printable(name)
                 is_folder = entry.is_dir(follow_symlinks=False)
                 if entry.is_symlink():
                     skipped.append(Skipped(path, "a link: links are not followed"))
-                elif path != prefix + entry.name and (is_folder or entry.name.endswith(".md")):
+                elif path != prefix + name and (is_folder or name.endswith(".md")):
                     skipped.append(Skipped(path, "the name is not UTF-8"))
                 elif is_folder:
-                    pending.append((folder / entry.name, f"{path}/"))
-                elif entry.name.endswith(".md") and entry.is_file():  # a pipe would be waited for
+                    pending.append((folder / name, f"{path}/"))
+                elif name.endswith(".md") and entry.is_file():  # a pipe would be waited for
                     try:
                         stat = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:  # deleted since it was listed

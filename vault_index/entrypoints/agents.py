@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -108,12 +109,60 @@ def uninstall(settings: Path, home: Path) -> bool:
 def is_installed(settings: Path) -> bool:
     """Tell whether settings.json runs our hook on prompts."""
     try:
-        _, values = _read(settings)
+        return "UserPromptSubmit" in commands(settings)
     except SettingsError:
         return False
-    hooks = values.get("hooks")
-    groups = hooks.get("UserPromptSubmit") if isinstance(hooks, dict) else None
-    return isinstance(groups, list) and any(map(_is_ours, groups))
+
+
+def commands(settings: Path) -> dict[str, str]:
+    """Return our hooks in settings.json: the command by the event. Raises SettingsError."""
+    hooks = _read(settings)[1].get("hooks")
+    hooks = hooks if isinstance(hooks, dict) else {}
+    found: dict[str, str] = {}
+    for event in EVENTS:
+        groups = hooks.get(event)
+        for group in groups if isinstance(groups, list) else ():
+            for hook in filter(_is_our_hook, group["hooks"] if _is_ours(group) else ()):
+                found[event] = str(hook["command"])
+    return found
+
+
+def are_disabled(settings: Path) -> bool:
+    """Whether settings.json switches all hooks off. Raises SettingsError."""
+    return _read(settings)[1].get("disableAllHooks") is True
+
+
+def other_scopes(settings: Path, project: Path) -> list[tuple[Path, str]]:
+    """Return the other settings of the user and this project that run our hooks, with their scope."""
+    places = [(claude_settings(None), "--user"), (claude_settings(project), "--project")]
+    return [(place, scope) for place, scope in places if place != settings and is_installed(place)]
+
+
+def why_not_found(command: str) -> str:
+    """Say why an agent or git may not find a command; "" if it will.
+
+    They are started from anywhere: what only an active virtual environment puts on the PATH is not
+    there then.
+    """
+    active = os.environ.get("VIRTUAL_ENV")
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    lasting = [one for one in folders if not active or Path(one).parent != Path(active)]
+    if shutil.which(command, path=os.pathsep.join(lasting)):
+        return ""
+    if shutil.which(command):
+        return f"{command} is on the PATH only while the environment {active} is active"
+    return f"{command} is not on the PATH"
+
+
+def path_command() -> str:
+    """Return the shell command that puts ours on the PATH for good."""
+    here = Path(sys.argv[0]).absolute().parent
+    here = here if (here / COMMAND).is_file() else Path(sys.executable).parent
+    own = Path.home() / ".local" / "bin"
+    linked = " ".join(shlex.quote(str(here / name)) for name in ("lessons", COMMAND))
+    link = f"mkdir -p {shlex.quote(str(own))} && ln -sf {linked} {shlex.quote(str(own))}/"
+    is_there = str(own) in os.environ.get("PATH", "").split(os.pathsep)
+    return link if is_there else f'{link} && export PATH="{own}:$PATH"'
 
 
 def hook_command(shared: bool) -> str:

@@ -25,7 +25,9 @@ LOG_BYTES = 256 * 1024
 EVENT_BYTES = 4 * 1024 * 1024
 PROMPT_CHARS = 64 * 1024  # a search looks at the beginning
 FIELD_CHARS = 4096
-FIELDS = ("hook_event_name", "source", "session_id", "cwd")  # and the prompt: the rest is not ours
+TICK_SECONDS = 0.01  # in which the system tells when a process began
+# and the prompt: the rest is not ours
+FIELDS = ("hook_event_name", "source", "session_id", "prompt_id", "cwd")
 
 
 def main() -> None:
@@ -49,6 +51,8 @@ def main() -> None:
 
         _arm(event, started)  # before reading: whoever runs this may never close stdin
         parsed = json.loads(_read(0).decode("utf-8", "replace"))
+        # for `once`
+        event.update(pid=os.getpid(), began=time.time() - _age() + TICK_SECONDS)
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
         if _worth_asking(event):
             answer = _answer(event, started)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vault_index import files, floor, index, injections, ownership, recall, search, skills
+from vault_index import files, floor, index, injections, once, ownership, recall, search, skills
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.recall import Injection
 from vault_index.vault import Vault, open_vault
@@ -85,9 +85,11 @@ def respond(
     """Search for an event and note what was given; None for silence.
 
     `ms` is how long the hook has taken so far; after `until`, by the monotonic clock, it has gone
-    on without this answer, and nothing was given. Raises VaultError.
+    on without this answer, and nothing was given. Of two hooks of one event the second is silent.
+    Raises VaultError.
     """
     began = time.monotonic()
+    since = float(event.get("began") or time.time() - ms / 1000)
     name = str(event["hook_event_name"])
     source = event.get("source", "startup")
     if name == "SessionStart" and source not in vault.config.session_sources:
@@ -95,6 +97,8 @@ def respond(
     session = str(event.get("session_id") or "")
     found = _found(vault, event, session, text_only)
     if time.monotonic() > until:
+        return None
+    if session and not once.claim(_session_file(vault, session), event, since):
         return None
     injections.record(
         vault.index_folder,

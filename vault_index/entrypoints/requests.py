@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vault_index.get import Entry
+    from vault_index.stats import Problem
     from vault_index.vault import Vault
 
 
@@ -28,20 +30,23 @@ def search(
     within: str = "",
     project: str = "",
     neighbours: int = 0,
+    only: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Find lessons and skills: `hits`, `dropped` as [hit, why], `place`, `text_only`, `embedder`.
 
+    `only` narrows lessons down: see `filters.from_json`.
     `floor` and `skills_floor` are those in force. With `neighbours` each lesson has that many
     passages before and after the one that was found, as [position, title, text].
     """
-    from vault_index import catalog, floor
+    from vault_index import catalog, filters, floor
     from vault_index import search as searching
 
     place = catalog.resolve(vault, within) if within else None
+    narrowed = filters.from_json(only or {})
     lessons, skills = searching.Results([]), searching.Results([])
     if "lessons" in kinds:
         lessons = searching.run(
-            vault, query, k, categories, min_score, place=place, explain=explain
+            vault, query, k, categories, min_score, place=place, explain=explain, only=narrowed
         )
     if "skills" in kinds:
         where = Path(project) if project else None
@@ -77,6 +82,32 @@ def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
     }
 
 
+def without_table(
+    vault: Vault, question: Mapping[str, Any], *, names_only: bool = False, prompts: bool = True
+) -> tuple[dict[str, Any], list[Problem]] | None:
+    """Answer a question from the files alone, with what is wrong with them; None where that cannot be.
+
+    With `names_only` nobody is shown more of a lesson than its id, title and path, without `prompts`
+    nobody those that should find it.
+    """
+    from vault_index import get
+
+    asked, how = question["ask"], question["with"]
+    if asked == "show":
+        found = get.entry_from_file(vault, how["name"], names_only=names_only, prompts=prompts)
+        return None if found is None else ({"entry": _plain(found[0])}, found[1].problems)
+    if asked not in ("list", "categories"):
+        return None
+    names_only = names_only and not how.get("category")
+    dates = bool(how.get("since")) or how.get("order") in ("created", "updated")
+    listed = get.from_files(vault, names_only=names_only, dates=dates)
+    if listed is None:
+        return None
+    known, now = listed
+    give = entries if asked == "list" else categories
+    return give(vault, **how, known=known), now.problems
+
+
 def entries(vault: Vault, category: str | None, since: str = "", **how: Any) -> dict[str, Any]:
     """List the lessons: `entries`. `since` is ISO 8601, the rest as in `get.entries`."""
     from vault_index import get
@@ -85,11 +116,12 @@ def entries(vault: Vault, category: str | None, since: str = "", **how: Any) -> 
     return {"entries": list(map(_plain, get.entries(vault, category, since=moment, **how)))}
 
 
-def categories(vault: Vault) -> dict[str, Any]:
+def categories(vault: Vault, known: Sequence[Entry] | None = None) -> dict[str, Any]:
     """Count the lessons: `counts` in and below each category, `own` in it alone."""
     from vault_index import get
 
-    return {"counts": get.categories(vault), "own": get.categories(vault, own=True)}
+    counts, own = (get.categories(vault, own=own, known=known) for own in (False, True))
+    return {"counts": counts, "own": own}
 
 
 def classify(vault: Vault) -> dict[str, Any]:
@@ -100,10 +132,10 @@ def classify(vault: Vault) -> dict[str, Any]:
 
 
 def entry(vault: Vault, name: str) -> dict[str, Any]:
-    """Give one lesson: `entry`."""
+    """Return one lesson, by the beginning of its name, too: `entry`."""
     from vault_index import get
 
-    return {"entry": _plain(get.entry(vault, name))}
+    return {"entry": _plain(get.entry(vault, name, beginnings=True))}
 
 
 def check(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:

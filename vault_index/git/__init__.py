@@ -4,45 +4,51 @@ A folder that is no repository, or one git refuses to read, is an ordinary case:
 nothing to know.
 """
 
-from vault_index.git.checkout import (
-    CHANGED_FILES,
-    RECENT_COMMITS,
-    Activity,
-    Worktree,
-    active_hooks,
-    activity,
-    configure,
-    current_branch,
-    editor,
-    files,
-    git_path,
-    head,
-    reflog,
-    setting,
-    staged,
-    staged_content,
-    start_repository,
-    top,
-    worktree,
-)
-from vault_index.git.commits import (
-    Change,
-    Provenance,
-    Version,
-    archive,
-    at_date,
-    count,
-    history,
-    last_change,
-    messages,
-    outgoing,
-    resolve,
-    tree,
-    versions,
-)
-from vault_index.git.overwritten import Overwritten, overwritten
-from vault_index.git.process import command, index_file, is_tracked
-from vault_index.git.vouched import Voucher, contents, vouchers
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vault_index.git.checkout import (
+        CHANGED_FILES,
+        RECENT_COMMITS,
+        Activity,
+        Worktree,
+        active_hooks,
+        activity,
+        configure,
+        current_branch,
+        editor,
+        files,
+        git_path,
+        reflog,
+        setting,
+        staged,
+        staged_content,
+        start_repository,
+        top,
+        worktree,
+    )
+    from vault_index.git.commits import (
+        Change,
+        Provenance,
+        Version,
+        archive,
+        at_date,
+        count,
+        history,
+        last_change,
+        messages,
+        outgoing,
+        resolve,
+        tree,
+        versions,
+    )
+    from vault_index.git.overwritten import Overwritten, overwritten
+    from vault_index.git.plain import head, index_file, is_tracked
+    from vault_index.git.process import command
+    from vault_index.git.vouched import Voucher, contents, vouchers
 
 __all__ = [
     "CHANGED_FILES",
@@ -86,3 +92,17 @@ __all__ = [
     "vouchers",
     "worktree",
 ]
+
+# A part is loaded when something of it is asked for: all of them take half a bare Python's start.
+_PARTS = ("plain", "process", "checkout", "commits", "overwritten", "vouched")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(name)
+    for part in _PARTS:
+        module = importlib.import_module(f"{__name__}.{part}")
+        if name in vars(module):
+            globals()[name] = vars(module)[name]
+            return globals()[name]
+    raise AttributeError(name)

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
-from vault_index.git.process import ask, ask_bytes, command, is_bare, opened, user_setting
+from vault_index.git.plain import is_bare
+from vault_index.git.process import (
+    ask,
+    ask_bytes,
+    command,
+    opened,
+    user_setting,
+)
 
 RECENT_COMMITS = 10
 
@@ -34,12 +41,6 @@ class Worktree:
     branch: str
     head: str
     uncommitted: tuple[str, ...] = field(default=())  # paths below the vault's folder
-
-
-def head(folder: Path) -> str | None:
-    """Give the commit that is checked out (40 hexadecimal digits); None without one."""
-    with opened(folder) as repo:
-        return ask(repo, "rev-parse", "--verify", "-q", "HEAD") or None if repo else None
 
 
 def reflog(folder: Path) -> Path | None:

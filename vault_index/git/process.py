@@ -18,6 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 from vault_index.errors import GitError
 from vault_index.git import programs
+from vault_index.git.plain import top_of
 
 # On the command line, where it overrules every file.
 ALWAYS = (
@@ -43,51 +44,6 @@ class Repo:
 
     top: Path
     overrules: Sequence[tuple[str, str]]
-
-
-def top_of(folder: Path) -> Path | None:
-    """Return the folder with `.git` that a folder is in; None without one, or in a bare repository."""
-    for here in _upwards(folder):
-        if _has_git(here):
-            return here
-        if _is_git_folder(here):
-            return None
-    return None
-
-
-def is_bare(folder: Path) -> bool:
-    """Whether git would take a folder for one in a repository without a work tree."""
-    for here in _upwards(folder):
-        if _has_git(here):
-            return False
-        if _is_git_folder(here):
-            return True
-    return False
-
-
-def _upwards(folder: Path) -> Iterator[Path]:
-    here = Path(os.path.realpath(folder))
-    yield here
-    yield from here.parents
-
-
-def _has_git(folder: Path) -> bool:
-    return (folder / ".git").is_file() or _is_git_folder(folder / ".git")
-
-
-def _is_git_folder(folder: Path) -> bool:
-    return os.path.lexists(folder / "HEAD") and all(
-        (folder / name).is_dir() for name in ("objects", "refs")
-    )
-
-
-def _git_folder(top: Path) -> Path:
-    dot = top / ".git"
-    try:
-        said = dot.read_text("utf-8", "surrogateescape")  # of a linked work tree, a submodule
-    except OSError:
-        return dot
-    return top / said.removeprefix("gitdir:").strip()
 
 
 @contextmanager
@@ -122,13 +78,7 @@ def ask_bytes(repo: Repo, *arguments: str, stdin: BinaryIO | None = None) -> byt
     return done.stdout if done.status == 0 else b""
 
 
-def index_file(folder: Path) -> Path | None:
-    """Return the file in which git notes what it tracks; None without a repository."""
-    top = top_of(folder)
-    return _git_folder(top) / "index" if top else None
-
-
-def is_tracked(folder: Path, name: str) -> bool:
+def has_in_index(folder: Path, name: str) -> bool:
     """Whether git has something in its index that is at, or below, a name in a folder.
 
     In any case of its letters: on some disks that is the same folder.

@@ -7,7 +7,6 @@ author's commits to another.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +33,8 @@ def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, by
 
     What a commit does not have is left out. One run of git for all of them.
     """
+    import tempfile
+
     # a line is a question, so a path with a line end in it could ask for another file
     asked = {name: place for name, place in files.items() if "\n" not in place[1]}
     with opened(folder) as repo, tempfile.TemporaryFile() as questions:

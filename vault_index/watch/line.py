@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Mapping
 
 TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
+    import socket
     from typing import Any
 
-PROTOCOL = 1  # raise it when questions or answers change; other versions are then not understood
+PROTOCOL = 2  # raise it when questions or answers change; other versions are then not understood
 MOST_BYTES = 4 * 1024 * 1024  # of a question
 LONGEST_PATH = 100  # bytes; the system's limit is 108 on Linux and 104 on macOS
 
@@ -108,6 +108,8 @@ def of_another_user(line: socket.socket) -> bool:
 
     The socket's mode, 0600, and that of its folder say the same everywhere.
     """
+    import socket
+
     if sys.platform == "linux":
         credentials = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)  # pid, uid, gid
         return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
@@ -135,6 +137,8 @@ def _connect(root: str, timeout: float) -> socket.socket:
     for place in places(root):
         if not _is_private(place):
             continue
+        import socket  # 6 ms that are wasted where there is no watcher
+
         line = socket.socket(socket.AF_UNIX)
         line.settimeout(timeout)
         try:

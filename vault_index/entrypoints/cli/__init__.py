@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from typing import Any
 
 import click
 
 from vault_index.entrypoints.cli import (
     agents,
+    doctor,
     finding,
     importing,
     lessons,
@@ -31,8 +31,30 @@ from vault_index.errors import VaultError
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+# as in the README; a command that is in none is hidden
+SECTIONS = {
+    "Lessons": "add list show edit rm log import",
+    "Search": "search recall eval",
+    "Organise": "categories mv classify",
+    "Share": "check sync",
+    "Agent": "install uninstall hook",
+    "Vault": "init status doctor config index watch model",
+}
+PAGED = "list show log search recall categories classify check status doctor config".split()
+_WHOLE = 1000  # characters of a summary: it goes on in the next line rather than being cut off
+
+
 class _Group(click.Group):
     """A group whose commands end in one line on stderr and exit 1 when a verb raises."""
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands in sections, each with the whole first sentence of its help."""
+        width = max(len(name) for names in SECTIONS.values() for name in names.split())
+        for section, names in SECTIONS.items():
+            with formatter.section(section):
+                shown = ((name, self.commands[name]) for name in names.split())
+                rows = [(f"{name:<{width}}", one.get_short_help_str(_WHOLE)) for name, one in shown]
+                formatter.write_dl(rows)
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command; what click says of wrong arguments is printed as all else is."""
@@ -45,6 +67,8 @@ class _Group(click.Group):
             output.say("Aborted!", err=True)
             sys.exit(1)
         except Exception:  # noqa: BLE001  # a bug; its traceback may repeat what a file says
+            import traceback
+
             output.text(traceback.format_exc(), err=True)
             sys.exit(1)
         sys.exit(ended if isinstance(ended, int) else 0)
@@ -99,9 +123,13 @@ for _command in (
     sharing.merge_driver,
     watch.watch,
     vaults.status,
+    doctor.doctor,
+    doctor.config,
     agents.install,
     agents.uninstall,
     agents.hook,
     vaults.model,
 ):
+    if _command.name in PAGED and _command.callback:
+        _command.callback = output.paged()(_command.callback)
     main.add_command(_command)

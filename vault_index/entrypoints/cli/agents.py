@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vault_index.entrypoints.cli import output
+from vault_index.entrypoints.cli import output, ready
 
 _agent = click.argument("agent", type=click.Choice(["claude"]))
 _where = click.option(
@@ -20,7 +20,7 @@ _where = click.option(
 @click.command(epilog="Example: lessons install claude")
 @_agent
 @_where
-def install(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so far
+def install(agent: str, for_user: bool) -> None:
     """Wire the hooks into AGENT's settings.json, beside what is there."""
     from vault_index import config
     from vault_index.entrypoints import agents
@@ -31,6 +31,13 @@ def install(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so
     command = agents.hook_command(shared=not for_user)
     changed = agents.install(settings, config.home_folder(), command)
     output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
+    for other, scope in agents.other_scopes(settings, Path.cwd()):
+        ready.note(f"note: {other} has them, too: of two hooks of a prompt the second is silent")
+        ready.note(f"      to have them once: lessons uninstall {agent} {scope}")
+    why = agents.why_not_found(agents.COMMAND)
+    if why and not for_user:  # the user's own settings name it in full
+        ready.note(f"note: {why}, so the agents of whoever works here may not find it")
+        ready.note(f"      to put it there: {agents.path_command()}")
 
 
 @click.command(epilog="Example: lessons uninstall claude")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import output, ready
+from vault_index.entrypoints.cli import completion, moments, output, ready, terminal
 
 if TYPE_CHECKING:
     from vault_index.hit import Hit
@@ -23,8 +22,24 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("query", nargs=-1, required=True)
 @click.option("-k", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many.")
 @click.option(
-    "-c", "--category", "categories", multiple=True, help="Only in or below it; repeatable."
+    *("-c", "--category", "categories"),
+    multiple=True,
+    help="Only in or below it; repeatable.",
+    shell_complete=completion.categories,
 )
+@click.option(
+    *("--tag", "tags"),
+    multiple=True,
+    help="Only with this tag; repeatable: any of them.",
+    shell_complete=completion.tags,
+)
+@click.option(
+    *("--type", "type_"),
+    help="Only of this type: code_pattern, bug_fix, architecture, project_rule.",
+    shell_complete=completion.types,
+)
+@click.option("--since", metavar="DATE", help="Only new or changed since: 2026-03-31, or 30d, 8w.")
+@click.option("--until", metavar="DATE", help="Only as old as that, or older.")
 @click.option("--min-score", type=float, help="Leave out what scores less.")
 @click.option(
     "--explain", is_flag=True, help="Show each term of the scores, and what was left out."
@@ -51,6 +66,10 @@ def search(
     query: tuple[str, ...],
     k: int,
     categories: tuple[str, ...],
+    tags: tuple[str, ...],
+    type_: str | None,
+    since: str | None,
+    until: str | None,
     min_score: float | None,
     explain: bool,
     within: str,
@@ -74,9 +93,10 @@ def search(
         "kinds": kinds or ("lessons",),
         "within": within,
         "neighbours": neighbours,
+        "only": _only(tags, type_, since, until),
     }
-    if within and kinds and "lessons" not in kinds:
-        raise click.UsageError("--in is for lessons")
+    if (within or asked["only"]) and kinds and "lessons" not in kinds:
+        raise click.UsageError("--in, --tag, --type, --since and --until are for lessons")
     if "skills" in kinds:
         asked["project"] = _project(named)
     settled = bool(within or "skills" in kinds)
@@ -90,6 +110,7 @@ def search(
         answer |= {"floor": found["floor"], "text_only": found["text_only"]}
         answer |= {"skills_floor": found["skills_floor"]} if "skills" in kinds else {}
         answer |= {"in": found["place"]} if within else {}
+        answer |= {"only": asked["only"]} if asked["only"] else {}
         if explain:
             answer["dropped"] = [{**hit, "why": why} for hit, why in found["dropped"]]
         output.json(answer)
@@ -98,6 +119,16 @@ def search(
     if explain:
         dropped = [(Hit.from_json(hit), why) for hit, why in found["dropped"]]
         _explain(list(map(Hit.from_json, found["hits"])), dropped, floors)
+
+
+def _only(
+    tags: tuple[str, ...], type: str | None, since: str | None, until: str | None
+) -> dict[str, Any]:
+    """Return what narrows lessons down, by name, without what was not given."""
+    only: dict[str, Any] = {"tags": list(tags), "type": type}
+    only["since"] = moments.since(since) if since else None
+    only["until"] = moments.until(until) if until else None
+    return {key: value for key, value in only.items() if value}
 
 
 def _show(found: dict[str, Any], kinds: tuple[str, ...]) -> None:
@@ -110,19 +141,35 @@ def _show(found: dict[str, Any], kinds: tuple[str, ...]) -> None:
         ready.note(f"in {found['place']}")
     if not found["hits"]:
         ready.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
+    width = terminal.width()
+    silent_from = _silent_from(found) if width else None
     for number, values in enumerate(found["hits"], start=1):
+        if number - 1 == silent_from:
+            least = f"below the floor ({100 * found['floor']:.0f}%): hooks inject none of these"
+            output.row(output.styled(f"--- {least} ---", dim=True))
         near = values.pop("neighbours", [])
         hit = Hit.from_json(values)
-        first, *rest = render.terminal([hit], number, width=100).splitlines()
-        output.say(output.styled(first, bold=True))
+        first, *rest = render.terminal([hit], number, width=min(100, width or 100)).splitlines()
+        output.row(output.styled(first, bold=True))
         for line in rest:
-            output.say(line)
+            output.row(line)
         if hit.withheld:
             ready.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
         for position, title, text in near:
             mark = " <- found" if position == hit.position else ""
-            output.say(output.styled(f"--- {position}: {title}{mark}", dim=True))
+            output.row(output.styled(f"--- {position}: {title}{mark}", dim=True))
             output.text(text)
+
+
+def _silent_from(found: dict[str, Any]) -> int | None:
+    """Return the place of the first lesson from which on hooks would inject none; None: no such one."""
+    if found["floor"] is None:
+        return None
+    above = [hit["score"] >= found["floor"] for hit in found["hits"] if hit["kind"] == "lessons"]
+    while above and not above[-1]:
+        above.pop()
+    lessons = sum(hit["kind"] == "lessons" for hit in found["hits"])
+    return len(above) if len(above) < lessons else None
 
 
 def _as_it_was(named: str | None, revision: str, asked: dict[str, Any]) -> dict[str, Any]:
@@ -167,9 +214,9 @@ def _explain(
     for hit in hits:
         least = floors[hit.kind]
         silent = "" if least is not None and hit.score >= least else ", below the floor"
-        output.say(f"  {render.evidence(hit)}{silent}: {hit.lesson_id}")
+        output.row(f"  {render.evidence(hit)}{silent}: {hit.lesson_id}")
     for hit, why in dropped[:10]:
-        output.say(f"  {render.evidence(hit)}, dropped, {why}: {hit.lesson_id}")
+        output.row(f"  {render.evidence(hit)}, dropped, {why}: {hit.lesson_id}")
 
 
 @click.command(epilog='Example: lessons recall "our build dies with heap out of memory"')
@@ -232,6 +279,8 @@ def eval_(named: str | None, queries: Path, lessons: Path | None, as_json: bool)
     QUERIES holds a JSON object a line: query, relevant (a list of lesson ids, empty if silence is
     right), kind. Each figure is explained, and the prompts that went wrong are named.
     """
+    import tempfile
+
     from vault_index import add, evaluate
 
     prompts = evaluate.load(queries)
@@ -258,9 +307,9 @@ def _print_figures(figures: dict[str, Any]) -> None:
         shown = (
             "" if key == "by_kind" else _line(value) if isinstance(value, dict) else _figure(value)
         )
-        output.say(f"{key:<14}{shown:<8}", output.styled(f"  {what}", dim=True))
+        output.row(f"{key:<14}{shown:<8}", output.styled(f"  {what}", dim=True))
     for kind, of_kind in figures["by_kind"].items():
-        output.say(f"  {kind or '(no kind)':<12}{_line(of_kind)}")
+        output.row(f"  {kind or '(no kind)':<12}{_line(of_kind)}")
 
 
 def _print_mistakes(figures: dict[str, Any], queries: Path) -> None:
@@ -277,7 +326,7 @@ def _print_mistakes(figures: dict[str, Any], queries: Path) -> None:
         for one in mistakes[:MISTAKES_SHOWN]:
             rank = f", right one at {one['rank']}" if one["rank"] else ""
             first = f"first {one['first']}" if one["first"] else "nothing found"
-            output.say(f"  {one['line']}: {one['query']!r:.80} ({first}{rank})")
+            output.row(f"  {one['line']}: {one['query']!r:.80} ({first}{rank})")
         if len(mistakes) > MISTAKES_SHOWN:
             output.say(f"  and {len(mistakes) - MISTAKES_SHOWN} more: all with --json")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import output, ready
+from vault_index.entrypoints.cli import completion, output, ready
 
 if TYPE_CHECKING:
     from vault_index.importing import Item, Plan
@@ -27,7 +26,12 @@ SHOWN = 200  # items of a long table, on a terminal
     type=click.Choice(["markdown", "jsonl", "bullets", "course", "obsidian"]),
     help="The format; without: guessed.",
 )
-@click.option("-c", "--category", default="", help="For what says none; without: inbox.")
+@click.option(
+    *("-c", "--category"),
+    default="",
+    help="For what says none; without: inbox.",
+    shell_complete=completion.categories,
+)
 @click.option("--write", is_flag=True, help="Do it; without, only show what would be done.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -83,7 +87,7 @@ def _as_table(planned: Plan, written: bool) -> None:
     shown = planned.items[:SHOWN] if sys.stdout.isatty() else planned.items
     width = min(60, max((len(item.path) for item in shown), default=0))
     for item in shown:
-        output.say(_row(item, width))
+        output.row(_row(item, width))
     if len(shown) < len(planned.items):
         output.say(f"... and {len(planned.items) - len(shown)} more")
     counts = Counter(item.verdict for item in planned.items)
@@ -96,8 +100,6 @@ def _as_table(planned: Plan, written: bool) -> None:
 
 
 def _row(item: Item, width: int) -> str | output.Styled:
-    room = shutil.get_terminal_size((160, 24)).columns - width - 12
     told = " ".join((item.why or item.title).split())
-    told = told if len(told) <= max(20, room) else told[: max(20, room) - 1] + "…"
     line = f"{item.verdict:<10}{item.path:<{width}}  {told}"
     return line if item.verdict == "write" else output.styled(line, dim=True)

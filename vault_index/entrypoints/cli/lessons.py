@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
-import shutil
-import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import output, ready
+from vault_index.entrypoints.cli import completion, moments, output, picker, ready
 from vault_index.errors import VaultError
 
 
@@ -26,10 +21,20 @@ from vault_index.errors import VaultError
     "--title", default="", help="The title; without FILE the text comes from --text or stdin."
 )
 @click.option("--text", default="", help="The text, instead of a file.")
-@click.option("-c", "--category", "categories", multiple=True, help="Where it belongs; repeatable.")
-@click.option("--tag", "tags", multiple=True, help="A tag; repeatable.")
 @click.option(
-    "--type", "type_", default="", help="code_pattern, bug_fix, architecture, project_rule."
+    *("-c", "--category", "categories"),
+    multiple=True,
+    help="Where it belongs; repeatable.",
+    shell_complete=completion.categories,
+)
+@click.option(
+    "--tag", "tags", multiple=True, help="A tag; repeatable.", shell_complete=completion.tags
+)
+@click.option(
+    *("--type", "type_"),
+    default="",
+    help="code_pattern, bug_fix, architecture, project_rule.",
+    shell_complete=completion.types,
 )
 @click.pass_obj
 def add(
@@ -76,10 +81,12 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 
 
 @click.command("list", epilog="Example: lessons list -c devops --sort updated -n 20")
-@click.option("-c", "--category", help="Only in or below it.")
-@click.option("--tag", help="Only with this tag.")
+@click.option("-c", "--category", help="Only in or below it.", shell_complete=completion.categories)
+@click.option("--tag", help="Only with this tag.", shell_complete=completion.tags)
 @click.option(
-    "--type", "type_", help="Only of this type: code_pattern, bug_fix, architecture, project_rule."
+    *("--type", "type_"),
+    help="Only of this type: code_pattern, bug_fix, architecture, project_rule.",
+    shell_complete=completion.types,
 )
 @click.option("--since", metavar="DATE", help="Only new or changed since: 2026-03-31, or 30d, 8w.")
 @click.option(
@@ -117,48 +124,30 @@ def list_(
     if page > 1 and limit is None:
         raise click.UsageError("--page needs -n: how many a page has")
     how["offset"] = (limit or 0) * (page - 1)
-    how["since"] = _moment(since) if since else ""
-    entries = ready.ask(named, "list", category=category, **how)["entries"]
+    how["since"] = moments.since(since) if since else ""
+    entries = ready.ask(named, "list", names_only=not as_json, category=category, **how)["entries"]
     if as_json:
         output.json(entries)
         return
     if not sys.stdout.isatty():
-        for entry in entries:
-            output.say(entry["id"], output.TAB, entry["title"])
+        output.rows((entry["id"], output.TAB, entry["title"]) for entry in entries)
         return
     lines = [(output.styled(one["id"], dim=True), "  ", one["title"]) for one in entries]
-    if len(lines) > shutil.get_terminal_size().lines:
-        output.pager(lines)
-    else:
-        for line in lines:
-            output.say(*line)
-
-
-def _moment(since: str) -> str:
-    """Give a date, or so many days or weeks ago, as ISO 8601."""
-    ago = re.fullmatch(r"(\d{1,5})([dw])", since.strip())
-    if ago:
-        days = int(ago[1]) * (7 if ago[2] == "w" else 1)
-        return (datetime.now(UTC) - timedelta(days=min(days, 200_000))).isoformat()
-    try:
-        moment = datetime.fromisoformat(since.strip())
-    except ValueError:
-        raise VaultError(f"no date {since!r}", "for example: 2026-03-31, 30d, 8w") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+    output.rows(lines)
 
 
 @click.command(epilog="Example: lessons show devops/ci-cd/node-heap-out-of-memory")
-@click.argument("lesson_id", metavar="ID")
+@completion.lesson(required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(named: str | None, lesson_id: str, as_json: bool) -> None:
+def show(named: str | None, lesson_id: str | None, as_json: bool) -> None:
     """Print one lesson. ID is its id, its path from here or from the vault, or the end of either.
 
-    The end is enough if it is that of one lesson only.
+    The end is enough, or its beginning, if it is that of one lesson only. Without ID you pick one.
     """
-    from vault_index.hit import marked
+    from vault_index.categories import marked
 
-    entry = ready.entry(named, lesson_id)
+    entry = ready.entry(named, lesson_id or picker.pick(named), prompts=as_json)
     if as_json:
         entry.pop("file_hash", None)
         output.json(entry)
@@ -175,14 +164,20 @@ def show(named: str | None, lesson_id: str, as_json: bool) -> None:
 
 
 @click.command(epilog="Example: lessons edit node-heap-out-of-memory")
-@click.argument("lesson_id", metavar="ID")
+@completion.lesson(required=False)
 @click.pass_obj
-def edit(named: str | None, lesson_id: str) -> None:
-    """Open a lesson's file in your editor: $VISUAL, $EDITOR, git's, or vi."""
+def edit(named: str | None, lesson_id: str | None) -> None:
+    """Open a lesson's file in your editor: $VISUAL, $EDITOR, git's, or vi.
+
+    Without ID you pick one.
+    """
+    import shlex
+    import subprocess
+
     from vault_index import check, files, lesson
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id)
+    entry = ready.entry(named, lesson_id or picker.pick(named), names_only=True, prompts=False)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     command = _editor(vault.root)
@@ -208,6 +203,8 @@ def edit(named: str | None, lesson_id: str) -> None:
 
 def _editor(root: Path) -> str:
     """Return the command of the user's editor. Raises VaultError where there is none."""
+    import shutil
+
     from vault_index import git
 
     named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
@@ -220,15 +217,18 @@ def _editor(root: Path) -> str:
 
 
 @click.command(epilog="Example: lessons rm staging-deploys-need-the-vpn --yes")
-@click.argument("lesson_id", metavar="ID")
+@completion.lesson()
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def rm(named: str | None, lesson_id: str, yes: bool) -> None:
     """Delete a lesson: its file, or its section of a file. It asks first."""
-    from vault_index import delete
+    from vault_index import delete, names
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id)
+    entry = ready.entry(named, lesson_id, names_only=True, prompts=False)
+    if yes and names.is_beginning(lesson_id, entry["id"], entry["path"]):
+        hint = f"lessons rm {entry['id']} --yes"
+        raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
     if not yes:
         if not sys.stdin.isatty():
             raise VaultError(f"{entry['id']} is not deleted without asking", "pass --yes")
@@ -241,7 +241,7 @@ def rm(named: str | None, lesson_id: str, yes: bool) -> None:
 
 
 @click.command(epilog="Example: lessons log devops/ci-cd/node-heap-out-of-memory")
-@click.argument("lesson_id", metavar="ID")
+@completion.lesson()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def log(named: str | None, lesson_id: str, as_json: bool) -> None:
@@ -251,13 +251,13 @@ def log(named: str | None, lesson_id: str, as_json: bool) -> None:
     from vault_index import history
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id)
+    entry = ready.entry(named, lesson_id, names_only=True, prompts=False)
     edits = history.log(vault, entry["id"], entry["path"])
     if as_json:
         output.json([asdict(one) for one in edits])
         return
     for one in edits:
         commit = output.styled(one.commit[:10], dim=True)
-        output.say(commit, f"  {one.when[:10]}  {one.who}: {one.why}")
+        output.row(commit, f"  {one.when[:10]}  {one.who}: {one.why}")
     if not edits:
         ready.note(f"{entry['path']} is not committed")

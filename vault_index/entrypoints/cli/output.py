@@ -9,12 +9,16 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from vault_index.characters import as_json, visible, visible_line
+from vault_index.entrypoints.cli import pager, terminal
+
+_held: list[list[str]] = []  # the lines that a pager may be needed for, while they come
 
 
 class Styled(str):
@@ -41,24 +45,54 @@ def styled(text: object, **style: Any) -> Styled:
     return Styled(click.style(visible_line(str(text)), **style))
 
 
-def say(*parts: object, err: bool = False) -> None:
-    """Print one line, on stderr with `err`. The parts stand side by side."""
-    click.echo(_line(parts), err=err)
+def say(*parts: object, err: bool = False, indent: int = 0) -> None:
+    """Print one line, on stderr with `err`. The parts stand side by side.
+
+    At a terminal it is broken between words, and what follows is indented.
+    """
+    _emit(terminal.wrap(_line(parts), terminal.width(err=err), indent), err)
+
+
+def row(*parts: object) -> None:
+    """Print one line of a list, cut where the terminal ends."""
+    _emit(terminal.clip(_line(parts), terminal.width()))
+
+
+def rows(lines: Iterable[tuple[object, ...]]) -> None:
+    """Print the lines of a list, each of some parts, at once: one by one they take ten times as long."""
+    width = terminal.width()
+    shown = [terminal.clip(_line(parts), width) for parts in lines]
+    if shown:
+        _emit("\n".join(shown))
 
 
 def text(body: object, *, err: bool = False) -> None:
     """Print a text of several lines."""
-    click.echo(visible(str(body)), err=err)
+    _emit(visible(str(body)), err)
 
 
 def json(value: Any) -> None:
     """Print a value as JSON."""
-    click.echo(as_json(value))
+    _emit(as_json(value))
 
 
-def pager(lines: Sequence[tuple[object, ...]]) -> None:
-    """Show lines, each of some parts, one page at a time."""
-    click.echo_via_pager("\n".join(map(_line, lines)))
+@contextmanager
+def paged() -> Iterator[None]:
+    """Hold back what is printed meanwhile, and show it in the user's pager if it is long."""
+    if _held or not pager.is_wanted():
+        yield
+        return
+    lines: list[str] = []
+    _held.append(lines)
+    try:
+        yield
+    finally:
+        _held.clear()
+        whole = "\n".join(lines)
+        plain = click.unstyle(whole)
+        shown = lines and pager.is_longer_than_a_screen(plain)
+        if not (shown and pager.show(plain if color() is False else whole)) and lines:
+            click.echo(whole)
 
 
 def confirm(question: str) -> bool:
@@ -66,16 +100,32 @@ def confirm(question: str) -> bool:
     return click.confirm(visible_line(question), err=True)
 
 
+def ask(question: str) -> str:
+    """Ask on stderr for a line."""
+    answer: str = click.prompt(
+        visible_line(question), default="", show_default=False, prompt_suffix=" ", err=True
+    )
+    return answer
+
+
 def usage(error: click.ClickException) -> None:
     """Print what click has to say about arguments, which it repeats."""
     said = io.StringIO()
     error.show(said)
-    text(said.getvalue().rstrip("\n"), err=True)
+    for line in said.getvalue().rstrip("\n").split("\n"):
+        say(line, err=True)
 
 
 def progress(label: str) -> Any:
     """Return a bar on stderr for a fraction of one."""
     return click.progressbar(length=1, label=visible_line(label), file=sys.stderr)
+
+
+def _emit(safe: str, err: bool = False) -> None:
+    if _held and not err:
+        _held[-1].append(safe)
+    else:
+        click.echo(safe, err=err)
 
 
 def _line(parts: tuple[object, ...]) -> str:

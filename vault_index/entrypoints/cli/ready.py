@@ -20,7 +20,7 @@ from vault_index.errors import (
 )
 
 if TYPE_CHECKING:
-    from vault_index.stats import Stats
+    from vault_index.stats import Problem, Stats
     from vault_index.vault import Vault
 
 WATCHER_SECONDS = 10  # it waits up to three itself for what was saved just now
@@ -43,7 +43,7 @@ def note(message: str) -> None:
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     """Give a callback (done, all) that draws a bar on a terminal and nothing in a pipe."""
-    if not sys.stderr.isatty() or output.is_dumb():
+    if not sys.stderr.isatty() or output.color() is False:  # a bar moves by escapes
         yield lambda _done, _all: None
         return
     with contextlib.ExitStack() as stack:
@@ -93,14 +93,18 @@ def ask(
     *,
     settled: bool = False,
     fetch: bool = True,
+    names_only: bool = False,
+    prompts: bool = True,
     say: Callable[[str], None] = note,
     **arguments: Any,
 ) -> dict[str, Any]:
     """Put a question of `requests` to the watcher of the vault, or answer it in this process.
 
-    `settled` is for questions about what follows from the lessons: catalog, proposals, skills.
-    Without `fetch` the model is not fetched if it was never: there is full text. `say` gets what is
-    to be said of files that are not in the index as they are.
+    Where the files alone have the answer no table is opened; `names_only` is for callers that show no
+    more of a lesson than its id, title and path, `prompts` as in `entry`. `settled` is for questions
+    about what follows from the lessons: catalog, proposals, skills. Without `fetch` the model is not
+    fetched if it was never: there is full text. `say` gets what is to be said of files that are not
+    in the index as they are.
     """
     question = {"ask": what, "with": arguments, "fresh": True, "settled": settled}
     found = _ask_watcher(named, question)
@@ -112,6 +116,11 @@ def ask(
 
     vault = open_vault(named)
     question = {"ask": what, "with": arguments}
+    read = requests.without_table(vault, question, names_only=names_only, prompts=prompts)
+    if read is not None:
+        for problem in read[1]:
+            say(_warning(problem))
+        return read[0]
     try:
         up_to_date_or_stale(vault, fetch=fetch, say=say)
         return requests.answer(vault, question)
@@ -140,9 +149,14 @@ def _ask_watcher(named: str | None, question: dict[str, Any]) -> dict[str, Any] 
     return found
 
 
-def entry(named: str | None, lesson: str) -> Any:
-    """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it."""
-    return ask(named, "show", name=_in_vault(named, lesson))["entry"]
+def entry(named: str | None, lesson: str, *, names_only: bool = False, prompts: bool = True) -> Any:
+    """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it.
+
+    `names_only` is for callers that need no author, date or category of it; without `prompts` it may
+    lack those that should find it and those that should not.
+    """
+    name = _in_vault(named, lesson)
+    return ask(named, "show", names_only=names_only, prompts=prompts, name=name)["entry"]
 
 
 def _in_vault(named: str | None, lesson: str) -> str:
@@ -187,8 +201,12 @@ def up_to_date_or_stale(
     if stats.rebuilt and stats.rebuilt not in ("first index", "asked for"):
         note(f"note: {stats.rebuilt}; it was built anew")
     for problem in stats.problems:
-        say(f"warning: {problem.path}:{problem.line}: {problem.message}")
+        say(_warning(problem))
     return stats
+
+
+def _warning(problem: Problem) -> str:
+    return f"warning: {problem.path}:{problem.line}: {problem.message}"
 
 
 def _has_index(vault: Vault) -> bool:

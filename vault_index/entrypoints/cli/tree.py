@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vault_index.categories import UNCATEGORIZED
-from vault_index.entrypoints.cli import output, ready
+from vault_index.entrypoints.cli import completion, output, ready
 
 if TYPE_CHECKING:
     from vault_index.classify import Proposal
@@ -32,12 +32,12 @@ def categories(named: str | None, as_json: bool) -> None:
         name = "  " * category.count("/") + category.rpartition("/")[2]
         own = found["own"].get(category, 0)
         below = f"  ({own} in it, {count - own} below)" if own not in (0, count) else ""
-        output.say(f"{count:>6}  {name}", output.styled(below, dim=True))
+        output.row(f"{count:>6}  {name}", output.styled(below, dim=True))
 
 
 @click.command(epilog="Example: lessons mv devops/ci-cd devops/pipelines --write")
-@click.argument("old")
-@click.argument("new")
+@click.argument("old", shell_complete=completion.categories)
+@click.argument("new", shell_complete=completion.categories)
 @click.option("--write", is_flag=True, help="Do it; without, only show what would be done.")
 @_json
 @click.pass_obj
@@ -61,7 +61,7 @@ def mv(named: str | None, old: str, new: str, write: bool, as_json: bool) -> Non
     for change in planned.changes:
         filed = f"  [{', '.join(change.categories)}]" if change.categories else ""
         moved = f"{change.path} -> {change.to}" if change.to != change.path else change.path
-        output.say(moved + filed)
+        output.row(moved + filed)
     for one in planned.skipped:
         ready.note(f"warning: {one}: left as it is")
     settings = (vault.folder / "vault.toml").read_text("utf-8", "replace")
@@ -118,8 +118,8 @@ def _print_proposals(proposals: Sequence[Proposal]) -> None:
     for one in proposals:
         filed = ", ".join(one.categories)
         unsure = filed == UNCATEGORIZED
-        output.say(output.styled(filed, bold=not unsure), f" ({one.sure:.0%}): {one.title}")
-        output.say(output.styled(f"   {one.path}: {'; '.join(one.why)}", dim=True))
+        output.row(output.styled(filed, bold=not unsure), f" ({one.sure:.0%}): {one.title}")
+        output.row(output.styled(f"   {one.path}: {'; '.join(one.why)}", dim=True))
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -50,8 +49,8 @@ def status(named: str | None, as_json: bool) -> None:
         output.json(state)
         return
     for line in condition.lines(state):
-        output.say(line)
-    output.say(f"watcher    {watch.line(state['watcher'])}")
+        output.say(line, indent=11)
+    output.say(f"watcher    {watch.line(state['watcher'])}", indent=11)
 
 
 def _watcher(root: Path) -> dict[str, Any] | None:
@@ -66,41 +65,13 @@ def _watcher(root: Path) -> dict[str, Any] | None:
 
 def _hooks(root: Path, home: Path) -> dict[str, Any]:
     """Return where the hooks are installed, and the last lines of their log about this vault."""
-    from vault_index.entrypoints import agents
+    from vault_index.entrypoints import agents, complaints
 
     places = [agents.claude_settings(None), agents.claude_settings(root)]
-    try:
-        lines = (home / "hook.log").read_text("utf-8", "replace").split("\n")
-    except OSError:
-        lines = []
     return {
         "installed": [str(place) for place in places if agents.is_installed(place)],
-        "last_errors": [one for one in map(_entry, lines) if one and _is_about(one, root)][-3:],
+        "last_errors": complaints.of(root, home)[-3:],
     }
-
-
-def _is_about(entry: dict[str, Any], root: Path) -> bool:
-    """Whether a line of the hooks' log is about this vault; what names no folder may be."""
-    import os
-
-    from vault_index import locate
-
-    folder = str(entry.get("cwd") or "")
-    vault = str(entry.get("vault") or "") or (folder and locate.walk_up(folder))
-    if not folder and not vault:
-        return True
-    if not vault:  # the hook then went to the user's default vault
-        vault = locate.for_hook("/", {**os.environ, "LESSONS_VAULT": ""})
-    return vault is not None and os.path.realpath(vault) == os.path.realpath(root)
-
-
-def _entry(line: str) -> dict[str, Any] | None:
-    """Read a line of the hooks' log; None for what is none, such as the half of one."""
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) and {"time", "event", "message"} <= {*entry} else None
 
 
 @click.group(invoke_without_command=True, epilog="Example: lessons model fetch")

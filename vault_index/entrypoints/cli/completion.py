@@ -1,0 +1,125 @@
+"""What a shell completes: ids, categories, tags, types. No table is opened for it.
+
+The names come from a repository that anyone may have written, and bash puts what is completed into the
+line as it is. So a name that a shell would read as more than one word is not offered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from vault_index.get import Entry
+    from vault_index.vault import Vault
+
+_ONE_WORD = re.compile(r"(?!-)[\w./#+@%,-]+")
+
+
+def ids(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the id of a lesson or, where none begins so, the end of one; else a path."""
+    from click.shell_completion import CompletionItem
+
+    known = _quietly(_ids, ctx)
+    found = _items(known, typed) or _items(_ends(known), typed)
+    return found or [CompletionItem(typed, type="file")]
+
+
+def categories(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete a category that the vault has or its settings name."""
+    return _items(_quietly(_categories, ctx), typed)
+
+
+def tags(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete a tag that a lesson has."""
+    return _items(_quietly(_tags, ctx), typed)
+
+
+def types(_ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete a type of lessons."""
+    from vault_index.lesson import TYPES
+
+    return _items(TYPES, typed)
+
+
+def lesson(*, required: bool = True) -> Callable[[Any], Any]:
+    """Return the argument of a command that names a lesson; one that is not required may be picked."""
+    shown = "ID" if required else "[ID]"
+    return click.argument("lesson_id", metavar=shown, required=required, shell_complete=ids)
+
+
+def _ids(named: str | None) -> Iterator[str]:
+    """Yield the ids of a vault's lessons."""
+    from vault_index import lesson as lessons
+    from vault_index.vault import open_vault
+
+    vault = open_vault(named)
+    listed = _listed(vault)
+    if listed is None:
+        yield from (lessons.id_of(file.path) for file in vault.files()[0])
+        return
+    yield from (one["id"] for one in listed)
+
+
+def _categories(named: str | None) -> Iterator[str]:
+    """Yield the categories that lessons have and settings name, with those above them."""
+    from vault_index import categories as tree
+    from vault_index.vault import open_vault
+
+    vault = open_vault(named)
+    listed = _listed(vault)
+    if listed is None:
+        folders = (tree.from_folder(file.path) for file in vault.files()[0])
+        own = {folder for folder in folders if folder and tree.tells_something(folder)}
+    else:
+        own = {category for one in listed for category in one["categories"]}
+    config = vault.config
+    for category in {*own, *config.taxonomy, *config.keywords.values()} - {tree.UNCATEGORIZED}:
+        yield from tree.prefixes(category)
+
+
+def _tags(named: str | None) -> Iterator[str]:
+    """Yield the tags that lessons have."""
+    from vault_index.vault import open_vault
+
+    for one in _listed(open_vault(named)) or ():
+        yield from one["tags"]
+
+
+def _listed(vault: Vault) -> list[Entry] | None:
+    """Return the lessons as their files and the last index tell; None without an index."""
+    from vault_index import get, manifest
+    from vault_index.vault import INDEX
+
+    if manifest.current(vault.root / INDEX) is None:
+        return None  # to read every file takes longer than one waits for a key
+    found = get.from_files(vault, names_only=True)
+    return found and found[0]
+
+
+def _quietly(read: Callable[[str | None], Iterable[str]], ctx: click.Context) -> list[str]:
+    """Read names of the vault that the line names; none where something is wrong, and no message."""
+    named = ctx.find_root().params.get("vault")
+    try:
+        return list(read(named))
+    except Exception:  # noqa: BLE001  # the line that somebody types stays as it is
+        return []
+
+
+def _ends(known: Iterable[str]) -> list[str]:
+    """Return the last parts of ids that no two share: each means one lesson."""
+    ends = Counter(re.split(r"[/#]", id)[-1] for id in known)
+    return [end for end, count in ends.items() if count == 1]
+
+
+def _items(values: Iterable[str], typed: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    begins = {one for one in values if one.startswith(typed) and _ONE_WORD.fullmatch(one)}
+    return [CompletionItem(one) for one in sorted(begins)]

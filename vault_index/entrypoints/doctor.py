@@ -1,0 +1,214 @@
+"""What is wrong with a vault on this machine, each with the command that mends it. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+SHOWN = 5  # troubles of one kind
+_HINTS = {  # what an error's hint says in words, as a command
+    "run `lessons index`": "lessons index",
+    "run `lessons index --rebuild`": "lessons index --rebuild",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that is wrong. `fix` is a command, or what to do where no command would do it."""
+
+    about: str  # vault | index | lessons | settings | hooks | path | model | watcher | git
+    what: str
+    fix: str
+
+
+def examine(named: str | None) -> list[Trouble]:
+    """Return what is wrong, what matters most first. Raises nothing for a vault that is broken."""
+    from vault_index.vault import open_vault
+
+    try:
+        vault = open_vault(named)
+    except SettingsError as error:
+        file = Path(error.message.partition(": ")[0])
+        return [Trouble("settings", error.message, _edit(file) if file.is_file() else error.hint)]
+    except VaultError as error:
+        return [Trouble("vault", error.message, "lessons init")]
+    parts = (_settings, _index, _lessons, _model, _agent, _watcher, _git)
+    return [trouble for part in parts for trouble in _guarded(part, vault)]
+
+
+def _guarded(part: Any, vault: Vault) -> list[Trouble]:
+    """Return what a part finds; what it cannot look at is wrong, too."""
+    found: list[Trouble] = []
+    try:
+        found.extend(part(vault))
+    except VaultError as error:
+        hint = _HINTS.get(error.hint, error.hint)
+        found.append(Trouble(part.__name__.strip("_"), error.message, hint or "lessons status"))
+    return found
+
+
+def _settings(vault: Vault) -> Iterator[Trouble]:
+    from vault_index import config
+
+    file = vault.folder / "vault.toml"
+    for _, message in config.vault_problems(file.read_bytes()):
+        yield Trouble("settings", f"lessons/vault.toml: {message}", _edit(file))
+
+
+def _index(vault: Vault) -> Iterator[Trouble]:
+    from vault_index import floor, manifest, ownership, skills
+
+    folder = vault.index_folder  # raises where what is there is not to be touched
+    if folder.is_dir() and not ownership.is_ours(folder):
+        what = f"{folder} was not made here by you, so it is not used"
+        yield Trouble("index", what, "lessons index")
+        return
+    try:
+        opened = vault.open_index()
+        opened.store.rows(("id", "text"))  # what is damaged shows when it is read
+        for skip in vault.files()[1]:  # what does not parse is among the errors in lessons
+            file = vault.folder / skip.path
+            name = shlex.quote(_from_here(file))
+            fix = f"rm {name}" if file.is_symlink() else f"chmod -R u+rwX {name}"
+            fix = fix if file.exists() or file.is_symlink() else "rename it in UTF-8"
+            yield Trouble("index", f"lessons/{skip.path}: {skip.reason}", fix)
+        if floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER) is None:
+            yield Trouble("index", "no floor is fitted, so hooks are silent", "lessons index")
+    except ForeignIndexError:
+        raise
+    except IndexStateError as error:
+        yield Trouble("index", error.message, _HINTS.get(error.hint, "lessons index --rebuild"))
+    for problem in skills.problems(vault):
+        path = problem.partition(": ")[0]
+        yield Trouble("skills", problem, _edit(Path(path)))
+
+
+def _lessons(vault: Vault) -> Iterator[Trouble]:
+    """Look for what `check` calls an error: no hook injects such a lesson, no commit takes it."""
+    from vault_index import check
+    from vault_index.check import settings
+
+    wrong = []
+    for candidate in check.everything(vault):
+        for one in check.of_text(candidate, vault.config.taxonomy):
+            if one.severity == check.ERROR and one.rule != settings.RULE:  # named already
+                wrong.append((one, candidate.shown))
+    for one, path in wrong[:SHOWN]:
+        yield Trouble("lessons", str(one), _edit(vault.root / path))
+    if len(wrong) > SHOWN:
+        yield Trouble("lessons", f"{len(wrong) - SHOWN} more errors in lessons", "lessons check")
+
+
+def _model(vault: Vault) -> Iterator[Trouble]:
+    from vault_index import manifest
+    from vault_index.embed import models
+
+    config = vault.config
+    if config.embedder == "none":
+        return
+    if config.embedder == "minilm" and not models.is_ready(config.home):
+        what = "the embedding model is not here, so search is by full text only"
+        yield Trouble("model", what, "lessons model fetch")
+        return
+    embedder = vault.embedder
+    if embedder is None:
+        return
+    if config.embedder != "minilm":
+        embedder.embed_query("is anybody there")
+    built_with = _built_with(vault)
+    if built_with not in ("", embedder.name):
+        with_what = (
+            "without vectors" if built_with == manifest.NO_EMBEDDER else f"with {built_with}"
+        )
+        what = f"the index was built {with_what}, the embedder is {embedder.name}"
+        yield Trouble("model", what, "lessons index")
+
+
+def _built_with(vault: Vault) -> str:
+    try:
+        return vault.open_index().embedder
+    except VaultError:  # said already
+        return ""
+
+
+def _agent(vault: Vault) -> Iterator[Trouble]:
+    """Look at the hooks in the settings of the agent, and whether what they name can be run."""
+    from vault_index.entrypoints import agents, complaints
+
+    places = {
+        "--user": agents.claude_settings(None),
+        "--project": agents.claude_settings(vault.root),
+    }
+    there = {scope: agents.commands(settings) for scope, settings in places.items()}
+    if not any(there.values()):
+        yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
+    for scope, commands in there.items():
+        again = f"lessons uninstall claude {scope}; lessons install claude {scope}"
+        if commands and set(commands) != set(agents.EVENTS):
+            missing = ", ".join(sorted(set(agents.EVENTS) - set(commands)))
+            what = f"{places[scope]}: no hook for {missing}"
+            yield Trouble("hooks", what, f"lessons install claude {scope}")
+        for command in sorted(set(commands.values())):
+            if shutil.which(command) is None:
+                yield Trouble("hooks", f"{places[scope]}: {command} cannot be run", again)
+            elif command == agents.COMMAND and (why := agents.why_not_found(command)):
+                yield Trouble("path", why, agents.path_command())
+        if commands and agents.are_disabled(places[scope]):
+            what = f'{places[scope]}: "disableAllHooks" is true'
+            yield Trouble("hooks", what, _edit(places[scope]))
+    failed = complaints.of(vault.root, vault.config.home, time.time() - 86_400)
+    if failed:
+        count = f"{len(failed)} time{'' if len(failed) == 1 else 's'}"
+        what = f"hooks failed {count} in the last 24 hours: {failed[-1]['message']}"
+        yield Trouble("hooks", what, "lessons status")
+
+
+def _watcher(vault: Vault) -> Iterator[Trouble]:
+    from vault_index.watch import launch
+
+    try:
+        state = launch.status(vault.root)
+    except VaultError as error:
+        yield Trouble("watcher", error.message, "lessons watch --stop")
+        return
+    if state and state.get("trouble"):
+        yield Trouble("watcher", str(state["trouble"]), "lessons watch --stop")
+
+
+def _git(vault: Vault) -> Iterator[Trouble]:
+    from vault_index import git, git_hooks
+    from vault_index.entrypoints import agents
+
+    if git.worktree(vault.folder) is None:
+        what = f"{vault.root} is no git repository: lessons have no author and go to nobody"
+        yield Trouble("git", what, f"git init {shlex.quote(str(vault.root))} && lessons init")
+        return
+    lacking = git_hooks.lacking(vault.root)
+    if lacking:
+        yield Trouble("git", lacking, "lessons init")
+    elif why := agents.why_not_found("lessons"):
+        yield Trouble("path", f"{why}: git hooks check nothing then", agents.path_command())
+
+
+def _edit(file: Path) -> str:
+    return f"${{EDITOR:-vi}} {shlex.quote(_from_here(file))}"
+
+
+def _from_here(file: Path) -> str:
+    """Return a path below the current folder from there, any other in full."""
+    try:
+        here = Path.cwd()
+    except OSError:  # it was deleted
+        return str(file)
+    return os.path.relpath(file, here) if file.is_relative_to(here) else str(file)

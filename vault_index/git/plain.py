@@ -1,0 +1,158 @@
+"""What git keeps in plain files, read without starting it where the answer is certain.
+
+A process of git, and the package that starts it, take longer than all the rest of a `lessons list`.
+Whatever is unusual - a repository of somebody else, another format, a variable that names another
+index - is left to git.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+MOST_BYTES = 64 * 1024 * 1024  # of an index that is read whole
+
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_BRANCH = re.compile(r"ref: (refs/heads/[^\s:?*\[\\^~]+)")
+
+
+def top_of(folder: Path) -> Path | None:
+    """Return the folder with `.git` that a folder is in; None without one, or in a bare repository."""
+    for here in _upwards(folder):
+        if _has_git(here):
+            return here
+        if _is_git_folder(here):
+            return None
+    return None
+
+
+def is_bare(folder: Path) -> bool:
+    """Whether git would take a folder for one in a repository without a work tree."""
+    for here in _upwards(folder):
+        if _has_git(here):
+            return False
+        if _is_git_folder(here):
+            return True
+    return False
+
+
+def _upwards(folder: Path) -> Iterator[Path]:
+    here = Path(os.path.realpath(folder))
+    yield here
+    yield from here.parents
+
+
+def _has_git(folder: Path) -> bool:
+    return (folder / ".git").is_file() or _is_git_folder(folder / ".git")
+
+
+def _is_git_folder(folder: Path) -> bool:
+    return os.path.lexists(folder / "HEAD") and all(
+        (folder / name).is_dir() for name in ("objects", "refs")
+    )
+
+
+def index_file(folder: Path) -> Path | None:
+    """Return the file in which git notes what it tracks; None without a repository."""
+    top = top_of(folder)
+    return git_folder(top) / "index" if top else None
+
+
+def is_tracked(folder: Path, name: str) -> bool:
+    """Whether git has something in its index that is at, or below, a name in a folder.
+
+    In any case of its letters: on some disks that is the same folder.
+    """
+    top = top_of(folder)
+    if top is None or tracks_nothing_named(top, name):
+        return False
+    from vault_index.git import process
+
+    return process.has_in_index(folder, name)
+
+
+def head(folder: Path) -> str | None:
+    """Give the commit that is checked out (40 hexadecimal digits); None without one."""
+    top = top_of(folder)
+    commit = head_of(top) if top else None
+    if commit:
+        return commit
+    from vault_index.git import process
+
+    with process.opened(folder) as repo:
+        return process.ask(repo, "rev-parse", "--verify", "-q", "HEAD") or None if repo else None
+
+
+def git_folder(top: Path) -> Path:
+    """Return the folder that `.git` is, or names: of a linked work tree, a submodule."""
+    dot = top / ".git"
+    try:
+        said = dot.read_text("utf-8", "surrogateescape")
+    except OSError:
+        return dot
+    return top / said.removeprefix("gitdir:").strip()
+
+
+def head_of(top: Path) -> str | None:
+    """Return the commit that is checked out below `top`; None where git has to be asked."""
+    folder = git_folder(top)
+    if not _is_own(top, top / ".git", folder):
+        return None
+    said = _read(folder / "HEAD")
+    if _HASH.fullmatch(said):
+        return said
+    branch = _BRANCH.fullmatch(said)
+    if branch is None or ".." in branch[1]:
+        return None
+    common = folder / _read(folder / "commondir")
+    found = _read(common / branch[1]) or _packed(common, branch[1])
+    return found if _HASH.fullmatch(found) else None
+
+
+def tracks_nothing_named(top: Path, name: str) -> bool:
+    """Whether git's index surely has no path with this name in it, in any case of its letters."""
+    folder = git_folder(top)
+    if "GIT_INDEX_FILE" in os.environ or any(folder.glob("sharedindex.*")):
+        return False
+    try:
+        with (folder / "index").open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError:
+        return False
+    # in version 4 a path is written without what it shares with the one before it
+    is_plain = data[:4] == b"DIRC" and data[4:8] in (b"\0\0\0\2", b"\0\0\0\3")
+    is_sparse = b"sdir" in data  # folders stand for what is in them
+    whole = len(data) <= MOST_BYTES
+    return whole and is_plain and not is_sparse and os.fsencode(name).lower() not in data.lower()
+
+
+def _is_own(*places: Path) -> bool:
+    """Whether all of a repository is this user's: git reads no other."""
+    try:
+        return all(place.stat().st_uid == os.geteuid() for place in places)
+    except OSError:
+        return False
+
+
+def _packed(common: Path, branch: str) -> str:
+    for line in _read(common / "packed-refs", MOST_BYTES).split("\n"):
+        commit, _, name = line.partition(" ")
+        if name == branch:
+            return commit
+    return ""
+
+
+def _read(file: Path, most: int = 4096) -> str:
+    """Return the text of an ordinary file, without the space around it; "" where there is none."""
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.fsdecode(os.read(handle, most)).strip()
+    except OSError:  # a folder
+        return ""
+    finally:
+        os.close(handle)
