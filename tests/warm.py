@@ -11,6 +11,7 @@ import atexit
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -82,6 +83,7 @@ class WarmProcess:
             if self._process is None:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "tests.warm", self._socket],
+                    stdin=subprocess.PIPE,  # which ends when this process does
                     stdout=subprocess.PIPE,
                     cwd=Path(__file__).parents[1],
                 )
@@ -115,7 +117,7 @@ def _receive(line: socket.socket, size: int) -> bytes:
 
 
 def serve(place: str) -> None:
-    """Fork once for each request, until killed."""
+    """Fork once for each request, until nobody is left at the other end of stdin."""
     for name in ("vault_index.entrypoints.cli", *MODULES):  # first: it sets how numpy starts
         importlib.import_module(name)
     _load_patterns()
@@ -126,7 +128,7 @@ def serve(place: str) -> None:
         door.bind(place)
         door.listen(64)
         os.write(1, b"ready\n")
-        while True:
+        while sys.stdin.fileno() not in select.select([door, sys.stdin], [], [])[0]:
             line, _ = door.accept()
             with line:
                 if os.fork() == 0:
