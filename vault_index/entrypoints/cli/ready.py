@@ -94,6 +94,7 @@ def ask(
     *,
     settled: bool = False,
     fetch: bool = True,
+    indexed: bool = False,
     names_only: bool = False,
     prompts: bool = True,
     say: Callable[[str], None] = note,
@@ -101,11 +102,11 @@ def ask(
 ) -> dict[str, Any]:
     """Put a question of `requests` to the watcher of the vault, or answer it in this process.
 
-    Where the files alone have the answer no table is opened; `names_only` is for callers that show no
-    more of a lesson than its id, title and path, `prompts` as in `entry`. `settled` is for questions
-    about what follows from the lessons: catalog, proposals, skills. Without `fetch` the model is not
-    fetched if it was never: there is full text. `say` gets what is to be said of files that are not
-    in the index as they are.
+    Where the files alone have the answer no table is opened, unless it is to be `indexed`.
+    `names_only` is for callers that show no more of a lesson than its id, title and path, `prompts`
+    as in `entry`. `settled` is for questions about what follows from the lessons: catalog, proposals,
+    skills. Without `fetch` the model is not fetched if it was never: there is full text. `say` gets
+    what is to be said of files that are not in the index as they are.
     """
     question = {"ask": what, "with": arguments, "fresh": True, "settled": settled}
     found = _ask_watcher(named, question)
@@ -117,8 +118,10 @@ def ask(
 
     vault = open_vault(named)
     question = {"ask": what, "with": arguments}
-    with _no_garbage():
-        read = requests.without_table(vault, question, names_only=names_only, prompts=prompts)
+    read = None
+    if not indexed:
+        with _no_garbage():
+            read = requests.without_table(vault, question, names_only=names_only, prompts=prompts)
     if read is not None:
         for problem in read[1]:
             say(_warning(problem))
