@@ -172,11 +172,11 @@ def entry(named: str | None, lesson: str, *, names_only: bool = False, prompts: 
     `names_only` is for callers that need no author, date or category of it; without `prompts` it may
     lack those that should find it and those that should not.
     """
-    name = _in_vault(named, lesson)
+    name = in_vault(named, lesson)
     return ask(named, "show", names_only=names_only, prompts=prompts, name=name)["entry"]
 
 
-def _in_vault(named: str | None, lesson: str) -> str:
+def in_vault(named: str | None, lesson: str) -> str:
     """Return the path from the vault's root where a lesson is named by its file, else the name.
 
     A file is named from the current folder, or by its absolute path; a section as `file.md#section`.
