@@ -19,8 +19,8 @@ REPO = PACKAGE.parent
 # A module imports only from rungs above this line's own; siblings never import each other.
 LADDER = [
     "errors silence locate stats native atomic characters yaml_bounds",
-    "categories passages hit lesson config files quote lance",
-    "frontmatter_edit git renames lesson_body",
+    "categories passages lesson config files quote lance",
+    "frontmatter_edit git renames lesson_body hit",
     "ownership",
     "manifest store injections",
     "git_hooks aside merge body_edit formats",
