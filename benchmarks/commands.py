@@ -12,6 +12,7 @@ own, for each may build another one: the vault is copied for each.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import statistics
@@ -27,9 +28,9 @@ from vault_index.embed import models
 
 LESSON = "jbranchaud/til/ack/ack-bar"
 COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("--help",), ("--version",), ("list",), ("list", "--json"), ("list", "-c", "git"),
-    ("show", LESSON), ("show", LESSON, "--json"), ("log", LESSON), ("categories",),
-    ("edit", LESSON), ("rm", LESSON), ("search", PROMPTS[1]), ("recall", PROMPTS[1]),
+    ("list",), ("show", LESSON), ("categories",), ("search", PROMPTS[1]), ("log", LESSON),
+    ("edit", LESSON), ("rm", LESSON), ("list", "--json"), ("list", "-c", "git"),
+    ("show", LESSON, "--json"), ("recall", PROMPTS[1]), ("--help",), ("--version",),
     ("index",), ("status",), ("classify",), ("mv", "git", "version-control"),
     ("model", "show"), ("watch", "--status"), ("check", "lessons/jbranchaud/til/ack/ack-bar.md"),
 )  # fmt: skip
@@ -68,24 +69,19 @@ def _world(checkout: Path, root: Path) -> dict[str, str]:
 
 
 def _table(worlds: Mapping[str, dict[str, str]], scratch: Path, repeats: int) -> None:
-    """Print a line for each command: cold and warm, for each checkout."""
-    columns: dict[str, dict[tuple[str, ...], float]] = {}
+    """Print a line for each command, first cold, then warm, with a column for each checkout."""
     for state in ("cold", "warm"):
-        for label, world in worlds.items():
-            if state == "warm":
+        heads = "".join(f"{label:>10}" for label in worlds)
+        print(f"{state + ', times python -c pass, processor':<50}{heads}")  # noqa: T201
+        with contextlib.ExitStack() as watchers:
+            for label, world in worlds.items() if state == "warm" else ():
                 _run(world, scratch / label, "watch", "--background")
-            try:
-                columns[f"{label}, {state}"] = {
-                    words: _ratio(world, scratch / label, words, repeats) for words in COMMANDS
-                }
-            finally:
-                if state == "warm":
-                    _run(world, scratch / label, "watch", "--stop")
-    print(f"{'times python -c pass, processor':<50}" + "".join(f"{one:>14}" for one in columns))  # noqa: T201
-    for words in COMMANDS:
-        named = " ".join(words)[:46]
-        figures = "".join(f"{column[words]:>14.1f}" for column in columns.values())
-        print(f"lessons {named:<42}{figures}", flush=True)  # noqa: T201
+                watchers.callback(_run, world, scratch / label, "watch", "--stop")
+            for words in COMMANDS:
+                named = " ".join(words)[:40]
+                ratios = [_ratio(worlds[one], scratch / one, words, repeats) for one in worlds]
+                figures = "".join(f"{ratio:>10.1f}" for ratio in ratios)
+                print(f"lessons {named:<42}{figures}", flush=True)  # noqa: T201
 
 
 def _ratio(world: Mapping[str, str], root: Path, words: tuple[str, ...], repeats: int) -> float:
