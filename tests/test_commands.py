@@ -173,7 +173,7 @@ def test_list(make_vault: MakeVault) -> None:
         "devops/ci-cd/heap\tRaise the heap\n"
         "devops/docker/heap\tHeap in Docker\n"
     )
-    assert ran.err == NO_MODEL
+    assert ran.err == ""  # the files are read, which needs no model
 
 
 def test_list_a_category(make_vault: MakeVault) -> None:

@@ -11,9 +11,9 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vault_index import git
@@ -24,6 +24,13 @@ RACES = (
     *("index.lock", "shallow.lock"),
 )
 _PREFIX = "lessons-sync-"
+# what git leaves of a file that it cannot merge: with markers, deleted on one side, or one side whole
+MARKED, DELETED, WHOLE = "marked", "deleted", "whole"
+_ADVICE = {
+    MARKED: "edit what is between <<<<<<< and >>>>>>>, git add it",
+    DELETED: "git add {0} to keep it or git rm {0} to delete it",
+    WHOLE: "git checkout --ours or --theirs {0}, git add it",
+}
 # hooks have nothing to index here, and settings of the user would move other branches, reorder
 # commits or apply the resolution of an earlier conflict
 _SETTINGS = tuple(
@@ -50,7 +57,7 @@ class _Attempt:
     """What a rebase or merge came to: a commit or tree, else the reason it has none."""
 
     result: str = ""
-    conflicts: tuple[str, ...] = ()
+    conflicts: Mapping[str, str] = field(default_factory=dict)  # path -> MARKED, DELETED or WHOLE
 
 
 def is_race(error: GitError) -> bool:
@@ -153,24 +160,43 @@ def _merge_commit(folder: Path, tree: str, old: str, new: str, remote: str) -> s
     return git.command(folder, "commit-tree", tree, *words, "-m", f"Merge {remote}")
 
 
-def _unmerged(folder: Path) -> tuple[str, ...]:
-    listed = git.command(folder, "diff", "--name-only", "-z", "--diff-filter=U", check=False)
-    return tuple(name for name in listed.split("\0") if name)
+def _unmerged(folder: Path) -> dict[str, str]:
+    """Return the paths in conflict, and what git left of each: see `_Attempt`."""
+    listed = git.command(folder, "ls-files", "--unmerged", "-z", check=False)
+    sides: dict[str, set[str]] = {}
+    for entry in filter(None, listed.split("\0")):
+        said, _, path = entry.partition("\t")
+        sides.setdefault(path, set()).add(said.split()[2])
+    found = {}
+    for path, there in sides.items():
+        try:
+            marked = b"\n<<<<<<< " in b"\n" + (folder / path).read_bytes()
+        except OSError:
+            marked = False
+        found[path] = MARKED if marked else WHOLE if {"2", "3"} <= there else DELETED
+    return found
 
 
-def _conflict(conflicts: tuple[str, ...], has_merges: bool) -> VaultError:
+def _conflict(conflicts: Mapping[str, str], has_merges: bool) -> VaultError:
     more = f" and {len(conflicts) - 1} more" if len(conflicts) > 1 else ""
+    first = next(iter(conflicts))
+    what = (
+        "was changed on one side and deleted on the other"
+        if conflicts[first] == DELETED
+        else "was changed here and there in different ways"
+    )
+    of_kind = {kind: [path for path in conflicts if conflicts[path] == kind] for kind in _ADVICE}
+    todo = "; ".join(_ADVICE[kind].format(paths[0]) for kind, paths in of_kind.items() if paths)
     how, then = "--rebase", "git rebase --continue"
     if has_merges:  # that rebase would lose what was changed in them by hand
         how, then = "--no-rebase", "git commit"
     return VaultError(
-        f"{conflicts[0]}{more} was changed here and there in different ways; nothing was done",
-        f"git pull {how}, edit what is between <<<<<<< and >>>>>>>, git add it, "
-        f"{then}, then lessons sync",
+        f"{first}{more} {what}; nothing was done",
+        f"git pull {how}, {todo}, {then}, then lessons sync",
     )
 
 
-def _taken_back(conflicts: tuple[str, ...], old: str, remote: str) -> VaultError:
+def _taken_back(conflicts: Mapping[str, str], old: str, remote: str) -> VaultError:
     if conflicts:
         return _conflict(conflicts, has_merges=False)
     return VaultError(

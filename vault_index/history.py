@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import files, git, lesson, ownership
+from vault_index import files, git, lesson, locate, ownership
 from vault_index.errors import GitError, LessonError, VaultError
-from vault_index.vault import Vault
+from vault_index.vault import Vault, shown
 
 if TYPE_CHECKING:
     from vault_index.lesson import Lesson
@@ -53,6 +53,27 @@ def log(vault: Vault, lesson_id: str, path: str) -> list[Edit]:
         for one, text, before in zip(versions, texts, [*texts[1:], None], strict=True)
         if text != before
     ]
+
+
+def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
+    """Find the lesson that was last deleted under a name: (commit, id, path); None without one.
+
+    The name is its path, with or without `.md`, or the end of it; `#section` for a section. A
+    section may also be gone from a file that is there.
+    """
+    path, mark, section = name.strip().partition("#")
+    wanted = "/" + path.removesuffix(".md").strip("/").removeprefix(f"{locate.FOLDER}/")
+    gone = ((commit, f"{locate.FOLDER}/{one}") for commit, one in git.deleted(vault.folder))
+    there = (("", shown(file.path)) for file in vault.files()[0])
+    for commit, file in (*(there if mark else ()), *gone):
+        id = lesson.id_of(file.partition("/")[2])
+        is_named = file.endswith(".md") and f"/{id}".endswith(wanted)
+        if (is_named and not os.path.lexists(vault.root / file)) or (is_named and not commit):
+            known = f"{id}{mark}{section}"
+            edits = log(vault, known, file) if mark else []
+            if not mark or any(edits):
+                return commit or edits[0].commit, known, file
+    return None
 
 
 def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:

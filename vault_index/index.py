@@ -22,6 +22,7 @@ from vault_index import (
     classify,
     difference,
     files,
+    injections,
     listing,
     manifest,
     ownership,
@@ -32,6 +33,7 @@ from vault_index import (
 from vault_index.difference import Difference, ReadFile
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError
+from vault_index.lesson import id_of
 from vault_index.manifest import Manifest
 from vault_index.stats import Stats
 from vault_index.store import Store
@@ -213,6 +215,7 @@ def _bring_up_to_date(
         found = difference.between(vault, known, how.ask_git, read_all=how.read_all)
     files = difference.read(vault, known, found, how.ask_git)
     stats = _count(known, found, files)
+    injections.rename(vault.index_folder, _renamed(known, found, files))
     new = {file.path for file in files} - set(known.files)
     _write(vault, table, index, known, files, found.removed, stats, how)
     wrote = bool(found.removed) or any(file.lessons is not None for file in files)
@@ -336,6 +339,13 @@ def _count(known: Manifest, found: Difference, files: list[ReadFile]) -> Stats:
         else:
             stats.added += 1
     return stats
+
+
+def _renamed(known: Manifest, found: Difference, files: list[ReadFile]) -> dict[str, str]:
+    """Return the ids of files that went and came with one content, old to new."""
+    gone = {known.files[path].hash: path for path in found.removed}
+    came = {file.entry.hash: file.path for file in files if file.path not in known.files}
+    return {id_of(gone[hash]): id_of(came[hash]) for hash in sorted(gone.keys() & came.keys())}
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -22,6 +22,7 @@ from vault_index import ownership
 
 FILE = "injections.jsonl"
 MOST_BYTES = 1024 * 1024
+RENAME = "Rename"  # the event of a record that is no search
 SHOWN = 5  # lessons of the most and of the never used
 
 
@@ -72,6 +73,16 @@ def record(
         return
 
 
+def rename(folder: Path, renamed: Mapping[str, str]) -> None:
+    """Note that lessons have other ids now, old to new, so that their use still counts. Never raises."""
+    if not renamed:
+        return
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    one = {"time": when, "event": RENAME, "lessons": [], "renamed": dict(renamed)}
+    with suppress(OSError):
+        _append(folder / FILE, json.dumps(one).encode() + b"\n")
+
+
 def _append(path: Path, data: bytes) -> None:
     descriptor = ownership.open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
@@ -107,14 +118,26 @@ def summary(folder: Path, known: Collection[str]) -> dict[str, Any]:
     return total(list(records(folder)), known)
 
 
+def _used(kept: Sequence[dict[str, Any]]) -> Counter[str]:
+    """Count how often each lesson was given, under the id that it has now."""
+    used: Counter[str] = Counter()
+    for one in kept:
+        used.update(str(lesson) for lesson in one["lessons"])
+        renamed = one.get("renamed")
+        for old, new in renamed.items() if isinstance(renamed, dict) else ():
+            for id in [id for id in used if id == old or id.startswith(f"{old}#")]:
+                used[str(new) + id[len(old) :]] += used.pop(id)
+    return used
+
+
 def total(kept: Sequence[dict[str, Any]], known: Collection[str]) -> dict[str, Any]:
     """Sum up records, oldest first."""
     prompts = [one for one in kept if one.get("event") == "UserPromptSubmit"]
     times = sorted(one["ms"] for one in prompts if isinstance(one.get("ms"), (int, float)))
-    used = Counter(str(lesson) for one in kept for lesson in one["lessons"])
+    used = _used(kept)
     never = sorted(set(known) - set(used))
     return {
-        "since": kept[0].get("time") if kept else None,
+        "since": next((one.get("time") for one in kept if one.get("event") != RENAME), None),
         "prompts": len(prompts),
         "answered": sum(bool(one["lessons"] or one.get("skills")) for one in prompts),
         "p50_ms": times[len(times) // 2] if times else None,

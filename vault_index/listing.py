@@ -77,9 +77,9 @@ def save(table: Store, index: Path) -> str:
 def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing | None:
     """Read the lessons as the files are; None where only a sync can tell.
 
-    Without `ask_git` authors and dates may be those of before, without `withheld` the same holds
-    for what hooks leave out: see `Listing.unchecked`. Raises IndexStateError for an index of a newer
-    version, ForeignIndexError.
+    Without `ask_git` authors may be those of before, and there are no dates; without `withheld` what
+    hooks leave out may be that of before: see `Listing.unchecked`. Raises IndexStateError for an
+    index of a newer version, ForeignIndexError.
     """
     index = manifest.current(vault.index_folder)
     known, saved = Manifest(manifest.SCHEMA, "", 0), {}
@@ -112,7 +112,7 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
         for path in found.removed:
             known.files.pop(path, None)
             saved.pop(path, None)
-    lessons = [_entry(path, values) for path, many in saved.items() for values in many]
+    lessons = [_entry(path, values, ask_git) for path, many in saved.items() for values in many]
     lessons.sort(key=lambda one: str(one["id"]))
     return Listing(
         lessons,
@@ -154,12 +154,11 @@ def _values(row: Mapping[str, Any]) -> list[Any]:
     return [_iso(row[name]) if name in _DATES else row[name] for name in _KEPT]
 
 
-def _entry(path: str, values: list[Any]) -> dict[str, Any]:
+def _entry(path: str, values: list[Any], dates: bool) -> dict[str, Any]:
     shown = f"{locate.FOLDER}/{path}"
     entry: dict[str, Any] = dict(zip(_SHOWN, (values[0], shown, *values[1:]), strict=True))
     for name in _DATES:
-        if entry[name]:
-            entry[name] = datetime.fromisoformat(entry[name])
+        entry[name] = datetime.fromisoformat(entry[name]) if dates and entry[name] else None
     return entry
 
 

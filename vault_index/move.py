@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vault_index import categories as tree
-from vault_index import files, frontmatter_edit, lesson
+from vault_index import files, frontmatter_edit, injections, lesson
 from vault_index.categories import CategoryPath
-from vault_index.errors import VaultError, WriteError
+from vault_index.errors import ForeignIndexError, VaultError, WriteError
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -106,6 +106,10 @@ def carry_out(vault: Vault, planned: Plan) -> None:
             error.message += f"; saved since it was changed, so left as it is: {', '.join(left)}"
             error.args = (error.message,)
         raise
+    moved = [one for one in done if one.to != one.path and one.to.endswith(".md")]
+    with contextlib.suppress(ForeignIndexError):
+        renamed = {lesson.id_of(one.path): lesson.id_of(one.to) for one in moved}
+        injections.rename(vault.index_folder, renamed)
 
 
 def _beside(vault: Vault) -> Iterator[str]:

@@ -152,10 +152,8 @@ def _hook(vault: Vault, event: dict[str, Any], ms: float, until: float) -> dict[
 
 
 def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: value.isoformat() if isinstance(value, datetime) else value
-        for key, value in entry.items()
-    }
+    moments = {key: entry[key].isoformat() for key in ("created_at", "updated_at") if entry[key]}
+    return {**entry, **moments}
 
 
 _ASKED: Mapping[str, Callable[..., dict[str, Any]]] = {

@@ -119,6 +119,26 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
             yield Version(commit, name, when, subject.strip(), there, content)
 
 
+def deleted(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield (commit, path) of each file below a folder that a commit of HEAD deleted, newest first.
+
+    Paths are relative to the folder; a rename is no deletion.
+    """
+    with opened(folder) as repo:
+        if repo is None:
+            return
+        prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
+        how = ("-M", "--diff-filter=D", "--name-only", "-z", "--format=%x01%H")
+        log = ask(repo, "log", *how, f"--relative={prefix}", "--", prefix or ".")
+    commit = ""
+    for entry in log.split("\0"):
+        text = entry.lstrip("\n")
+        if text.startswith("\x01"):
+            commit = text[1:].strip()
+        elif text:
+            yield commit, text
+
+
 def resolve(folder: Path, revision: str) -> str:
     """Give the commit (40 hexadecimal digits) that a revision names, "" if none."""
     name = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")

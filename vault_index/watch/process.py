@@ -84,6 +84,7 @@ class Watcher:
         self._damaged = False  # a question found it out
         self._unusable: VaultError | None = None  # why settings as they are now are not in force
         self._head: object = None  # the state of the repository that git was asked about
+        self._asked: object = None  # the same, whatever was saved since
         self._reflog: Path | None = None
         self._seen = time.monotonic()  # when `lessons/` was last there
 
@@ -135,7 +136,8 @@ class Watcher:
         if well is not None:
             self._child_ended(well=well)
         changed = changed or self._again or well is not None
-        if changed and self._hectic < UNSETTLED_ROUNDS and not self._settle_now:
+        pulled = self._head_now() != self._asked  # a search right after shows who wrote what came
+        if changed and self._hectic < UNSETTLED_ROUNDS and not (self._settle_now or pulled):
             self._state.active = now
             self._hectic += 1
             self._reconcile(quiet=False)
@@ -149,14 +151,14 @@ class Watcher:
             self._hectic = 0
             self._settle_now = False
             self._reflog = git.reflog(self.root)
-            self._head = self._head_now()
+            self._head = self._asked = self._head_now()
             self._events.check()
             self._reconcile(quiet=True)
         elif self._state.wrote is not None and now - self._state.wrote > TIDY_SECONDS:
             self._tidy()
 
     def _skills_differ(self) -> bool:
-        """Tell whether a SKILL.md was saved: they are few, so a look each tick will do."""
+        """Whether a SKILL.md was saved: they are few, so a look each tick will do."""
         with contextlib.suppress(VaultError):
             return skills.differ(self._vault, self._vault.open_index().known_skills)
         return False
@@ -166,10 +168,7 @@ class Watcher:
         return now - self._state.swept > (polled if self._events.polling else SWEEP_SECONDS)
 
     def _reconcile(self, *, quiet: bool) -> None:
-        """Bring the index up to date, here or, if that is much, in a child.
-
-        What takes time and can wait, it does when it is `quiet`.
-        """
+        """Bring the index up to date, here or in a child; when `quiet`, do what can wait, too."""
         started = time.monotonic()
         self._state.begun += 1
         if not self._vault.folder.is_dir():  # it may come back

@@ -138,16 +138,24 @@ def list_(
 
 @click.command(epilog="Example: lessons show devops/ci-cd/node-heap-out-of-memory")
 @completion.lesson(required=False)
+@click.option("--at", metavar="REV", help="As it was at a commit, tag or date; deleted ones, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(named: str | None, lesson_id: str | None, as_json: bool) -> None:
+def show(named: str | None, lesson_id: str | None, at: str | None, as_json: bool) -> None:
     """Print one lesson. ID is its id, its path from here or from the vault, or the end of either.
 
     The end is enough, or its beginning, if it is that of one lesson only. Without ID you pick one.
     """
     from vault_index.categories import marked
 
-    entry = ready.entry(named, lesson_id or picker.pick(named), prompts=as_json)
+    lesson_id = lesson_id or picker.pick(named)
+    if at is None:
+        try:
+            entry = ready.entry(named, lesson_id, prompts=as_json)
+        except VaultError as error:
+            raise _as_deleted(named, lesson_id, error) from None
+    else:
+        entry = _as_it_was(named, lesson_id, at)
     if as_json:
         entry.pop("file_hash", None)
         output.json(entry)
@@ -161,6 +169,36 @@ def show(named: str | None, lesson_id: str | None, as_json: bool) -> None:
         ready.note(f"warning: hooks leave it out: {entry['withheld']}")
     output.say()
     output.text(entry["text"])
+
+
+def _as_it_was(named: str | None, lesson_id: str, revision: str) -> Any:
+    """Return a lesson as a commit had it."""
+    from vault_index import history
+    from vault_index.entrypoints import requests
+
+    vault = ready.open_vault(named)
+    past, commit = history.at(vault, revision)
+    question = {"ask": "show", "with": {"name": ready.in_vault(named, lesson_id)}}
+    read = requests.without_table(past, question)
+    if read is None:  # nobody filed it, so the classifier is asked
+        ready.bring_up_to_date(past)
+    entry = read[0]["entry"] if read else requests.answer(past, question)["entry"]
+    history.signed(vault, commit, [entry])
+    return entry
+
+
+def _as_deleted(named: str | None, lesson_id: str, error: VaultError) -> VaultError:
+    """Return an error that says in which commit a lesson was deleted, if it was; else the same error."""
+    from vault_index import history
+
+    if not error.message.startswith("no lesson "):
+        return error
+    gone = history.deleted(ready.open_vault(named), ready.in_vault(named, lesson_id))
+    if gone is None:
+        return error
+    commit, id, _ = gone
+    message = f"{id} was deleted in commit {commit[:10]}"
+    return VaultError(message, f"lessons show {id} --at {commit[:10]}~")
 
 
 @click.command(epilog="Example: lessons edit node-heap-out-of-memory")
@@ -251,7 +289,14 @@ def log(named: str | None, lesson_id: str, as_json: bool) -> None:
     from vault_index import history
 
     vault = ready.open_vault(named)
-    entry = ready.entry(named, lesson_id, names_only=True, prompts=False)
+    try:
+        entry = ready.entry(named, lesson_id, names_only=True, prompts=False)
+    except VaultError as error:
+        gone = history.deleted(vault, ready.in_vault(named, lesson_id))
+        if gone is None or not error.message.startswith("no lesson "):
+            raise
+        entry = {"id": gone[1], "path": gone[2]}
+        ready.note(f"note: {gone[1]} was deleted in commit {gone[0][:10]}")
     edits = history.log(vault, entry["id"], entry["path"])
     if as_json:
         output.json([asdict(one) for one in edits])

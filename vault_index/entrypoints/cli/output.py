@@ -117,8 +117,11 @@ def usage(error: click.ClickException) -> None:
 
 
 def progress(label: str) -> Any:
-    """Return a bar on stderr for a fraction of one."""
-    return click.progressbar(length=1, label=visible_line(label), file=sys.stderr)
+    """Return a bar on stderr for a fraction of one, with its label as wide as the terminal at most."""
+    room = (terminal.width(err=True) or 80) - terminal.columns(label) - 25  # for per cent and time
+    return click.progressbar(
+        length=1, label=visible_line(label), file=sys.stderr, width=max(1, min(36, room))
+    )
 
 
 def _emit(safe: str, err: bool = False) -> None:

@@ -148,7 +148,8 @@ def sync(named: str | None, as_json: bool) -> None:
     vault = ready.open_vault(named)
     ownership.check(vault.index_folder)
     done = share.sync(vault)
-    lessons = len(ready.ask(named, "list", category=None)["entries"])
+    # settled: who wrote what came is told by git, and a search right after this shows it
+    lessons = len(ready.ask(named, "list", settled=True, indexed=True, category=None)["entries"])
     if as_json:
         output.json({**asdict(done), "lessons": lessons})
         return
