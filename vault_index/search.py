@@ -228,6 +228,12 @@ def load_ahead(vault: Vault) -> None:
     vault.open_index().store.load()
 
 
+def some_text(vault: Vault) -> str:
+    """Return the beginning of some lesson: a prompt that finds something. "" where there is none."""
+    row = vault.open_index().store.some_row()
+    return f"{row['title']} {row['text'][:200]}" if row else ""
+
+
 def _asked(query: str) -> str:
     whole = query.encode("utf-8", "replace").decode()  # half a character is no text for LanceDB
     return whole.strip()[:MAX_QUERY_CHARS]

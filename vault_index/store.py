@@ -183,6 +183,14 @@ class Store:
         rows = {row.pop("_rowid"): row for row in found.to_pylist()}
         return [rows[id] for id in row_ids]
 
+    def some_row(self) -> dict[str, Any] | None:
+        """Return what a hit shows of some row; None in an empty table."""
+        if self.pinned and self.dimension and self.count() <= ANN_ROWS:
+            ids = self._all_vectors[0]
+        else:
+            ids = self._scan(["id"], ids=True)["_rowid"].to_numpy()
+        return self.take(ids[:1].tolist())[0] if len(ids) else None
+
     def vectors(self, hashes: Sequence[str]) -> dict[str, np.ndarray]:
         """Give the vectors already there, by content hash: what is known is not embedded again."""
         known: dict[str, np.ndarray] = {}

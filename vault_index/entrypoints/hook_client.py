@@ -1,14 +1,19 @@
 """`lessons-hook`: what Claude Code runs on every prompt. It never fails and never holds one up.
 
 At import only `sys`. What needs no search (chatter, slash commands, prompts that no person typed)
-is decided here; the rest is asked of the watcher or, without one, goes to `hooks.answer` in this
-process. A thread ends the process at the
-deadline, whatever the rest is doing: exit 0 and no output is what the agent sees of any failure.
+is decided here; the rest is asked of the watcher, which is started and waited for if there is none
+(`watch.starting`), or, where there is to be none, goes to `hooks.answer` in this process. A thread
+ends the process at the deadline, whatever the rest is doing: exit 0 and no output is what the agent
+sees of any failure.
 """
 
 from __future__ import annotations
 
 import sys
+
+TYPE_CHECKING = False  # typing takes 3 ms to load
+if TYPE_CHECKING:
+    from typing import Any
 
 USAGE = """\
 usage: lessons-hook             answer an event of a coding agent: JSON on stdin, JSON or nothing out
@@ -19,6 +24,7 @@ usage: lessons-hook             answer an event of a coding agent: JSON on stdin
 DEFAULT_DEADLINE_MS = 2000
 DEADLINE_SHARE = 0.95  # the rest is for the end itself, on a machine with too much to do
 WATCHER_MS = 500  # a watcher that needs longer is hung; there is still time to do without it
+PRINT_SECONDS = 0.03  # to print an answer, before the deadline
 SESSION_WATCHER_MS = 1200  # a session's start is a dozen searches and four questions to git
 LOG_BYTES = 256 * 1024
 # Parsing holds the interpreter, and then no thread ends the process at the deadline: 20 MB take 0.2 s.
@@ -127,7 +133,6 @@ def _worth_asking(event: dict[str, object]) -> bool:
 def _answer(event: dict[str, object], started: float) -> object:
     """Ask the watcher; without one, or if it is hung, answer in this process."""
     import os
-    import time
 
     from vault_index import locate
 
@@ -142,20 +147,43 @@ def _answer(event: dict[str, object], started: float) -> object:
     patience = min(SESSION_WATCHER_MS if session else WATCHER_MS, _deadline() / 2)
     is_there = hung = False
     try:
-        now = time.monotonic()
-        question = {"event": event, "ms": 1000 * (now - started), "until": now + patience / 1000}
-        reply = line.ask(root, {"ask": "hook", "with": question}, patience / 1000)
-        if reply.get("problem"):
-            log(event, str(reply["problem"]), started)
-        return reply.get("answer")
-    except line.NobodyListens:
-        pass
+        reply = _ask(root, event, started, patience / 1000)
+        if reply is not None:
+            if reply.get("problem"):
+                log(event, str(reply["problem"]), started)
+            return reply.get("answer")
     except line.NoAnswer as error:
         is_there, hung = True, not isinstance(error, line.Stranger)
         log(event, f"the watcher did not answer: {error}", started)
     from vault_index.entrypoints import hooks
 
     return hooks.answer(event, started, may_start=not is_there, text_only=hung)
+
+
+def _ask(
+    root: str, event: dict[str, object], started: float, patience: float
+) -> dict[str, Any] | None:
+    """Ask the watcher that listens, else the one that starts; None if there is to be none."""
+    import time
+
+    from vault_index.watch import line
+
+    until = time.monotonic() + patience
+    try:
+        return line.ask(root, _question(event, started, until), patience)
+    except line.NobodyListens:
+        from vault_index.watch import starting
+
+        until = time.monotonic() + max(0.0, _left() - PRINT_SECONDS)
+        return starting.ask(root, _question(event, started, until), until)
+
+
+def _question(event: dict[str, object], started: float, until: float) -> dict[str, object]:
+    """Return what the watcher is asked; an answer after `until` was not given."""
+    import time
+
+    asked = {"event": event, "ms": 1000 * (time.monotonic() - started), "until": until}
+    return {"ask": "hook", "with": asked}
 
 
 def _deadline() -> int:
@@ -171,15 +199,19 @@ def _arm(event: dict[str, object], started: float) -> None:
     import threading
 
     milliseconds = _deadline()
-    left = max(0.001, DEADLINE_SHARE * milliseconds / 1000 - _age())
 
     def end() -> None:
         log(event, f"no answer in {milliseconds} ms", started)
         os._exit(0)
 
-    thread = threading.Timer(left, end)
+    thread = threading.Timer(_left(), end)
     thread.daemon = True
     thread.start()
+
+
+def _left() -> float:
+    """Return the seconds until this process ends itself."""
+    return max(0.001, DEADLINE_SHARE * _deadline() / 1000 - _age())
 
 
 def _age() -> float:
