@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import floor, git, index, locate, ownership, search, skills
+from vault_index.embed import fetching, models
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.vault import open_vault
 from vault_index.watch import line, memory, state, warming
-from vault_index.watch.child import IndexingChild
+from vault_index.watch.child import Child
 from vault_index.watch.events import FileEvents
 from vault_index.watch.serve import Server
 from vault_index.watch.state import State, stamp
@@ -58,7 +59,8 @@ class Watcher:
         self._finished = threading.Condition()  # a reconcile is
         self._slots = threading.BoundedSemaphore(AT_ONCE)
         self._stop = ""
-        self._child = IndexingChild(root, self._events.wake, say)
+        self._child = Child(root, "index --no-fetch", self._events.wake, say)
+        self._fetch = Child(root, "model fetch", self._events.wake, say)
         self._again = False  # somebody else was writing to the index
         self._much = False  # there is more to index than is done in this process
         self._hectic = 0  # reconciles since it was quiet
@@ -103,6 +105,7 @@ class Watcher:
             self._server.close()
             self._events.close()
             self._child.stop()
+            self._fetch.stop()
 
     def _turn(self, changed: bool) -> None:
         """Do what is due after a burst of changes, a tick, or the end of a child."""
@@ -118,7 +121,8 @@ class Watcher:
         well = self._child.take_end()
         if well is not None:
             self._child_ended(well=well)
-        changed = changed or self._again or well is not None
+        model_came = self._look_for_model()
+        changed = changed or self._again or well is not None or model_came
         if changed and self._hectic < UNSETTLED_ROUNDS and not self._settle_now:
             self._state.active = now
             self._hectic += 1
@@ -138,6 +142,20 @@ class Watcher:
             self._reconcile(quiet=True)
         elif self._state.wrote is not None and now - self._state.wrote > TIDY_SECONDS:
             self._tidy()
+
+    def _look_for_model(self) -> bool:
+        """Fetch the built-in model in the background if it is missing; True once it has come."""
+        self._fetch.take_end()
+        config = self._vault.config
+        if config.embedder != "minilm" or self._vault.embedder is not None:
+            return False
+        if models.is_ready(config.home):  # whoever fetched it
+            self._reopen()
+            return self._vault.embedder is not None
+        if not self._fetch.runs and fetching.is_due(config):
+            self._say("fetching the embedding model; full text only until it is here")
+            self._fetch.start()
+        return False
 
     def _skills_differ(self) -> bool:
         """Tell whether a SKILL.md was saved: they are few, so a look each tick will do."""
@@ -202,7 +220,7 @@ class Watcher:
         self._state.last = self._child.said or self._state.last
         self._state.trouble = "" if well else self._state.last
         self._state.wrote = time.monotonic()
-        self._reopen()  # it may have fetched the model
+        self._reopen()
 
     def _tidy(self) -> None:
         """Clean old versions away; what is too young for it, later."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vault_index.entrypoints.cli import output
+from vault_index.entrypoints.cli import output, ready
 
 _agent = click.argument("agent", type=click.Choice(["claude"]))
 _where = click.option(
@@ -31,6 +31,7 @@ def install(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so
     command = agents.hook_command(shared=not for_user)
     changed = agents.install(settings, config.home_folder(), command)
     output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
+    ready.announce_model()
 
 
 @click.command(epilog="Example: lessons uninstall claude")
