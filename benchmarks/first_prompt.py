@@ -53,7 +53,7 @@ def measure(vault: Vault, scratch: Path, short: bool) -> Iterator[Row]:
     count = 3 if short else 10
     prompt = next(one for one in cold.PROMPTS if search.find(vault, one, k=1))
     by_words, without_model = _without_model(vault, scratch)
-    cases = (
+    cases: tuple[tuple[str, Vault, dict[str, str]], ...] = (
         ("starts the watcher", vault, {}),
         ("autostart = false", vault, {"LESSONS_WATCH_AUTOSTART": "false"}),
         ("no model", by_words, without_model),

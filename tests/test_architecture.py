@@ -18,7 +18,7 @@ REPO = PACKAGE.parent
 
 # A module imports only from rungs above this line's own; siblings never import each other.
 LADDER = [
-    "errors silence locate stats native atomic characters yaml_bounds index_files",
+    "errors silence locate stats native atomic characters yaml_bounds index_files small_json",
     "categories passages hit lesson config files quote lance",
     "frontmatter_edit git renames",
     "ownership",

@@ -51,15 +51,15 @@ def main() -> None:
         _after_git(sys.argv[2] if len(sys.argv) > 2 else ".", started)
         os._exit(0)
     try:
-        import json
+        from vault_index import small_json
 
         _arm(event, started)  # before reading: whoever runs this may never close stdin
-        parsed = json.loads(_read(0).decode("utf-8", "replace"))
+        parsed = small_json.loads(_read(0).decode("utf-8", "replace"))
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
         if _worth_asking(event):
             answer = _answer(event, started)
             if answer:
-                sys.stdout.write(json.dumps(answer))
+                sys.stdout.write(small_json.dumps(answer))
                 sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # a hook never fails
         log(event, f"{type(error).__name__}: {error}", started)
@@ -195,18 +195,19 @@ def _deadline() -> int:
 
 def _arm(event: dict[str, object], started: float) -> None:
     """End the process at the deadline, from a thread: nothing else may be listening by then."""
+    import _thread  # `threading` loads more
     import os
-    import threading
+    import time
 
     milliseconds = _deadline()
+    seconds = _left()
 
     def end() -> None:
+        time.sleep(seconds)
         log(event, f"no answer in {milliseconds} ms", started)
         os._exit(0)
 
-    thread = threading.Timer(_left(), end)
-    thread.daemon = True
-    thread.start()
+    _thread.start_new_thread(end, ())
 
 
 def _left() -> float:
@@ -229,9 +230,10 @@ def _age() -> float:
 def log(event: dict[str, object], message: str, started: float) -> None:
     """Append a line to the hooks' log in the user's folder; the prompt is not in it."""
     try:
-        import json
         import os
         import time
+
+        from vault_index import small_json
 
         home = os.environ.get("LESSONS_HOME") or os.path.expanduser("~/.lessons")  # noqa: PTH111
         os.makedirs(home, mode=0o700, exist_ok=True)  # noqa: PTH103  # pathlib costs 8 ms here
@@ -247,6 +249,6 @@ def log(event: dict[str, object], message: str, started: float) -> None:
         if os.path.exists(path) and os.path.getsize(path) > LOG_BYTES:  # noqa: PTH110, PTH202
             os.replace(path, f"{path}.old")  # noqa: PTH105
         with open(path, "a", encoding="utf-8") as file:  # noqa: PTH123
-            file.write(json.dumps(line) + "\n")
+            file.write(small_json.dumps(line) + "\n")
     except Exception:  # noqa: BLE001  # a full disk: there is nobody left to tell
         return

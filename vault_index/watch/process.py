@@ -190,6 +190,7 @@ class Watcher:
             for said in self._state.take(stats):
                 self._say(said)
             if stats.wrote:  # load it now and not when somebody waits; the old version is free then
+                search.load_ahead(self._vault, rows=True)
                 search.run(self._vault, "what was written", 1)
         except IndexStateError as error:
             self._much = not error.newer
@@ -350,7 +351,7 @@ class Watcher:
         with warming.embedding(self._vault):
             self._reconcile(quiet=False)
             with contextlib.suppress(VaultError):
-                search.load_ahead(self._vault)
+                search.load_ahead(self._vault, rows=True)
         warming.ask_itself(self._vault, self._answer)
 
     def _reopen(self) -> None:
