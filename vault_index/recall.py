@@ -166,7 +166,7 @@ def _over_floor(
 def _full_text_floor(vault: Vault) -> float:
     """Return the floor of full text; until one is fitted, a score that is clear in any vault."""
     least = floor.in_force(vault, text_only=True)
-    return floor.UNFITTED_FULL_TEXT if least is None else least
+    return floor.before_fit(vault.open_index().lessons) if least is None else least
 
 
 def _words(branch: str) -> list[str]:
