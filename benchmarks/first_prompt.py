@@ -206,6 +206,7 @@ def _copies(vault: Vault, folder: Path, count: int) -> list[Vault]:
             dirs_exist_ok=True,
         )
         copies.append(open_vault(root))
+        index.sync(copies[-1])  # copied files have other stamps
     return copies
 
 

@@ -65,6 +65,7 @@ class Watcher:
         self._much = False  # there is more to index than is done in this process
         self._hectic = 0  # reconciles since it was quiet
         self._settle_now = False  # somebody asks for what follows from the lessons
+        self._listens = False
         self._damaged = False  # a question found it out
         self._unusable: VaultError | None = None  # why settings as they are now are not in force
         self._head: object = None  # the state of the repository that git was asked about
@@ -99,6 +100,7 @@ class Watcher:
     def _listening(self) -> Iterator[None]:
         self._server = Server(str(self.root), self._reply)
         self._server.start()
+        self._listens = True
         try:
             yield
         finally:
@@ -200,7 +202,9 @@ class Watcher:
         memory.give_back()
         self._state.swept = time.monotonic()
         self._state.sweep_took = self._state.swept - started
-        if self._much:
+        if not self._listens:  # the first turn comes to the same: a child would be in the way now
+            pass
+        elif self._much:
             self._child.start()
         elif unfitted:  # without a sync: it would hold the lock when the next file is saved
             self._child.start("--floor")

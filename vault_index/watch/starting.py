@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 LOCK, LOG = "watch.lock", "watch.log"
 RESTART_SECONDS = 3  # a watcher that dies at once is not started with each prompt
 STARTING_SECONDS = 15  # one that does not listen by then is hung, and nobody waits for it
-POLL_SECONDS = 0.01
+POLL_SECONDS = 0.02
+POLLS = 5  # for the socket, between two looks whether the watcher still lives
 LOG_BYTES = 256 * 1024
 MOST_BYTES = 1024 * 1024  # of a settings file
 
@@ -50,11 +51,12 @@ def ask(root: str, question: Mapping[str, Any], until: float) -> dict[str, Any] 
             return None
         if not _is_starting(folder) and not _start(root, folder):
             return None
+        places = line.places(root)
         while time.monotonic() < until and _is_starting(folder):
             try:
                 return line.ask(root, question, until - time.monotonic())
             except line.NobodyListens:
-                time.sleep(POLL_SECONDS)
+                _wait_for_any(places)
         return None
     finally:
         os.close(folder)
@@ -146,6 +148,22 @@ def _is_starting(folder: int) -> bool:
         return -1 <= time.time() - os.fstat(lock).st_mtime < STARTING_SECONDS
     finally:
         os.close(lock)
+
+
+def _wait_for_any(places: list[str]) -> None:
+    """Wait a little for a socket: ten that wait must not take the time that the watcher needs."""
+    before = [_inode(place) for place in places]
+    for _ in range(POLLS):
+        time.sleep(POLL_SECONDS)
+        if [_inode(place) for place in places] != before:
+            return
+
+
+def _inode(place: str) -> int:
+    try:
+        return os.lstat(place).st_ino
+    except OSError:
+        return 0
 
 
 def _is_wanted(root: str) -> bool:
