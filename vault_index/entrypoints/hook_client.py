@@ -23,7 +23,7 @@ usage: lessons-hook             answer an event of a coding agent: JSON on stdin
 """
 DEFAULT_DEADLINE_MS = 2000
 DEADLINE_SHARE = 0.95  # the rest is for the end itself, on a machine with too much to do
-WATCHER_MS = 900  # a watcher that needs longer is hung; there is still time for full text without it
+WATCHER_MS = 900  # one that needs longer is hung; there is still time for full text without it
 PRINT_SECONDS = 0.03  # to print an answer, before the deadline
 SESSION_WATCHER_MS = 1200  # a session's start is a dozen searches and four questions to git
 LOG_BYTES = 256 * 1024
