@@ -40,12 +40,12 @@ class State:
         if self.state == FETCHING:
             return "the model is being fetched"
         if self.state == OFFLINE:
-            return f"{self.reason} is set; run `lessons model fetch --from FILE.whl`"
+            return f"run `lessons model fetch --from FILE.whl`; {self.reason} is set"
+        said = "run `lessons model fetch`"
         if self.state == FAILED:
-            minutes = (self.seconds or 0) // 60
-            reason = self.reason or "the last attempt failed"
-            return f"{reason}, {minutes} minutes ago; try now: `lessons model fetch`"
-        return "run `lessons model fetch`"
+            said += f"; the last attempt failed {(self.seconds or 0) // 60} minutes ago"
+            said += f": {self.reason}" if self.reason else ""
+        return said
 
 
 def state(home: Path) -> State:
