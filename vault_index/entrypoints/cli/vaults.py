@@ -120,7 +120,10 @@ def show_model() -> None:
 
     folder = models.folder(config.home_folder())
     if not models.is_ready(config.home_folder()):
-        output.say(f"{minilm.NAME}: not here: {fetching.state(config.home_folder())}")
+        output.say(f"{minilm.NAME}: not here; get it with `lessons model fetch`")
+        now = fetching.state(config.home_folder())
+        if now.state != fetching.MISSING and (now.reason or now.state == fetching.FETCHING):
+            output.say(str(now))
         return
     size = sum(file.stat().st_size for file in folder.iterdir())
     output.say(f"{minilm.NAME}: {folder}, {size / 1e6:.0f} MB")
