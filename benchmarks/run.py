@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks import cold, instruments, watching
+from benchmarks import cold, first_prompt, instruments, watching
 from vault_index import add, evaluate, floor, get, index, search
 from vault_index.embed import models
 from vault_index.evaluate import LabelledPrompt
@@ -77,6 +77,7 @@ def measure(scratch: Path, short: bool) -> Iterator[Row]:
     yield from _quality(vault, prompts)
     yield from _hook(vault, 5 if short else 20)
     yield from cold.measure(vault, 5 if short else 15)
+    yield from first_prompt.measure(vault, scratch, short)
     shutil.copytree(vault.root, scratch / "watched")
     asked = [one.query for one in prompts]
     yield from watching.measure(open_vault(scratch / "watched"), scratch, asked, short)

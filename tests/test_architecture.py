@@ -19,7 +19,7 @@ REPO = PACKAGE.parent
 # A module imports only from rungs above this line's own; siblings never import each other.
 LADDER = [
     "errors silence locate stats native atomic characters yaml_bounds categories",
-    "passages hit names filters lesson config files quote lance",
+    "index_files small_json passages hit names filters lesson config files quote lance",
     "frontmatter_edit git renames lesson_body",
     "ownership",
     "manifest store injections once",

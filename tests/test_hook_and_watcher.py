@@ -145,11 +145,11 @@ def test_the_default_vault_is_asked_from_any_folder(
 
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "SessionStart"])
-def test_a_hook_starts_the_watcher_for_the_next_prompt(team: Vault, event: str) -> None:
+def test_a_hook_starts_the_watcher_and_is_answered_by_it(team: Vault, event: str) -> None:
     hook(team, PATIENT | AUTOSTART, hook_event_name=event)
     soon(lambda: status(team)["running"])
     assert "node-heap.md" in hook(team).out
-    assert by(team) == ["process", "watcher"]
+    assert by(team) == ["watcher", "watcher"]
 
 
 def test_the_vault_or_the_user_may_want_none(team: Vault, own_world: Path) -> None:

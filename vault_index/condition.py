@@ -23,6 +23,7 @@ from vault_index import (
     search,
     skills,
 )
+from vault_index.embed import fetching
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def of(vault: Vault) -> dict[str, Any]:
         "vault": str(vault.root),
         "git": _git(vault),
         "embedder": _embedder(vault),
+        "model": asdict(fetching.state(vault.config.home)),
         "index": _index(vault),
         "ignored_settings": list(vault.config.ignored),
         "settings": settings(vault),
@@ -176,7 +178,7 @@ def _embedder(vault: Vault) -> str:
         return embedder.name
     if vault.config.embedder == "none":
         return "none: full text only"
-    return "none here, so full text only: run `lessons model fetch`"
+    return f"none here, so full text only: {fetching.state(vault.config.home)}"
 
 
 def _index(vault: Vault) -> dict[str, Any]:

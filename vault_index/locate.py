@@ -6,7 +6,10 @@ On the path of every prompt, so it works on strings: pathlib takes as long to lo
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+
+TYPE_CHECKING = False  # typing takes 3 ms to load
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 FOLDER = "lessons"
 SETTINGS = "vault.toml"

@@ -12,21 +12,18 @@ What is opened below it is opened through `open_file`: no link, no pipe, no seco
 
 from __future__ import annotations
 
-import errno
 import fcntl
-import hashlib
 import os
 import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from hmac import compare_digest
 from pathlib import Path
 
-from vault_index import git, locate
+from vault_index import git, index_files, locate
 from vault_index.errors import ForeignIndexError, WriteError
+from vault_index.index_files import KEY, OWNER
 
-OWNER, KEY = "owner", "index.key"
 INDEX_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")  # of the folder of an index: when it was built
 _KEY = re.compile(rb"[0-9a-f]{64}")
 # every name that we make in `.vault_index`, with what a kill leaves of them
@@ -63,11 +60,7 @@ def check(folder: Path) -> None:
 
 def is_ours(folder: Path) -> bool:
     """Whether a `.vault_index` carries the mark of this user and this checkout."""
-    try:
-        key = _read(locate.home_folder(os.environ), KEY, 128)
-        return compare_digest(_read(folder, OWNER, 128), _mark(folder, key))
-    except OSError:
-        return False
+    return index_files.is_ours(str(folder), locate.home_folder(os.environ))
 
 
 def claim(folder: Path) -> None:
@@ -88,7 +81,7 @@ def claim(folder: Path) -> None:
                 if _NAMES.fullmatch(name) and not _is_record(handle, name):
                     _remove(handle, name)
             _make(handle, ".gitignore", b"*\n")
-            _make(handle, OWNER, _mark(folder, key))
+            _make(handle, OWNER, index_files.mark(str(folder), key))
 
 
 def open_file(path: Path, flags: int = os.O_RDONLY) -> int:
@@ -98,7 +91,7 @@ def open_file(path: Path, flags: int = os.O_RDONLY) -> int:
     that has a second name or is somebody else's.
     """
     with _opened(path.parent) as handle:
-        return _open_in(handle, path.name, flags)
+        return index_files.open_in(handle, path.name, flags)
 
 
 def read_text(path: Path) -> str:
@@ -131,7 +124,7 @@ def refuse_links(folder: Path) -> None:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(Path(entry.path))
                 elif not entry.is_file(follow_symlinks=False):
-                    raise _refused(entry.path)
+                    raise index_files.refused(entry.path)
 
 
 def remove_tree(folder: Path) -> None:
@@ -160,11 +153,6 @@ def _is_tracked(folder: Path) -> bool:
         before = now, git.is_tracked(folder.parent, folder.name)
         _asked[folder] = before
     return before[1]
-
-
-def _mark(folder: Path, key: bytes) -> bytes:
-    place = os.fsencode(os.path.realpath(folder.parent))
-    return hashlib.blake2b(place, key=key.strip(), digest_size=32).hexdigest().encode()
 
 
 @contextmanager
@@ -196,44 +184,15 @@ def _key() -> Iterator[bytes]:
 
 @contextmanager
 def _opened(folder: Path | str) -> Iterator[int]:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    handle = index_files.open_folder(str(folder))
     try:
         yield handle
     finally:
         os.close(handle)
 
 
-def _open_in(folder: int, name: str, flags: int) -> int:
-    # O_NONBLOCK: a pipe would be waited for
-    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        handle = os.open(name, flags, 0o600, dir_fd=folder)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise _refused(name) from None
-        raise
-    there = os.fstat(handle)
-    plain = stat.S_ISREG(there.st_mode) and there.st_nlink <= 1
-    if not plain or there.st_uid != os.geteuid():
-        os.close(handle)
-        raise _refused(name)
-    return handle
-
-
-def _refused(name: str) -> OSError:
-    return OSError(errno.ELOOP, f"{name} is a link, or no file of this user alone: remove it", name)
-
-
-def _read(folder: Path | str, name: str, most: int) -> bytes:
-    handle = os.open(f"{folder}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        return os.read(handle, most)
-    finally:
-        os.close(handle)
-
-
 def _make(folder: int, name: str, data: bytes) -> None:
-    handle = _open_in(folder, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    handle = index_files.open_in(folder, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
 
@@ -243,7 +202,7 @@ def _is_record(folder: int, name: str) -> bool:
     if not _RECORD.fullmatch(name):
         return False
     try:
-        os.close(_open_in(folder, name, os.O_WRONLY))
+        os.close(index_files.open_in(folder, name, os.O_WRONLY))
     except OSError:
         return False
     return True

@@ -162,12 +162,18 @@ def _over_floor(
     vault: Vault, query: str, k: int, text_only: bool
 ) -> tuple[search.Results, float | None]:
     """Search for what scores above the floor: of the vectors or, where they fail, of full text."""
-    least = floor.in_force(vault, text_only=text_only)
+    least = _full_text_floor(vault) if text_only else floor.in_force(vault)
     results = search.run(vault, query, k, min_score=least, text_only=text_only)
     if results.text_only and not text_only:
-        least = floor.in_force(vault, text_only=True)
+        least = _full_text_floor(vault)
         results = search.run(vault, query, k, min_score=least, text_only=True)
     return results, least
+
+
+def _full_text_floor(vault: Vault) -> float:
+    """Return the floor of full text; until one is fitted, a score that is clear in any vault."""
+    least = floor.in_force(vault, text_only=True)
+    return floor.before_fit(vault.open_index().lessons) if least is None else least
 
 
 def _words(branch: str) -> list[str]:

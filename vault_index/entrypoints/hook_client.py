@@ -1,14 +1,19 @@
 """`lessons-hook`: what Claude Code runs on every prompt. It never fails and never holds one up.
 
 At import only `sys`. What needs no search (chatter, slash commands, prompts that no person typed)
-is decided here; the rest is asked of the watcher or, without one, goes to `hooks.answer` in this
-process. A thread ends the process at the
-deadline, whatever the rest is doing: exit 0 and no output is what the agent sees of any failure.
+is decided here; the rest is asked of the watcher, which is started and waited for if there is none
+(`watch.starting`), or, where there is to be none, goes to `hooks.answer` in this process. A thread
+ends the process at the deadline, whatever the rest is doing: exit 0 and no output is what the agent
+sees of any failure.
 """
 
 from __future__ import annotations
 
 import sys
+
+TYPE_CHECKING = False  # typing takes 3 ms to load
+if TYPE_CHECKING:
+    from typing import Any
 
 USAGE = """\
 usage: lessons-hook             answer an event of a coding agent: JSON on stdin, JSON or nothing out
@@ -18,7 +23,8 @@ usage: lessons-hook             answer an event of a coding agent: JSON on stdin
 """
 DEFAULT_DEADLINE_MS = 2000
 DEADLINE_SHARE = 0.95  # the rest is for the end itself, on a machine with too much to do
-WATCHER_MS = 500  # a watcher that needs longer is hung; there is still time to do without it
+WATCHER_MS = 900  # one that needs longer is hung; there is still time for full text without it
+PRINT_SECONDS = 0.03  # to print an answer, before the deadline
 SESSION_WATCHER_MS = 1200  # a session's start is a dozen searches and four questions to git
 LOG_BYTES = 256 * 1024
 # Parsing holds the interpreter, and then no thread ends the process at the deadline: 20 MB take 0.2 s.
@@ -47,17 +53,17 @@ def main() -> None:
         _after_git(sys.argv[2] if len(sys.argv) > 2 else ".", started)
         os._exit(0)
     try:
-        import json
+        from vault_index import small_json
 
         _arm(event, started)  # before reading: whoever runs this may never close stdin
-        parsed = json.loads(_read(0).decode("utf-8", "replace"))
+        parsed = small_json.loads(_read(0).decode("utf-8", "replace"))
         # for `once`
         event.update(pid=os.getpid(), began=time.time() - _age() + TICK_SECONDS)
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
         if _worth_asking(event):
             answer = _answer(event, started)
             if answer:
-                sys.stdout.write(json.dumps(answer))
+                sys.stdout.write(small_json.dumps(answer))
                 sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # a hook never fails
         log(event, f"{type(error).__name__}: {error}", started)
@@ -131,7 +137,6 @@ def _worth_asking(event: dict[str, object]) -> bool:
 def _answer(event: dict[str, object], started: float) -> object:
     """Ask the watcher; without one, or if it is hung, answer in this process."""
     import os
-    import time
 
     from vault_index import locate
 
@@ -146,20 +151,43 @@ def _answer(event: dict[str, object], started: float) -> object:
     patience = min(SESSION_WATCHER_MS if session else WATCHER_MS, _deadline() / 2)
     is_there = hung = False
     try:
-        now = time.monotonic()
-        question = {"event": event, "ms": 1000 * (now - started), "until": now + patience / 1000}
-        reply = line.ask(root, {"ask": "hook", "with": question}, patience / 1000)
-        if reply.get("problem"):
-            log(event, str(reply["problem"]), started)
-        return reply.get("answer")
-    except line.NobodyListens:
-        pass
+        reply = _ask(root, event, started, patience / 1000)
+        if reply is not None:
+            if reply.get("problem"):
+                log(event, str(reply["problem"]), started)
+            return reply.get("answer")
     except line.NoAnswer as error:
         is_there, hung = True, not isinstance(error, line.Stranger)
         log(event, f"the watcher did not answer: {error}", started)
     from vault_index.entrypoints import hooks
 
     return hooks.answer(event, started, may_start=not is_there, text_only=hung)
+
+
+def _ask(
+    root: str, event: dict[str, object], started: float, patience: float
+) -> dict[str, Any] | None:
+    """Ask the watcher that listens, else the one that starts; None if there is to be none."""
+    import time
+
+    from vault_index.watch import line
+
+    until = time.monotonic() + patience
+    try:
+        return line.ask(root, _question(event, started, until), patience)
+    except line.NobodyListens:
+        from vault_index.watch import starting
+
+        until = time.monotonic() + max(0.0, _left() - PRINT_SECONDS)
+        return starting.ask(root, _question(event, started, until), until)
+
+
+def _question(event: dict[str, object], started: float, until: float) -> dict[str, object]:
+    """Return what the watcher is asked; an answer after `until` was not given."""
+    import time
+
+    asked = {"event": event, "ms": 1000 * (time.monotonic() - started), "until": until}
+    return {"ask": "hook", "with": asked}
 
 
 def _deadline() -> int:
@@ -171,19 +199,24 @@ def _deadline() -> int:
 
 def _arm(event: dict[str, object], started: float) -> None:
     """End the process at the deadline, from a thread: nothing else may be listening by then."""
+    import _thread  # `threading` loads more
     import os
-    import threading
+    import time
 
     milliseconds = _deadline()
-    left = max(0.001, DEADLINE_SHARE * milliseconds / 1000 - _age())
+    seconds = _left()
 
     def end() -> None:
+        time.sleep(seconds)
         log(event, f"no answer in {milliseconds} ms", started)
         os._exit(0)
 
-    thread = threading.Timer(left, end)
-    thread.daemon = True
-    thread.start()
+    _thread.start_new_thread(end, ())
+
+
+def _left() -> float:
+    """Return the seconds until this process ends itself."""
+    return max(0.001, DEADLINE_SHARE * _deadline() / 1000 - _age())
 
 
 def _age() -> float:
@@ -201,9 +234,10 @@ def _age() -> float:
 def log(event: dict[str, object], message: str, started: float) -> None:
     """Append a line to the hooks' log in the user's folder; the prompt is not in it."""
     try:
-        import json
         import os
         import time
+
+        from vault_index import small_json
 
         home = os.environ.get("LESSONS_HOME") or os.path.expanduser("~/.lessons")  # noqa: PTH111
         os.makedirs(home, mode=0o700, exist_ok=True)  # noqa: PTH103  # pathlib costs 8 ms here
@@ -219,6 +253,6 @@ def log(event: dict[str, object], message: str, started: float) -> None:
         if os.path.exists(path) and os.path.getsize(path) > LOG_BYTES:  # noqa: PTH110, PTH202
             os.replace(path, f"{path}.old")  # noqa: PTH105
         with open(path, "a", encoding="utf-8") as file:  # noqa: PTH123
-            file.write(json.dumps(line) + "\n")
+            file.write(small_json.dumps(line) + "\n")
     except Exception:  # noqa: BLE001  # a full disk: there is nobody left to tell
         return

@@ -19,11 +19,9 @@ from vault_index import files, floor, index, injections, once, ownership, recall
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.recall import Injection
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import line
 
 FILES_AT_ONCE = 8  # changed files that a hook embeds itself: about 0.1 s
 RESTART_SECONDS = 20  # ten agents that prompt at once start one indexing, not ten
-WAIT_SECONDS = 1.0  # for a watcher that has only just begun to listen
 SESSION_DAYS = 7  # how long it is kept what a session was given
 
 
@@ -32,8 +30,8 @@ def answer(
 ) -> dict[str, Any] | None:
     """Answer one Claude Code hook event in this process; None for silence. Anything may be raised.
 
-    `began` is when the hook did (monotonic). `may_start`: there is no watcher yet. `text_only`:
-    there is one that is hung, so that there is little time left.
+    `began` is when the hook did (monotonic). `may_start`: there is no watcher, and none starts.
+    `text_only`: there is one that is hung, so that there is little time left.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # others would only spin: see the commands
     project = Path(str(event.get("cwd") or "."))
@@ -42,9 +40,7 @@ def answer(
     except NoVaultError:
         return None  # most projects have none
     if may_start and vault.config.watch_autostart:
-        asked = _from_a_starting_watcher(vault, event, began)
-        if asked is not None:
-            return asked.get("answer")
+        _start_watcher(vault)
     try:
         query = "" if text_only else str(event.get("prompt") or project.name)
         with _embedding(vault, query):
@@ -117,29 +113,12 @@ def respond(
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": found.text}}
 
 
-def _from_a_starting_watcher(
-    vault: Vault, event: dict[str, Any], began: float
-) -> dict[str, Any] | None:
-    """Start the watcher; None if it is ours to answer this once.
-
-    If somebody else has just started it, wait for it: a hundred hooks that each load all it takes
-    to search would be slower than the one.
-    """
+def _start_watcher(vault: Vault) -> None:
+    """Start the watcher unless there is one: for the next prompt, as this one found none."""
     from vault_index.watch import launch
 
-    try:
-        if launch.start(vault.root, vault.index_folder):
-            return None
-        while launch.is_running(vault.index_folder):  # the hook's deadline ends this
-            with contextlib.suppress(line.NobodyListens):
-                now = time.monotonic()
-                asked = {"event": event, "ms": 1000 * (now - began), "until": now + WAIT_SECONDS}
-                question = {"ask": "hook", "with": asked}
-                return line.ask(str(vault.root), question, timeout=WAIT_SECONDS)
-            time.sleep(0.05)
-    except (WriteError, line.NoAnswer):  # a read-only vault has no watcher
-        return None
-    return None
+    with contextlib.suppress(WriteError):  # a read-only vault has no watcher
+        launch.start(vault.root, vault.index_folder)
 
 
 def _found(vault: Vault, event: dict[str, Any], session: str, text_only: bool) -> Injection:

@@ -1,9 +1,10 @@
-"""A `lessons index` of lower priority, for what would keep the watcher from answering."""
+"""A command of lower priority, for what would keep the watcher from answering: indexing, fetching."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,11 +15,13 @@ from pathlib import Path
 RETRY_SECONDS = 30.0  # after one that failed
 
 
-class IndexingChild:
+class Child:
     """One at a time. `wake` is called when it ends; what it printed goes to `say`."""
 
-    def __init__(self, root: Path, wake: Callable[[], None], say: Callable[[str], None]) -> None:
-        self._root = root
+    def __init__(
+        self, root: Path, command: str, wake: Callable[[], None], say: Callable[[str], None]
+    ) -> None:
+        self._words = ["--vault", str(root), *command.split()]
         self._wake = wake
         self._say = say
         self._process: subprocess.Popen[bytes] | None = None
@@ -36,13 +39,14 @@ class IndexingChild:
         now = time.monotonic()
         if self.runs or (self._failed is not None and now - self._failed < RETRY_SECONDS):
             return
-        words = [sys.executable, "-m", "vault_index", "--vault", str(self._root), "index", *options]
+        words = [sys.executable, "-m", "vault_index", *self._words, *options]
         self._process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd="/",
+            start_new_session=True,  # a group of its own, which `stop` ends: pip runs in it, too
         )
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self._process.pid, 10)
@@ -68,4 +72,5 @@ class IndexingChild:
         """End it if it runs. What it has written by then stays."""
         self._stopped = True
         if self._process is not None:
-            self._process.terminate()
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGTERM)

@@ -1,48 +1,34 @@
 """The watcher from outside: is there one, start one, stop it. One per vault: a file lock decides.
 
-Who gets the lock starts the process and hands the lock on to it, open: there is no moment at which
-two could start, and however the process ends, the system frees the lock.
+How one is started is in `starting`, which the hook can afford to load.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vault_index import files, ownership
+from vault_index import files, index_files, ownership
 from vault_index.errors import VaultError
-from vault_index.watch import line
+from vault_index.watch import line, starting
 
-LOCK, LOG = "watch.lock", "watch.log"
-RESTART_SECONDS = 3  # a watcher that dies at once is not started with each prompt
-LOG_BYTES = 256 * 1024
+LOCK, LOG, LOG_BYTES = starting.LOCK, starting.LOG, starting.LOG_BYTES
+RESTART_SECONDS = starting.RESTART_SECONDS
 STOP_SECONDS = 5  # to end by itself; then it is killed
-
-# what an agent or git says to its own children only
-_NOT_PASSED_ON = ("CLAUDE", "GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX")
 
 
 def take_lock(folder: Path) -> int | None:
-    """Take the lock of a vault's watcher and give its file descriptor; None if somebody has it.
+    """Take the lock of a vault's watcher and return its file descriptor; None if somebody has it.
 
     `folder` is the vault's `.vault_index`. Raises WriteError.
     """
-    with files.writing(folder):
-        ownership.claim(folder)
-        descriptor = ownership.open_file(folder / LOCK, os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
+    with files.writing(folder), _opened(folder) as handle:
+        return starting.take_lock(handle)
 
 
 def start(root: Path, folder: Path) -> bool:
@@ -50,42 +36,28 @@ def start(root: Path, folder: Path) -> bool:
 
     Raises WriteError where no lock can be taken.
     """
-    descriptor = take_lock(folder)
-    if descriptor is None:
-        return False
-    try:
-        started = os.fstat(descriptor)
-        if started.st_size and 0 <= time.time() - started.st_mtime < RESTART_SECONDS:
+    with files.writing(folder), _opened(folder) as handle:
+        lock = starting.take_lock(handle)
+        if lock is None:
             return False
-        with files.writing(folder), _open_log(folder) as log:
-            process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "vault_index", "--vault", str(root)),
-                    *("watch", "--lock", str(descriptor)),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(descriptor,),
-                start_new_session=True,
-                cwd="/",
-                env={k: v for k, v in os.environ.items() if _is_passed_on(k)},
-            )
-        note_pid(descriptor, process.pid)
-        process.returncode = 0  # not ours to wait for
-    finally:
-        os.close(descriptor)
+        try:
+            if not starting.may_start(lock):
+                return False
+            starting.spawn(str(root), handle, lock)
+        finally:
+            os.close(lock)
     return True
 
 
-def _is_passed_on(name: str) -> bool:
-    return name == "CLAUDE_CONFIG_DIR" or not name.startswith(_NOT_PASSED_ON)
-
-
-def note_pid(descriptor: int, pid: int) -> None:
-    """Write into the lock file who holds it, for `stop`."""
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, str(pid).encode(), 0)
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Open a `.vault_index`, made ours."""
+    ownership.claim(folder)
+    handle = index_files.open_folder(str(folder))
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def status(root: Path) -> dict[str, Any] | None:
@@ -137,10 +109,3 @@ def _send(folder: Path, number: int) -> None:
         pid = int(ownership.read_text(folder / LOCK))
         if is_running(folder):
             os.kill(pid, number)
-
-
-def _open_log(folder: Path) -> Any:
-    log = folder / LOG
-    if log.exists() and log.lstat().st_size > LOG_BYTES:
-        log.replace(folder / f"{LOG}.old")
-    return os.fdopen(ownership.open_file(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")

@@ -6,15 +6,16 @@ the connection ends. Standard library only: the hook loads this on every prompt.
 
 from __future__ import annotations
 
-import json
+import _socket  # what `socket` is built on, which loads `enum` and takes half of what Python does
 import os
 import sys
 import time
-from collections.abc import Mapping
+
+from vault_index import small_json
 
 TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
-    import socket
+    from collections.abc import Mapping
     from typing import Any
 
 PROTOCOL = 2  # raise it when questions or answers change; other versions are then not understood
@@ -74,13 +75,15 @@ def ask(root: str, question: Mapping[str, Any], timeout: float) -> dict[str, Any
     Raises NobodyListens, NoAnswer, Stranger.
     """
     until = time.monotonic() + timeout
-    with _connect(root, timeout) as line:
-        try:
-            message = {"protocol": PROTOCOL, "settings": settings_of(os.environ), **question}
-            line.sendall(json.dumps(message).encode() + b"\n")
-            answer = json.loads(receive(line, until))
-        except (OSError, ValueError) as error:
-            raise NoAnswer(f"{type(error).__name__}: {error}") from None
+    line = _connect(root, timeout)
+    try:
+        message = {"protocol": PROTOCOL, "settings": settings_of(os.environ), **question}
+        line.sendall(small_json.dumps(message).encode() + b"\n")
+        answer = small_json.loads(receive(line, until).decode())
+    except (OSError, ValueError) as error:
+        raise NoAnswer(f"{type(error).__name__}: {error}") from None
+    finally:
+        line.close()
     if not isinstance(answer, dict) or answer.get("protocol") != PROTOCOL:
         raise Stranger("the watcher is of another version")
     if "stranger" in answer:
@@ -88,7 +91,7 @@ def ask(root: str, question: Mapping[str, Any], timeout: float) -> dict[str, Any
     return answer
 
 
-def receive(line: socket.socket, until: float) -> bytes:
+def receive(line: _socket.socket, until: float) -> bytes:
     """Read one line. Raises TimeoutError at `until` (monotonic), ValueError if it is too long."""
     parts: list[bytes] = []
     size = 0
@@ -103,15 +106,13 @@ def receive(line: socket.socket, until: float) -> bytes:
             raise ValueError("too long")
 
 
-def of_another_user(line: socket.socket) -> bool:
+def of_another_user(line: _socket.socket) -> bool:
     """Tell whether who is at the other end is somebody else. Where one cannot know: no.
 
     The socket's mode, 0600, and that of its folder say the same everywhere.
     """
-    import socket
-
     if sys.platform == "linux":
-        credentials = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)  # pid, uid, gid
+        credentials = line.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # pid, uid, gid
         return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
     if sys.platform == "darwin":
         credentials = line.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED: version, uid, ...
@@ -133,13 +134,11 @@ def _is_private(place: str) -> bool:
     )
 
 
-def _connect(root: str, timeout: float) -> socket.socket:
+def _connect(root: str, timeout: float) -> _socket.socket:
     for place in places(root):
         if not _is_private(place):
             continue
-        import socket  # 6 ms that are wasted where there is no watcher
-
-        line = socket.socket(socket.AF_UNIX)
+        line = _socket.socket(_socket.AF_UNIX)
         line.settimeout(timeout)
         try:
             line.connect(place)

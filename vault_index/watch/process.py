@@ -8,25 +8,27 @@ of the process that answers.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
+import gc
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import vault_index
-from vault_index import files, floor, git, index, locate, ownership, recall, search, skills
+from vault_index import floor, git, index, locate, ownership, search, skills
+from vault_index.embed import fetching, models
 from vault_index.errors import IndexStateError, VaultError
-from vault_index.stats import Stats
-from vault_index.vault import Vault, open_vault
-from vault_index.watch import line, memory
-from vault_index.watch.child import IndexingChild
+from vault_index.vault import open_vault
+from vault_index.watch import line, memory, state, warming
+from vault_index.watch.child import Child
 from vault_index.watch.events import FileEvents
 from vault_index.watch.serve import Server
+from vault_index.watch.state import State, stamp
+from vault_index.watch.warming import Question
 
+FIRST_SECONDS = 0.5  # for who waited for the start: their questions come before all else
 TICK_SECONDS = 2.0  # between two looks at what no event tells
 AGAIN_SECONDS = 0.2  # between two tries to write while another process does
 SWEEP_SECONDS = 180.0  # between two comparisons with the disk, events or none
@@ -40,25 +42,6 @@ PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
 OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
 AT_ONCE = (os.cpu_count() or 1) + 1  # searches; more of them only get in each other's way
 
-Question = Callable[[Vault, Mapping[str, Any]], Mapping[str, Any]]
-
-
-@dataclass(slots=True)
-class _State:
-    """What `lessons watch --status` tells, and when things were last done (monotonic)."""
-
-    started: float = field(default_factory=time.monotonic)
-    active: float = field(default_factory=time.monotonic)
-    swept: float = 0.0
-    sweep_took: float = 0.0
-    wrote: float | None = None  # since the last tidying
-    questions: int = 0
-    begun: int = 0  # reconciles
-    finished: int = 0
-    last: str = ""
-    trouble: str = ""
-    problems: list[str] = field(default_factory=list)  # files that are not in the index as they are
-
 
 class Watcher:
     """Runs until it is stopped or has no reason to go on. The caller holds the vault's lock."""
@@ -70,17 +53,19 @@ class Watcher:
         self._vault = open_vault(root)
         self._settings = self._settings_now()
         self._environment = line.settings_of(os.environ)
-        self._package = _package_now()
+        self._package = state.package()
         self._events = FileEvents(self._vault.folder, say)
-        self._state = _State()
+        self._state = State()
         self._finished = threading.Condition()  # a reconcile is
         self._slots = threading.BoundedSemaphore(AT_ONCE)
         self._stop = ""
-        self._child = IndexingChild(root, self._events.wake, say)
+        self._child = Child(root, "index --no-fetch", self._events.wake, say)
+        self._fetch = Child(root, "model fetch", self._events.wake, say)
         self._again = False  # somebody else was writing to the index
         self._much = False  # there is more to index than is done in this process
         self._hectic = 0  # reconciles since it was quiet
         self._settle_now = False  # somebody asks for what follows from the lessons
+        self._listens = False
         self._damaged = False  # a question found it out
         self._unusable: VaultError | None = None  # why settings as they are now are not in force
         self._head: object = None  # the state of the repository that git was asked about
@@ -91,11 +76,13 @@ class Watcher:
     def run(self) -> str:
         """Do the whole of the job; give the reason for the end."""
         self._warm_up()
-        self._events.arm()
         with self._listening():
+            signal.alarm(0)  # see entrypoints.watcher: this start did not hang
+            gc.freeze()  # what is loaded stays, and is no longer looked through
+            gc.enable()
+            changed = self._events.wait(FIRST_SECONDS)
+            self._events.arm()  # what was saved until now, the first turn looks for
             self._say(f"watching {self._vault.folder}")
-            self._reconcile(quiet=True)
-            changed = False
             while not (reason := self._reason_to_end()):
                 try:
                     self._turn(changed)
@@ -114,12 +101,14 @@ class Watcher:
     def _listening(self) -> Iterator[None]:
         self._server = Server(str(self.root), self._reply)
         self._server.start()
+        self._listens = True
         try:
             yield
         finally:
             self._server.close()
             self._events.close()
             self._child.stop()
+            self._fetch.stop()
 
     def _turn(self, changed: bool) -> None:
         """Do what is due after a burst of changes, a tick, or the end of a child."""
@@ -135,7 +124,8 @@ class Watcher:
         well = self._child.take_end()
         if well is not None:
             self._child_ended(well=well)
-        changed = changed or self._again or well is not None
+        model_came = self._look_for_model()
+        changed = changed or self._again or well is not None or model_came
         pulled = self._head_now() != self._asked  # a search right after shows who wrote what came
         if changed and self._hectic < UNSETTLED_ROUNDS and not (self._settle_now or pulled):
             self._state.active = now
@@ -156,6 +146,20 @@ class Watcher:
             self._reconcile(quiet=True)
         elif self._state.wrote is not None and now - self._state.wrote > TIDY_SECONDS:
             self._tidy()
+
+    def _look_for_model(self) -> bool:
+        """Fetch the built-in model in the background if it is missing; True once it has come."""
+        self._fetch.take_end()
+        config = self._vault.config
+        if config.embedder != "minilm" or self._vault.embedder is not None:
+            return False
+        if models.is_ready(config.home):  # whoever fetched it
+            self._reopen()
+            return self._vault.embedder is not None
+        if not self._fetch.runs and fetching.is_due(config):
+            self._say("fetching the embedding model; full text only until it is here")
+            self._fetch.start()
+        return False
 
     def _skills_differ(self) -> bool:
         """Whether a SKILL.md was saved: they are few, so a look each tick will do."""
@@ -184,8 +188,10 @@ class Watcher:
             done = not stats.busy and not stats.pending
             self._much = bool(stats.pending)
             unfitted = done and floor.is_stale(self._vault)
-            self._note(stats)
+            for said in self._state.take(stats):
+                self._say(said)
             if stats.wrote:  # load it now and not when somebody waits; the old version is free then
+                search.load_ahead(self._vault, rows=True)
                 search.run(self._vault, "what was written", 1)
         except IndexStateError as error:
             self._much = not error.newer
@@ -195,25 +201,14 @@ class Watcher:
         memory.give_back()
         self._state.swept = time.monotonic()
         self._state.sweep_took = self._state.swept - started
-        if self._much:
+        if not self._listens:  # the first turn comes to the same: a child would be in the way now
+            pass
+        elif self._much:
             self._child.start()
         elif unfitted:  # without a sync: it would hold the lock when the next file is saved
             self._child.start("--floor")
         if done or not (self._child.runs or self._again):  # no use in waiting for what failed
             self._finish()
-
-    def _note(self, stats: Stats) -> None:
-        if not stats.busy and not stats.pending:
-            self._state.trouble = ""
-            self._state.problems = [
-                f"warning: {one.path}:{one.line}: {one.message}" for one in stats.problems
-            ]
-        if stats.wrote:
-            self._state.wrote = time.monotonic()
-            self._state.last = f"{stats} in {stats.seconds:.2f} s"
-            self._say(self._state.last)
-            for problem in stats.problems:
-                self._say(f"{problem.path}:{problem.line}: {problem.message}")
 
     def _complain(self, message: str) -> None:
         if message != self._state.trouble:
@@ -229,7 +224,7 @@ class Watcher:
         self._state.last = self._child.said or self._state.last
         self._state.trouble = "" if well else self._state.last
         self._state.wrote = time.monotonic()
-        self._reopen()  # it may have fetched the model
+        self._reopen()
 
     def _tidy(self) -> None:
         """Clean old versions away; what is too young for it, later."""
@@ -258,7 +253,7 @@ class Watcher:
             self._seen = now
         elif now - self._seen > LOST_SECONDS:
             return f"{self._vault.folder} is gone"
-        if _package_now() != self._package:
+        if state.package() != self._package:
             return "another version of vault-index was installed"
         if now - self._state.active > IDLE_SECONDS:
             return "a day without a question or a change"
@@ -334,31 +329,33 @@ class Watcher:
         return notes + self._state.problems
 
     def _status(self) -> dict[str, Any]:
-        state, now = self._state, time.monotonic()
+        from importlib import metadata  # takes as long to load as all of Python
+
         lessons: int | None = None
         with contextlib.suppress(VaultError):
             lessons = self._vault.open_index().lessons
         return {
             "pid": os.getpid(),
-            "version": importlib.metadata.version("vault-index"),
+            "version": metadata.version("vault-index"),
             "vault": str(self.root),
             "socket": self._server.place,
-            "seconds": round(now - state.started),
             "lessons": lessons,
-            "questions": state.questions,
             "indexing": self._child.runs,
             "events": "polling" if self._events.polling else "events",
-            "last": state.last,
-            "trouble": self._unusable.message if self._unusable else state.trouble,
+            **self._state.as_json(),
+            **({"trouble": self._unusable.message} if self._unusable else {}),
         }
 
     # what it keeps open
 
     def _warm_up(self) -> None:
-        """Load all that the first question would have to wait for."""
+        """Take in what was saved, and load all that the first question would have to wait for."""
         memory.spare(AT_ONCE)
-        with contextlib.suppress(VaultError):
-            recall.for_prompt(self._vault, "load the model and open the tables")
+        with warming.embedding(self._vault):
+            self._reconcile(quiet=False)
+            with contextlib.suppress(VaultError):
+                search.load_ahead(self._vault, rows=True)
+        warming.ask_itself(self._vault, self._answer)
 
     def _reopen(self) -> None:
         """Take the settings and the embedder anew."""
@@ -373,27 +370,13 @@ class Watcher:
         with contextlib.suppress(VaultError):
             if opened.config == self._vault.config and self._vault.embedder is not None:
                 return
-            recall.for_prompt(opened, "load the model and open the tables")
+            warming.ask_itself(opened, self._answer)
         self._vault = opened
 
     def _settings_now(self) -> object:
         home = locate.home_folder(os.environ)
-        return [_stamp(self._vault.folder / locate.SETTINGS), _stamp(Path(home) / "config.toml")]
+        return [stamp(self._vault.folder / locate.SETTINGS), stamp(Path(home) / "config.toml")]
 
     def _head_now(self) -> object:
         """Give what changes with each commit, checkout and reset, without asking git."""
-        return () if self._reflog is None else _stamp(self._reflog)
-
-
-def _stamp(file: Path) -> tuple[int, ...]:
-    """Return what differs after any change of a file; () where there is none."""
-    try:
-        return files.stamp_of(file.stat())
-    except OSError:
-        return ()
-
-
-def _package_now() -> list[tuple[str, tuple[int, ...]]]:
-    """Return what an upgrade of this package changes: sizes and mtimes. A backup sets ctimes."""
-    folder = Path(vault_index.__file__).parent
-    return sorted((str(file), _stamp(file)[:2]) for file in folder.rglob("*.py"))
+        return () if self._reflog is None else stamp(self._reflog)

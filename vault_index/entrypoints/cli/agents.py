@@ -38,6 +38,7 @@ def install(agent: str, for_user: bool) -> None:
     if why and not for_user:  # the user's own settings name it in full
         ready.note(f"note: {why}, so the agents of whoever works here may not find it")
         ready.note(f"      to put it there: {agents.path_command()}")
+    ready.announce_model()
 
 
 @click.command(epilog="Example: lessons uninstall claude")

@@ -239,10 +239,18 @@ def recall(named: str | None, query: tuple[str, ...], as_json: bool) -> None:
 @click.command(epilog="Example: lessons index --rebuild")
 @click.option("--rebuild", is_flag=True, help="Build everything anew beside the index, then swap.")
 @click.option("--no-wait", is_flag=True, help="Do nothing if another process is indexing.")
+@click.option("--no-fetch", is_flag=True, hidden=True)  # for the watcher, which does it beside this
 @click.option("--floor", "only_floor", is_flag=True, hidden=True)  # for the watcher
 @_json
 @click.pass_obj
-def index(named: str | None, rebuild: bool, no_wait: bool, only_floor: bool, as_json: bool) -> None:
+def index(
+    named: str | None,
+    rebuild: bool,
+    no_wait: bool,
+    no_fetch: bool,
+    only_floor: bool,
+    as_json: bool,
+) -> None:
     """Bring the index up to date with the lesson files."""
     import dataclasses
 
@@ -250,7 +258,9 @@ def index(named: str | None, rebuild: bool, no_wait: bool, only_floor: bool, as_
     if only_floor:
         ready.fit_floor(vault)
         return
-    stats = ready.bring_up_to_date(vault, rebuild=rebuild, wait=not no_wait, read_all=not no_wait)
+    stats = ready.bring_up_to_date(
+        vault, rebuild=rebuild, wait=not no_wait, fetch=not no_fetch, read_all=not no_wait
+    )
     if as_json:
         output.json(dataclasses.asdict(stats))
         return

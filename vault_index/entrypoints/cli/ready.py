@@ -16,6 +16,7 @@ from vault_index.errors import (
     EmbedderError,
     IndexStateError,
     ModelError,
+    SettingsError,
     VaultError,
     WriteError,
 )
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 WATCHER_SECONDS = 10  # it waits up to three itself for what was saved just now
 PATIENCE_SECONDS = 3  # a small change is indexed by then, whoever does it
-RETRY_SECONDS = 3600  # after a fetch that failed, so that an offline laptop does not wait each time
 
 
 def open_vault(named: str | None) -> Vault:
@@ -236,21 +236,30 @@ def _has_index(vault: Vault) -> bool:
 
 def fetch_model(vault: Vault) -> None:
     """Get the built-in model here if it is the embedder and was never fetched; offline is no error."""
-    from vault_index.embed import models
+    from vault_index.embed import fetching, models
 
     home = vault.config.home
     if vault.config.embedder != "minilm" or models.is_ready(home):
         return
-    failed = home / "models" / ".fetch-failed"
-    if failed.exists() and 0 <= time.time() - failed.stat().st_mtime < RETRY_SECONDS:
+    if not fetching.is_due(vault.config):
+        if fetching.state(home).state == fetching.FETCHING:
+            note(f"note: {fetching.announcement(vault.config)}")
+            return
         note("note: no embedding model here, so full text only; get it with `lessons model fetch`")
         return
-    note("fetching the embedding model (90 MB, once)")
+    note(f"fetching the embedding model ({fetching.SIZE}, once)")
     try:
-        models.fetch(home, progress=sys.stderr.isatty())
-        failed.unlink(missing_ok=True)
+        fetching.attempt(home, progress=sys.stderr.isatty())
     except (ModelError, WriteError) as error:
         note(f"note: {error.message}; full text only until `lessons model fetch` succeeds")
-        with contextlib.suppress(OSError):
-            failed.parent.mkdir(parents=True, exist_ok=True)
-            failed.touch()
+
+
+def announce_model() -> None:
+    """Say, where the built-in model is missing, how it will come here."""
+    from vault_index import config
+    from vault_index.embed import fetching
+
+    with contextlib.suppress(SettingsError):  # whoever needs the settings says what is wrong
+        said = fetching.announcement(config.load())
+        if said:
+            note(f"note: {said}")

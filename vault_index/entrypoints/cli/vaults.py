@@ -32,6 +32,7 @@ def init(path: Path) -> None:
     if shared.chain:
         ready.note(f"note: {shared.chain}")
     output.say(f"{path.absolute()} is a vault")
+    ready.announce_model()
 
 
 @click.command(epilog="Example: lessons status --json")
@@ -86,11 +87,14 @@ def model(ctx: click.Context) -> None:
 def show_model() -> None:
     """Tell where the model is, and its size."""
     from vault_index import config
-    from vault_index.embed import minilm, models
+    from vault_index.embed import fetching, minilm, models
 
     folder = models.folder(config.home_folder())
     if not models.is_ready(config.home_folder()):
         output.say(f"{minilm.NAME}: not here; get it with `lessons model fetch`")
+        now = fetching.state(config.home_folder())
+        if now.state != fetching.MISSING and (now.reason or now.state == fetching.FETCHING):
+            output.say(str(now))
         return
     size = sum(file.stat().st_size for file in folder.iterdir())
     output.say(f"{minilm.NAME}: {folder}, {size / 1e6:.0f} MB")
@@ -103,11 +107,10 @@ def show_model() -> None:
 def fetch_model(source: Path | None) -> None:
     """Get the model onto this machine, once."""
     from vault_index import config
-    from vault_index.embed import models
+    from vault_index.embed import fetching, models
 
     home = config.home_folder()
-    came = models.fetch(home, source=source, say=ready.note, progress=sys.stderr.isatty())
-    (home / "models" / ".fetch-failed").unlink(missing_ok=True)
+    came = fetching.attempt(home, source=source, say=ready.note, progress=sys.stderr.isatty())
     output.say(f"{models.folder(home)}: {came}")
 
 

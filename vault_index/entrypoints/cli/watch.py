@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +21,8 @@ START_SECONDS = 30  # to load the model and the tables: one on a quick machine
 @click.option("--stop", "how", flag_value="stop", help="End the vault's watcher.")
 @click.option("--status", "how", flag_value="status", help="Tell how the vault's watcher is.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
-@click.option("--lock", type=int, hidden=True, help="The lock, held by who started this.")
 @click.pass_obj
-def watch(named: str | None, how: str | None, as_json: bool, lock: int | None) -> None:
+def watch(named: str | None, how: str | None, as_json: bool) -> None:
     """Reindex on save, and answer hooks and searches from one warm process.
 
     Without an option: here, telling what is reindexed, until Ctrl-C. Hooks start a watcher by
@@ -42,40 +39,24 @@ def watch(named: str | None, how: str | None, as_json: bool, lock: int | None) -
     elif how == "status" or as_json:
         _show(vault, as_json)
     else:
-        _run(vault, lock)
+        _run(vault)
 
 
-def _run(vault: Vault, lock: int | None) -> None:
-    from vault_index.entrypoints import requests
+def _run(vault: Vault) -> None:
+    from vault_index.entrypoints import watcher
     from vault_index.watch import launch
-    from vault_index.watch.process import Watcher
 
-    held = launch.take_lock(vault.index_folder) if lock is None else lock
-    if held is None:
+    lock = launch.take_lock(vault.index_folder)
+    if lock is None:
         ready.note(f"{vault.root} has a watcher already")
         return
-    os.set_inheritable(held, False)
-    launch.note_pid(held, os.getpid())
-    say = _say if lock is None else _log
-    watcher = Watcher(vault.root, requests.answer, say)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda got, _frame: watcher.end(signal.Signals(got).name))
-    watcher.run()
+    watcher.run(vault.root, lock, _say)
 
 
 def _say(message: str) -> None:
     stamp = time.strftime("%Y-%m-%d %H:%M:%S")
     for one in message.splitlines():
         output.say(f"{stamp} {one}")
-
-
-def _log(message: str) -> None:
-    """Say it into the file that stdout is, which does not grow for ever."""
-    from vault_index.watch import launch
-
-    if os.fstat(1).st_size > launch.LOG_BYTES:
-        os.ftruncate(1, 0)
-    _say(message)
 
 
 def _start(vault: Vault) -> None:
