@@ -20,7 +20,10 @@ _SOLID = re.compile(r"[\w+/=-]*")
 
 @dataclass(frozen=True, slots=True)
 class Char:
-    """One character: one of `few`, in lower case, or unknown. `solid`: it is a letter, a digit or one of `_+/=-`."""
+    """One character: one of `few`, in lower case, or unknown.
+
+    `solid`: it is a letter, a digit or one of `_+/=-`.
+    """
 
     few: frozenset[str] | None
     solid: bool

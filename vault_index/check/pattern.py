@@ -31,8 +31,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from vault_index.check.beginnings import beginnings, places
 from vault_index.check.finding import WARNING
-from vault_index.check.literals import Index, beginnings, places
+from vault_index.check.literals import Index
 
 FOLDER = Path(__file__).parent / "patterns"
 NEAR_CHARS = 200  # about two sentences before and after

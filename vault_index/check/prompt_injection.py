@@ -181,7 +181,9 @@ def _signs(plain: str) -> Iterator[_Found]:
     """Find paragraphs in which signs add up: each alone is what teams write, too."""
     line = line_counter(plain)
     whole = _joined(plain).lower()  # what is not possible in it is not in a paragraph either
-    for start, paragraph in _paragraphs(plain) if pattern.possible(_patterns("sign"), whole) else ():
+    for start, paragraph in (
+        _paragraphs(plain) if pattern.possible(_patterns("sign"), whole) else ()
+    ):
         signs = _matching("sign", whole, paragraph)
         spoken = sum(rule.weight for rule in signs)
         if spoken < 0 or not signs:
