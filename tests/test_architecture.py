@@ -25,7 +25,7 @@ LADDER = [
     "manifest store injections once",
     "git_hooks aside merge body_edit formats",
     "embed",
-    "vault rows",
+    "vault rows certainty",
     "check",
     "difference history classify catalog skills",
     "listing",

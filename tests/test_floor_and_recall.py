@@ -120,7 +120,7 @@ def test_the_floor_is_a_quantile_of_what_foreign_prompts_score(make_vault: MakeV
     assert floor.in_force(vault, text_only=True) == fitted.full_text
     best = best_foreign_scores(vault)
     assert fitted.prompts == len(best)
-    assert fitted.vectors == pytest.approx(floor.quantile(best, floor.QUANTILE))
+    assert fitted.vectors == pytest.approx(floor.quantile(best, floor.share_of(fitted.lessons)))
     above = sum(score >= fitted.vectors for score in best)
     assert above <= (1 - floor.QUANTILE) * len(best) + 1
 

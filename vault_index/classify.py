@@ -1,8 +1,9 @@
 """A lesson without categories -> proposals, with reasons. No language model.
 
 First phrases that name a category. Then the lesson's vector: near the centroid of a category's
-lessons, near single lessons of it, and the category's name in the text; the sum of that evidence
-becomes a share of certainty. What nobody is sure of goes to a category above, or stays as it is.
+lessons, near single lessons of it, and the category's name in the text; the share of that evidence
+becomes a probability by how often such a share is right in this vault (certainty.py). What nobody is
+sure of goes to a category above, or stays as it is.
 
 Only lessons whose author or folder says what they are about are learned from, never a proposal.
 """
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vault_index import categories as tree
-from vault_index import files, frontmatter_edit, rows
+from vault_index import certainty, files, frontmatter_edit, rows
 from vault_index.categories import CLASSIFIER, DEFAULT_TAXONOMY, UNCATEGORIZED, CategoryPath
 from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.lesson import hash_of_file
@@ -29,12 +30,15 @@ if TYPE_CHECKING:
 
 MOST = 3  # categories of a proposal
 LEARNED_FROM = 3  # lessons that a category needs before one is said to be like them
+LEAST_CATEGORIES = (
+    3  # of such, before likeness says anything: of one or two, one is always the likest
+)
 YOUNG_VAULT = 20  # filed lessons: below that the default phrases hold for categories not used yet
 
 # Found on the evaluation set by five-fold cross-validation, see benchmarks/.
 NEIGHBOURS = 10
 NAME_IN_TITLE, NAME_IN_TEXT = 0.2, 0.1
-TEMPERATURE = 0.06  # so that of what is called with 70% certainty about 70% is right
+TEMPERATURE = 0.06  # of the evidence; how sure its share makes, certainty.py says
 SURE = 0.5  # for the first category
 LEAST_LIKE = 0.35  # cosine with the lessons of the category: others may be even less like it
 BESIDE = 0.3  # for the second and third
@@ -122,7 +126,7 @@ class Classifier:
         self._known = sorted(one for one, count in used.items() if count >= LEARNED_FROM)
         self._counts = used
         self._names = {one: _plain(one.rpartition("/")[2]) for one in self._known}
-        self._vectors = vectors if self._known else None
+        self._vectors = vectors if len(self._known) >= LEAST_CATEGORIES else None
         if self._vectors is not None:
             self._learn(filed)
 
@@ -139,6 +143,7 @@ class Classifier:
         sums = member @ self._vectors
         self._member = member
         self._centroids = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        self._certainty = certainty.of_vault(self._vectors, member, NEIGHBOURS, _shares)
 
     def classify(self, title: str, text: str, vector: np.ndarray | None) -> Verdict:
         """Say what a lesson is about. `vector` is its own, float32[dimension]."""
@@ -146,7 +151,12 @@ class Classifier:
         found = self._by_keyword(head, body)
         if found is None and vector is not None and self._vectors is not None:
             found = self._by_likeness(head, body, vector)
-        return found or Verdict((UNCATEGORIZED,), 0.0, ("nothing it is like",))
+        return found or Verdict((UNCATEGORIZED,), 0.0, (self._why_nothing(),))
+
+    def _why_nothing(self) -> str:
+        if len(self._known) < LEAST_CATEGORIES:
+            return f"fewer than {LEAST_CATEGORIES} categories have {LEARNED_FROM} lessons to learn from"
+        return "nothing it is like"
 
     def _by_keyword(self, head: str, body: str) -> Verdict | None:
         """Look for the phrases that name a category: those in the title count first."""
@@ -179,10 +189,9 @@ class Classifier:
                 score[at] += NAME_IN_TITLE
             elif name and name in body:
                 score[at] += NAME_IN_TEXT
-        share = np.exp((score - score.max()) / TEMPERATURE)
-        share /= share.sum()
+        share = _shares(score[None])[0]
         order = np.argsort(-share, kind="stable")
-        first, sure = self._known[order[0]], float(share[order[0]])
+        first, sure = self._known[order[0]], self._certainty.of(float(share[order[0]]))
         why = f"{like[order[0]]:.0%} like the {self._counts[first]} lessons of {first}"
         why += f", and like {self._titles[near[0]]!r:.60}"
         if self._names[first] and self._names[first] in head:
@@ -193,8 +202,9 @@ class Classifier:
             beside = [self._known[at] for at in order[1:MOST] if share[at] >= BESIDE]
             return Verdict((first, *beside), sure, (why, *(f"or {one}" for one in beside)))
         above, of_above = _broadest(self._known, share.tolist())
-        if of_above >= SURE:
-            return Verdict((above,), of_above, (f"{why}; of {above} at least it is sure",))
+        sure_above = self._certainty.of(of_above)
+        if sure_above >= SURE:
+            return Verdict((above,), sure_above, (f"{why}; of {above} at least it is sure",))
         return Verdict((UNCATEGORIZED,), sure, (f"{why}; not sure enough ({sure:.0%})",))
 
 
@@ -335,6 +345,14 @@ def _in_force(
     chosen = {phrase: one for phrase, one in DEFAULT_KEYWORDS.items() if one in allowed}
     own = {phrase: tree.normalise(one) for phrase, one in keywords.items()}
     return chosen | {phrase: one for phrase, one in own.items() if one}
+
+
+def _shares(evidence: np.ndarray) -> np.ndarray:
+    """Return the share that each category has of the evidence, both float32[lessons, categories]."""
+    import numpy as np
+
+    share = np.exp((evidence - evidence.max(axis=1, keepdims=True)) / TEMPERATURE)
+    return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
 def _broadest(known: Sequence[CategoryPath], shares: Sequence[float]) -> tuple[CategoryPath, float]:

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 # Of the foreign prompts' best scores. Nearly half of them are requests on common subjects, harder
 # than what people mostly type: measured false injections are 1 to 5% (see benchmarks/).
 QUANTILE = 0.95
+# Of the vectors' scores a little more in a small vault: fewer of the foreign prompts come near a lesson
+# of it, and the quantile falls among harmless ones. On 30 random halves of the evaluation set (935
+# lessons) false injections go from 4.1 to 3.4%, on 40 tenths (187 lessons) from 4.8 to 2.9%.
+MEASURED_ON = 1870  # lessons: from there on it is QUANTILE
+SMALL_VAULT = 4.7  # times 1 / lessons is what the share rises by
+SMALLEST_VAULT = 0.973  # the share in the smallest
 LOWEST, HIGHEST = 0.92, 0.98  # as far as a vault's own prompts may move the floor
 OWN_PROMPTS = 5  # fewer say nothing
 # A wrong skill costs more than a wrong lesson: an agent does what it says. On 120 prompts for 40
@@ -116,7 +122,7 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
         scores, texts = _best_scores(vault, prompts, search.run, progress)
         fires, silent = _own_scores(vault)
         fitted = Floor(
-            vectors=_choose(scores, fires, silent),
+            vectors=_choose(scores, fires, silent, share_of(opened.lessons)),
             full_text=quantile(texts, QUANTILE),
             lessons=opened.lessons,
             prompts=len(prompts),
@@ -197,13 +203,21 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[below] + (position - below) * (ordered[above] - ordered[below])
 
 
-def _choose(foreign: Sequence[float], fires: Sequence[float], silent: Sequence[float]) -> float:
+def share_of(lessons: int) -> float:
+    """Return the share of the foreign prompts that a vault of so many lessons is silent for."""
+    rise = SMALL_VAULT * (1 / max(1, lessons) - 1 / MEASURED_ON)
+    return min(SMALLEST_VAULT, max(QUANTILE, QUANTILE + rise))
+
+
+def _choose(
+    foreign: Sequence[float], fires: Sequence[float], silent: Sequence[float], share: float
+) -> float:
     """Choose the floor: the quantile, moved within bounds by the vault's own prompts.
 
     With `fires_on` prompts it goes where nearly all of them still find their lesson, `silent_on`
     prompts raise it.
     """
-    chosen = quantile(foreign, QUANTILE)
+    chosen = quantile(foreign, share)
     if len(fires) >= OWN_PROMPTS:
         lowest, highest = quantile(foreign, LOWEST), quantile(foreign, HIGHEST)
         chosen = max(lowest, min(highest, quantile(fires, OWN_LOST)))

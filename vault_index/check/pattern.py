@@ -25,13 +25,15 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from vault_index.check.beginnings import beginnings, places
 from vault_index.check.finding import WARNING
-from vault_index.check.literals import needs
+from vault_index.check.literals import Index
 
 FOLDER = Path(__file__).parent / "patterns"
 NEAR_CHARS = 200  # about two sentences before and after
@@ -60,24 +62,24 @@ class Pattern:
     not_after: tuple[str, ...] = ()
     match: tuple[str, ...] = ()
     no_match: tuple[str, ...] = ()
+    index: Index = field(default_factory=Index, compare=False, repr=False)  # of its kind
 
     def find(self, text: str, lowered: str, *, whole: bool = False) -> Iterator[re.Match[str]]:
         """Yield the matches in a text; `lowered` is the text in lower case.
 
         With `whole`, the text is one piece: `near` and `unless` look at all of it.
         """
-        for regex in self.regex if self._has_keyword(lowered) else ():
-            if not needs(regex).met_by(lowered):
-                continue
-            for match in compiled(regex).finditer(text):
-                if self._fits(text, match, whole=whole):
-                    yield match
+        yield from self.find_among(self.index.possible(lowered), text, lowered, whole=whole)
 
-    def may_match(self, lowered: str) -> bool:
-        """Whether a text, in lower case, has the words without which there is no match."""
-        return self._has_keyword(lowered) and any(
-            needs(regex).met_by(lowered) for regex in self.regex
-        )
+    def find_among(
+        self, possible: AbstractSet[str], text: str, lowered: str, *, whole: bool = False
+    ) -> Iterator[re.Match[str]]:
+        """Yield what `find` does, with those of its expressions that are `possible`."""
+        for regex in self.regex:
+            if regex in possible and self._has_keyword(lowered):
+                for match in matches(regex, text, lowered):
+                    if self._fits(text, match, whole=whole):
+                        yield match
 
     def _has_keyword(self, lowered: str) -> bool:
         return not self.keywords or any(word in lowered for word in self.keywords)
@@ -95,6 +97,28 @@ class Pattern:
                 return False
             return not any(compiled(regex).search(before) for regex in self.not_after)
         return True
+
+
+def possible(rules: Sequence[Pattern], lowered: str) -> list[Pattern]:
+    """Return those of rules of one kind that may match in a text, which is in lower case.
+
+    Most texts have the words of a few rules only, and are looked up once for all.
+    """
+    regexes = rules[0].index.possible(lowered) if rules else frozenset[str]()
+    return [rule for rule in rules if not regexes.isdisjoint(rule.regex)] if regexes else []
+
+
+def matches(regex: str, text: str, lowered: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of a regular expression, as `finditer`; `lowered` is the text in lower case."""
+    where = beginnings(regex)
+    if where is None or len(lowered) != len(text):
+        yield from compiled(regex).finditer(text)
+        return
+    match_at, end = compiled(regex).match, 0
+    for start in places(where, text, lowered):
+        if start >= end and (match := match_at(text, start)):
+            yield match
+            end = max(match.end(), start + 1)
 
 
 def paragraph(text: str, match: re.Match[str]) -> str:
@@ -132,11 +156,19 @@ def parse(text: str) -> tuple[Pattern, ...]:
     for word, regex in data.get("words", {}).items():
         words[word] = _filled(regex, words)
     flags = "(?i)" if data.get("ignore_case") else ""
-    return tuple(_pattern(table, words, flags) for table in data["pattern"])
+    indexes: dict[str, Index] = {}  # of what is searched for in the same view of a text
+    patterns = []
+    for table in data["pattern"]:
+        index = indexes.setdefault(table.get("where", ""), Index())
+        patterns.append(_pattern(table, words, flags, index))
+        index.add(patterns[-1].regex)
+    return tuple(patterns)
 
 
-def _pattern(table: Mapping[str, Any], words: Mapping[str, str], flags: str) -> Pattern:
-    unknown = set(table) - {field.name for field in fields(Pattern)}
+def _pattern(
+    table: Mapping[str, Any], words: Mapping[str, str], flags: str, index: Index
+) -> Pattern:
+    unknown = set(table) - {key.name for key in fields(Pattern)} | {"index"} & set(table)
     if unknown:
         raise ValueError(f"{table.get('id')}: unknown key {sorted(unknown)[0]}")
     values: dict[str, Any] = dict(table)
@@ -145,7 +177,7 @@ def _pattern(table: Mapping[str, Any], words: Mapping[str, str], flags: str) -> 
         values[key] = (given,) if isinstance(given, str) else tuple(given)
     for key in _REGEXES:
         values[key] = tuple(flags + _filled(regex, words) for regex in values[key])
-    return Pattern(**values)
+    return Pattern(**values, index=index)
 
 
 def _filled(regex: str, words: Mapping[str, str]) -> str:

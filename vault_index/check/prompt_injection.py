@@ -45,6 +45,7 @@ _CARE = "sign-innocent"
 _IN_LINKS = re.compile(
     r"!\[([^\]\n]{20,400})\]\(|\]\([^)\s]{1,300}[ \t]{1,9}[\"']([^\"'\n]{20,400})[\"']\)"
 )
+_LINE_END = re.compile(r"(?<=[\w,])\n(?=\w)")
 _CODE_BLOCK = re.compile(r"^[ \t>]{0,8}(?:```|~~~)", re.M)
 _INDENT = 80  # characters before a mark that begins its line
 _MIN_HIDDEN_WORDS = 3
@@ -129,12 +130,10 @@ def _without_emphasis(mark: re.Match[str]) -> str:
 
 def _prose(plain: str) -> Iterator[_Found]:
     # the same length: a sentence goes over line ends
-    joined = re.sub(r"(?<=[\w,])\n(?=\w)", " ", plain)
+    joined = _joined(plain)
     lowered = joined.lower()
     line = line_counter(plain)
-    for rule in _patterns(""):
-        if not rule.may_match(lowered):
-            continue
+    for rule in pattern.possible(_patterns(""), lowered):
         for view in dict.fromkeys((joined, plain)):  # a line has a beginning in the second only
             for match in rule.find(view, lowered):
                 severity = _severity(rule, plain, match)
@@ -142,6 +141,11 @@ def _prose(plain: str) -> Iterator[_Found]:
                     continue
                 start = match.start() + len(match[0]) - len(match[0].lstrip(" \t\n#>*-"))
                 yield line(start), rule, rule.why, severity
+
+
+def _joined(plain: str) -> str:
+    """Return a text of the same length in which a sentence that goes on after a line end is in one."""
+    return _LINE_END.sub(" ", plain)
 
 
 def _is_discussed(plain: str, match: re.Match[str]) -> bool:
@@ -176,20 +180,30 @@ def _is_order(plain: str, start: int) -> bool:
 def _signs(plain: str) -> Iterator[_Found]:
     """Find paragraphs in which signs add up: each alone is what teams write, too."""
     line = line_counter(plain)
-    for start, paragraph in _paragraphs(plain):
-        joined = re.sub(r"(?<=[\w,])\n(?=\w)", " ", paragraph)
-        lowered = joined.lower()
-        signs = [rule for rule in _patterns("sign") if next(rule.find(joined, lowered), None)]
+    whole = _joined(plain).lower()  # what is not possible in it is not in a paragraph either
+    for start, paragraph in (
+        _paragraphs(plain) if pattern.possible(_patterns("sign"), whole) else ()
+    ):
+        signs = _matching("sign", whole, paragraph)
         spoken = sum(rule.weight for rule in signs)
         if spoken < 0 or not signs:
             continue
-        acts = [rule for rule in _patterns("act") if next(rule.find(joined, lowered), None)]
+        acts = _matching("act", whole, paragraph)
         weight = sum(rule.weight for rule in signs + acts)
         if weight >= (_SUSPECT_WEIGHT if spoken >= _MIN_SIGN_WEIGHT else _ACTS_WEIGHT):
             reasons = dict.fromkeys(rule.why for rule in signs + acts if rule.weight > 0)
             message = f"reads like orders to an agent: it {', '.join(reasons)}"
             severity = ERROR if weight >= _SURE_WEIGHT else WARNING
             yield line(start), max(signs, key=lambda rule: rule.weight), message, severity
+
+
+def _matching(where: str, whole: str, paragraph: str) -> list[Pattern]:
+    """Return the rules of a kind that match in a paragraph of a text, which is in lower case."""
+    joined = _joined(paragraph)
+    lowered = joined.lower()
+    rules = pattern.possible(_patterns(where), whole)
+    among = rules[0].index.possible(whole) if rules else frozenset[str]()
+    return [rule for rule in rules if next(rule.find_among(among, joined, lowered), None)]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -206,11 +220,11 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
 def _marks(text: str) -> Iterator[_Found]:
     lowered = text.lower()
     line = line_counter(text)
-    for rule in _patterns("mark"):
+    for rule in pattern.possible(_patterns("mark"), lowered):
         for match in rule.find(text, lowered):
             yield line(match.start()), rule, rule.why, rule.severity
     blocks = [match.start() for match in _CODE_BLOCK.finditer(text)]
-    for rule in _patterns("turn"):
+    for rule in pattern.possible(_patterns("turn"), lowered):
         for match in rule.find(text, lowered):
             in_code = bisect_left(blocks, match.start()) % 2
             shown = in_code or not _begins_line(text, match.start())

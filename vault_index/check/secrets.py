@@ -59,6 +59,8 @@ _NAME = re.compile(
     r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$"
 )
 _CODE = re.compile(r"[({\[=]|://|^[./~]|^--?\w|\.\w{1,4}$|::|->")  # code, a path, an address
+# frontmatter of which YAML can make no value of several lines
+_ONE_LINE_EACH = re.compile(r"---\n(?:[!-\[\]-~][ -\[\]-~]*\n)*?---\n")
 _ENTROPY = 2.8  # bits a character; "correcthorse" has 2.9, "password1" 2.9, "aaaa1111" 1.0
 _MAX_ENCODED_TEXT = 200  # bytes; more is a certificate or an image
 _STRONG_ENTROPY = 3.2  # of a value that may look like code
@@ -78,7 +80,7 @@ def findings(path: str, text: str) -> Iterator[Finding]:
 def _anywhere(text: str) -> Iterator[tuple[int, Pattern]]:
     lowered = text.lower()
     line = line_counter(text)
-    for rule in pattern.load("secrets"):
+    for rule in pattern.possible(pattern.load("secrets"), lowered):
         for match in rule.find(text, lowered):
             if is_secret(rule, match):
                 yield line(match.start()), rule
@@ -98,6 +100,8 @@ def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
 
 def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
     """Search frontmatter values of several lines: YAML may write them as escapes, in one line."""
+    if _ONE_LINE_EACH.match(text):
+        return
     try:
         metadata, _ = split_frontmatter(text, "")
     except LessonError:
