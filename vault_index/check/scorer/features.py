@@ -17,7 +17,9 @@ from typing import NamedTuple
 WORD_BITS = 15
 MAX_IDEAS = 48
 # ideas alone, first of a sentence, and pairs: in this order, in a sentence, in the piece
-_FIRST, _ORDERED, _TOGETHER, _AROUND = (MAX_IDEAS * n for n in (1, 2, 2 + MAX_IDEAS, 2 + 2 * MAX_IDEAS))
+_FIRST, _ORDERED, _TOGETHER, _AROUND = (
+    MAX_IDEAS * n for n in (1, 2, 2 + MAX_IDEAS, 2 + 2 * MAX_IDEAS)
+)
 IDEA_FEATURES = MAX_IDEAS * (2 + 3 * MAX_IDEAS)
 COUNT = IDEA_FEATURES + (1 << WORD_BITS)
 
@@ -34,7 +36,9 @@ _MARKS = (
     (re.compile(r"<!--|^\[//\]:", re.M), " xcommentx "),
     (re.compile(r"</?\|?([a-z_!-]{1,40})[^>\n]{0,60}>|\[/?inst\]"), r" xtagx \1 "),
 )
-_TOKEN = re.compile(r"\.[a-z]{2,}(?:[./_]\w+)*|--[a-z][\w-]+|[^\W_]+(?:['\u2019][a-z]{1,2}\b)?(?:-[^\W_]+)*")
+_TOKEN = re.compile(
+    r"\.[a-z]{2,}(?:[./_]\w+)*|--[a-z][\w-]+|[^\W_]+(?:['\u2019][a-z]{1,2}\b)?(?:-[^\W_]+)*"
+)
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _SENTENCE_END = re.compile("(?<=[.!?:;])\\s+|\n+|(?<=[\u3002\uff01\uff1f\uff1b])")
 _PARAGRAPH_END = re.compile(r"\n\s*\n")
@@ -146,7 +150,10 @@ def _ideas(token: str) -> frozenset[int]:
     if token.startswith("--"):
         return words.whole.get(token, frozenset()) | {words.names["flag"]}
     ideas = words.whole.get(token, frozenset()).union(
-        *(words.prefix.get(token[:end], ()) for end in range(4, min(len(token), _LONGEST_PREFIX) + 1))
+        *(
+            words.prefix.get(token[:end], ())
+            for end in range(4, min(len(token), _LONGEST_PREFIX) + 1)
+        )
     )
     first, *rest = token.split("-")
     return ideas.union(*(_ideas(part) for part in rest if part)) if rest and first else ideas
