@@ -53,7 +53,7 @@ def test_what_a_team_writes_is_not(text: str) -> None:
 
 
 def test_a_scored_finding_says_where_it_is_and_that_it_was_scored() -> None:
-    text = f"# Cache\n\n{ORDINARY[0]}\n\n{ORDERS[0]}\n"
+    text = f"# Cache\n\nTen minutes is long enough.\n\n{ORDERS[0]}\n"
     found = [(one.line, one.pattern) for one in prompt_injection.findings("a.md", text)]
     assert found == [(5, "scored")]
 
