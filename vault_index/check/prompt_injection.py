@@ -16,6 +16,9 @@ key `where` says which view of the text they search:
 Severity: almost never innocent is an error, otherwise a warning, which stops no commit. An error in
 what is read is only a warning where the text reports or quotes the sentence, and for a pattern with
 `order = true` where the sentence is no order ("small models ignore ...").
+
+A score that is learned from examples (`scorer`) decides about warnings: a high one is a warning of its
+own, called `scored`, and a pattern for prose that warns is dropped where the whole text scores low.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import chain
 
-from vault_index.check import pattern
+from vault_index.check import pattern, scorer
 from vault_index.check.finding import ERROR, WARNING, Finding, line_counter
 from vault_index.check.pattern import Pattern
 from vault_index.check.quoted import without_reported
@@ -77,28 +80,58 @@ _SCOPE = re.compile(
     r"(?:system|prompt|users?|developers?|conversation|chat|session|context|task|messages?|now|anthropic|openai|operator|human|file|request|answer|repl)\b)"
 )
 _ALL_OF_THEM = re.compile(r"(?i)\b(?:all|any|every|each|your)\b")
+_GATED = ("", "sign", "turn")  # views in which a warning needs a score, too
+_WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2}|\\w+")
+_FEW_WORDS = 13  # in a text with fewer, a score says little
+_SCORED = "scored"
+_SCORED_WHY = (
+    "reads like orders to an agent, by its words taken together: say what people should do and why,"
+    " or put what you only report in quotation marks"
+)
 _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is harmless
 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
     worst = _worst(text, text)
-    if worst and (said := without_reported(text)) != text:
-        worst = _worst(text, said)
-    for (line, message), (severity, rule_id) in worst.items():
-        yield Finding(path, line, RULE, message, severity, rule_id)
+    scores = _scores(text)
+    if (worst or scores) and (said := without_reported(text)) != text:
+        worst, scores = _worst(text, said), _scores(said)
+    likely = bool(scores) or len(_WORD.findall(text)) < _FEW_WORDS
+    worst = {
+        where: (severity, rule)
+        for where, (severity, rule) in worst.items()
+        if likely or severity == ERROR or rule.where not in _GATED
+    }
+    for (line, message), (severity, rule) in worst.items():
+        yield Finding(path, line, RULE, message, severity, rule.id)
+    for first, last, score in scores:
+        if score > scorer.SUSPECT and not any(first <= line <= last for line, _ in worst):
+            yield Finding(path, first, RULE, _SCORED_WHY, WARNING, _SCORED)
 
 
-def _worst(text: str, said: str) -> dict[tuple[int, str], tuple[str, str]]:
+def _worst(text: str, said: str) -> dict[tuple[int, str], tuple[str, Pattern]]:
     """Return severity and pattern by line and message; `said` is the text without reported orders."""
-    worst: dict[tuple[int, str], tuple[str, str]] = {}
+    worst: dict[tuple[int, str], tuple[str, Pattern]] = {}
     plain = as_read(said)
     for line, rule, message, severity in chain(
         _prose(plain), _signs(plain), _marks(said), _hidden(said), _characters(text, said)
     ):
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
-            worst[line, message] = severity, rule.id
+            worst[line, message] = severity, rule
     return worst
+
+
+def _scores(text: str) -> list[tuple[int, int, float]]:
+    """Return the first line, the last line and the score of each piece that may be an attack."""
+    plain = as_read(text)
+    line = line_counter(plain)
+    scored = ((start, piece, scorer.score(piece)) for start, piece in scorer.pieces(plain))
+    return [
+        (line(start), line(start + len(piece)), score)
+        for start, piece, score in scored
+        if score > scorer.UNLIKELY
+    ]
 
 
 @functools.cache

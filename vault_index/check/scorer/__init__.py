@@ -1,0 +1,35 @@
+"""How much a piece of text reads like prompt injection: the sum of the weights of its features.
+
+The weights are learned from texts (`python -m benchmarks.train_scorer`). They find orders to an agent
+that no pattern describes yet, and tell harmless text that a pattern matches by chance from orders.
+"""
+
+from __future__ import annotations
+
+import array
+import base64
+import functools
+import json
+from pathlib import Path
+
+from vault_index.check.scorer.features import numbers, pieces
+
+__all__ = ["SUSPECT", "UNLIKELY", "pieces", "score"]
+
+# Chosen on notes that the weights were not learned from: 3 of 1,870 score more than SUSPECT.
+SUSPECT = 0.65  # a warning, even if no pattern matches
+UNLIKELY = 0.15  # a pattern that warns is believed only above
+
+
+def score(piece: str) -> float:
+    """Return the score of a piece of text as it is read; above 0 it is more likely an attack."""
+    bias, unit, weights = _model()
+    return bias + unit * sum(map(weights.__getitem__, numbers(piece)))
+
+
+@functools.cache
+def _model() -> tuple[float, float, array.array[int]]:
+    """Read `weights.json`: what is added to the sum, what a weight is multiplied by, the weights."""
+    stored = json.loads((Path(__file__).parent / "weights.json").read_text("utf-8"))
+    weights = array.array("b", base64.b64decode(stored["weights"]))
+    return stored["bias"], stored["unit"], weights
