@@ -75,6 +75,10 @@ _REPORTED = re.compile(
     r"(?i)\b(?:users?|customers?|attackers?|somebody|someone|inputs?|typed?|types|wrote|writes?|written|said|says?|such as|like|tests?"
     r"|injections?|jailbreaks?|payloads?|contains?|attacks?|phrases?|sentences?|prompts?|e\.g\.|example|block(?:s|ed|list)?|detects?|filters?)\b"
 )
+# the same in other languages, anywhere in the line
+_REPORTED_ELSEWHERE = re.compile(
+    "(?i)攻击|攻擊|攻撃|注入|案例|事例|書かれ|写着|写道|공격|\\b(?:angreifer|angriff|attaque|atacante|ataque|attacco|aanval|atak|атак)"
+)
 _SCOPE = re.compile(
     r"(?i) (?:in|of|from|on|for|when|if|while|inside|within|where|until|unless)\b(?! (?:(?:the|your|this|my|our) )?"
     r"(?:system|prompt|users?|developers?|conversation|chat|session|context|task|messages?|now|anthropic|openai|operator|human|file|request|answer|repl)\b)"
@@ -194,7 +198,11 @@ def _severity(rule: Pattern, plain: str, match: re.Match[str]) -> str:
         return WARNING
     line = plain.rfind("\n", max(0, match.start() - _WORDS_BEFORE), match.start()) + 1
     before = plain[max(line, match.start() - _WORDS_BEFORE) : match.start()]
-    if _QUOTED.search(before) and _REPORTED.search(before):
+    end = plain.find("\n", match.end(), match.end() + _WORDS_BEFORE)
+    after = plain[match.end() : end if end >= 0 else match.end() + _WORDS_BEFORE]
+    if _QUOTED.search(before) and (
+        _REPORTED.search(before) or _REPORTED_ELSEWHERE.search(before + after)
+    ):
         return WARNING
     if rule.order and not _is_order(plain, match.start()):
         return WARNING

@@ -16,8 +16,8 @@ from vault_index.check.scorer.features import numbers, pieces
 
 __all__ = ["SUSPECT", "UNLIKELY", "pieces", "score"]
 
-# Chosen on notes that the weights were not learned from: 3 of 1,870 score more than SUSPECT.
-SUSPECT = 0.65  # a warning, even if no pattern matches
+# Chosen on notes that the weights were not learned from: 2 of 1,870 score more than SUSPECT.
+SUSPECT = 0.8  # a warning, even if no pattern matches
 UNLIKELY = 0.15  # a pattern that warns is believed only above
 
 
