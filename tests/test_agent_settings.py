@@ -267,7 +267,7 @@ def test_broken_settings_are_left_alone(
     error, hint = ran.err.splitlines()
     assert error.startswith(f"Error: {settings}")
     assert says in error
-    assert hint.startswith("Try: mend it")
+    assert hint.startswith("Try: correct it")
     assert settings.read_bytes() == before
     assert "Traceback" not in uninstall(project, check=False).err
     assert settings.read_bytes() == before

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -92,7 +92,11 @@ class Hook:
         """Whether it has the folder open that it waits in."""
         assert self._process.poll() is None
         folder = Path(f"/proc/{self._process.pid}/fd")
-        return any(str(one.readlink()).endswith(".vault_index") for one in folder.iterdir())
+        for handle in folder.iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                if str(handle.readlink()).endswith(".vault_index"):
+                    return True
+        return False
 
     def answer(self) -> str:
         out, _ = self._process.communicate(timeout=120)
@@ -151,7 +155,8 @@ def test_a_watcher_that_starts_is_waited_for(team: Vault) -> None:
         connection, _ = listening.accept()
         with connection, listening:
             line.receive(connection, time.monotonic() + 60)
-            connection.sendall(b'{"protocol": 1, "answer": {"from": "the watcher"}}\n')
+            reply = {"protocol": line.PROTOCOL, "answer": {"from": "the watcher"}}
+            connection.sendall(json.dumps(reply).encode() + b"\n")
         assert json.loads(hook.answer()) == {"from": "the watcher"}
     assert by(team) == []
 
@@ -279,8 +284,13 @@ def test_looking_whether_one_starts_keeps_nobody_from_starting_it(team: Vault) -
         looking.join()
 
 
+LOADED = (
+    "import sys; at_start = set(sys.modules)\n"  # an editable install loads a finder of its own
+)
+
+
 def test_what_the_hook_loads_to_start_one_is_little() -> None:
-    code = "import sys; import vault_index.watch.starting; print(*sys.modules)"
+    code = LOADED + "import vault_index.watch.starting; print(*set(sys.modules) - at_start)"
     loaded = run(sys.executable, "-c", code, cwd=Path("/")).out.split()
     heavy = {"json", "socket", "subprocess", "threading", "pathlib", "dataclasses", "tomllib"}
     assert not heavy & set(loaded)
@@ -291,8 +301,8 @@ def test_a_warm_hook_loads_little(team: Vault) -> None:
     run("lessons", "watch", "--background", cwd=team.root)
     event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(team.root)}
     code = (
-        "import os, sys; end = os._exit\n"
-        "os._exit = lambda code: (print('\\n', *sys.modules), sys.stdout.flush(), end(code))\n"
+        f"{LOADED}import os; end, loaded = os._exit, lambda: set(sys.modules) - at_start\n"
+        "os._exit = lambda code: (print('\\n', *loaded()), sys.stdout.flush(), end(code))\n"
         "from vault_index.entrypoints.hook_client import main; main()"
     )
     done = run(sys.executable, "-c", code, cwd=team.root, stdin=json.dumps(event), env=PATIENT)

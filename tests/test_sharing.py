@@ -29,7 +29,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
 def injected(clone: Path, prompt: str) -> str:
     event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "cwd": str(clone)}
     out = run(
-        "lessons-hook", cwd=clone, stdin=json.dumps(event), env={"LESSONS_DEADLINE_MS": "9000"}
+        "lessons-hook", cwd=clone, stdin=json.dumps(event), env={"LESSONS_DEADLINE_MS": "60000"}
     )
     return str(out.json["hookSpecificOutput"]["additionalContext"]) if out.out else ""
 
@@ -48,7 +48,9 @@ def test_after_a_pull_the_other_agent_gets_it(
     run("git", "push", "-q", cwd=ada)
     run("git", "pull", "-q", cwd=bob)
     assert "needs the VPN" not in injected(bob, "thanks")
-    assert text in injected(bob, "why does the deploy job to staging hang at connecting to the VPN")
+    # git's hook is indexing, and may hold the lock for longer than a prompt should wait
+    prompt = "why does the deploy job to staging hang at connecting to the VPN"
+    soon(lambda: text in injected(bob, prompt))
 
 
 def test_init_puts_the_hooks_in_place_once(team: tuple[Path, Path]) -> None:

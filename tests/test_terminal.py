@@ -134,18 +134,10 @@ def test_list_is_cut_where_the_terminal_ends(team: Vault, columns: int) -> None:
 
 
 def test_search_marks_where_hooks_would_be_silent(team: Vault) -> None:
-    with (team.folder / "vault.toml").open("a", encoding="utf-8") as file:
-        file.write("\n")
     (team.folder / "bad.md").unlink()
     for number in range(3):
-        text = "zebra quota " * (3 - number) + "other words of the lesson " * 8 * number
+        text = "zebra quota " * (3 - number) + "other words of the lesson " * 40 * number
         write(team.folder / f"ops/z{number}.md", lesson_text(f"Z {number}", text))
-    ranked = run("lessons", "search", "zebra quota", "--json", cwd=team.root).json["hits"]
-    assert len(ranked) == 3
-    floor = (ranked[0]["score"] + ranked[1]["score"]) / 2
-    assert ranked[1]["score"] < floor < ranked[0]["score"]
-    text = (team.folder / "vault.toml").read_text("utf-8")
-    write(team.folder / "vault.toml", f"floor = {floor}\n{text}")
     answer = run("lessons", "search", "zebra quota", "--json", cwd=team.root).json
     assert [hit["injected"] for hit in answer["hits"]] == [True, False, False]
     lines = ESCAPE.sub("", at_terminal("lessons search zebra quota", team.root, 80)).splitlines()

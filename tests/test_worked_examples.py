@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -204,10 +205,10 @@ def test_every_command_has_a_module_of_the_public_list() -> None:
         "eval": "evaluate", "check": "check", "sync": "share", "log": "history",
     }  # fmt: skip
     assert set(modules.values()) <= set(PUBLIC)
-    offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Commands:")[1]
-    commands = {line.split()[0] for line in offered.splitlines() if line.startswith("  ")}
-    machine = {"hook", "install", "uninstall", "model", "status", "watch"}
-    assert {one for one in commands if one.isalpha()} - machine == set(modules)
+    offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Lessons:")[1]
+    commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))
+    machine = {"hook", "install", "uninstall", "model", "status", "watch", "doctor", "config"}
+    assert commands - machine == set(modules)
 
 
 def test_open_vault_is_where_it_begins(make_vault: MakeVault) -> None:

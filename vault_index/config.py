@@ -164,7 +164,7 @@ def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:  # not UTF-8 and huge numbers are ValueErrors too
-        raise SettingsError(f"{path}: not TOML: {error}", "mend or remove the file") from None
+        raise SettingsError(f"{path}: not TOML: {error}", "correct or remove the file") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
     watch = values.pop("watch", {})

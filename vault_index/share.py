@@ -183,7 +183,7 @@ def _move(top: Path, branch: str, old: str, tip: str) -> None:
     git.command(top, "update-index", "-q", "--refresh", check=False)
     try:
         git.command(top, "read-tree", "-n", "-m", "-u", old, tip)
-        for lost in git.overwritten(top, old, tip):
+        for lost in git.overwritten_files(top, old, tip):
             raise VaultError(
                 f"what is not committed here is in the way: {lost.path} {lost.reason}", lost.hint
             )

@@ -87,6 +87,7 @@ _ALL_OF_THEM = re.compile(r"(?i)\b(?:all|any|every|each|your)\b")
 _GATED = ("", "sign", "turn")  # views in which a warning needs a score, too
 _WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2}|\\w+")
 _FEW_WORDS = 13  # in a text with fewer, a score says little
+_ENDLESS = 5000  # characters of a line
 _SCORED = "scored"
 _SCORED_WHY = (
     "reads like orders to an agent, by its words taken together: say what people should do and why,"
@@ -101,7 +102,7 @@ def findings(path: str, text: str) -> Iterator[Finding]:
     scores = _scores(text)
     if (worst or scores) and (said := without_reported(text)) != text:
         worst, scores = _worst(text, said), _scores(said)
-    likely = bool(scores) or len(_WORD.findall(text)) < _FEW_WORDS
+    likely = bool(scores) or len(_WORD.findall(text)) < _FEW_WORDS or _has_endless_line(text)
     worst = {
         where: (severity, rule)
         for where, (severity, rule) in worst.items()
@@ -112,6 +113,11 @@ def findings(path: str, text: str) -> Iterator[Finding]:
     for first, last, score in scores:
         if score > scorer.SUSPECT and not any(first <= line <= last for line, _ in worst):
             yield Finding(path, first, RULE, _SCORED_WHY, WARNING, _SCORED)
+
+
+def _has_endless_line(text: str) -> bool:
+    """Whether a line is longer than people write: padded with words, an order scores low."""
+    return any(len(line) > _ENDLESS for line in text.splitlines())
 
 
 def _worst(text: str, said: str) -> dict[tuple[int, str], tuple[str, Pattern]]:

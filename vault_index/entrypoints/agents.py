@@ -52,7 +52,7 @@ def install(settings: Path, home: Path, command: str) -> bool:
     hooks = values.setdefault("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(v, list) for v in hooks.values()):
         raise SettingsError(
-            f'{settings}: its "hooks" are not what Claude Code reads', "mend it first"
+            f'{settings}: its "hooks" are not what Claude Code reads', "correct it first"
         )
     missing = [event for event in EVENTS if not any(map(_is_ours, hooks.get(event, [])))]
     for event in missing:
@@ -192,12 +192,15 @@ def _read(settings: Path) -> tuple[str | None, dict[str, Any]]:
         return None, {}
     except (ValueError, RecursionError) as error:
         raise SettingsError(
-            f"{settings} is not JSON ({error}); it was left alone", "mend it, then run this again"
+            f"{settings} is not JSON ({error}); it was left alone",
+            "correct it, then run this again",
         ) from None
     except OSError as error:
         raise SettingsError(f"{settings} cannot be read: {error.strerror}") from None
     if not isinstance(values, dict):
-        raise SettingsError(f"{settings} is not a JSON object; it was left alone", "mend it first")
+        raise SettingsError(
+            f"{settings} is not a JSON object; it was left alone", "correct it first"
+        )
     return text, values
 
 

@@ -21,6 +21,9 @@ from vault_index.recall import Injection
 from vault_index.vault import Vault, open_vault
 
 FILES_AT_ONCE = 8  # changed files that a hook embeds itself: about 0.1 s
+BUSY_SECONDS = (
+    0.4  # to wait for who is indexing: the few files of a pull or a commit take that long
+)
 RESTART_SECONDS = 20  # ten agents that prompt at once start one indexing, not ten
 SESSION_DAYS = 7  # how long it is kept what a session was given
 
@@ -144,6 +147,10 @@ def _bring_up_to_date(vault: Vault) -> bool:
     """Take in a few changes, leave more to the background. False if there is nothing to ask yet."""
     try:
         stats = index.sync(vault, at_most=FILES_AT_ONCE, wait=False, ask_git=False)
+        patience = time.monotonic() + BUSY_SECONDS
+        while stats.busy and time.monotonic() < patience:  # such as what a pull began
+            time.sleep(0.02)
+            stats = index.sync(vault, at_most=FILES_AT_ONCE, wait=False, ask_git=False)
         behind = bool(stats.pending or stats.wrote)
     except WriteError:  # a read-only vault answers from what it has
         behind = False
@@ -185,7 +192,7 @@ def index_in_background(vault: Vault, *, rebuild: bool = False) -> None:
         handle = ownership.open_file(log, os.O_WRONLY | os.O_CREAT)
         os.ftruncate(handle, 0)
         os.utime(handle)
-    options = ["--no-wait", "--rebuild"] if rebuild else ["--no-wait"]
+    options = ["--no-wait", "--no-fetch", *(["--rebuild"] if rebuild else [])]
     with os.fdopen(handle, "wb") as output:
         subprocess.Popen(
             [sys.executable, "-m", "vault_index", "--vault", str(vault.root), "index", *options],

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         tree,
         versions,
     )
-    from vault_index.git.overwritten import Overwritten, overwritten
+    from vault_index.git.overwritten import Overwritten, overwritten_files
     from vault_index.git.plain import head, index_file, is_tracked
     from vault_index.git.process import command
     from vault_index.git.vouched import Voucher, contents, vouchers
@@ -81,7 +81,7 @@ __all__ = [
     "last_change",
     "messages",
     "outgoing",
-    "overwritten",
+    "overwritten_files",
     "reflog",
     "resolve",
     "setting",

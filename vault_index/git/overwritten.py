@@ -22,7 +22,7 @@ class Overwritten:
     hint: str
 
 
-def overwritten(top: Path, old: str, new: str) -> Iterator[Overwritten]:
+def overwritten_files(top: Path, old: str, new: str) -> Iterator[Overwritten]:
     """Yield what `git read-tree -m -u old new` would overwrite although it is not committed.
 
     That command refuses to lose what is modified, staged or untracked. It overwrites what git

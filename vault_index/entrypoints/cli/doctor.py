@@ -13,7 +13,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_json
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Say what is wrong here, each with the command that mends it.
+    """Say what is wrong here, each with the command that fixes it.
 
     Looks at settings, index, lessons, model, the agent's hooks, PATH, watcher and git hooks, and
     changes nothing. Exits with status 1 if something is wrong.

@@ -81,7 +81,7 @@ def _check(named: str | None, paths: tuple[Path, ...], *, staged: bool, as_json:
             counts = f"{_count(errors, 'error')}, {_count(len(found) - errors, 'warning')}"
             output.say(f"{_count(len(candidates), 'file')} checked: {counts}", err=True)
     if errors and staged:
-        ready.note("not committed; mend it, or commit without the check: git commit --no-verify")
+        ready.note("not committed; fix it, or commit without the check: git commit --no-verify")
     return errors > 0
 
 

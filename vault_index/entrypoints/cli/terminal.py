@@ -33,7 +33,7 @@ def columns(text: str) -> int:
 
 def clip(line: str, most: int | None) -> str:
     """Cut a line to some columns and end it with "…"; escapes take none, and all of them stay."""
-    if most is None or columns(_ESCAPE.sub("", line)) <= most:
+    if most is None or _shown_columns(line) <= most:
         return line
     parts: list[str] = []
     room = most - columns(MORE)
@@ -54,18 +54,22 @@ def wrap(line: str, most: int | None, indent: int = 0) -> str:
 
     The parts after the first are indented.
     """
-    if most is None or columns(line) <= most or _ESCAPE.search(line):
+    if most is None or _shown_columns(line) <= most:
         return line
     lines: list[str] = []
     words = re.findall(r"\s*\S+", line)
     now = ""
     for word in words:
-        if now.strip() and columns(now + word) > most:
+        if now.strip() and _shown_columns(now + word) > most:
             lines.append(now)
             now = " " * indent + word.lstrip()
         else:
             now += word
     return "\n".join([*lines, now])
+
+
+def _shown_columns(line: str) -> int:
+    return columns(_ESCAPE.sub("", line))
 
 
 def _fitting(text: str, room: int) -> tuple[int, int]:
