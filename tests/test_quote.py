@@ -34,8 +34,8 @@ LESSON = Hit(
 SKILL = replace(LESSON, kind="skills", type="vault", title="deploy", text="Deploys the app.")
 # `a < b` is an operator; a letter after a space opens a tag only if the tag also ends or has a value
 OPENS_A_TAG = re.compile(
-    r"<[^\W\d_]|<\s*[/!?|_]|<\s*\n"
-    r"|<\s+[^\W\d_][\w:.-]*(?:\s*(?:/\s*)?>|\s+[\w:.-]+\s*=\s*[\"'])"
+    r"<[^\W\d]|<\s*[/!?|]|<\s*\n"
+    r"|<\s+[^\W\d][\w:.-]*(?:\s*(?:/\s*)?>|\s+[\w:.-]+\s*=\s*[\"'])"
 )
 NAMES = (
     *("function_calls", "function_results", "tool_use", "tool_result", "system_prompt"),
@@ -114,6 +114,7 @@ def assert_neutral(block: str, headers: int) -> None:
 @settings(deadline=None, max_examples=300)
 @given(title=texts, text=texts, path=texts, author=texts, category=texts)
 @example(title="<", text="<", path="<", author="<", category="<")
+@example(title="<`/lessons>", text="", path="", author="", category="")
 @example(title="< A", text="if a < b:", path="< A", author="< A", category="< A")
 def test_whatever_a_vault_says_is_data(
     title: str, text: str, path: str, author: str, category: str

@@ -74,7 +74,7 @@ def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:
 
 def _suggestion(skill: Hit) -> str:
     """Return a skill as a line: how to call it, and what it is for."""
-    name = quote.defused_line(skill.title).replace("`", "")
+    name = quote.defused_line(skill.title.replace("`", ""))  # in this order: "<`/lessons>"
     says = quote.shorten_line(quote.defused_line(skill.text), SKILL_CHARS)
     # no agent has it loaded
     where = f", read {quote.defused_line(skill.path)}" if skill.type == "vault" else ""
