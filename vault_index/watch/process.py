@@ -279,6 +279,8 @@ class Watcher:
         self._state.questions += 1
         self._state.active = time.monotonic()
         notes = self._catch_up(bool(question.get("settled"))) if question.get("fresh") else []
+        if asked != "hook" and self._settings_now() != self._settings:  # since the turn looked
+            return {"stranger": "the settings have just changed"}
         unusable = {"problem": self._unusable.message} if self._unusable else {}
         try:
             if self._unusable and asked != "hook":  # a hook goes by the settings of before
@@ -358,20 +360,21 @@ class Watcher:
         warming.ask_itself(self._vault, self._answer)
 
     def _reopen(self) -> None:
-        """Take the settings and the embedder anew."""
-        self._settings = self._settings_now()
+        """Read the settings and open the embedder again; until then commands answer themselves."""
+        settings = self._settings_now()
         try:
             opened = open_vault(self.root)
+            self._unusable = None
+            with contextlib.suppress(VaultError):  # an embedder may be away
+                if opened.config == self._vault.config and self._vault.embedder is not None:
+                    opened = self._vault
+                else:
+                    warming.ask_itself(opened, self._answer)
+            self._vault = opened
         except VaultError as error:
             self._unusable = error
             self._say(f"error: {error.message}")
-            return
-        self._unusable = None
-        with contextlib.suppress(VaultError):
-            if opened.config == self._vault.config and self._vault.embedder is not None:
-                return
-            warming.ask_itself(opened, self._answer)
-        self._vault = opened
+        self._settings = settings
 
     def _settings_now(self) -> object:
         home = locate.home_folder(os.environ)
