@@ -24,7 +24,7 @@ TEXTS = Path(__file__).parent / "injection_texts"
 WEIGHTS = Path(features.__file__).parent / "weights.json"
 
 STEPS = 250
-ROUNDS = 3  # in each, the piece of an attack that counts is chosen anew
+ROUNDS = 3  # each chooses again which piece of an attack counts
 DECAY = 2e-5
 STEP = 4.0
 PUBLIC_WEIGHT = 1.5  # of all public texts together, those of our own being 1
@@ -81,7 +81,7 @@ def load() -> Texts:
 
 
 def train(texts: Texts, steps: int = STEPS, rounds: int = ROUNDS) -> Model:
-    """Train on texts; those of nobody's attack count by piece."""
+    """Return the model of some texts; a harmless text counts once for each of its pieces."""
     negative = [piece for text in texts.harmless for piece in text]
     public = [piece for text in texts.public for piece in text]
     chosen = [max(text, key=len) for text in texts.attacks if text]

@@ -1,4 +1,4 @@
-"""`lessons doctor`: each thing that is wrong is named with a command, and that command mends it."""
+"""`lessons doctor`: each thing that is wrong is named with a command, and that command fixes it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def troubles() -> list[tuple[str, str]]:
 
 
 def fix(vault: Vault) -> None:
-    """Run every command that the doctor names, as one would copy it, with an editor that mends."""
+    """Run every command that the doctor names, as typed, with an editor that corrects a file."""
     script = '#!/bin/sh\ncase $1 in *.md) echo Mended. > "$1";; *) : > "$1";; esac\n'
     editor = write(vault.root.parent / "mend", script)
     editor.chmod(0o755)

@@ -119,7 +119,7 @@ def starting_watcher(vault: Vault, age: float = 0) -> Iterator[int]:
 
 
 def by(vault: Vault) -> list[str]:
-    """Tell who answered, from the record."""
+    """Return who answered, from the record."""
     return [str(one["by"]) for one in injections.records(vault.index_folder)]
 
 

@@ -81,7 +81,7 @@ def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:
 
 
 def by(vault: Vault) -> list[str]:
-    """Tell who answered, from the record."""
+    """Return who answered, from the record."""
     return [str(one["by"]) for one in injections.records(vault.index_folder)]
 
 

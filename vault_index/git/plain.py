@@ -74,7 +74,7 @@ def is_tracked(folder: Path, name: str) -> bool:
 
 
 def head(folder: Path) -> str | None:
-    """Give the commit that is checked out (40 hexadecimal digits); None without one."""
+    """Return the commit that is checked out (40 hexadecimal digits); None without one."""
     top = top_of(folder)
     commit = head_of(top) if top else None
     if commit:
