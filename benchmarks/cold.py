@@ -23,8 +23,8 @@ from pathlib import Path
 
 from benchmarks import instruments
 from benchmarks.instruments import Row
-from vault_index import search
-from vault_index.embed import models
+from vault_index.embed import download
+from vault_index.search import query
 from vault_index.vault import Vault
 
 BARE = [sys.executable, "-c", "pass"]
@@ -45,15 +45,15 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lessons-cold-") as scratch:
         os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
-        models.fetch(Path(os.environ["LESSONS_HOME"]))
+        download.fetch(Path(os.environ["LESSONS_HOME"]))
         vault = instruments.eval_vault(Path(scratch) / "eval")
         list(instruments.shown(measure(vault, options.repeats, options.against)))
 
 
 def measure(vault: Vault, repeats: int, against: Path | None = None) -> Iterator[Row]:
     """Return the rows of the table: wall and processor time in multiples of bare Python's."""
-    prompt = next((one for one in PROMPTS if search.find(vault, one, k=1)), PROMPTS[0])
-    id = search.find(vault, prompt, k=1)[0].lesson_id
+    prompt = next((one for one in PROMPTS if query.find(vault, one, k=1)), PROMPTS[0])
+    id = query.find(vault, prompt, k=1)[0].lesson_id
     event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "cwd": str(vault.root)}
     asked = {"hook": ("lessons-hook", [sys.executable, "-c", HOOK], json.dumps(event))}
     for words in (

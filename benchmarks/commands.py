@@ -24,7 +24,7 @@ from pathlib import Path
 
 from benchmarks import instruments
 from benchmarks.cold import BARE, COMMAND, PROMPTS, _spent
-from vault_index.embed import models
+from vault_index.embed import download
 
 LESSON = "jbranchaud/til/ack/ack-bar"
 COMMANDS: tuple[tuple[str, ...], ...] = (
@@ -45,7 +45,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lessons-commands-") as scratch:
         os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
-        models.fetch(Path(os.environ["LESSONS_HOME"]))
+        download.fetch(Path(os.environ["LESSONS_HOME"]))
         source = options.vault or instruments.eval_vault(Path(scratch) / "eval").root
         checkouts = {"now": instruments.REPO}
         if options.against:

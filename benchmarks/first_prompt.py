@@ -28,10 +28,13 @@ from pathlib import Path
 
 from benchmarks import cold, instruments
 from benchmarks.instruments import Row
-from vault_index import floor, index, ownership, search
-from vault_index.embed import models
+from vault_index.embed import download
+from vault_index.hotpath import protocol
+from vault_index.index import reconcile
+from vault_index.search import floor, query
+from vault_index.store import ownership
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import launch, line
+from vault_index.watch import launch
 
 SESSIONS = 10
 
@@ -43,7 +46,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lessons-first-") as scratch:
         os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
-        models.fetch(Path(os.environ["LESSONS_HOME"]))
+        download.fetch(Path(os.environ["LESSONS_HOME"]))
         vault = instruments.eval_vault(Path(scratch) / "eval")
         list(instruments.shown(measure(vault, Path(scratch), options.short)))
 
@@ -51,7 +54,7 @@ def main() -> None:
 def measure(vault: Vault, scratch: Path, short: bool) -> Iterator[Row]:
     """Return the rows of the table, for an indexed vault."""
     count = 3 if short else 10
-    prompt = next(one for one in cold.PROMPTS if search.find(vault, one, k=1))
+    prompt = next(one for one in cold.PROMPTS if query.find(vault, one, k=1))
     by_words, without_model = _without_model(vault, scratch)
     cases: tuple[tuple[str, Vault, dict[str, str]], ...] = (
         ("starts the watcher", vault, {}),
@@ -70,7 +73,7 @@ def measure(vault: Vault, scratch: Path, short: bool) -> Iterator[Row]:
                             yield from _ten_first(f"{machine}, {case}", copies[count], prompt)
                 finally:
                     for copy in copies:
-                        launch.stop(copy.root, copy.index_folder)
+                        launch.stop(copy.root, copy.index_dir)
                     shutil.rmtree(folder, ignore_errors=True)  # a background index may end later
     with instruments.watched(vault):
         yield from _same_millisecond(vault, prompt, 2 if short else 10)
@@ -113,7 +116,7 @@ def _same_millisecond(vault: Vault, prompt: str, rounds: int) -> Iterator[Row]:
 
     def answer() -> None:
         asked = {"event": event, "ms": 0.0, "until": time.monotonic() + 30}
-        line.ask(str(vault.root), {"ask": "hook", "with": asked}, 30)
+        protocol.ask(str(vault.root), {"ask": "hook", "with": asked}, 30)
 
     kinds = {
         "python -c pass": lambda: _took([sys.executable, "-c", "pass"], ""),
@@ -187,7 +190,7 @@ def _without_model(vault: Vault, scratch: Path) -> tuple[Vault, dict[str, str]]:
     shutil.copytree(vault.root, root, ignore=shutil.ignore_patterns(".vault_index"))
     with _environment(environ):
         copy = open_vault(root)
-        index.sync(copy)
+        reconcile.sync(copy)
         floor.fit(copy)
         return copy, environ
 
@@ -200,13 +203,13 @@ def _copies(vault: Vault, folder: Path, count: int) -> list[Vault]:
         shutil.copytree(vault.root, root, ignore=shutil.ignore_patterns(".vault_index"))
         ownership.claim(root / ".vault_index")
         shutil.copytree(
-            vault.index_folder,
+            vault.index_dir,
             root / ".vault_index",
             ignore=shutil.ignore_patterns("owner", "watch.*"),
             dirs_exist_ok=True,
         )
         copies.append(open_vault(root))
-        index.sync(copies[-1])  # copied files have other stamps
+        reconcile.sync(copies[-1])  # copied files have other stamps
     return copies
 
 

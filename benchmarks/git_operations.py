@@ -23,8 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import instruments
-from vault_index import add, git_hooks, index
-from vault_index.embed import models
+from vault_index.edit import init
+from vault_index.embed import download
+from vault_index.index import reconcile
+from vault_index.share import git_hooks
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -44,28 +46,28 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lessons-git-") as scratch:
         os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
-        models.fetch(Path(os.environ["LESSONS_HOME"]))
+        download.fetch(Path(os.environ["LESSONS_HOME"]))
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         for _ in instruments.shown(measure(Path(scratch), options.seed)):
             pass
 
 
 def measure(scratch: Path, seed: int) -> Iterator[Row]:
-    """Give the rows of the table."""
+    """Return the rows of the table."""
     vault = repository(scratch / "with" / "team", seed)
     plain = scratch / "without" / "team"
     shutil.copytree(vault.root, plain)
     git_hooks.set_up(vault.root)
     _git(vault.root, "config", "--unset", "merge.lessons.driver")  # so that both merge alike
-    index.sync(vault)
-    launch.start(vault.root, vault.index_folder)
+    reconcile.sync(vault)
+    launch.start(vault.root, vault.index_dir)
     time.sleep(2)
     times: dict[str, tuple[list[float], list[float]]] = {}
     for name, hooked, bare in operations(vault.root, plain, seed):
         ours, without = times.setdefault(name, ([], []))
         ours.append(hooked)
         without.append(bare)
-    change_unseen(vault.folder, seed)
+    change_unseen(vault.lessons_dir, seed)
     yield "commits", COMMITS, ""
     yield "operations", sum(len(ours) for ours, _ in times.values()), ""
     for name, (ours, without) in sorted(times.items()):
@@ -74,13 +76,14 @@ def measure(scratch: Path, seed: int) -> Iterator[Row]:
         yield f"git {name}, added by our hooks, p50", statistics.median(added), "ms"
     waited = instruments.quiet(vault)
     yield "until the index is quiet", waited, "s"
-    launch.stop(vault.root, vault.index_folder)
-    yield "rows unlike a rebuild's", instruments.unlike_a_rebuild(vault), ""
+    launch.stop(vault.root, vault.index_dir)
+    reconcile.sync(vault)  # the watcher may have been stopped before it asked git
+    yield "rows unlike a rebuild's, dates included", instruments.unlike_a_rebuild(vault), ""
 
 
 def repository(root: Path, seed: int, commits: int = COMMITS) -> Vault:
     """Make a vault of many commits on eight branches, by fast-import."""
-    add.init(root)
+    init.init(root)
     chance = random.Random(seed)
     stream = ["feature done"]
     heads: dict[str, int] = {}

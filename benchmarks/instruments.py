@@ -14,10 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vault_index import add, evaluate, floor, index, manifest
-from vault_index.store import Store
+from vault_index.edit import add, init
+from vault_index.hotpath import protocol
+from vault_index.index import reconcile
+from vault_index.search import evaluate, floor
+from vault_index.store import manifest
+from vault_index.store.table import Table
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import launch, line
+from vault_index.watch import launch
 
 REPO = Path(__file__).resolve().parent.parent
 EVAL = REPO.parent / "shared" / "eval"
@@ -41,7 +45,7 @@ def watched(vault: Vault) -> Iterator[None]:
     try:
         yield
     finally:
-        launch.stop(vault.root, vault.index_folder)
+        launch.stop(vault.root, vault.index_dir)
 
 
 def event(vault: Vault, prompts: list[str], number: int) -> bytes:
@@ -56,9 +60,9 @@ def process(command: list[Any], stdin: bytes) -> tuple[float, bytes]:
 
 
 def finds(vault: Vault, word: str, text: str = "") -> bool:
-    """Tell whether a search finds a word; a word alone scores little, so `text` is what is around it."""
-    question = {"query": text or word, "k": 10, "categories": [], "min_score": None}
-    found = line.ask(str(vault.root), {"ask": "search", "with": question}, 30)
+    """Whether a search finds a word; a word alone scores little, so `text` is what is around it."""
+    question = {"text": text or word, "k": 10}
+    found = protocol.ask(str(vault.root), {"ask": "search", "with": question}, 30)
     return any(word in hit["text"] for hit in found["hits"])
 
 
@@ -66,7 +70,7 @@ def quiet(vault: Vault) -> float:
     """Wait until the watcher has nothing to do; give how long that took."""
     began = time.monotonic()
     while True:
-        line.ask(str(vault.root), {"ask": "recall", "with": {"query": "are you there yet"},
+        protocol.ask(str(vault.root), {"ask": "recall", "with": {"query": "are you there yet"},
                                    "fresh": True}, 60)  # fmt: skip
         state = launch.status(vault.root)
         if state and not state["indexing"]:
@@ -77,7 +81,7 @@ def quiet(vault: Vault) -> float:
 
 
 def pid(vault: Vault) -> int:
-    return int((vault.index_folder / launch.LOCK).read_text())
+    return int((vault.index_dir / launch.LOCK).read_text())
 
 
 def memory(vault: Vault) -> float:
@@ -88,10 +92,10 @@ def memory(vault: Vault) -> float:
 
 
 def usage(vault: Vault) -> tuple[int, float, float]:
-    """Give open file descriptors, memory in MB, the index folder's size in MB."""
+    """Return open file descriptors, memory in MB, the index folder's size in MB."""
     descriptors = Path(f"/proc/{pid(vault)}/fd")
     count = len(list(descriptors.iterdir())) if descriptors.is_dir() else 0
-    size = sum(file.stat().st_size for file in vault.index_folder.rglob("*") if file.is_file())
+    size = sum(file.stat().st_size for file in vault.index_dir.rglob("*") if file.is_file())
     return count, memory(vault), size / 1e6
 
 
@@ -108,19 +112,17 @@ def growth(
 def unlike_a_rebuild(vault: Vault) -> int:
     """Count the rows that a rebuild would write otherwise."""
     there = _rows(vault)
-    index.sync(vault, rebuild=True)
+    reconcile.sync(vault, rebuild=True)
     rebuilt = _rows(vault)
     floor.fit(vault)
     return sum(not _alike(there.get(id), rebuilt.get(id)) for id in there.keys() | rebuilt.keys())
 
 
 def _rows(vault: Vault) -> dict[str, dict[str, Any]]:
-    found = manifest.current(vault.index_folder)
+    found = manifest.current(vault.index_dir)
     assert found is not None
-    store = Store(found, manifest.load(found).dimension)
-    columns = ["id", "lesson_id", "path", "title", "text", "fulltext", "categories", "tags", "type",
-               "confidence", "created_at", "updated_at", "author", "content_hash", "vector"]  # fmt: skip
-    rows = store.rows(columns)
+    store = Table(found, manifest.load(found).dimension)
+    rows = store.rows([*store.schema.columns()])
     assert len({row["id"] for row in rows}) == len(rows), "an id stands twice in the table"
     return {row["id"]: row for row in rows}
 
@@ -159,10 +161,10 @@ def eval_vault(root: Path) -> Vault:
     if kept:
         shutil.copytree(kept, root, ignore=shutil.ignore_patterns("*.sock"))
         return open_vault(root)
-    add.init(root)
+    init.init(root)
     vault = open_vault(root)
     add.from_json_lines(vault, evaluate.read_lines(EVAL / "lessons.jsonl"))
-    index.sync(vault)
+    reconcile.sync(vault)
     floor.fit(vault)
     commit(vault)
     return vault

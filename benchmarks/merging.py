@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from tests import merges
-from vault_index import merge
+from tests.support import merges
+from vault_index.lesson import merge
 
 WITH_GIT = 1000  # of them are compared with `git merge-file`, which takes 5 ms each
 
@@ -55,7 +55,7 @@ def measure(count: int) -> Counter[str]:
                 data, clean = git_merges(Path(scratch), base, ours, theirs)
                 ours_is = "conflict" if merged.conflicts else "clean"
                 counts[f"git {'clean' if clean else 'conflict'}, ours {ours_is}"] += 1
-                of_git = merge.Merged(data, () if clean else ("git",))
+                of_git = merge.MergeResult(data, () if clean else ("git",))
                 counts["git: lost or twice"] += bool(merges.faults(base, ours, theirs, of_git))
     return counts
 

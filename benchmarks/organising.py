@@ -24,10 +24,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import instruments
-from vault_index import add, catalog, classify, evaluate, floor, index, recall, search
-from vault_index.categories import UNCATEGORIZED
-from vault_index.embed import models
-from vault_index.lesson import slugify
+from vault_index.edit import add, init
+from vault_index.embed import download
+from vault_index.index import classifier, reconcile
+from vault_index.lesson.category import UNCATEGORIZED
+from vault_index.lesson.markdown import slugify
+from vault_index.recall import select
+from vault_index.search import documents, evaluate, floor
+from vault_index.search.query import find
+from vault_index.store.filters import WHOLE
 from vault_index.vault import Vault, open_vault
 
 REPO = Path(__file__).resolve().parent.parent
@@ -36,7 +41,7 @@ QUERIES = REPO.parent / "shared" / "eval" / "queries.jsonl"
 LABELLED = REPO / "tests" / "labelled"
 MANY = 10_000
 FOLDS = 5
-LEAST_LESSONS = 10  # of a category that the classifier is tested on
+MIN_LESSONS = 10  # of a category that the classifier is tested on
 
 Row = tuple[str, Any, str]
 
@@ -52,24 +57,24 @@ def main() -> None:
         os.environ.setdefault("LESSONS_HOME", f"{scratch}/home")
         os.environ["HOME"] = scratch  # whose skills these are
         os.environ["LESSONS_WATCH_AUTOSTART"] = "false"
-        models.fetch(Path(os.environ["LESSONS_HOME"]))
+        download.fetch(Path(os.environ["LESSONS_HOME"]))
         rows = [row for part in chosen for row in instruments.shown(part(Path(scratch)))]
     if options.json:
         figures = {what: {"value": figure, "unit": unit} for what, figure, unit in rows}
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
-def classifier(scratch: Path) -> Iterator[Row]:
+def classification(scratch: Path) -> Iterator[Row]:
     """Five-fold, the evaluation set's folders are the labels."""
     vault = _vault(scratch / "classified")
     add.from_json_lines(vault, evaluate.read_lines(EVAL))
-    index.sync(vault)
+    reconcile.sync(vault)
     columns = ("id", "title", "text", "categories")
-    rows, vectors = vault.open_index().store.rows_and_vectors(columns, "id LIKE '%@0'")
+    rows, vectors = vault.open_index().store.rows_and_vectors(columns, WHOLE)
     assert vectors is not None
     label = [row["categories"][0] for row in rows]
     counts = Counter(label)
-    chosen = [number for number, one in enumerate(label) if counts[one] >= LEAST_LESSONS]
+    chosen = [number for number, one in enumerate(label) if counts[one] >= MIN_LESSONS]
     yield "lessons in categories of ten or more", len(chosen), ""
     for name, of_all in (("among these categories", False), ("among all 76", True)):
         learned = range(len(rows)) if of_all else chosen
@@ -81,14 +86,14 @@ def _folds(
 ) -> Iterator[Row]:
     shuffled = random.Random(0).sample(chosen, len(chosen))
     for made_to in (True, False):
-        sure, like = classify.SURE, classify.LEAST_LIKE
+        sure, like = classifier.MIN_CERTAINTY, classifier.MIN_LIKENESS
         if made_to:
-            classify.SURE, classify.LEAST_LIKE = 0.0, -1.0
+            classifier.MIN_CERTAINTY, classifier.MIN_LIKENESS = 0.0, -1.0
         called = right = 0
         for fold in range(FOLDS):
             held = set(shuffled[fold::FOLDS])
             known = [number for number in learned if number not in held]
-            judge = classify.Classifier(
+            judge = classifier.Classifier(
                 vectors[known],
                 [[label[number]] for number in known],
                 [rows[number]["title"] for number in known],
@@ -98,7 +103,7 @@ def _folds(
                 if said.categories[0] != UNCATEGORIZED:
                     called += 1
                     right += said.categories[0] == label[number]
-        classify.SURE, classify.LEAST_LIKE = sure, like
+        classifier.MIN_CERTAINTY, classifier.MIN_LIKENESS = sure, like
         if made_to:
             yield f"{name}: accuracy@1 when made to call all", right / len(chosen), ""
         else:
@@ -147,11 +152,11 @@ def filters(scratch: Path) -> Iterator[Row]:
     vault = _vault(scratch / "filtered")
     for number, one in enumerate(_many_lessons(MANY)):
         folder = "rare/one" if number % 100 == 0 else "half/of" if number % 2 else "rest"
-        file = vault.folder / folder / f"{number}.md"
+        file = vault.lessons_dir / folder / f"{number}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"---\ntitle: {json.dumps(one['title'])}\n---\n{one['text']}\n")
     began = time.perf_counter()
-    index.sync(vault)
+    reconcile.sync(vault)
     yield "index of 10,000, from nothing", time.perf_counter() - began, "s"
     prompts = [one.query for one in evaluate.load(QUERIES)]
     times: dict[str, float] = {}
@@ -161,14 +166,14 @@ def filters(scratch: Path) -> Iterator[Row]:
         yield f"query in {name}, p50", floor.quantile(asked, 0.5), "ms"
         yield f"query in {name}, p90", times[name], "ms"
     yield "p90 of 1% as a multiple of all", times["a branch of 1%"] / times["all"], "x"
-    full = [len(search.find(vault, query, 100, ["rare"])) for query in prompts]
+    full = [len(find(vault, query, 100, ["rare"])) for query in prompts]
     yield "fewest hits when 100 are asked for of a branch of 100", min(full), ""
 
 
 def _timed(vault: Vault, query: str, only: list[str]) -> float:
-    vault.asked = None  # each prompt is embedded, as it would be
+    vault.last_query = None  # each prompt is embedded, as it would be
     began = time.perf_counter()
-    search.find(vault, query, 5, only)
+    find(vault, query, 5, only)
     return 1000 * (time.perf_counter() - began)
 
 
@@ -178,17 +183,17 @@ def names(scratch: Path) -> Iterator[Row]:
     for one in _labelled("documents.jsonl"):
         text = f"---\ntitle: {json.dumps(one['title'])}\nauthor: {one['author']}\n---\n"
         text += "## Lesson: Start\n\nBegin.\n\n## Lesson: End\n\nEnd.\n"
-        (vault.folder / f"{slugify(one['title'])}.md").write_text(text)
-    index.sync(vault)
+        (vault.lessons_dir / f"{slugify(one['title'])}.md").write_text(text)
+    reconcile.sync(vault)
     asked = _labelled("names.jsonl")
     times: list[float] = []
     for half, some in (("misspelt", asked[:30]), ("partial or abbreviated", asked[30:])):
         right = 0
         for name in some:
             began = time.perf_counter()
-            best = catalog.near(vault, name["asked"])[0]
+            best = documents.near(vault, name["asked"])[0]
             times.append(1000 * (time.perf_counter() - began))
-            right += best.title == name["title"] and best.likeness >= catalog.LEAST
+            right += best.title == name["title"] and best.likeness >= documents.MIN_LIKENESS
         yield f"names {half}: right of 30", right, ""
     yield "a name resolved, p50", floor.quantile(times, 0.5), "ms"
 
@@ -201,13 +206,13 @@ def skills(scratch: Path) -> Iterator[Row]:
         file.parent.mkdir(parents=True)
         says = f"name: {one['name']}\ndescription: {json.dumps(one['description'])}"
         file.write_text(f"---\n{says}\n---\n{one['body']}\n")
-    index.sync(vault)
+    reconcile.sync(vault)
     began = time.perf_counter()
     yield "floor of the skills", floor.fit(vault).skills, ""
     yield "fit both floors", time.perf_counter() - began, "s"
     counts: Counter[str] = Counter()
     for one in _labelled("skill_prompts.jsonl"):
-        suggested = [hit.title for hit in recall.for_prompt(vault, one["prompt"]).skills]
+        suggested = [hit.title for hit in select.for_prompt(vault, one["prompt"]).skills]
         counts[f"{one['kind']}, all"] += 1
         if one["skill"]:
             counts["the right one"] += suggested == [one["skill"]]
@@ -222,7 +227,7 @@ def skills(scratch: Path) -> Iterator[Row]:
 
 
 def _vault(root: Path) -> Vault:
-    add.init(root)
+    init.init(root)
     return open_vault(root)
 
 
@@ -232,7 +237,7 @@ def _labelled(name: str) -> list[dict[str, str]]:
 
 
 PARTS: dict[str, Callable[[Path], Iterator[Row]]] = {
-    "classifier": classifier,
+    "classifier": classification,
     "filters": filters,
     "import": importing,
     "names": names,

@@ -27,9 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import cold, first_prompt, instruments, watching
-from vault_index import add, evaluate, floor, get, index, search
-from vault_index.embed import models
-from vault_index.evaluate import LabelledPrompt
+from vault_index.edit import add, init
+from vault_index.embed import download
+from vault_index.index import reconcile
+from vault_index.search import entries, evaluate, floor
+from vault_index.search.evaluate import LabelledPrompt
+from vault_index.search.query import find
 from vault_index.vault import Vault, open_vault
 
 REPO = Path(__file__).resolve().parent.parent
@@ -49,7 +52,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lessons-benchmark-") as scratch:
         os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
-        models.fetch(Path(os.environ["LESSONS_HOME"]))
+        download.fetch(Path(os.environ["LESSONS_HOME"]))
         rows = list(instruments.shown(measure(Path(scratch), options.short)))
     if options.json:
         figures = {what: {"value": figure, "unit": unit} for what, figure, unit in rows}
@@ -57,10 +60,10 @@ def main() -> None:
 
 
 def measure(scratch: Path, short: bool) -> Iterator[Row]:
-    """Give the rows of the table."""
+    """Return the rows of the table."""
     vault, prompts = _vault(scratch / "eval")
     with _timed() as took:
-        stats = index.sync(vault)
+        stats = reconcile.sync(vault)
     yield "lessons", stats.added, ""
     yield "index from nothing", took(), "s"
     yield "index throughput", stats.embedded / took(), "passages/s"
@@ -68,10 +71,10 @@ def measure(scratch: Path, short: bool) -> Iterator[Row]:
         floor.fit(vault)
     yield "fit the floor", took(), "s"
     yield "reconcile, nothing changed", _reconcile(vault), "s"
-    changed = vault.folder / vault.files()[0][0].path
+    changed = vault.lessons_dir / vault.files()[0][0].path
     changed.write_text(changed.read_text("utf-8") + "\nzyzzyva\n", "utf-8")
     with _timed() as took:
-        index.sync(vault)
+        reconcile.sync(vault)
     yield "one changed file indexed, in process", took(), "s"
     yield from _queries(vault, [one.query for one in prompts][: 50 if short else 400])
     yield from _quality(vault, prompts)
@@ -89,28 +92,28 @@ def measure(scratch: Path, short: bool) -> Iterator[Row]:
 
 
 def _vault(root: Path) -> tuple[Vault, list[LabelledPrompt]]:
-    add.init(root)
+    init.init(root)
     vault = open_vault(root)
     if (EVAL / "lessons.jsonl").is_file():
         add.from_json_lines(vault, evaluate.read_lines(EVAL / "lessons.jsonl"))
         return vault, evaluate.load(EVAL / "queries.jsonl")
     for file in (REPO / "lessons").rglob("*.md"):
-        copy = vault.folder / file.relative_to(REPO / "lessons")
+        copy = vault.lessons_dir / file.relative_to(REPO / "lessons")
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(file.read_bytes())
-    index.sync(vault)
+    reconcile.sync(vault)
     prompts = []
-    for entry in get.entries(vault):
-        own = get.entry(vault, entry["id"])["fires_on"] or []
+    for entry in entries.entries(vault):
+        own = entries.entry(vault, entry["id"])["fires_on"] or []
         prompts += [LabelledPrompt(prompt, frozenset([entry["id"]]), "own") for prompt in own]
     foreign = floor.foreign_prompts()
     return vault, prompts + [LabelledPrompt(prompt, frozenset(), "foreign") for prompt in foreign]
 
 
 def _reconcile(vault: Vault) -> float:
-    index.sync(vault)
+    reconcile.sync(vault)
     with _timed() as took:
-        index.sync(vault)
+        reconcile.sync(vault)
     return took()
 
 
@@ -118,7 +121,7 @@ def _queries(vault: Vault, queries: list[str]) -> Iterator[Row]:
     times = []
     for query in queries:
         with _timed() as took:
-            search.find(vault, query, k=3)
+            find(vault, query, k=3)
         times.append(1000 * took())
     yield "query in process, p50", statistics.median(times), "ms"
     yield "query in process, p90", floor.quantile(times, 0.9), "ms"
@@ -190,10 +193,10 @@ def _parts(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
         kept = set(chance.sample(files, int(share * len(files))))
         for path in files:
             if path not in kept:
-                (vault.folder / path).unlink(missing_ok=True)
-        index.sync(vault)
+                (vault.lessons_dir / path).unlink(missing_ok=True)
+        reconcile.sync(vault)
         floor.fit(vault)
-        there = {entry["id"] for entry in get.entries(vault)}
+        there = {entry["id"] for entry in entries.entries(vault)}
         figures = evaluate.measure(vault, [_narrowed(one, there) for one in prompts])
         orphans = [one for one in prompts if one.relevant and not one.relevant & there]
         got = [_gets_something(vault, one.query) for one in orphans]
@@ -212,22 +215,22 @@ def _narrowed(prompt: LabelledPrompt, there: set[str]) -> LabelledPrompt:
 
 
 def _gets_something(vault: Vault, query: str) -> bool:
-    from vault_index import recall
+    from vault_index.recall import select
 
-    return bool(recall.for_prompt(vault, query).hits)
+    return bool(select.for_prompt(vault, query).hits)
 
 
 def _many(root: Path) -> Iterator[Row]:
     """Time a reconcile of 10,000 lessons; it does not depend on the embedder, so there is none."""
-    add.init(root)
+    init.init(root)
     vault = open_vault(root, environ={"LESSONS_HOME": str(root)}, embedder="none")
     for number in range(MANY):
-        folder = vault.folder / f"area-{number % 40}"
+        folder = vault.lessons_dir / f"area-{number % 40}"
         folder.mkdir(exist_ok=True)
         text = f"---\ntitle: Lesson {number}\n---\nWhat number {number} taught us.\n"
         (folder / f"{number}.md").write_text(text)
     time.sleep(2.1)  # files this young are read again
-    index.sync(vault)
+    reconcile.sync(vault)
     yield f"reconcile of {MANY} unchanged lessons", _reconcile(vault), "s"
 
 

@@ -26,19 +26,23 @@ from pathlib import Path
 
 from benchmarks import instruments
 from benchmarks.instruments import Row
-from vault_index import add, evaluate, floor, index
-from vault_index.embed import models
-from vault_index.floor import quantile
+from tests.support.watchers import save_like_vim
+from vault_index.edit import init
+from vault_index.embed import download
+from vault_index.hotpath import protocol, start
+from vault_index.index import reconcile
+from vault_index.search import evaluate, floor
+from vault_index.search.floor import quantile
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import launch, line
+from vault_index.watch import launch
 
 MANY = 10_000
 
 
 def measure(vault: Vault, scratch: Path, prompts: list[str], short: bool) -> Iterator[Row]:
-    """Give the watcher's rows of the table, for an indexed vault that may be changed."""
+    """Return the watcher's rows of the table, for an indexed vault that may be changed."""
     instruments.commit(vault)
-    index.sync(vault)
+    reconcile.sync(vault)
     yield from starting(vault, prompts, 2 if short else 10)
     with instruments.watched(vault):
         yield from warm_hook(vault, prompts, 20 if short else 200)
@@ -73,8 +77,8 @@ def starting(vault: Vault, prompts: list[str], repeats: int) -> Iterator[Row]:
         while launch.status(vault.root) is None:
             time.sleep(0.01)
         listens.append(time.monotonic() - began)
-        launch.stop(vault.root, vault.index_folder)
-        time.sleep(launch.RESTART_SECONDS)
+        launch.stop(vault.root, vault.index_dir)
+        time.sleep(start.RESTART_SECONDS)
     yield "hook that starts the watcher, p50", statistics.median(hook), "ms"
     yield "hook that starts the watcher, max", max(hook), "ms"
     yield "the watcher listens after", statistics.median(listens), "s"
@@ -144,7 +148,7 @@ def _asked(vault: Vault, prompts: list[str], sessions: int) -> float:
             event = json.loads(instruments.event(vault, prompts, 20 * number + turn))
             began = time.perf_counter()
             question = {"event": event, "ms": 0.0, "until": time.monotonic() + 30}
-            line.ask(str(vault.root), {"ask": "hook", "with": question}, 30)
+            protocol.ask(str(vault.root), {"ask": "hook", "with": question}, 30)
             times.append(1000 * (time.perf_counter() - began))
 
     with ThreadPoolExecutor(sessions) as pool:
@@ -160,7 +164,7 @@ def saves(vault: Vault, count: int) -> Iterator[Row]:
     chance = random.Random(3)
     # of one passage: the hit shows the best one, which need not be that with the new word
     small = sorted(vault.files()[0], key=lambda one: one.stamp[0])[: len(vault.files()[0]) // 2]
-    files = [vault.folder / one.path for one in small]
+    files = [vault.lessons_dir / one.path for one in small]
     styles = (_vim, _vs_code, _nano, _sed, _git_checkout)
     times: dict[str, list[float]] = {style.__name__[1:]: [] for style in styles}
     for number in range(count):
@@ -185,22 +189,8 @@ def saves(vault: Vault, count: int) -> Iterator[Row]:
 
 
 def _vim(file: Path, text: str, _vault: Vault) -> float:
-    probe = file.parent / "4913"
-    probe.touch()
-    probe.unlink()
-    swap = file.parent / f".{file.name}.swp"
-    swap.write_text("b0VIM")
-    backup = file.parent / f"{file.name}~"
-    file.rename(backup)
-    with file.open("w", encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    done = time.monotonic()
-    file.chmod(0o644)
-    backup.unlink()
-    swap.unlink()
-    return done
+    save_like_vim(file, text)
+    return time.monotonic()
 
 
 def _vs_code(file: Path, text: str, _vault: Vault) -> float:
@@ -246,7 +236,7 @@ def _git_checkout(file: Path, text: str, vault: Vault) -> float:
 def storm(vault: Vault, number: int) -> Iterator[Row]:
     """10,000 saves in 60 s."""
     chance = random.Random(number)
-    files = [vault.folder / one.path for one in vault.files()[0]]
+    files = [vault.lessons_dir / one.path for one in vault.files()[0]]
     texts = {file: file.read_text("utf-8").partition("\n\nstorm ")[0] for file in files}
     began = time.monotonic()
     for save in range(10_000):
@@ -265,12 +255,12 @@ def checkout(vault: Vault, number: int) -> Iterator[Row]:
     """A `git checkout` of another branch that changes 1,000 files, then compare with a rebuild."""
     instruments.commit(vault)
     instruments.git(vault, "checkout", "-q", "-B", f"other-{number}")
-    files = [vault.folder / one.path for one in vault.files()[0]][:1000]
+    files = [vault.lessons_dir / one.path for one in vault.files()[0]][:1000]
     for file in files:
         file.write_text(file.read_text("utf-8").rstrip() + f"\n\nbranch {number}\n", "utf-8")
     instruments.commit(vault)
     instruments.git(vault, "checkout", "-q", "-")
-    index.sync(vault)
+    reconcile.sync(vault)
     with instruments.watched(vault):
         instruments.quiet(vault)
         before = instruments.usage(vault)
@@ -297,7 +287,7 @@ def checkout(vault: Vault, number: int) -> Iterator[Row]:
 def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
     """For 60 s kill the watcher at random moments while files change and hooks ask."""
     chance = random.Random(11)
-    files = [vault.folder / one.path for one in vault.files()[0]]
+    files = [vault.lessons_dir / one.path for one in vault.files()[0]]
     texts = {file: file.read_text("utf-8") for file in files}
     over = time.monotonic() + 60
     hooks: list[tuple[float, int, bytes]] = []
@@ -324,7 +314,7 @@ def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
     while time.monotonic() < over:
         time.sleep(chance.random() * 6)
         with contextlib.suppress(OSError, ValueError):
-            os.kill(int((vault.index_folder / launch.LOCK).read_text()), signal.SIGKILL)
+            os.kill(int((vault.index_dir / launch.LOCK).read_text()), signal.SIGKILL)
             kills += 1
     for thread in threads:
         thread.join()
@@ -344,17 +334,17 @@ def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
 
 def at_ten_thousand(root: Path, prompts: list[str]) -> Iterator[Row]:
     """The hook and the watcher's memory with 10,000 lessons."""
-    add.init(root)
+    init.init(root)
     vault = open_vault(root)
     for number in range(MANY):
-        folder = vault.folder / f"area-{number % 40}"
+        folder = vault.lessons_dir / f"area-{number % 40}"
         folder.mkdir(exist_ok=True)
         words = " ".join(random.Random(number).sample(instruments.WORDS, 30))
         (folder / f"{number}.md").write_text(f"---\ntitle: Lesson {number}\n---\n{words}.\n")
     instruments.git(vault, "init", "-q")
     instruments.commit(vault)
     began = time.monotonic()
-    index.sync(vault)
+    reconcile.sync(vault)
     yield f"index {MANY} short lessons from nothing", time.monotonic() - began, "s"
     floor.fit(vault)
     with instruments.watched(vault):
@@ -374,7 +364,7 @@ def main() -> None:
     prompts = [one.query for one in evaluate.load(instruments.EVAL / "queries.jsonl")]
     with tempfile.TemporaryDirectory(prefix="lessons-benchmark-") as scratch:
         os.environ.setdefault("LESSONS_HOME", f"{scratch}/home")
-        models.fetch(Path(os.environ["LESSONS_HOME"]))
+        download.fetch(Path(os.environ["LESSONS_HOME"]))
         vault = instruments.eval_vault(Path(scratch) / "eval")
         parts: dict[str, Callable[[], Iterator[Row]]] = {
             "all": lambda: measure(vault, Path(scratch), prompts, short=False),

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vault_index.errors import VaultError
-    from vault_index.hit import Hit
-    from vault_index.lesson import Lesson
+    from vault_index.lesson.parse import Lesson
+    from vault_index.search.hit import Hit
     from vault_index.vault import Vault, open_vault
 
 __all__ = ["Hit", "Lesson", "Vault", "VaultError", "open_vault"]
 
 _HOMES = {
-    "Hit": "vault_index.hit",
-    "Lesson": "vault_index.lesson",
+    "Hit": "vault_index.search.hit",
+    "Lesson": "vault_index.lesson.parse",
     "Vault": "vault_index.vault",
     "VaultError": "vault_index.errors",
     "open_vault": "vault_index.vault",

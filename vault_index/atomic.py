@@ -44,7 +44,7 @@ def move(old: Path, new: Path) -> None:
         old.unlink()  # else a save put another file there: both stay
 
 
-def ask_system(old: Path, new: Path, what: str) -> bool:
+def ask_system(old: Path, new: Path, flag: str) -> bool:
     """Call the system's own rename with a flag; False where there is none. Raises OSError."""
     import ctypes  # 10 ms: only what changes files needs it
 
@@ -55,9 +55,9 @@ def ask_system(old: Path, new: Path, what: str) -> bool:
     source, target = os.fsencode(old), os.fsencode(new)
     try:
         if sys.platform == "darwin":
-            failed = libc.renamex_np(source, target, ctypes.c_uint(flags[what]))
+            failed = libc.renamex_np(source, target, ctypes.c_uint(flags[flag]))
         else:
-            failed = libc.renameat2(_HERE, source, _HERE, target, ctypes.c_uint(flags[what]))
+            failed = libc.renameat2(_HERE, source, _HERE, target, ctypes.c_uint(flags[flag]))
     except AttributeError:  # an old C library
         return False
     if not failed:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from vault_index import locate
 from vault_index.errors import SettingsError
+from vault_index.hotpath import locate
 
-MOST_BYTES = 1024 * 1024  # of a settings file
+MAX_BYTES = 1024 * 1024  # of a settings file
 EMBEDDERS = ("minilm", "ollama", "none")
 TRUST = ("all", "committed-only")
 VAULT_KEYS = frozenset(
@@ -45,11 +45,11 @@ class Config:
     embedder: str = "minilm"  # minilm (built in) | ollama | none (full text only)
     ollama_model: str = "nomic-embed-text"
     ollama_host: str = "127.0.0.1:11434"
-    prompt_lessons: int = 3  # at most so many lessons a prompt
-    prompt_skills: int = 1  # at most so many skills a prompt; 0 for none
-    prompt_tokens: int = 600  # at most so many tokens a prompt; a token is 4 characters
-    session_lessons: int = 8  # at most so many lessons at the start of a session
-    token_budget: int = 2000  # at most so many tokens at the start of a session
+    prompt_lessons: int = 3  # lessons per prompt, at most
+    prompt_skills: int = 1  # skills per prompt, at most; 0 switches them off
+    prompt_tokens: int = 600  # tokens per prompt, at most; a token is 4 characters
+    session_lessons: int = 8  # lessons at the start of a session, at most
+    token_budget: int = 2000  # tokens at the start of a session, at most
     session_sources: tuple[str, ...] = ("startup",)  # which session starts get lessons
     floor: float | None = None  # score below which hooks are silent; None: fitted to the vault
     trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
@@ -58,7 +58,7 @@ class Config:
     watch_autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
     taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
-    ignored: tuple[str, ...] = ()  # keys of vault.toml that a vault may not set or nobody knows
+    ignored: tuple[str, ...] = ()  # keys of vault.toml that are unknown or not for a vault to set
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
 
 
@@ -90,7 +90,7 @@ def spelled(key: str) -> str:
 
 
 def home_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """Give the user's folder: `$LESSONS_HOME`, else `~/.lessons`."""
+    """Return the user's folder: `$LESSONS_HOME`, else `~/.lessons`."""
     return Path(locate.home_folder(os.environ if environ is None else environ))
 
 
@@ -154,12 +154,12 @@ def vault_problems(data: bytes) -> list[tuple[str, str]]:
 
 def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
     """Read a TOML file; one of a clone may be a link out of it, a pipe, or larger than memory."""
-    how = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     try:
-        with open(path, "rb", opener=lambda name, _flags: os.open(name, how)) as file:
-            data = file.read(MOST_BYTES + 1) if _is_file(file.fileno()) else b""
-        if len(data) > MOST_BYTES:
-            raise SettingsError(f"{path}: larger than {MOST_BYTES >> 20} MB", "shorten it")
+        with open(path, "rb", opener=lambda name, _flags: os.open(name, flags)) as file:
+            data = file.read(MAX_BYTES + 1) if _is_file(file.fileno()) else b""
+        if len(data) > MAX_BYTES:
+            raise SettingsError(f"{path}: larger than {MAX_BYTES >> 20} MB", "shorten it")
         values = tomllib.loads(data.decode("utf-8"))
     except FileNotFoundError:
         return {}
@@ -178,12 +178,13 @@ def _is_file(descriptor: int) -> bool:
 
 
 def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
-    """Give a copy with values checked against the types of the fields."""
-    known = {f.name for f in fields(Config)} - _NOT_SETTINGS
-    unknown = sorted(set(values) - known)
+    """Return a copy with values checked against the types of the fields."""
+    allowed = {f.name for f in fields(Config)} - _NOT_SETTINGS
+    unknown = sorted(set(values) - allowed)
     if unknown:
         raise SettingsError(
-            f"{where}: unknown setting {unknown[0]!r}", f"known are: {', '.join(sorted(known))}"
+            f"{where}: unknown setting {unknown[0]!r}",
+            f"use one of {', '.join(sorted(allowed))}",
         )
     origins = {**config.origins, **dict.fromkeys(values, where)}
     checked = {key: _checked(key, values[key], where) for key in values}
@@ -209,10 +210,10 @@ def _checked(key: str, value: Any, where: str) -> Any:
             return tuple(value)
         raise SettingsError(f"{where}: {key} must be a list of strings, not {value!r}")
     if isinstance(default, bool):
-        said = _BOOLEANS.get(str(value).lower())
-        if said is None:
+        boolean = _BOOLEANS.get(str(value).lower())
+        if boolean is None:
             raise SettingsError(f"{where}: {key} must be true or false, not {value!r}")
-        return said
+        return boolean
     if isinstance(default, int):
         try:
             number = int(value) if not isinstance(value, (bool, float)) else -1
@@ -222,9 +223,11 @@ def _checked(key: str, value: Any, where: str) -> Any:
             raise SettingsError(f"{where}: {key} must be a whole number, 0 or more, not {value!r}")
         return number
     if key == "embedder" and value not in EMBEDDERS:
-        raise SettingsError(f"{where}: no embedder {value!r}", f"one of: {', '.join(EMBEDDERS)}")
+        raise SettingsError(
+            f"{where}: no embedder {value!r}", f"choose one of {', '.join(EMBEDDERS)}"
+        )
     if key == "trust" and value not in TRUST:
-        raise SettingsError(f"{where}: no trust {value!r}", f"one of: {', '.join(TRUST)}")
+        raise SettingsError(f"{where}: no trust {value!r}", f"choose one of {', '.join(TRUST)}")
     if not isinstance(value, str):
         raise SettingsError(f"{where}: {key} must be a string, not {value!r}")
     return value

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 
 class VaultError(Exception):
-    """What a user should be told: `message` says what happened, `hint` what to do about it."""
+    """An error for the user: `message` says what happened, `hint` what to do about it (an imperative)."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -61,12 +61,12 @@ def read_file(file: Path) -> bytes:
 def read_if_any(file: Path) -> bytes | None:
     """Return the content of a file that is not the vault's, such as .gitignore; None without one.
 
-    Raises WriteError for a link, which would bring in text from elsewhere, and for what is no file.
+    Raises WriteError for a link, which would bring in text from elsewhere, and for a device or pipe.
     """
     data = _content(file)
     if data is None and os.path.lexists(file):
-        what = "a link" if file.is_symlink() else "not a file that can be read"
-        raise WriteError(f"{file} is {what}", "put an ordinary file in its place")
+        kind = "a link" if file.is_symlink() else "not a file that can be read"
+        raise WriteError(f"{file} is {kind}", "put an ordinary file in its place")
     return data
 
 
@@ -233,7 +233,7 @@ def add_line(file: Path, line: str) -> bool:
     """
     before = read_if_any(file)
     data = before or b""
-    if line.encode() in (known.strip() for known in data.splitlines()):
+    if line.encode() in (existing.strip() for existing in data.splitlines()):
         return False
     newline = b"\r\n" if 2 * data.count(b"\r\n") > data.count(b"\n") else b"\n"
     gap = b"" if not data or data.endswith(b"\n") else newline
@@ -319,7 +319,7 @@ def _put_back_unless(file: Path, aside: Path, data: bytes, expected: bytes) -> N
 
 
 def _changed(file: Path) -> ChangedError:
-    what = "has changed meanwhile" if os.path.lexists(file) else "is gone meanwhile"
+    change = "has changed meanwhile" if os.path.lexists(file) else "is gone meanwhile"
     if file.is_symlink():
-        what = "is a link, and links are not followed"
-    return ChangedError(f"{file} {what}; nothing was done to it", "run the command again")
+        change = "is a link, and links are not followed"
+    return ChangedError(f"{file} {change}; nothing was done to it", "run the command again")

@@ -34,8 +34,8 @@ def load(package: str, name: str) -> ModuleType:
     with _LOCK:  # LanceDB's panics when it is initialised twice
         if whole in sys.modules:
             return sys.modules[whole]
-        found = PathFinder.find_spec(package)
-        spec = PathFinder.find_spec(whole, found.submodule_search_locations) if found else None
+        parent = PathFinder.find_spec(package)
+        spec = PathFinder.find_spec(whole, parent.submodule_search_locations) if parent else None
         if spec is None or not isinstance(spec.loader, ExtensionFileLoader):
             raise ImportError(f"{package} has no compiled module {name}")
         module = module_from_spec(spec)

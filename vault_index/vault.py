@@ -9,17 +9,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import config as settings
-from vault_index import embed, files, locate, manifest, ownership
-from vault_index.config import Config
+from vault_index import embed, files
+from vault_index.config import Config, load
 from vault_index.errors import IndexStateError, NoVaultError
 from vault_index.files import Stamp
+from vault_index.hotpath import locate
+from vault_index.store import manifest, ownership
 
 if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.embed import Embedder
-    from vault_index.store import Store
+    from vault_index.store.table import Table
 
 FOLDER, SETTINGS = locate.FOLDER, locate.SETTINGS
 INDEX = ".vault_index"
@@ -27,7 +28,7 @@ INDEX = ".vault_index"
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A lesson file as the file system tells it. `path` is relative to the vault's folder."""
+    """A lesson file in the file system. `path` is relative to the vault's folder."""
 
     path: str
     stamp: Stamp
@@ -49,15 +50,15 @@ class Skipped:
 class OpenIndex:
     """An index opened for reading. `embedder` is the name it was built with."""
 
-    store: Store
+    store: Table
     embedder: str
     lessons: int
     files: int
     head: str
-    stamp: Stamp  # of the manifest
-    skills: Store
-    catalog: Store
-    known_skills: dict[str, list[int]]  # SKILL.md -> its stamp
+    version: Stamp  # of the manifest
+    skills: Table
+    documents: Table
+    known_skills: Mapping[str, list[int]]  # SKILL.md -> its stamp
 
 
 class Vault:
@@ -66,19 +67,21 @@ class Vault:
     def __init__(self, root: Path, config: Config) -> None:
         self.root = root
         self.config = config
-        self.asked: tuple[tuple[str, str], np.ndarray] | None = None  # the last query, embedded
+        self.last_query: tuple[tuple[str, str], np.ndarray] | None = (
+            None  # the last query, embedded
+        )
         self._opened: OpenIndex | None = None
 
     def __repr__(self) -> str:
         return f"Vault({str(self.root)!r})"
 
     @property
-    def folder(self) -> Path:
+    def lessons_dir(self) -> Path:
         """The folder with the lessons."""
         return self.root / FOLDER
 
     @property
-    def index_folder(self) -> Path:
+    def index_dir(self) -> Path:
         """The folder of the index, the lock, the hooks' log: a cache, never committed.
 
         Raises ForeignIndexError if what is there came with a clone or is somebody else's.
@@ -96,32 +99,33 @@ class Vault:
         return embed.open_embedder(self.config)
 
     def open_index(self) -> OpenIndex:
-        """Open the index in force; anew when it was swapped or written since.
+        """Open the index in force; reopen it when it was swapped or written since.
 
         Raises IndexStateError if there is none, or none that this version can read.
         """
-        from vault_index import store
+        from vault_index.store import schema
+        from vault_index.store.table import Table
 
-        index = manifest.current(self.index_folder)
+        index = manifest.current(self.index_dir)
         if index is None:
             raise IndexStateError(f"{self.root} has no index yet", "run `lessons index`")
-        stamp = manifest.stamp(index)
+        version = manifest.version(index)
         last = self._opened
-        if last is None or last.stamp != stamp or last.store.index != index:
-            known = manifest.load(index)
-            if known.schema != manifest.SCHEMA:
+        if last is None or last.version != version or last.store.index != index:
+            recorded = manifest.load(index)
+            if recorded.schema != manifest.SCHEMA:
                 raise IndexStateError("the index is of an older version", "run `lessons index`")
-            lessons = sum(entry.lessons for entry in known.files.values())
+            lessons = sum(entry.lessons for entry in recorded.files.values())
             last = OpenIndex(
-                store.Store(index, known.dimension, pinned=True),
-                known.embedder,
+                Table(index, recorded.dimension, pinned=True),
+                recorded.embedder,
                 lessons,
-                len(known.files),
-                known.head,
-                stamp,
-                skills=store.Store(index, known.dimension, store.SKILLS, pinned=True),
-                catalog=store.Store(index, known.dimension, store.CATALOG, pinned=True),
-                known_skills=known.skills,
+                len(recorded.files),
+                recorded.head,
+                version,
+                skills=Table(index, recorded.dimension, schema.SKILLS, pinned=True),
+                documents=Table(index, recorded.dimension, schema.DOCUMENTS, pinned=True),
+                known_skills=recorded.skills,
             )
             self._opened = last
         return last
@@ -132,11 +136,11 @@ class Vault:
         Hidden files and folders are not the vault's. Links are not followed: they may lead in a
         circle, or out of the vault. A name that is not UTF-8 can stand in no index and no JSON.
         """
-        found: list[SourceFile] = []
+        sources: list[SourceFile] = []
         skipped: list[Skipped] = []
-        if self.folder.is_symlink():  # a pull may have put it there
+        if self.lessons_dir.is_symlink():  # a pull may have put it there
             return [], [Skipped(".", "a link: links are not followed", hides_lessons=True)]
-        pending = [(self.folder, "")]
+        pending = [(self.lessons_dir, "")]
         while pending:
             folder, prefix = pending.pop()
             try:
@@ -166,12 +170,12 @@ class Vault:
                         reason = f"cannot be read: {error.strerror}"
                         skipped.append(Skipped(path, reason, hides_lessons=True))
                         continue
-                    found.append(SourceFile(path, files.stamp_of(stat)))
-        return sorted(found, key=lambda file: file.path), skipped
+                    sources.append(SourceFile(path, files.stamp_of(stat)))
+        return sorted(sources, key=lambda file: file.path), skipped
 
 
 def printable(name: str) -> str:
-    """Give a name as it is if it is UTF-8 on disk, else with escapes: `lat\\xe9.md`."""
+    """Return a name as it is if it is UTF-8 on disk, else with escapes: `lat\\xe9.md`."""
     if name.isascii():
         return name
     return os.fsencode(name).decode("utf-8", "backslashreplace")
@@ -191,35 +195,28 @@ def open_vault(
     """Open the vault at a path, or find one.
 
     `path` is the folder that holds `lessons/`, or any folder below it. Without it: the environment
-    variable `LESSONS_VAULT`, else the nearest one walking up from the current folder, else the
-    `vault` of the user's settings. `flags` override settings by name (see `Config`).
+    variable `LESSONS_VAULT`, else the nearest one from the current folder upwards, else the `vault` of
+    the user's settings. `flags` override settings by name (see `Config`).
 
     Raises NoVaultError, SettingsError.
     """
     environ = os.environ if environ is None else environ
-    named = path or environ.get("LESSONS_VAULT")
-    if named:
-        place = Path(named).expanduser()
-        root = _walk_up(place) if place.exists() else None  # a typo is not the vault around it
-        if root is None:
-            raise NoVaultError(f"no vault at {named}", f"make one: lessons init {named}")
-    else:
-        root = _walk_up(Path.cwd()) or _default(environ)
-    return Vault(root, settings.load(root / FOLDER / SETTINGS, environ, flags))
-
-
-def _walk_up(start: Path) -> Path | None:
-    found = locate.walk_up(str(start))
-    return Path(found) if found else None
-
-
-def _default(environ: Mapping[str, str]) -> Path:
-    chosen = settings.load(environ=environ).vault
-    root = _walk_up(chosen) if chosen else None
+    try:
+        root = locate.find(str(path) if path else None, ".", environ)
+    except (ValueError, OSError):  # of the user's settings, which `load` explains
+        root = None
     if root is None:
-        where = f" (and none at {chosen}, the default)" if chosen else ""
-        raise NoVaultError(
-            f"no vault found from {Path.cwd()} upwards{where}",
-            "make one with `lessons init`, or name one with --vault or LESSONS_VAULT",
-        )
-    return root
+        raise _no_vault(path or environ.get("LESSONS_VAULT"), environ)
+    return Vault(Path(root), load(Path(root) / FOLDER / SETTINGS, environ, flags))
+
+
+def _no_vault(named: Path | str | None, environ: Mapping[str, str]) -> NoVaultError:
+    """Return the error for a vault that was not found. Raises SettingsError."""
+    if named:
+        return NoVaultError(f"no vault at {named}", f"make one: lessons init {named}")
+    chosen = load(environ=environ).vault
+    where = f" (and none at {chosen}, the default)" if chosen else ""
+    return NoVaultError(
+        f"no vault found from {Path.cwd()} upwards{where}",
+        "make one with `lessons init`, or name one with --vault or LESSONS_VAULT",
+    )

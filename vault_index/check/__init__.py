@@ -19,15 +19,15 @@ from vault_index import git
 from vault_index.check import (
     conflict_markers,
     deadline,
+    frontmatter,
     prompt_injection,
     secrets,
     settings,
-    shape,
     sources,
 )
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
-from vault_index.lesson import MOST_BYTES, decode
+from vault_index.lesson.file import MAX_BYTES, decode
 from vault_index.vault import SETTINGS, shown
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file to check. `path` is relative to the vault's folder, of what is no lesson to its root."""
+    """A file to check. `path` is relative to `lessons/`, or to the vault's root for other files."""
 
     path: str
     data: bytes
@@ -76,21 +76,25 @@ def named(vault: Vault, paths: Sequence[str]) -> list[Candidate]:
     files = [file.path for file in vault.files()[0]]
     root = os.path.realpath(vault.root)
     others = {os.path.normpath(f"{root}/{path}"): path for path in sources.besides_lessons(vault)}
-    found: dict[tuple[str, bool], None] = {}
+    wanted: dict[tuple[str, bool], None] = {}
     for path in paths:
         real = os.path.realpath(path)
         beside = [
             (name, False) for file, name in others.items() if f"{file}/".startswith(f"{real}/")
         ]
         below = []
-        if not beside or real in (root, f"{root}/{vault.folder.name}"):
+        if not beside or real in (root, f"{root}/{vault.lessons_dir.name}"):
             inside = _inside(vault, path)
-            below = [one for one in files if inside in ("", one) or one.startswith(f"{inside}/")]
+            below = [
+                inner for inner in files if inside in ("", inner) or inner.startswith(f"{inside}/")
+            ]
         if not below and not beside:
-            raise VaultError(f"{path}: no lesson file", f"lessons are in {vault.folder}")
-        found |= dict.fromkeys([*((one, True) for one in below), *beside])
+            raise VaultError(
+                f"{path}: no lesson file", f"name a file or folder in {vault.lessons_dir}"
+            )
+        wanted |= dict.fromkeys([*((inner, True) for inner in below), *beside])
     return [
-        _from_disk(vault, path) if is_lesson else _beside(vault, path) for path, is_lesson in found
+        _from_disk(vault, path) if is_lesson else _beside(vault, path) for path, is_lesson in wanted
     ]
 
 
@@ -101,11 +105,11 @@ def staged(vault: Vault) -> list[Candidate]:
     for path in git.staged(top):
         kind = sources.kind(path, prefix)
         is_lesson = kind == sources.LESSON
-        base = prefix + (f"{vault.folder.name}/" if is_lesson else "")
+        base = prefix + (f"{vault.lessons_dir.name}/" if is_lesson else "")
         inside = os.path.relpath(path, base or ".")
         if not kind or (is_lesson and any(part.startswith(".") for part in inside.split("/"))):
             continue
-        data = git.staged_content(top, path, MOST_BYTES)
+        data = git.staged_content(top, path, MAX_BYTES)
         try:
             same = _read(top / path) == data
         except OSError:
@@ -119,21 +123,21 @@ def of_text(
 ) -> list[Finding]:
     """Check what a file says; `known` are the categories of other lessons, against which to compare.
 
-    What is no lesson is written at the agent or for a program: of text at the agent only errors count.
+    A file that is not a lesson addresses the agent or a program: of prompt injection only errors count.
     Each rule has that many seconds of processor time. A rule that takes longer is a finding of its
     own, and an error: nothing is shared unchecked.
     """
     where = candidate.shown
-    found: list[Finding] = []
-    too_long = len(candidate.data) > MOST_BYTES
+    findings: list[Finding] = []
+    too_long = len(candidate.data) > MAX_BYTES
     if candidate.is_lesson:
-        data = candidate.data[: MOST_BYTES + 1]
-        found, _ = shape.findings(candidate.path, data, where, known)
+        data = candidate.data[: MAX_BYTES + 1]
+        findings, _ = frontmatter.findings(candidate.path, data, where, known)
     elif too_long:
-        found = [not_checked(where, f"the file is longer than {MOST_BYTES:,} bytes")]
+        findings = [not_checked(where, f"the file is longer than {MAX_BYTES:,} bytes")]
     elif where == shown(SETTINGS):
-        found = list(settings.findings(where, candidate.data))
-    return found if too_long else sorted([*found, *_of_words(candidate, seconds)])
+        findings = list(settings.findings(where, candidate.data))
+    return findings if too_long else sorted([*findings, *_of_words(candidate, seconds)])
 
 
 def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:
@@ -160,7 +164,7 @@ def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:
 def withheld(path: str, data: bytes, *, is_lesson: bool = True) -> str:
     """Return why hooks leave out what a file holds, such as "line 3: secret: ..."; "" if they do not.
 
-    Wrong frontmatter is no reason: it harms no agent.
+    Wrong frontmatter is not a reason: it harms no agent.
     """
     candidate = Candidate(path, data, is_lesson=is_lesson)
     errors = _errors(_of_words(candidate, deadline.RULE_SECONDS))
@@ -170,13 +174,15 @@ def withheld(path: str, data: bytes, *, is_lesson: bool = True) -> str:
 def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:
     """Raise VaultError for an error in what is about to be written to a file of the vault's folder.
 
-    An error that the file had `before` is no reason: a lesson can be corrected step by step.
+    An error that the file had `before` does not count: a lesson can be corrected step by step.
     """
     old = set()
     if before is not None:
-        old = {(one.rule, one.message) for one in _errors(of_text(Candidate(path, before)))}
+        old = {
+            (finding.rule, finding.message) for finding in _errors(of_text(Candidate(path, before)))
+        }
     errors = _errors(of_text(Candidate(path, data)))
-    new = [one for one in errors if (one.rule, one.message) not in old]
+    new = [finding for finding in errors if (finding.rule, finding.message) not in old]
     if new:
         raise VaultError(
             f"not written: {_reason(min(new))}",
@@ -224,14 +230,14 @@ def outgoing(vault: Vault, commits: Sequence[str]) -> Iterator[tuple[str, str, F
 def _read(file: Path) -> bytes:
     """Return a file's content, as far as a lesson may be long and a byte more. Raises OSError."""
     with file.open("rb") as opened:
-        return opened.read(MOST_BYTES + 1)
+        return opened.read(MAX_BYTES + 1)
 
 
 def _from_disk(vault: Vault, path: str) -> Candidate:
     try:
-        return Candidate(path, _read(vault.folder / path))
+        return Candidate(path, _read(vault.lessons_dir / path))
     except OSError as error:
-        raise VaultError(f"{vault.folder / path}: cannot be read: {error.strerror}") from None
+        raise VaultError(f"{vault.lessons_dir / path}: cannot be read: {error.strerror}") from None
 
 
 def _beside(vault: Vault, path: str) -> Candidate:
@@ -242,15 +248,20 @@ def _beside(vault: Vault, path: str) -> Candidate:
 
 
 def _inside(vault: Vault, path: str) -> str:
-    """Give a path relative to the vault's folder; "" for the vault itself.
+    """Return a path relative to the vault's folder; "" for the vault itself.
 
     The vault or the path may be named through links; a link in the vault keeps its own name.
     """
     kept = Path(os.path.realpath(Path(path).parent)) / Path(path).name
-    for given in (path, str(kept), os.path.realpath(path)):
-        for base in (vault.folder, vault.root, vault.folder.resolve(), vault.root.resolve()):
-            if given == str(base):
+    for spelling in (path, str(kept), os.path.realpath(path)):
+        for base in (
+            vault.lessons_dir,
+            vault.root,
+            vault.lessons_dir.resolve(),
+            vault.root.resolve(),
+        ):
+            if spelling == str(base):
                 return ""
-            if given.startswith(f"{base}/"):
-                return given.removeprefix(f"{base}/")
+            if spelling.startswith(f"{base}/"):
+                return spelling.removeprefix(f"{base}/")
     raise VaultError(f"{path}: not in the vault {vault.root}")

@@ -1,6 +1,6 @@
 """Where in a text a match of a regular expression can begin, found by the words that it begins with.
 
-Most places of a text are none. Trying those alone gives the matches of `finditer`, many times as fast.
+Few places of a text qualify. Trying only those yields the matches of `finditer`, many times as fast.
 """
 
 from __future__ import annotations
@@ -147,10 +147,10 @@ def places(where: Beginnings, text: str, lowered: str) -> list[int]:
         lines = re.finditer("\n", text) if where.at_lines else ()
         return [0, *(end.end() for end in lines)]
     lowered = fold(lowered)
-    found: set[int] = set()
+    indices: set[int] = set()
     for word in where.words:
-        at = lowered.find(word)
-        while at >= 0:
-            found.update(range(max(0, at - where.most), at - where.least + 1))
-            at = lowered.find(word, at + 1)
-    return sorted(found)
+        index = lowered.find(word)
+        while index >= 0:
+            indices.update(range(max(0, index - where.most), index - where.least + 1))
+            index = lowered.find(word, index + 1)
+    return sorted(indices)

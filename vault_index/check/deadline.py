@@ -1,6 +1,6 @@
 """A limit on the processor time of a rule, so that no file can hold up a commit.
 
-Processor time and not time: a busy machine is no reason to find a file guilty. A regular expression
+Processor time, not wall time: on a busy machine an innocent file must still pass. A regular expression
 looks for signals while it works, so the limit holds inside of one, too. Signals come to the main
 thread only; elsewhere the limit is looked at between two findings.
 """

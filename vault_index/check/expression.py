@@ -189,7 +189,7 @@ class _Reader:
         return Char(frozenset(chars) if few else None, solid)
 
     def _literal(self) -> str:
-        """Read what follows a backslash and stands for one character."""
+        """Read an escape of a single character, after its backslash."""
         char = self._take()
         if digits := _HEX_DIGITS.get(char):
             self._at += digits

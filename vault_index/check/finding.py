@@ -36,24 +36,24 @@ class Finding:
 
 
 def line_counter(text: str) -> Callable[[int], int]:
-    """Give what tells the line (from 1) of an index; a text with a million findings asks often."""
+    """Return a function from an index to its line (from 1), fast for a million findings."""
     ends = [match.start() for match in re.finditer("\n", text)]
     return lambda index: bisect_left(ends, index) + 1
 
 
 def line_at(text: str, index: int) -> int:
-    """Give the line (from 1) that an index into a text is in."""
+    """Return the line (from 1) of an index into a text."""
     return text.count("\n", 0, index) + 1
 
 
 def line_of_key(text: str, key: str) -> int:
-    """Give the line of a frontmatter key; 1 if it is not there."""
-    found = re.search(rf"(?m)^[\"']?{re.escape(key)}[\"']?\s*:", text)
-    return line_at(text, found.start()) if found else 1
+    """Return the line of a frontmatter key; 1 if it is not there."""
+    match = re.search(rf"(?m)^[\"']?{re.escape(key)}[\"']?\s*:", text)
+    return line_at(text, match.start()) if match else 1
 
 
 def matches(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    """Find a pattern; give each match with its line."""
+    """Yield each match of a pattern with its line."""
     line = line_counter(text)
     for match in pattern.finditer(text):
         yield line(match.start()), match

@@ -134,7 +134,7 @@ def _pieces(text: str) -> list[str]:
     """Return what of a text to look up first: three characters each, of a short word one."""
     if len(text) < _MIN_CHARS:
         return list(text)
-    return [text[at : at + _MIN_CHARS] for at in range(len(text) - 2)]
+    return [text[start : start + _MIN_CHARS] for start in range(len(text) - 2)]
 
 
 class Index:
@@ -219,7 +219,7 @@ def _needed(node: Node) -> _Needed:
 
 
 def _inside(part: Node) -> list[_Words]:
-    """Return the words that a part needs which is no choice between a few texts."""
+    """Return the words that a part needs, unless it is a choice between a few texts."""
     if isinstance(part, Repeat):
         return _closed(part.part) if part.low else []
     if isinstance(part, Choice):
@@ -293,12 +293,12 @@ def _run(node: Node) -> _Run:
     return _Run()
 
 
-def _then(one: _Run, other: _Run) -> _Run:
+def _then(run: _Run, other: _Run) -> _Run:
     return _Run(
-        one.first + other.first if one.solid else one.first,
-        one.last + other.last if other.solid else other.last,
-        max(one.longest, other.longest, one.last + other.first),
-        one.solid and other.solid,
+        run.first + other.first if run.solid else run.first,
+        run.last + other.last if other.solid else other.last,
+        max(run.longest, other.longest, run.last + other.first),
+        run.solid and other.solid,
     )
 
 

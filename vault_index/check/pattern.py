@@ -173,8 +173,8 @@ def _pattern(
         raise ValueError(f"{table.get('id')}: unknown key {sorted(unknown)[0]}")
     values: dict[str, Any] = dict(table)
     for key in _LISTS:
-        given = values.get(key, ())
-        values[key] = (given,) if isinstance(given, str) else tuple(given)
+        value = values.get(key, ())
+        values[key] = (value,) if isinstance(value, str) else tuple(value)
     for key in _REGEXES:
         values[key] = tuple(flags + _filled(regex, words) for regex in values[key])
     return Pattern(**values, index=index)

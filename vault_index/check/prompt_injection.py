@@ -1,4 +1,4 @@
-"""Prompt injection: text in a lesson that gives the agent orders, and characters nobody can see.
+"""Prompt injection: text in a lesson that tries to give the agent orders, and invisible characters.
 
 A lesson goes into an agent's context. There it is fenced and labelled as data; this check is the other
 line of defence, before a lesson is shared. The patterns are in `patterns/prompt_injection.toml`. Their
@@ -15,7 +15,7 @@ key `where` says which view of the text they search:
 
 Severity: almost never innocent is an error, otherwise a warning, which stops no commit. An error in
 what is read is only a warning where the text reports or quotes the sentence, and for a pattern with
-`order = true` where the sentence is no order ("small models ignore ...").
+`order = true` where the sentence is not an order ("small models ignore ...").
 
 A score that is learned from examples (`scorer`) decides about warnings: a high one is a warning of its
 own, called `scored`, and a pattern for prose that warns is dropped where the whole text scores low.
@@ -26,7 +26,6 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import chain
 
@@ -34,6 +33,7 @@ from vault_index.check import pattern, scorer
 from vault_index.check.finding import ERROR, WARNING, Finding, line_counter
 from vault_index.check.pattern import Pattern
 from vault_index.check.quoted import without_reported
+from vault_index.lesson.file import LessonFile
 
 RULE = "prompt-injection"
 _Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
@@ -49,7 +49,6 @@ _IN_LINKS = re.compile(
     r"!\[([^\]\n]{20,400})\]\(|\]\([^)\s]{1,300}[ \t]{1,9}[\"']([^\"'\n]{20,400})[\"']\)"
 )
 _LINE_END = re.compile(r"(?<=[\w,])\n(?=\w)")
-_CODE_BLOCK = re.compile(r"^[ \t>]{0,8}(?:```|~~~)", re.M)
 _INDENT = 80  # characters before a mark that begins its line
 _MIN_HIDDEN_WORDS = 3
 _WINDOW_CHARS = 900  # whose signs count together
@@ -100,8 +99,8 @@ def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
     worst = _worst(text, text)
     scores = _scores(text)
-    if (worst or scores) and (said := without_reported(text)) != text:
-        worst, scores = _worst(text, said), _scores(said)
+    if (worst or scores) and (unreported := without_reported(text)) != text:
+        worst, scores = _worst(text, unreported), _scores(unreported)
     likely = bool(scores) or len(_WORD.findall(text)) < _FEW_WORDS or _has_endless_line(text)
     worst = {
         where: (severity, rule)
@@ -120,12 +119,16 @@ def _has_endless_line(text: str) -> bool:
     return any(len(line) > _ENDLESS for line in text.splitlines())
 
 
-def _worst(text: str, said: str) -> dict[tuple[int, str], tuple[str, Pattern]]:
-    """Return severity and pattern by line and message; `said` is the text without reported orders."""
+def _worst(text: str, unreported: str) -> dict[tuple[int, str], tuple[str, Pattern]]:
+    """Return severity and pattern by line and message; `unreported` is the text without reported orders."""
     worst: dict[tuple[int, str], tuple[str, Pattern]] = {}
-    plain = as_read(said)
+    plain = as_read(unreported)
     for line, rule, message, severity in chain(
-        _prose(plain), _signs(plain), _marks(said), _hidden(said), _characters(text, said)
+        _prose(plain),
+        _signs(plain),
+        _marks(unreported),
+        _hidden(unreported),
+        _characters(text, unreported),
     ):
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
             worst[line, message] = severity, rule
@@ -270,12 +273,13 @@ def _marks(text: str) -> Iterator[_Found]:
     for rule in pattern.possible(_patterns("mark"), lowered):
         for match in rule.find(text, lowered):
             yield line(match.start()), rule, rule.why, rule.severity
-    blocks = [match.start() for match in _CODE_BLOCK.finditer(text)]
+    file = LessonFile.of_text(text, "")
     for rule in pattern.possible(_patterns("turn"), lowered):
         for match in rule.find(text, lowered):
-            in_code = bisect_left(blocks, match.start()) % 2
+            number = line(match.start())
+            in_code = file.fence_starts[number - 1] is not None
             shown = in_code or not _begins_line(text, match.start())
-            yield line(match.start()), rule, rule.why, WARNING if shown else rule.severity
+            yield number, rule, rule.why, WARNING if shown else rule.severity
 
 
 def _begins_line(text: str, index: int) -> bool:
@@ -286,9 +290,9 @@ def _begins_line(text: str, index: int) -> bool:
 
 def _hidden(text: str) -> Iterator[_Found]:
     line = line_counter(text)
-    for start, said in hidden_texts(text):
+    for start, hidden in hidden_texts(text):
         for rule in _patterns("hidden"):
-            if next(rule.find(said, said.lower(), whole=True), None):
+            if next(rule.find(hidden, hidden.lower(), whole=True), None):
                 yield line(start), rule, rule.why, rule.severity
 
 
@@ -297,18 +301,18 @@ def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
     (unseen,) = (rule for rule in _patterns("mark") if rule.id == _UNSEEN)
     unseen_texts = unseen.find(text, text.lower())
     for match in chain(_COMMENT.finditer(text), _IN_LINKS.finditer(text), unseen_texts):
-        said = as_read(match[match.lastindex] if match.lastindex else "")
-        if len(said.split()) >= _MIN_HIDDEN_WORDS:
-            yield match.start(), said
+        hidden = as_read(match[match.lastindex] if match.lastindex else "")
+        if len(hidden.split()) >= _MIN_HIDDEN_WORDS:
+            yield match.start(), hidden
 
 
-def _characters(text: str, said: str) -> Iterator[_Found]:
-    """Find characters nobody can see; a reported quotation may have some."""
+def _characters(text: str, unreported: str) -> Iterator[_Found]:
+    """Find invisible characters; a reported quotation may have some."""
     line = line_counter(text)
     if text.isascii() and not _ASCII_CONTROL.search(text):
         return
     for rule in _patterns("character"):
         for match in rule.find(text, text):
             message = f"{rule.why} (U+{ord(match[0]):04X})"
-            if said[match.start()] == match[0] or rule.id == _HIDDEN_LETTER:
+            if unreported[match.start()] == match[0] or rule.id == _HIDDEN_LETTER:
                 yield line(match.start()), rule, message, rule.severity

@@ -20,7 +20,7 @@ _QUOTATION = re.compile(
     r"|^[ \t]{0,3}>[^\n]{1,400}$",
     re.M,
 )
-_MAX_QUOTATIONS = 300  # that are looked at; a text with more is no short report
+_MAX_QUOTATIONS = 300  # that are looked at; a text with more is not a short report
 _OWN_FENCE = re.compile(r"(?i)/\s{0,9}lessons")  # what would end it is reported wherever it is
 
 

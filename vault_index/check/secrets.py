@@ -6,7 +6,7 @@ The patterns are in `patterns/secrets.toml`. Their key `value` says how sure a m
     any      the group `value` is a secret, unless it is a placeholder
     password the group `value` is a secret if it could be a password
     random   the group `value` is a secret if it looks made by a machine or a careful person
-    base64   the group `value` is a secret if it is base64 of a text that is no placeholder
+    base64   the group `value` is a secret if it is base64 of a text other than a placeholder
     quoted   as `random`, for a value in quotes, which may have the signs of code
 """
 
@@ -22,7 +22,8 @@ from vault_index.check import pattern
 from vault_index.check.finding import ERROR, Finding, line_counter, line_of_key
 from vault_index.check.pattern import Pattern
 from vault_index.errors import LessonError
-from vault_index.lesson import split_frontmatter
+from vault_index.lesson.file import LessonFile
+from vault_index.lesson.frontmatter import metadata_of
 
 RULE = "secret"
 # in place of a secret: variables, calls, references to a store, words that say so
@@ -52,7 +53,7 @@ _DOCUMENTED = (
     "legal winner thank",
     "letter advice cage",
 )
-# names with digits that a value is when it is no secret
+# names with digits: a value of this form is not a secret
 _NAME = re.compile(
     r"(?i)^(?:sha-?\d+|md[45]|utf-?\d+|base-?\d+(?:url)?|argon2\w{0,2}|bcrypt|scrypt|pbkdf2\S{0,20}|oauth-?\d\S{0,10}|http/?\d\S{0,4}|ed25519|x\.?509"
     r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d"
@@ -103,7 +104,7 @@ def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
     if _ONE_LINE_EACH.match(text):
         return
     try:
-        metadata, _ = split_frontmatter(text, "")
+        metadata = metadata_of(LessonFile.of_text(text, ""))
     except LessonError:
         return
     for key, value in metadata.items():
@@ -118,7 +119,7 @@ def _is_uniform(value: str) -> bool:
 
 
 def _is_password(value: str) -> bool:
-    """Whether a value is no word, name, path or code: letters with digits or signs among them."""
+    """Whether a value has digits or signs among its letters, unlike a word, name, path or code."""
     if _CODE.search(value) or _NAME.search(value) or len(value) < 6:
         return False
     letters = sum(map(str.isalpha, value))
@@ -128,7 +129,7 @@ def _is_password(value: str) -> bool:
 
 
 def _is_random(value: str) -> bool:
-    """Whether a value is no word, name, path or code, but what a generator or a person makes up."""
+    """Whether a generator or a person made a value up: it is not a word, name, path or code."""
     if _CODE.search(value) or _NAME.search(value):
         return False
     letters = sum(map(str.isalpha, value))

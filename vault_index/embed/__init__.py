@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
-    """What turns text into vectors. Two embedders with one name give the same vectors."""
+    """Text -> vectors. Two embedders of the same name return the same vectors."""
 
     @property
     def name(self) -> str:
@@ -23,10 +23,10 @@ class Embedder(Protocol):
         """The length of a vector."""
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """Give a unit vector for each text, float32[len(texts), dimension]. Raises EmbedderError."""
+        """Return a unit vector for each text, float32[len(texts), dimension]. Raises EmbedderError."""
 
     def embed_query(self, text: str) -> np.ndarray:
-        """Give the unit vector of a query, float32[dimension]. Raises EmbedderError."""
+        """Return the unit vector of a query, float32[dimension]. Raises EmbedderError."""
 
 
 def open_embedder(config: Config) -> Embedder | None:
@@ -40,9 +40,9 @@ def open_embedder(config: Config) -> Embedder | None:
 
         return OllamaEmbedder(config.ollama_model, config.ollama_host)
     if config.embedder == "minilm":
-        from vault_index.embed import models
+        from vault_index.embed import download
         from vault_index.embed.minilm import MiniLM
 
-        if models.is_ready(config.home):
-            return MiniLM(models.folder(config.home))
+        if download.is_ready(config.home):
+            return MiniLM(download.folder(config.home))
     return None

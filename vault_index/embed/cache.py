@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FILE = "vectors.sqlite3"
-MOST_VECTORS = 100_000  # 1.6 KB each with minilm; the oldest tenth goes when there are more
+MAX_VECTORS = 100_000  # 1.6 KB each with minilm; the oldest tenth goes when there are more
 BUSY_SECONDS = 2.0
 _BATCH = 500
 
@@ -45,11 +45,11 @@ class VectorCache:
         self._dimension = dimension
 
     def get(self, contents: Collection[str]) -> dict[str, np.ndarray]:
-        """Give the vectors there are, float32[dimension], by content hash."""
+        """Return the vectors there are, float32[dimension], by content hash."""
         import numpy as np
 
         wanted = sorted(contents)
-        found: dict[str, np.ndarray] = {}
+        vectors: dict[str, np.ndarray] = {}
         if wanted and self._trusted and self._file.exists():
             with self._as_if_empty(), self._opened() as database:
                 for start in range(0, len(wanted), _BATCH):
@@ -62,37 +62,39 @@ class VectorCache:
                     )
                     for content, blob in rows:
                         if len(blob) == 4 * self._dimension:
-                            found[content] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
-        return found
+                            vectors[content] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
+        return vectors
 
     def get_or_make(
         self, contents: Mapping[str, T], make: Callable[[list[T]], Sequence[np.ndarray]]
     ) -> dict[str, np.ndarray]:
-        """Give the vectors of all contents, by hash; those that are not kept are made, and kept.
+        """Return the vectors of all contents, by hash; those that are not kept are made, and kept.
 
-        `make` gives float32[dimension] for each of a list; what it raises is raised.
+        `make` returns float32[dimension] for each of a list; its errors pass through.
         """
-        known = self.get(contents.keys())
-        missing = [key for key in contents if key not in known]
+        kept = self.get(contents.keys())
+        missing = [key for key in contents if key not in kept]
         if missing:
             made = make([contents[key] for key in missing])
             new = dict(zip(missing, made, strict=True))
             self.put(new)
-            known |= new
-        return known
+            kept |= new
+        return kept
 
     def put(self, vectors: Mapping[str, np.ndarray]) -> None:
         """Keep vectors, as far as that is possible."""
-        rows = [(self._embedder, key, one.astype("<f4").tobytes()) for key, one in vectors.items()]
+        rows = [
+            (self._embedder, key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()
+        ]
         with self._as_if_empty(), self._opened() as database, database:
             database.execute(_SCHEMA)
             database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
             (count,) = database.execute("SELECT count(*) FROM vectors").fetchone()
-            if count > MOST_VECTORS:
+            if count > MAX_VECTORS:
                 database.execute(
                     "DELETE FROM vectors WHERE rowid IN"
                     " (SELECT rowid FROM vectors ORDER BY rowid LIMIT ?)",
-                    [count - MOST_VECTORS * 9 // 10],
+                    [count - MAX_VECTORS * 9 // 10],
                 )
 
     def _opened(self) -> contextlib.closing[sqlite3.Connection]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index.embed import models
+from vault_index.embed import download
 from vault_index.errors import ModelError, WriteError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ READY, MISSING, FETCHING, FAILED, OFFLINE = "ready", "missing", "being fetched",
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the built-in model stands. `reason` is why it is not here; `seconds` since that attempt."""
+    """The state of the built-in model. `reason` is why it is not here; `seconds` since that attempt."""
 
     state: str  # ready | missing | being fetched | failed | offline
     reason: str = ""
@@ -41,20 +41,20 @@ class State:
             return "the model is being fetched"
         if self.state == OFFLINE:
             return f"run `lessons model fetch --from FILE.whl`; {self.reason} is set"
-        said = "run `lessons model fetch`"
+        text = "run `lessons model fetch`"
         if self.state == FAILED:
-            said += f"; the last attempt failed {(self.seconds or 0) // 60} minutes ago"
-            said += f": {self.reason}" if self.reason else ""
-        return said
+            text += f"; the last attempt failed {(self.seconds or 0) // 60} minutes ago"
+            text += f": {self.reason}" if self.reason else ""
+        return text
 
 
 def state(home: Path) -> State:
-    """Return where the model stands, by what is on disk and in the environment."""
-    if models.is_ready(home):
+    """Return the state of the model, by what is on disk and in the environment."""
+    if download.is_ready(home):
         return State(READY)
     if _is_being_fetched(home):
         return State(FETCHING)
-    offline = models.offline()
+    offline = download.offline()
     if offline:
         return State(OFFLINE, offline)
     record = home / "models" / RECORD
@@ -85,10 +85,10 @@ def attempt(
     Raises ModelError, WriteError.
     """
     record = home / "models" / RECORD
-    if not models.is_ready(home):
+    if not download.is_ready(home):
         _write(record, "an attempt to fetch the model was interrupted")
     try:
-        came = models.fetch(home, source=source, say=say, progress=progress)
+        came = download.fetch(home, source=source, say=say, progress=progress)
     except (ModelError, WriteError) as error:
         _write(record, error.message)
         raise
@@ -122,7 +122,7 @@ def _write(record: Path, text: str) -> None:
 def _is_being_fetched(home: Path) -> bool:
     """Whether somebody holds the lock of `models.fetch`."""
     try:
-        lock = os.open(models.lock_file(home), os.O_RDONLY | os.O_CLOEXEC)
+        lock = os.open(download.lock_file(home), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:

@@ -44,7 +44,7 @@ class MiniLM:
         self.folder = folder
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """Give unit vectors float32[len(texts), 384]; the first 256 tokens of each text count."""
+        """Return unit vectors float32[len(texts), 384]; the first 256 tokens of each text count."""
         import numpy as np
 
         every = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
@@ -65,7 +65,7 @@ class MiniLM:
         return np.array(vectors, np.float32).reshape(-1, DIMENSION)
 
     def embed_query(self, text: str) -> np.ndarray:
-        """Give the unit vector of a query, float32[384]: the model makes no difference."""
+        """Return the unit vector of a query, float32[384]: the model makes no difference."""
         vector: np.ndarray = self.embed_documents([text])[0]
         return vector
 
@@ -104,7 +104,7 @@ def _ctranslate2() -> ModuleType:
 
 
 def _workers() -> int:
-    """Give how many processors this process may use."""
+    """Return how many processors this process may use."""
     if sys.platform == "linux":
         return min(MAX_WORKERS, len(os.sched_getaffinity(0)))
     return min(MAX_WORKERS, os.cpu_count() or 1)

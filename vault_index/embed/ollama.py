@@ -43,7 +43,7 @@ class OllamaEmbedder:
         return len(self._ask(["dimension"])[0])
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """Give unit vectors float32[len(texts), dimension]. Raises EmbedderError."""
+        """Return unit vectors float32[len(texts), dimension]. Raises EmbedderError."""
         vectors: list[Sequence[float]] = []
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
@@ -51,16 +51,9 @@ class OllamaEmbedder:
         return self._checked(vectors)
 
     def embed_query(self, text: str) -> np.ndarray:
-        """Give the unit vector of a query, float32[dimension]. Raises EmbedderError."""
+        """Return the unit vector of a query, float32[dimension]. Raises EmbedderError."""
         vector: np.ndarray = self._checked(self._ask([self._prefixes[0] + text[:MAX_CHARS]]))[0]
         return vector
-
-    def version(self) -> str:
-        """Give the server's version and whether it has the model, in one line for people."""
-        models = self._call(lambda: self._client.list()).models
-        names = {str(entry.model).removesuffix(":latest") for entry in models}
-        there = self.model.removesuffix(":latest") in names
-        return f"{len(names)} models, {self.model} {'there' if there else 'missing'}"
 
     @cached_property
     def _client(self) -> ollama.Client:
@@ -74,7 +67,7 @@ class OllamaEmbedder:
         if len(vectors) != len(texts) or not all(vectors):
             raise EmbedderError(
                 f"Ollama gave {len(vectors)} vectors for {len(texts)} texts",
-                f"is {self.model} an embedding model? try: ollama pull nomic-embed-text",
+                "choose an embedding model: ollama pull nomic-embed-text",
             )
         return vectors
 
@@ -106,14 +99,15 @@ class OllamaEmbedder:
             return ask()
         except ollama.ResponseError as error:
             missing = error.status_code == 404
-            said = _first_line(error.error or f"status {error.status_code}")
+            problem = _first_line(error.error or f"status {error.status_code}")
             raise EmbedderError(
-                f"Ollama at {self.host}: {said}",
+                f"Ollama at {self.host}: {problem}",
                 f"run: ollama pull {self.model}" if missing else "see the log of `ollama serve`",
             ) from None
         except httpx.TimeoutException:
             raise EmbedderError(
-                f"Ollama at {self.host} did not answer in {self.timeout:g} s", "is it overloaded?"
+                f"Ollama at {self.host} did not answer in {self.timeout:g} s",
+                "see whether it is overloaded",
             ) from None
         except (ConnectionError, httpx.HTTPError) as error:
             raise EmbedderError(
@@ -128,7 +122,7 @@ class OllamaEmbedder:
         except (ValueError, TypeError, AttributeError) as error:  # not what the API promises
             raise EmbedderError(
                 f"Ollama at {self.host} answered oddly: {_first_line(error)}",
-                "is OLLAMA_HOST an Ollama server, and a new one?",
+                "check that OLLAMA_HOST is an Ollama server, and a recent one",
             ) from None
 
 

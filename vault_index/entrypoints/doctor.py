@@ -7,14 +7,21 @@ import shlex
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from vault_index import check, config, git
+from vault_index.check import settings
+from vault_index.embed import download
+from vault_index.entrypoints.hook import claude_settings, complaints
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.index import skills
+from vault_index.search import floor
+from vault_index.share import git_hooks
+from vault_index.store import manifest, ownership
+from vault_index.vault import Vault, open_vault
+from vault_index.watch import launch
 
 SHOWN = 5  # troubles of one kind
 _HINTS = {  # what an error's hint says in words, as a command
@@ -25,17 +32,21 @@ _HINTS = {  # what an error's hint says in words, as a command
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that is wrong. `fix` is a command, or what to do where no command would do it."""
+    """Something that is wrong. `fix` is a command or, where none would help, what to do."""
 
     about: str  # vault | index | lessons | settings | hooks | path | model | watcher | git
     what: str
     fix: str
 
 
-def examine(named: str | None) -> list[Trouble]:
-    """Return what is wrong, what matters most first. Raises nothing for a vault that is broken."""
-    from vault_index.vault import open_vault
+def report(named: str | None) -> dict[str, Any]:
+    """Return whether all is `ok`, and the `troubles` of `examine` as JSON values."""
+    troubles = examine(named)
+    return {"ok": not troubles, "troubles": list(map(asdict, troubles))}
 
+
+def examine(named: str | None) -> list[Trouble]:
+    """Return what is wrong, the gravest first. Nothing is raised for a broken vault."""
     try:
         vault = open_vault(named)
     except SettingsError as error:
@@ -48,37 +59,33 @@ def examine(named: str | None) -> list[Trouble]:
 
 
 def _guarded(part: Any, vault: Vault) -> list[Trouble]:
-    """Return what a part finds; what it cannot look at is wrong, too."""
-    found: list[Trouble] = []
+    """Return the troubles of a part, and as one more an error that it meets."""
+    troubles: list[Trouble] = []
     try:
-        found.extend(part(vault))
+        troubles.extend(part(vault))
     except VaultError as error:
         hint = _HINTS.get(error.hint, error.hint)
-        found.append(Trouble(part.__name__.strip("_"), error.message, hint or "lessons status"))
-    return found
+        troubles.append(Trouble(part.__name__.strip("_"), error.message, hint or "lessons status"))
+    return troubles
 
 
 def _settings(vault: Vault) -> Iterator[Trouble]:
-    from vault_index import config
-
-    file = vault.folder / "vault.toml"
+    file = vault.lessons_dir / "vault.toml"
     for _, message in config.vault_problems(file.read_bytes()):
         yield Trouble("settings", f"lessons/vault.toml: {message}", _edit(file))
 
 
 def _index(vault: Vault) -> Iterator[Trouble]:
-    from vault_index import floor, manifest, ownership, skills
-
-    folder = vault.index_folder  # raises where what is there is not to be touched
+    folder = vault.index_dir  # raises for an index that is not ours
     if folder.is_dir() and not ownership.is_ours(folder):
         what = f"{folder} was not made here by you, so it is not used"
         yield Trouble("index", what, "lessons index")
         return
     try:
         opened = vault.open_index()
-        opened.store.rows(("id", "text"))  # what is damaged shows when it is read
+        opened.store.rows(("id", "text"))  # damage shows when it is read
         for skip in vault.files()[1]:  # what does not parse is among the errors in lessons
-            file = vault.folder / skip.path
+            file = vault.lessons_dir / skip.path
             name = shlex.quote(_from_here(file))
             fix = f"rm {name}" if file.is_symlink() else f"chmod -R u+rwX {name}"
             fix = fix if file.exists() or file.is_symlink() else "rename it in UTF-8"
@@ -96,35 +103,29 @@ def _index(vault: Vault) -> Iterator[Trouble]:
 
 def _lessons(vault: Vault) -> Iterator[Trouble]:
     """Look for what `check` calls an error: no hook injects such a lesson, no commit takes it."""
-    from vault_index import check
-    from vault_index.check import settings
-
     wrong = []
     for candidate in check.everything(vault):
-        for one in check.of_text(candidate, vault.config.taxonomy):
-            if one.severity == check.ERROR and one.rule != settings.RULE:  # named already
-                wrong.append((one, candidate.shown))
-    for one, path in wrong[:SHOWN]:
-        yield Trouble("lessons", str(one), _edit(vault.root / path))
+        for finding in check.of_text(candidate, vault.config.taxonomy):
+            if finding.severity == check.ERROR and finding.rule != settings.RULE:  # named already
+                wrong.append((finding, candidate.shown))
+    for finding, path in wrong[:SHOWN]:
+        yield Trouble("lessons", str(finding), _edit(vault.root / path))
     if len(wrong) > SHOWN:
         yield Trouble("lessons", f"{len(wrong) - SHOWN} more errors in lessons", "lessons check")
 
 
 def _model(vault: Vault) -> Iterator[Trouble]:
-    from vault_index import manifest
-    from vault_index.embed import models
-
-    config = vault.config
-    if config.embedder == "none":
+    chosen = vault.config
+    if chosen.embedder == "none":
         return
-    if config.embedder == "minilm" and not models.is_ready(config.home):
+    if chosen.embedder == "minilm" and not download.is_ready(chosen.home):
         what = "the embedding model is not here, so search is by full text only"
         yield Trouble("model", what, "lessons model fetch")
         return
     embedder = vault.embedder
     if embedder is None:
         return
-    if config.embedder != "minilm":
+    if chosen.embedder != "minilm":
         embedder.embed_query("is anybody there")
     built_with = _built_with(vault)
     if built_with not in ("", embedder.name):
@@ -138,33 +139,33 @@ def _model(vault: Vault) -> Iterator[Trouble]:
 def _built_with(vault: Vault) -> str:
     try:
         return vault.open_index().embedder
-    except VaultError:  # said already
+    except VaultError:  # reported already
         return ""
 
 
 def _agent(vault: Vault) -> Iterator[Trouble]:
     """Look at the hooks in the settings of the agent, and whether what they name can be run."""
-    from vault_index.entrypoints import agents, complaints
-
     places = {
-        "--user": agents.claude_settings(None),
-        "--project": agents.claude_settings(vault.root),
+        "--user": claude_settings.claude_settings(None),
+        "--project": claude_settings.claude_settings(vault.root),
     }
-    there = {scope: agents.commands(settings) for scope, settings in places.items()}
-    if not any(there.values()):
+    hooks = {scope: claude_settings.commands(settings) for scope, settings in places.items()}
+    if not any(hooks.values()):
         yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
-    for scope, commands in there.items():
+    for scope, commands in hooks.items():
         again = f"lessons uninstall claude {scope}; lessons install claude {scope}"
-        if commands and set(commands) != set(agents.EVENTS):
-            missing = ", ".join(sorted(set(agents.EVENTS) - set(commands)))
+        if commands and set(commands) != set(claude_settings.EVENTS):
+            missing = ", ".join(sorted(set(claude_settings.EVENTS) - set(commands)))
             what = f"{places[scope]}: no hook for {missing}"
             yield Trouble("hooks", what, f"lessons install claude {scope}")
         for command in sorted(set(commands.values())):
             if shutil.which(command) is None:
                 yield Trouble("hooks", f"{places[scope]}: {command} cannot be run", again)
-            elif command == agents.COMMAND and (why := agents.why_not_found(command)):
-                yield Trouble("path", why, agents.path_command())
-        if commands and agents.are_disabled(places[scope]):
+            elif command == claude_settings.COMMAND and (
+                why := claude_settings.why_not_found(command)
+            ):
+                yield Trouble("path", why, claude_settings.path_command())
+        if commands and claude_settings.are_disabled(places[scope]):
             what = f'{places[scope]}: "disableAllHooks" is true'
             yield Trouble("hooks", what, _edit(places[scope]))
     failed = complaints.of(vault.root, vault.config.home, time.time() - 86_400)
@@ -175,8 +176,6 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
 
 
 def _watcher(vault: Vault) -> Iterator[Trouble]:
-    from vault_index.watch import launch
-
     try:
         state = launch.status(vault.root)
     except VaultError as error:
@@ -187,18 +186,17 @@ def _watcher(vault: Vault) -> Iterator[Trouble]:
 
 
 def _git(vault: Vault) -> Iterator[Trouble]:
-    from vault_index import git, git_hooks
-    from vault_index.entrypoints import agents
-
-    if git.worktree(vault.folder) is None:
-        what = f"{vault.root} is no git repository: lessons have no author and go to nobody"
+    if git.worktree(vault.lessons_dir) is None:
+        what = f"{vault.root} is not a git repository: lessons have no author, and nobody gets them"
         yield Trouble("git", what, f"git init {shlex.quote(str(vault.root))} && lessons init")
         return
     lacking = git_hooks.lacking(vault.root)
     if lacking:
         yield Trouble("git", lacking, "lessons init")
-    elif why := agents.why_not_found("lessons"):
-        yield Trouble("path", f"{why}: git hooks check nothing then", agents.path_command())
+    elif why := claude_settings.why_not_found("lessons"):
+        yield Trouble(
+            "path", f"{why}: git hooks check nothing then", claude_settings.path_command()
+        )
 
 
 def _edit(file: Path) -> str:

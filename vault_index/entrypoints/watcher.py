@@ -1,4 +1,4 @@
-"""`lessons watch` in the background: what a hook starts, without the command line around it.
+"""`lessons watch` in the background: a hook starts it without the command line around it.
 
 `python -m vault_index --vault ROOT watch --lock DESCRIPTOR` comes here; click takes as long to load
 as all that indexes and searches.
@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vault_index.characters import visible_line
-from vault_index.watch.starting import LOG_BYTES
+from vault_index.hotpath import index_files, log, start
 
-HANG_SECONDS = 60  # a start that hangs longer, on a dead network drive, is ended by the system
+HANG_SECONDS = 60  # the system ends a start that hangs longer, on a dead network drive
 
 
 def is_asked_for(words: list[str]) -> bool:
@@ -25,10 +25,9 @@ def is_asked_for(words: list[str]) -> bool:
 
 
 def main(words: list[str]) -> int:
-    """Run the watcher of the vault that is named, with the lock that whoever started it holds."""
-    signal.alarm(
-        HANG_SECONDS
-    )  # the system does it, whatever Python does; `Watcher.run` takes it back
+    """Run the watcher of the vault that is named, with the lock that the starting process took."""
+    # whatever Python does, the system sends it; `Watcher.run` takes it back
+    signal.alarm(HANG_SECONDS)
     gc.disable()  # what is loaded stays; looking through it again and again takes a tenth of the start
     os.chdir("/")
     if os.getsid(0) != os.getpid():
@@ -37,32 +36,49 @@ def main(words: list[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vault_index.errors import VaultError
 
+    root = Path(words[1])
+
+    def say(message: str) -> None:
+        _log(root, message)
+
     try:
-        run(Path(words[1]), int(words[4]), _log)
+        run(root, int(words[4]), say)
     except VaultError as error:
-        _log(f"error: {error.message}")
+        say(f"error: {error.message}")
         return 1
     return 0
 
 
 def run(root: Path, lock: int, say: Callable[[str], None]) -> None:
     """Watch a vault until there is a reason to end. Raises VaultError."""
-    from vault_index.entrypoints import requests
-    from vault_index.watch import starting
-    from vault_index.watch.process import Watcher
+    from vault_index.watch.watcher import Watcher
 
     os.set_inheritable(lock, False)
-    starting.note_pid(lock, os.getpid())
-    watcher = Watcher(root, requests.answer, say)
+    start.note_pid(lock, os.getpid())
+    watcher = Watcher(root, say)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda got, _frame: watcher.end(signal.Signals(got).name))
     watcher.run()
 
 
-def _log(message: str) -> None:
-    """Say it into the file that stdout is, which does not grow for ever."""
-    if os.fstat(1).st_size > LOG_BYTES:
-        os.ftruncate(1, 0)
+def _log(root: Path, message: str) -> None:
+    """Write lines to the log that is our output, and go on in a new file when it is full."""
+    if os.fstat(1).st_size > log.MAX_BYTES:
+        _begin_new_log(root)
     stamp = time.strftime("%Y-%m-%d %H:%M:%S")
     lines = [f"{stamp} {visible_line(line)}\n" for line in message.splitlines()]
     os.write(1, "".join(lines).encode("utf-8", "replace"))
+
+
+def _begin_new_log(root: Path) -> None:
+    try:
+        folder = index_files.open_folder(f"{root}/.vault_index")
+        try:
+            output = log.open_for_appending(folder, start.LOG)
+        finally:
+            os.close(folder)
+    except OSError:  # the folder is gone, and soon the watcher
+        return
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)

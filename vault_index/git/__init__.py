@@ -11,10 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vault_index.git.checkout import (
-        CHANGED_FILES,
-        RECENT_COMMITS,
-        Activity,
-        Worktree,
         active_hooks,
         activity,
         configure,
@@ -31,9 +27,7 @@ if TYPE_CHECKING:
         worktree,
     )
     from vault_index.git.commits import (
-        Change,
         Provenance,
-        Version,
         archive,
         at_date,
         count,
@@ -46,21 +40,15 @@ if TYPE_CHECKING:
         tree,
         versions,
     )
-    from vault_index.git.overwritten import Overwritten, overwritten_files
-    from vault_index.git.plain import head, index_file, is_tracked
-    from vault_index.git.process import command
+    from vault_index.git.overwritten import overwritten_files
+    from vault_index.git.plain import index_file
+    from vault_index.git.run import command
+    from vault_index.git.shortcuts import head, is_tracked
     from vault_index.git.vouched import Voucher, contents, vouchers
 
 __all__ = [
-    "CHANGED_FILES",
-    "RECENT_COMMITS",
-    "Activity",
-    "Change",
-    "Overwritten",
     "Provenance",
-    "Version",
     "Voucher",
-    "Worktree",
     "active_hooks",
     "activity",
     "archive",
@@ -96,7 +84,7 @@ __all__ = [
 ]
 
 # A part is loaded when something of it is asked for: all of them take half a bare Python's start.
-_PARTS = ("plain", "process", "checkout", "commits", "overwritten", "vouched")
+_PARTS = ("plain", "shortcuts", "run", "checkout", "commits", "overwritten", "vouched")
 
 
 def __getattr__(name: str) -> Any:

@@ -8,13 +8,7 @@ from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
 from vault_index.git.plain import is_bare
-from vault_index.git.process import (
-    ask,
-    ask_bytes,
-    command,
-    opened,
-    user_setting,
-)
+from vault_index.git.run import ask, ask_bytes, command, opened, user_setting
 
 RECENT_COMMITS = 10
 
@@ -44,7 +38,7 @@ class Worktree:
 
 
 def reflog(folder: Path) -> Path | None:
-    """Give the file that each commit, checkout and reset appends to; None without a repository."""
+    """Return the file that each commit, checkout and reset appends to; None without a repository."""
     with opened(folder) as repo:
         if repo is None:
             return None
@@ -53,7 +47,7 @@ def reflog(folder: Path) -> Path | None:
 
 
 def activity(folder: Path) -> Activity:
-    """Tell what the project in a folder is doing: its name, branch, recent subjects, changed files."""
+    """Return what the project in a folder is doing: its name, branch, recent subjects, changed files."""
     with opened(folder) as repo:
         if repo is None:
             return Activity(folder.name)
@@ -68,7 +62,7 @@ def activity(folder: Path) -> Activity:
 
 
 def worktree(folder: Path) -> Worktree | None:
-    """Give branch, commit and uncommitted files of the repository around a folder, if there is one."""
+    """Return branch, commit and uncommitted files of the repository around a folder, if there is one."""
     with opened(folder) as repo:
         if repo is None:
             return None
@@ -81,7 +75,7 @@ def worktree(folder: Path) -> Worktree | None:
 
 
 def top(folder: Path) -> Path:
-    """Give the top folder of the repository around a folder. Raises GitError without one."""
+    """Return the top folder of the repository around a folder. Raises GitError without one."""
     with opened(folder) as repo:
         if repo is None:
             raise GitError(f"{folder} is in no git repository", "git init, or lessons init")
@@ -89,14 +83,14 @@ def top(folder: Path) -> Path:
 
 
 def setting(folder: Path, key: str) -> str:
-    """Give a setting of git, "" where there is none."""
+    """Return a setting of git, "" where there is none."""
     return command(folder, "config", "--get", key, check=False)
 
 
 def editor(folder: Path) -> str:
     """Return the command of the editor that git opens for this user; "" where none is named.
 
-    A `GIT_EDITOR` that does nothing is no choice of an editor: whoever runs git unattended sets it.
+    A `GIT_EDITOR` that does nothing is not an editor: programs that run git unattended set it.
     """
     named = os.environ.get("GIT_EDITOR", "").strip()
     return (named if named not in _NO_EDITOR else "") or user_setting(folder, "core.editor").strip()
@@ -111,12 +105,12 @@ def configure(folder: Path, key: str, value: str) -> bool:
 
 
 def current_branch(folder: Path) -> str:
-    """Give the branch that is checked out, "" for none."""
+    """Return the branch that is checked out, "" for none."""
     return command(folder, "branch", "--show-current", check=False)
 
 
 def git_path(folder: Path, name: str) -> Path:
-    """Give where git keeps a file of its own, such as MERGE_HEAD, in this worktree."""
+    """Return where git keeps a file of its own, such as MERGE_HEAD, in this worktree."""
     return folder / command(folder, "rev-parse", "--git-path", name)
 
 
@@ -124,7 +118,7 @@ def active_hooks(folder: Path) -> list[str]:
     """List the hooks in the repository's own hooks folder that git would run."""
     hooks = git_path(folder, "hooks")
     listed = sorted(hooks.iterdir()) if hooks.is_dir() else []
-    return [str(one) for one in listed if one.suffix != ".sample" and os.access(one, os.X_OK)]
+    return [str(hook) for hook in listed if hook.suffix != ".sample" and os.access(hook, os.X_OK)]
 
 
 def files(folder: Path) -> list[str]:
@@ -157,7 +151,7 @@ def staged(folder: Path) -> list[str]:
 def staged_content(folder: Path, path: str, most: int) -> bytes:
     """Return a file of a folder as the next commit will have it; b"" if it is not in the index.
 
-    Of a file of more than `most` bytes only the size is told: as many zeros and one more.
+    For a file of more than `most` bytes: `most` + 1 zeros.
     """
     with opened(folder) as repo:
         if repo is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vault_index.errors import GitError
-from vault_index.git.process import Repo, ask, ask_bytes, command, opened
+from vault_index.git.run import Repo, ask, ask_bytes, command, opened
 
 _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
 SUBMODULE = "160000"  # the mode of a path that is a commit of another repository
@@ -43,17 +43,22 @@ class Version:
     content: bytes
 
 
-def history(folder: Path, since: str | None = None) -> dict[str, Provenance] | None:
-    """Walk `git log` once and give the provenance of each committed file below a folder.
+def history(
+    folder: Path, head: str = "HEAD", since: str | None = None
+) -> dict[str, Provenance] | None:
+    """Walk `git log` once and return the provenance of each committed file below a folder.
 
-    Keys are paths relative to the folder, renames followed. With `since`, only files that commits
-    after it touched are given, their `first` being the first after it; None if `since` is not an
-    ancestor of HEAD, so that a whole walk is needed.
+    Keys are paths relative to the folder, renames followed. `head` is the commit to walk from, and
+    not what is checked out by the time git looks. With `since`, only files that commits after it
+    touched are returned, their `first` being the first after it. None if that cannot tell what a
+    whole walk would: `since` is no ancestor, or what came after it has merges or renames.
     """
     with opened(folder) as repo:
         if repo is None:
             return {}
-        if since and ask(repo, "merge-base", since, "HEAD") != since:
+        if since and ask(repo, "merge-base", since, head) != since:
+            return None
+        if since and ask(repo, "rev-list", "--min-parents=2", "-1", f"{since}..{head}"):
             return None
         prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
         log = ask(
@@ -66,25 +71,26 @@ def history(folder: Path, since: str | None = None) -> dict[str, Provenance] | N
                 f"--relative={prefix}",
                 "--format=%x01%aN%x02%aI",
             ),
-            *([f"{since}..HEAD"] if since else []),
+            f"{since}..{head}" if since else head,
             *("--", prefix or "."),
         )
-    return _provenance(log)
+    found, has_renames = _provenance(log)
+    return None if since and has_renames else found
 
 
 def last_change(folder: Path, path: str, revision: str = "HEAD") -> Change | None:
-    """Tell who last changed a file in the commits of a revision; None if nobody did."""
+    """Return who last changed a file in the commits of a revision; None if nobody did."""
     with opened(folder) as repo:
         if repo is None:
             return None
         form = "--format=%aN%x00%aE%x00%aI"
-        said = ask(repo, "-C", str(folder), "log", "-1", form, revision, "--", path)
-    name, email, when = said.split("\0") if said else [""] * 3
-    return Change(name, email, when) if said else None
+        line = ask(repo, "-C", str(folder), "log", "-1", form, revision, "--", path)
+    name, email, when = line.split("\0") if line else [""] * 3
+    return Change(name, email, when) if line else None
 
 
 def versions(folder: Path, path: str) -> Iterator[Version]:
-    """Give each version of a file that commits of HEAD have, newest first; renames are followed.
+    """Return each version of a file that commits of HEAD have, newest first; renames are followed.
 
     Of merges those that somebody had to think about: with lines that no side had so.
     """
@@ -92,17 +98,17 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
         if repo is None:
             return
         form = "--format=%x01%H%x02%P%x02%aN%x02%aI%x02%s"
-        how = ("-c", "--follow", "--name-only", "-z", form, "--no-ext-diff")
-        log = ask(repo, "-C", str(folder), "log", *how, "--", path)
-        found: list[tuple[list[str], str]] = []  # what is said of a commit, the file's path there
-        said: list[str] = []
+        options = ("-c", "--follow", "--name-only", "-z", form, "--no-ext-diff")
+        log = ask(repo, "-C", str(folder), "log", *options, "--", path)
+        commits: list[tuple[list[str], str]] = []  # what is said of a commit, the file's path there
+        fields: list[str] = []
         for entry in log.split("\0"):
             if entry.startswith("\x01"):
-                said = entry[1:].split("\x02", 4)
+                fields = entry[1:].split("\x02", 4)
             elif entry.strip("\n"):  # a merge in which the file is that of a side names none
-                found.append((said, entry.lstrip("\n")))
-        paths = sorted({there for _, there in found})
-        for (commit, parents, name, when, subject), there in found:
+                commits.append((fields, entry.lstrip("\n")))
+        paths = sorted({path_then for _, path_then in commits})
+        for (commit, parents, name, when, subject), path_then in commits:
             if " " in parents:
                 patch = (
                     "--cc",
@@ -115,21 +121,21 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
                 )
                 if not ask(repo, "diff-tree", *patch, commit, "--", *paths):
                     continue
-            content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{there}")
-            yield Version(commit, name, when, subject.strip(), there, content)
+            content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{path_then}")
+            yield Version(commit, name, when, subject.strip(), path_then, content)
 
 
 def deleted(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield (commit, path) of each file below a folder that a commit of HEAD deleted, newest first.
 
-    Paths are relative to the folder; a rename is no deletion.
+    Paths are relative to the folder; a rename does not count as a deletion.
     """
     with opened(folder) as repo:
         if repo is None:
             return
         prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
-        how = ("-M", "--diff-filter=D", "--name-only", "-z", "--format=%x01%H")
-        log = ask(repo, "log", *how, f"--relative={prefix}", "--", prefix or ".")
+        options = ("-M", "--diff-filter=D", "--name-only", "-z", "--format=%x01%H")
+        log = ask(repo, "log", *options, f"--relative={prefix}", "--", prefix or ".")
     commit = ""
     for entry in log.split("\0"):
         text = entry.lstrip("\n")
@@ -140,7 +146,7 @@ def deleted(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def resolve(folder: Path, revision: str) -> str:
-    """Give the commit (40 hexadecimal digits) that a revision names, "" if none."""
+    """Return the commit (40 hexadecimal digits) that a revision names, "" if none."""
     name = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     return command(folder, "rev-parse", *name, check=False).removeprefix("--end-of-options\n")
 
@@ -151,7 +157,7 @@ def count(folder: Path, *commits: str) -> int:
 
 
 def at_date(folder: Path, date: str) -> str:
-    """Give the last commit of HEAD before the end of a date such as 2026-03-31, "" if there is none."""
+    """Return the last commit of HEAD before the end of a date such as 2026-03-31, "" if there is none."""
     from datetime import datetime
 
     try:
@@ -163,14 +169,14 @@ def at_date(folder: Path, date: str) -> str:
 
 
 def tree(folder: Path, commit: str) -> str:
-    """Give the hash of what a folder held at a commit, "" if it was not there."""
+    """Return the hash of what a folder held at a commit, "" if it was not there."""
     prefix = command(folder, "rev-parse", "--show-prefix", check=False)
     name = f"{commit}:{prefix.rstrip('/')}"
     return command(folder, "rev-parse", "--verify", "--quiet", name, check=False)
 
 
 def archive(folder: Path, commit: str) -> bytes:
-    """Give what a folder held at a commit, as a tar archive."""
+    """Return what a folder held at a commit, as a tar archive."""
     with opened(folder) as repo:
         prefix = command(folder, "rev-parse", "--show-prefix", check=False)
         name = f"{commit}:{prefix.rstrip('/')}"
@@ -229,9 +235,9 @@ def _content(repo: Repo, blob: str) -> bytes:
     return content
 
 
-def _provenance(log: str) -> dict[str, Provenance]:
-    """Read the output of `git log --name-status -z`, newest commit first."""
-    found: dict[str, Provenance] = {}
+def _provenance(log: str) -> tuple[dict[str, Provenance], bool]:
+    """Read the output of `git log --name-status -z`, newest commit first; and whether it has renames."""
+    by_name: dict[str, Provenance] = {}
     today: dict[str, str] = {}  # a path's name back then -> its name now
     author = when = ""
     fields = iter(log.split("\0"))
@@ -248,6 +254,6 @@ def _provenance(log: str) -> dict[str, Provenance]:
             if text[0] == "R":
                 today[older] = today.get(path, path)
         name = today.get(path, path)
-        newest = found.get(name, Provenance(author, when, when))
-        found[name] = Provenance(newest.author, when, newest.last)
-    return found
+        newest = by_name.get(name, Provenance(author, when, when))
+        by_name[name] = Provenance(newest.author, when, newest.last)
+    return by_name, bool(today)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from vault_index.git.process import command
+from vault_index.git.run import command
 
 _ABSENT, _SUBMODULE = "000000", "160000"
 
@@ -87,7 +87,14 @@ class _Checkout:
             below = (
                 str((Path(folder) / name).relative_to(self.top))
                 for folder, folders, names in os.walk(place)
-                for name in [*names, *(one for one in folders if (Path(folder) / one).is_symlink())]
+                for name in [
+                    *names,
+                    *(
+                        folder_name
+                        for folder_name in folders
+                        if (Path(folder) / folder_name).is_symlink()
+                    ),
+                ]
             )
             return next((file for file in below if file not in self.tracked), "")
         return path if os.path.lexists(place) and path not in self.tracked else ""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-MOST_BYTES = 64 * 1024 * 1024  # of an index that is read whole
+MAX_BYTES = 64 * 1024 * 1024  # of an index that is read whole
 
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BRANCH = re.compile(r"ref: (refs/heads/[^\s:?*\[\\^~]+)")
@@ -60,39 +60,14 @@ def index_file(folder: Path) -> Path | None:
     return git_folder(top) / "index" if top else None
 
 
-def is_tracked(folder: Path, name: str) -> bool:
-    """Whether git has something in its index that is at, or below, a name in a folder.
-
-    In any case of its letters: on some disks that is the same folder.
-    """
-    top = top_of(folder)
-    if top is None or tracks_nothing_named(top, name):
-        return False
-    from vault_index.git import process
-
-    return process.has_in_index(folder, name)
-
-
-def head(folder: Path) -> str | None:
-    """Return the commit that is checked out (40 hexadecimal digits); None without one."""
-    top = top_of(folder)
-    commit = head_of(top) if top else None
-    if commit:
-        return commit
-    from vault_index.git import process
-
-    with process.opened(folder) as repo:
-        return process.ask(repo, "rev-parse", "--verify", "-q", "HEAD") or None if repo else None
-
-
 def git_folder(top: Path) -> Path:
     """Return the folder that `.git` is, or names: of a linked work tree, a submodule."""
     dot = top / ".git"
     try:
-        said = dot.read_text("utf-8", "surrogateescape")
+        content = dot.read_text("utf-8", "surrogateescape")
     except OSError:
         return dot
-    return top / said.removeprefix("gitdir:").strip()
+    return top / content.removeprefix("gitdir:").strip()
 
 
 def head_of(top: Path) -> str | None:
@@ -100,15 +75,15 @@ def head_of(top: Path) -> str | None:
     folder = git_folder(top)
     if not _is_own(top, top / ".git", folder):
         return None
-    said = _read(folder / "HEAD")
-    if _HASH.fullmatch(said):
-        return said
-    branch = _BRANCH.fullmatch(said)
+    head = _read(folder / "HEAD")
+    if _HASH.fullmatch(head):
+        return head
+    branch = _BRANCH.fullmatch(head)
     if branch is None or ".." in branch[1]:
         return None
     common = folder / _read(folder / "commondir")
-    found = _read(common / branch[1]) or _packed(common, branch[1])
-    return found if _HASH.fullmatch(found) else None
+    commit = _read(common / branch[1]) or _packed(common, branch[1])
+    return commit if _HASH.fullmatch(commit) else None
 
 
 def tracks_nothing_named(top: Path, name: str) -> bool:
@@ -118,13 +93,13 @@ def tracks_nothing_named(top: Path, name: str) -> bool:
         return False
     try:
         with (folder / "index").open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except OSError:
         return False
     # in version 4 a path is written without what it shares with the one before it
     is_plain = data[:4] == b"DIRC" and data[4:8] in (b"\0\0\0\2", b"\0\0\0\3")
     is_sparse = b"sdir" in data  # folders stand for what is in them
-    whole = len(data) <= MOST_BYTES
+    whole = len(data) <= MAX_BYTES
     return whole and is_plain and not is_sparse and os.fsencode(name).lower() not in data.lower()
 
 
@@ -137,7 +112,7 @@ def _is_own(*places: Path) -> bool:
 
 
 def _packed(common: Path, branch: str) -> str:
-    for line in _read(common / "packed-refs", MOST_BYTES).split("\n"):
+    for line in _read(common / "packed-refs", MAX_BYTES).split("\n"):
         commit, _, name = line.partition(" ")
         if name == branch:
             return commit

@@ -85,9 +85,11 @@ def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, st
     With `filters`, the filters of the user and the system stay; without, none runs: what only reads
     needs none.
     """
-    own = {one.key: one.value for one in settings if not one.is_of_repository}
+    own = {setting.key: setting.value for setting in settings if not setting.is_of_repository}
     overruled = [
-        one for one in settings if one.is_of_repository or (not filters and _is_filter(one))
+        setting
+        for setting in settings
+        if setting.is_of_repository or (not filters and _is_filter(setting))
     ]
     return [
         *_programs(overruled, own, filters=filters),
@@ -102,7 +104,7 @@ def _is_filter(setting: Setting) -> bool:
 def _programs(
     overruled: Iterable[Setting], own: dict[str, str], *, filters: bool
 ) -> Iterator[tuple[str, str]]:
-    for key in dict.fromkeys(one.key for one in overruled):
+    for key in dict.fromkeys(setting.key for setting in overruled):
         wanted = own if filters or not _FILTER.fullmatch(key) else {}
         for form, value in _INSTEAD:
             if form.fullmatch(key):
@@ -116,19 +118,23 @@ def _programs(
 
 def _helpers(settings: Iterable[Setting]) -> Iterator[tuple[str, str]]:
     """Yield an empty credential helper, which takes all back, and then the user's own."""
-    helpers = [one for one in settings if _HELPER.fullmatch(one.key)]
-    if any(one.is_of_repository for one in helpers):
+    helpers = [setting for setting in settings if _HELPER.fullmatch(setting.key)]
+    if any(setting.is_of_repository for setting in helpers):
         yield "credential.helper", ""
-        yield from ((one.key, one.value) for one in helpers if not one.is_of_repository)
+        yield from (
+            (setting.key, setting.value) for setting in helpers if not setting.is_of_repository
+        )
 
 
 def refused(settings: Iterable[Setting]) -> str:
     """Return the key of a repository's setting that names a program and cannot be overruled, or ""."""
-    keys = (one.key for one in settings if one.is_of_repository)
+    keys = (setting.key for setting in settings if setting.is_of_repository)
     return next((key for key in keys if _REFUSED.fullmatch(key)), "")
 
 
 def of_user(settings: Iterable[Setting], key: str) -> str:
     """Return the value of a setting that the user or the system made, or ""."""
-    values = [one.value for one in settings if one.key == key and not one.is_of_repository]
+    values = [
+        setting.value for setting in settings if setting.key == key and not setting.is_of_repository
+    ]
     return values[-1] if values else ""

@@ -1,7 +1,7 @@
 """Who vouches for the text of a file: what git has of it, and who committed that.
 
 Nothing on disk is asked: not the file, not git's index with its bits (assume-unchanged,
-skip-worktree), no filter. Names are as in the commit: a repository's `.mailmap` could give one
+skip-worktree), no filter. Names are as in the commit: a repository's `.mailmap` could put one
 author's commits to another.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vault_index.git.process import Repo, ask, ask_bytes, opened
+from vault_index.git.run import Repo, ask, ask_bytes, opened
 
 MAX_RENAMES = 10  # that are followed back to who wrote the text
 
@@ -44,7 +44,7 @@ def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, by
         questions.write("".join(lines).encode("utf-8", "surrogateescape"))
         questions.seek(0)
         out = ask_bytes(repo, "-C", str(folder), "cat-file", "--batch", stdin=questions)
-    found: dict[str, bytes] = {}
+    by_name: dict[str, bytes] = {}
     for name in asked:
         head, _, rest = out.partition(b"\n")
         if head.endswith(b" missing") or not head:
@@ -53,12 +53,12 @@ def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, by
         _, kind, size = head.rsplit(b" ", 2)
         data, out = rest[: int(size)], rest[int(size) + 1 :]
         if kind == b"blob":
-            found[name] = data
-    return found
+            by_name[name] = data
+    return by_name
 
 
 def vouchers(folder: Path, path: str, *, signature: bool = False) -> list[Voucher]:
-    """Return who vouches for a file as HEAD has it; [] if nobody is known to.
+    """Return the vouchers for a file as HEAD has it; [] if there are none.
 
     The last one wrote the text; those before it renamed the file and changed nothing else. The
     oldest commit of a shallow clone, which seems to have written every file, vouches for none.
@@ -88,7 +88,7 @@ def _last(repo: Repo, revision: str, path: str, signature: bool) -> tuple[Vouche
     """
     signed = "%G?%x00%GF" if signature else "%x00"
     form = f"--format=%H%x00%D%x00%an%x00%ae%x00%aI%x00{signed}%x00"
-    how = (
+    options = (
         "log",
         "-1",
         "--decorate=full",
@@ -97,10 +97,10 @@ def _last(repo: Repo, revision: str, path: str, signature: bool) -> tuple[Vouche
         "-M100%",
         "--name-status",
     )
-    said = ask(repo, "-C", str(repo.top), *how, "-z", form, revision, "--", path)
-    if not said:
+    record = ask(repo, "-C", str(repo.top), *options, "-z", form, revision, "--", path)
+    if not record:
         return None, ""
-    commit, names, name, email, when, state, key, *changed = said.split("\0")
+    commit, names, name, email, when, state, key, *changed = record.split("\0")
     if {"grafted", "replaced"} & set(names.split(", ")):
         return None, ""
     # G: valid, U: of somebody whom gpg has no opinion on

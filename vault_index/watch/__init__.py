@@ -1,5 +1,6 @@
 """The watcher: the one warm process of a vault, which reindexes on save and answers queries.
 
-`line` is what both ends speak, `launch` sees the watcher from outside, `events` gathers what the
-file system tells, `serve` answers, `process` is the whole of it.
+`events` gathers what the file system reports, `schedule` decides what is due, `watcher` does it with
+`passes` and, for more, with a `background_index`; `questions` answers behind `server` meanwhile.
+`launch` is the watcher as commands see it, `hotpath.protocol` what both ends speak.
 """

@@ -1,7 +1,7 @@
-"""What happens to the files of a vault, gathered into bursts.
+"""File events of a vault, gathered into bursts.
 
-Editors save by rename, write twice and leave swap files; a checkout touches hundreds of files. So
-the only thing taken from an event is that something happened: what it was, a stat comparison says.
+Editors save by rename, write twice and leave swap files; a checkout touches hundreds of files. So an
+event only says that something changed; comparing stats shows which files did.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
     from watchdog.observers.inotify_c import InotifyFD
 
-SETTLE_SECONDS = 0.1  # without an event: editors write twice within 50 ms
-MOST_SECONDS = 2.0  # after the first event, however many follow
+DEBOUNCE_SECONDS = 0.1  # without an event: editors write twice within 50 ms
+MAX_BURST_SECONDS = 2.0  # after the first event, however many follow
 
-# no events of changes made on another machine
+# they report no changes made on another machine
 _REMOTE = frozenset("nfs nfs4 cifs smb3 smbfs 9p afs ceph vboxsf virtiofs drvfs fuse.sshfs".split())
 
 
 class FileEvents:
-    """Watches a folder tree; `wait` says when a burst of changes is over.
+    """Watches a folder tree between `start` and `close`; `wait` returns when a burst of changes is over.
 
-    `polling` is true where the system gives no events: then somebody has to look now and then.
+    `polling` is true where the system gives no events: the folder must then be looked at regularly.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
@@ -47,17 +47,27 @@ class FileEvents:
         self._observer: BaseObserver | None = None
         self._inotify: InotifyFD | None = None
         self._armed: int | None = None  # the inode of the folder that is watched
-        self._lost = _Lost(self.happened)
-        logging.getLogger("watchdog").addHandler(self._lost)
         self._failed = ""  # why a thread of watchdog ended
-        self._excepthook = threading.excepthook
-        threading.excepthook = self._on_thread_error
+        self._hooks = contextlib.ExitStack()  # into the whole process, taken out by `close`
+
+    def start(self) -> None:
+        """Begin to watch the folder, if it is there."""
+        lost = _Lost(self.happened)
+        logging.getLogger("watchdog").addHandler(lost)
+        self._hooks.callback(logging.getLogger("watchdog").removeHandler, lost)
+        self._hooks.callback(setattr, threading, "excepthook", threading.excepthook)
+        threading.excepthook = self._on_thread_error(threading.excepthook)
+        # A new folder that is found twice, by its event and in its parent's list, is no fault; but
+        # where warnings are errors, this one ends the thread that hears.
+        self._hooks.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
+        self.arm()
 
     def arm(self) -> bool:
-        """Watch the folder that is there now. False if it was watched already, or is not there.
+        """Watch the folder that has the name now. False if it is watched already, or is away.
 
-        It is watched anew if a thread of watchdog died: moves and deletions of folders that come
-        in quick succession end it with a KeyError (watchdog 7.1).
+        It is watched again if a thread of watchdog died: moves and deletions of folders in quick
+        succession end it with a KeyError (watchdog 7.1).
         """
         try:
             inode = self.folder.stat().st_ino
@@ -83,7 +93,7 @@ class FileEvents:
         return True
 
     def check(self) -> None:
-        """Turn to polling if some folder is not watched: watchdog does not tell of the limit."""
+        """Turn to polling if some folder is not watched: watchdog does not report the limit."""
         if not self.polling and _watches() < _folders(self.folder):
             self._poll("the system's limit on watches is reached")
 
@@ -94,16 +104,13 @@ class FileEvents:
     def _observe(self) -> None:
         from watchdog import events
 
-        changes: list[type[FileSystemEvent]] = [  # opening and reading are our own doing
+        changes: list[type[FileSystemEvent]] = [  # we open and read files ourselves
             *(events.FileCreatedEvent, events.FileModifiedEvent, events.FileMovedEvent),
             *(events.FileDeletedEvent, events.FileClosedEvent),
             *(events.DirCreatedEvent, events.DirMovedEvent, events.DirDeletedEvent),
         ]
         handler = events.FileSystemEventHandler()
         handler.on_any_event = self._on_event  # type: ignore[method-assign]
-        # a new folder found twice, by its event and in its parent's list, is no fault; but where
-        # warnings are errors, this one ends the thread that hears
-        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         self._stop_observing()
         self._failed = ""
         observer = self._new_observer()
@@ -112,7 +119,7 @@ class FileEvents:
         self._observer = observer
 
     def _new_observer(self) -> BaseObserver:
-        """Make an observer whose inotify thread can be stopped also when the observer cannot be."""
+        """Make an observer whose inotify thread can be stopped even where the observer cannot be."""
         if sys.platform != "linux":
             from watchdog.observers import Observer
 
@@ -128,7 +135,7 @@ class FileEvents:
     def _stop_observing(self) -> None:
         observer, inotify = self._observer, self._inotify
         self._observer = self._inotify = None
-        # watchdog's books of folders that moved may be wrong; then an idle thread stays behind
+        # watchdog may have lost track of folders that moved; then an idle thread stays behind
         with contextlib.suppress(KeyError):
             if observer is not None:
                 observer.unschedule_all()
@@ -144,12 +151,17 @@ class FileEvents:
         if event.is_directory or any(name.endswith((".md", ".toml")) for name in names):
             self.happened()
 
-    def _on_thread_error(self, args: threading.ExceptHookArgs) -> None:
-        if type(args.thread).__module__.startswith("watchdog."):
-            self._failed = f"{args.exc_type.__name__}: {args.exc_value}"
-            self.happened()
-        else:
-            self._excepthook(args)
+    def _on_thread_error(
+        self, others: Callable[[threading.ExceptHookArgs], object]
+    ) -> Callable[[threading.ExceptHookArgs], object]:
+        def hook(args: threading.ExceptHookArgs) -> None:
+            if type(args.thread).__module__.startswith("watchdog."):
+                self._failed = f"{args.exc_type.__name__}: {args.exc_value}"
+                self.happened()
+            else:
+                others(args)
+
+        return hook
 
     def happened(self) -> None:
         """Note that something changed."""
@@ -160,7 +172,7 @@ class FileEvents:
                 self._condition.notify()
 
     def hurry(self) -> None:
-        """End the burst now: somebody is waiting for it."""
+        """End the burst now: a question waits for it."""
         with self._condition:
             self._hurry = True
             self._condition.notify()
@@ -172,14 +184,14 @@ class FileEvents:
             self._condition.notify()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end of a burst: True; or for `wake` or so many seconds: False."""
+        """Wait for the end of a burst: True; or for `wake`, or for that many seconds: False."""
         until = time.monotonic() + seconds
         with self._condition:
             while True:
                 now = time.monotonic()
                 over = until
                 if self._first is not None:
-                    over = min(self._last + SETTLE_SECONDS, self._first + MOST_SECONDS)
+                    over = min(self._last + DEBOUNCE_SECONDS, self._first + MAX_BURST_SECONDS)
                 if self._hurry or (self._first is not None and now >= over):
                     self._first, self._hurry = None, False
                     return True
@@ -189,14 +201,13 @@ class FileEvents:
                 self._condition.wait(min(over, until) - now)
 
     def close(self) -> None:
-        """Stop watching."""
-        logging.getLogger("watchdog").removeHandler(self._lost)
-        threading.excepthook = self._excepthook
+        """Stop watching, and take out what `start` put into the process."""
         self._stop_observing()
+        self._hooks.close()
 
 
 class _Lost(logging.Handler):
-    """Hears watchdog say that the system dropped events: it tells nobody else."""
+    """Hears watchdog log that the system dropped events: it reports that nowhere else."""
 
     def __init__(self, happened: Callable[[], None]) -> None:
         super().__init__(logging.WARNING)
@@ -207,13 +218,13 @@ class _Lost(logging.Handler):
 
 
 def _watches() -> float:
-    """Count the folders that this process watches; where that is not to be seen, enough of them."""
+    """Return how many folders this process watches; infinity where the system does not show it."""
     try:
-        files = list(Path("/proc/self/fdinfo").iterdir())
+        descriptors = list(Path("/proc/self/fdinfo").iterdir())
     except OSError:
         return float("inf")
     count = 0
-    for file in files:
+    for file in descriptors:
         with contextlib.suppress(OSError):  # closed since, as is the one that listed them
             count += file.read_text().count("inotify wd:")
     return count
@@ -224,7 +235,7 @@ def _folders(folder: Path) -> int:
 
 
 def _remote(folder: Path) -> str:
-    """Name the file system of a folder if it is one that other machines write to."""
+    """Return the type of a folder's file system if other machines may write to it; else ""."""
     try:
         mounts = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
     except (OSError, UnicodeDecodeError):

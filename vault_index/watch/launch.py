@@ -1,6 +1,6 @@
-"""The watcher from outside: is there one, start one, stop it. One per vault: a file lock decides.
+"""The watcher as commands see it: whether it runs, start it, stop it. A file lock allows one a vault.
 
-How one is started is in `starting`, which the hook can afford to load.
+How it is started is in `hotpath.start`, which the hook can afford to load.
 """
 
 from __future__ import annotations
@@ -13,37 +13,39 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vault_index import files, index_files, ownership
+from vault_index import files
 from vault_index.errors import VaultError
-from vault_index.watch import line, starting
+from vault_index.hotpath import index_files, protocol
+from vault_index.hotpath.start import LOCK, LOG, may_start, spawn, take_lock_in
+from vault_index.store import ownership
 
-LOCK, LOG, LOG_BYTES = starting.LOCK, starting.LOG, starting.LOG_BYTES
-RESTART_SECONDS = starting.RESTART_SECONDS
-STOP_SECONDS = 5  # to end by itself; then it is killed
+__all__ = ["LOCK", "LOG", "is_running", "start", "status", "stop", "take_lock"]
+
+STOP_SECONDS = 5  # for a watcher to end by itself; then it is killed
 
 
 def take_lock(folder: Path) -> int | None:
-    """Take the lock of a vault's watcher and return its file descriptor; None if somebody has it.
+    """Take the lock of a vault's watcher and return its file descriptor; None if it is held.
 
     `folder` is the vault's `.vault_index`. Raises WriteError.
     """
     with files.writing(folder), _opened(folder) as handle:
-        return starting.take_lock(handle)
+        return take_lock_in(handle)
 
 
 def start(root: Path, folder: Path) -> bool:
-    """Start a watcher in the background unless there is one. False if there is one, or just was.
+    """Start a watcher in the background unless one runs, or ran a moment ago. Whether one was started.
 
     Raises WriteError where no lock can be taken.
     """
     with files.writing(folder), _opened(folder) as handle:
-        lock = starting.take_lock(handle)
+        lock = take_lock_in(handle)
         if lock is None:
             return False
         try:
-            if not starting.may_start(lock):
+            if not may_start(lock):
                 return False
-            starting.spawn(str(root), handle, lock)
+            spawn(str(root), handle, lock)
         finally:
             os.close(lock)
     return True
@@ -51,7 +53,7 @@ def start(root: Path, folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """Open a `.vault_index`, made ours."""
+    """Open a `.vault_index` after claiming it."""
     ownership.claim(folder)
     handle = index_files.open_folder(str(folder))
     try:
@@ -61,29 +63,29 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def status(root: Path) -> dict[str, Any] | None:
-    """Ask the watcher how it is; None without one. Raises VaultError if it does not answer."""
+    """Return the watcher's own account; None without one. Raises VaultError if it does not answer."""
     try:
-        return line.ask(str(root), {"ask": "status"}, timeout=STOP_SECONDS)
-    except line.NobodyListens:
+        return protocol.ask(str(root), {"ask": "status"}, timeout=STOP_SECONDS)
+    except protocol.NoWatcher:
         return None
-    except line.NoAnswer as error:
+    except protocol.NoAnswer as error:
         raise VaultError(
-            f"the watcher of {root} does not answer: {error}", "`lessons watch --stop` ends it"
+            f"the watcher of {root} does not answer: {error}", "end it with `lessons watch --stop`"
         ) from None
 
 
 def stop(root: Path, folder: Path) -> bool:
-    """End the watcher, by asking, then by signals. False if there was none. Raises WriteError."""
+    """End the watcher: ask it, then send signals. Whether there was one. Raises WriteError."""
     if not is_running(folder):
         return False
     try:
-        line.ask(str(root), {"ask": "stop"}, timeout=1)
-        said = True
-    except (line.NobodyListens, line.NoAnswer):
-        said = False
-    for how in (None if said else signal.SIGTERM, signal.SIGKILL):
-        if how is not None:
-            _send(folder, how)
+        protocol.ask(str(root), {"ask": "stop"}, timeout=1)
+        first = None
+    except (protocol.NoWatcher, protocol.NoAnswer):
+        first = signal.SIGTERM
+    for number in (first, signal.SIGKILL):
+        if number is not None:
+            _send(folder, number)
         until = time.monotonic() + STOP_SECONDS
         while time.monotonic() < until:
             if not is_running(folder):
@@ -93,7 +95,7 @@ def stop(root: Path, folder: Path) -> bool:
 
 
 def is_running(folder: Path) -> bool:
-    """Tell whether the lock is held: a watcher runs, starts or ends."""
+    """Whether the lock is held: a watcher runs, starts or ends."""
     if not ownership.is_folder(folder):
         return False
     descriptor = take_lock(folder)
@@ -104,7 +106,7 @@ def is_running(folder: Path) -> bool:
 
 
 def _send(folder: Path, number: int) -> None:
-    """Send a signal to the process that the lock file names, while it is still held."""
+    """Send a signal to the process that the lock file names, while the lock is held."""
     with contextlib.suppress(OSError, ValueError):
         pid = int(ownership.read_text(folder / LOCK))
         if is_running(folder):

@@ -1,43 +1,63 @@
-"""Loading what a watcher answers with, before it answers: the first question is no slower then.
+"""Load what a search needs before it is asked for, so that the first question is no slower.
 
-Python loads modules when they are needed, LanceDB opens a table when it is asked, and reads the
-words of the text index when they are searched for. So everything is asked once as a hook will ask.
+Python loads modules when they are needed, the embedder its model at the first text, and LanceDB a
+table and the words of its text index when they are read.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from vault_index import search
-from vault_index.errors import VaultError
+import vault_index.api.find  # `api` would load them at the first prompt
+import vault_index.api.recall  # noqa: F401
+from vault_index.search import floor, query
 from vault_index.vault import Vault
 
-Question = Callable[[Vault, Mapping[str, Any]], Mapping[str, Any]]
-
-_QUERY = "load the model and open the tables"
+SAMPLE = "load the model"  # any text will do: the first makes CTranslate2 allocate
+SAMPLE_CHARS = 200  # of a row, to search for
 
 
 @contextlib.contextmanager
-def embedding(vault: Vault) -> Iterator[None]:
-    """Load the built-in embedder in a thread meanwhile, on a processor of its own."""
-    if vault.config.embedder != "minilm":  # a server, which may take its time
+def embedding(vault: Vault, text: str) -> Iterator[None]:
+    """Embed a text in a thread beside the body: loading the built-in model takes a core of its own.
+
+    Nothing is embedded without a text, or where a server embeds: that one may take its time.
+    """
+    if not text or vault.config.embedder != "minilm":
         yield
         return
-    thread = threading.Thread(target=search.embed_ahead, args=(vault, _QUERY), daemon=True)
+    thread = threading.Thread(target=query.embed_ahead, args=(vault, text), daemon=True)
     thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
+    yield
+    thread.join()
 
 
-def ask_itself(vault: Vault, answer: Question) -> None:
-    """Ask what a hook asks, with a prompt that finds a lesson, and record nothing of it."""
-    with contextlib.suppress(VaultError):
-        prompt = search.some_text(vault) or _QUERY
-        event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt}
-        event |= {"session_id": "", "cwd": "/"}
-        answer(vault, {"ask": "hook", "with": {"event": event, "ms": 0.0, "until": 0.0}})
+def warm_up(vault: Vault, first: Callable[[], object] = lambda: None) -> None:
+    """Load the model, the tables, the floors and the modules that the first prompt needs.
+
+    `first` is done before the tables are opened, while the model loads. Raises IndexStateError without
+    an index.
+    """
+    with embedding(vault, SAMPLE):
+        first()
+        load_tables(vault)
+    if vault.config.embedder != "minilm":  # the server loads its model, too
+        query.embed_ahead(vault, SAMPLE)
+
+
+def load_tables(vault: Vault) -> None:
+    """Open the tables that a prompt searches and read all that a search needs of them.
+
+    After a write too: the tables that were open before keep the old version on disk. Raises
+    IndexStateError without an index.
+    """
+    opened = vault.open_index()
+    for table in (opened.store, opened.skills):
+        if table.exists():
+            table.load(rows=True)
+            row = table.some_row()
+            if row is not None:  # LanceDB reads its text index when words are searched for
+                table.matches(str(row["text"])[:SAMPLE_CHARS], 1, None)
+    floor.in_force(vault)

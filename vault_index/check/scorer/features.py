@@ -57,17 +57,17 @@ def pieces(text: str) -> Iterator[tuple[int, str]]:
     start = 0
     for paragraph in _PARAGRAPH_END.split(text):
         start = text.index(paragraph, start)
-        at, part = start, ""
+        index, part = start, ""
         for sentence in _sentences(paragraph):
-            found = text.index(sentence, at + len(part))
-            if part and found + len(sentence) - at > PIECE_CHARS:
-                yield at, part
-                at, part = found, sentence
+            begin = text.index(sentence, index + len(part))
+            if part and begin + len(sentence) - index > PIECE_CHARS:
+                yield index, part
+                index, part = begin, sentence
             else:
-                at = at if part else found
-                part = text[at : found + len(sentence)]
+                index = index if part else begin
+                part = text[index : begin + len(sentence)]
         if part:
-            yield at, part
+            yield index, part
         start += len(paragraph)
 
 
@@ -76,7 +76,7 @@ def numbers(piece: str) -> set[int]:
     text = piece.lower()
     for mark, name in _MARKS:
         text = mark.sub(name, text)
-    found: set[int] = set()
+    features: set[int] = set()
     everywhere: set[int] = set()
     for sentence in _sentences(text):
         tokens = _TOKEN.findall(sentence)
@@ -85,14 +85,14 @@ def numbers(piece: str) -> set[int]:
         if _EAST_ASIAN.search(sentence):
             present.update(idea for word, idea in _words().anywhere if word in sentence)
         if by_token:
-            found.update(_FIRST + idea for idea in by_token[0])
-        found.update(_in_order(by_token))
-        found.update(_pairs(_TOGETHER, present))
-        found.update(_word_features(tokens))
+            features.update(_FIRST + idea for idea in by_token[0])
+        features.update(_in_order(by_token))
+        features.update(_pairs(_TOGETHER, present))
+        features.update(_word_features(tokens))
         everywhere |= present
-    found |= everywhere
-    found.update(_pairs(_AROUND, everywhere))
-    return found
+    features |= everywhere
+    features.update(_pairs(_AROUND, everywhere))
+    return features
 
 
 def _sentences(text: str) -> Iterator[str]:

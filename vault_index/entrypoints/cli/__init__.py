@@ -8,24 +8,14 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import os
 import sys
 from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import (
-    agents,
-    doctor,
-    finding,
-    importing,
-    lessons,
-    output,
-    sharing,
-    tree,
-    vaults,
-    watch,
-)
+from vault_index.entrypoints.cli import output
 from vault_index.errors import VaultError
 
 # More would be no quicker here, and spin for 20 ms after each product on a core others need: with
@@ -35,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 atexit.register(gc.freeze)
 
 
-# as in the README; a command that is in none is hidden
+# as in the README
 SECTIONS = {
     "Lessons": "add list show edit rm log import",
     "Search": "search recall eval",
@@ -44,20 +34,43 @@ SECTIONS = {
     "Agent": "install uninstall hook",
     "Vault": "init status doctor config index watch model",
 }
+HIDDEN = ["merge-driver"]
+BUILT_IN = ("list", "import", "eval")  # names that a module may not have
 PAGED = "list show log search recall categories classify check status doctor config".split()
 _WHOLE = 1000  # characters of a summary: it goes on in the next line rather than being cut off
 
 
 class _Group(click.Group):
-    """A group whose commands end in one line on stderr and exit 1 when a verb raises."""
+    """Commands, a module each, that end in one line on stderr and exit 1 when a verb raises."""
 
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the names of all commands, as they follow each other in the sections."""
+        return " ".join(SECTIONS.values()).split() + HIDDEN
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Return a command; its module is imported now, since a call needs no other."""
+        if name not in self.list_commands(ctx):
+            return None
+        module = name.replace("-", "_") + ("_" if name in BUILT_IN else "")
+        command = importlib.import_module(f"{__name__}.{module}").command
+        if not isinstance(command, click.Command):
+            raise TypeError(name)
+        if name in PAGED and name not in self.commands and command.callback:
+            command.callback = output.paged()(command.callback)
+        self.commands[name] = command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands in sections, each with the whole first sentence of its help."""
         width = max(len(name) for names in SECTIONS.values() for name in names.split())
         for section, names in SECTIONS.items():
             with formatter.section(section):
-                shown = ((name, self.commands[name]) for name in names.split())
-                rows = [(f"{name:<{width}}", one.get_short_help_str(_WHOLE)) for name, one in shown]
+                shown = ((name, self.get_command(ctx, name)) for name in names.split())
+                rows = [
+                    (f"{name:<{width}}", command.get_short_help_str(_WHOLE))
+                    for name, command in shown
+                    if command
+                ]
                 formatter.write_dl(rows)
 
     def main(self, *args: Any, **extra: Any) -> Any:
@@ -104,36 +117,3 @@ def main(ctx: click.Context, vault: str | None) -> None:
     """The memory of a team that works with coding agents: lessons in git, the right one at the prompt."""
     ctx.obj = vault
     ctx.color = output.color()
-
-
-for _command in (
-    vaults.init,
-    lessons.add,
-    lessons.list_,
-    lessons.show,
-    lessons.edit,
-    lessons.rm,
-    lessons.log,
-    importing.import_,
-    tree.categories,
-    tree.mv,
-    tree.classify,
-    finding.search,
-    finding.recall,
-    finding.index,
-    finding.eval_,
-    sharing.check,
-    sharing.sync,
-    sharing.merge_driver,
-    watch.watch,
-    vaults.status,
-    doctor.doctor,
-    doctor.config,
-    agents.install,
-    agents.uninstall,
-    agents.hook,
-    vaults.model,
-):
-    if _command.name in PAGED and _command.callback:
-        _command.callback = output.paged()(_command.callback)
-    main.add_command(_command)

@@ -16,7 +16,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from vault_index.get import Entry
+    from vault_index.search.entries import Entry
     from vault_index.vault import Vault
 
 _ONE_WORD = re.compile(r"(?!-)[\w./#+@%,-]+")
@@ -26,9 +26,9 @@ def ids(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[Com
     """Complete the id of a lesson or, where none begins so, the end of one; else a path."""
     from click.shell_completion import CompletionItem
 
-    known = _quietly(_ids, ctx)
-    found = _items(known, typed) or _items(_ends(known), typed)
-    return found or [CompletionItem(typed, type="file")]
+    every_id = _quietly(_ids, ctx)
+    items = _items(every_id, typed) or _items(_ends(every_id), typed)
+    return items or [CompletionItem(typed, type="file")]
 
 
 def categories(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -43,7 +43,7 @@ def tags(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[Co
 
 def types(_ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete a type of lessons."""
-    from vault_index.lesson import TYPES
+    from vault_index.lesson.parse import TYPES
 
     return _items(TYPES, typed)
 
@@ -56,51 +56,52 @@ def lesson(*, required: bool = True) -> Callable[[Any], Any]:
 
 def _ids(named: str | None) -> Iterator[str]:
     """Yield the ids of a vault's lessons."""
-    from vault_index import lesson as lessons
+    from vault_index.lesson import parse
     from vault_index.vault import open_vault
 
     vault = open_vault(named)
     listed = _listed(vault)
     if listed is None:
-        yield from (lessons.id_of(file.path) for file in vault.files()[0])
+        yield from (parse.id_of(file.path) for file in vault.files()[0])
         return
-    yield from (one["id"] for one in listed)
+    yield from (lesson["id"] for lesson in listed)
 
 
 def _categories(named: str | None) -> Iterator[str]:
     """Yield the categories that lessons have and settings name, with those above them."""
-    from vault_index import categories as tree
+    from vault_index.lesson.category import UNCATEGORIZED, from_folder, is_category, prefixes
     from vault_index.vault import open_vault
 
     vault = open_vault(named)
     listed = _listed(vault)
     if listed is None:
-        folders = (tree.from_folder(file.path) for file in vault.files()[0])
-        own = {folder for folder in folders if folder and tree.tells_something(folder)}
+        folders = (from_folder(file.path) for file in vault.files()[0])
+        own = {folder for folder in folders if folder and is_category(folder)}
     else:
-        own = {category for one in listed for category in one["categories"]}
+        own = {category for lesson in listed for category in lesson["categories"]}
     config = vault.config
-    for category in {*own, *config.taxonomy, *config.keywords.values()} - {tree.UNCATEGORIZED}:
-        yield from tree.prefixes(category)
+    for category in {*own, *config.taxonomy, *config.keywords.values()} - {UNCATEGORIZED}:
+        yield from prefixes(category)
 
 
 def _tags(named: str | None) -> Iterator[str]:
     """Yield the tags that lessons have."""
     from vault_index.vault import open_vault
 
-    for one in _listed(open_vault(named)) or ():
-        yield from one["tags"]
+    for lesson in _listed(open_vault(named)) or ():
+        yield from lesson["tags"]
 
 
 def _listed(vault: Vault) -> list[Entry] | None:
     """Return the lessons as their files and the last index tell; None without an index."""
-    from vault_index import get, manifest
+    from vault_index.search import entries
+    from vault_index.store import manifest
     from vault_index.vault import INDEX
 
     if manifest.current(vault.root / INDEX) is None:
         return None  # to read every file takes longer than one waits for a key
-    found = get.from_files(vault, names_only=True)
-    return found and found[0]
+    listed = entries.from_files(vault, names_only=True)
+    return listed and listed[0]
 
 
 def _quietly(read: Callable[[str | None], Iterable[str]], ctx: click.Context) -> list[str]:
@@ -112,14 +113,14 @@ def _quietly(read: Callable[[str | None], Iterable[str]], ctx: click.Context) ->
         return []
 
 
-def _ends(known: Iterable[str]) -> list[str]:
+def _ends(every_id: Iterable[str]) -> list[str]:
     """Return the last parts of ids that no two share: each means one lesson."""
-    ends = Counter(re.split(r"[/#]", id)[-1] for id in known)
+    ends = Counter(re.split(r"[/#]", id)[-1] for id in every_id)
     return [end for end, count in ends.items() if count == 1]
 
 
 def _items(values: Iterable[str], typed: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    begins = {one for one in values if one.startswith(typed) and _ONE_WORD.fullmatch(one)}
-    return [CompletionItem(one) for one in sorted(begins)]
+    begins = {value for value in values if value.startswith(typed) and _ONE_WORD.fullmatch(value)}
+    return [CompletionItem(value) for value in sorted(begins)]

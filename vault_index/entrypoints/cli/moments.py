@@ -1,4 +1,4 @@
-"""Moments as people type them: a date, or so many days or weeks ago."""
+"""Moments as people type them: a date, or a number of days or weeks ago."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ def _moment(text: str, days_more: int) -> str:
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return moment.astimezone(UTC).isoformat()
     except (ValueError, OverflowError):
-        raise VaultError(f"no date {text!r}", "for example: 2026-03-31, 30d, 8w") from None
+        raise VaultError(f"no date {text!r}", "write it like 2026-03-31, 30d or 8w") from None

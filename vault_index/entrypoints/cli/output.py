@@ -78,7 +78,7 @@ def json(value: Any) -> None:
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Hold back what is printed meanwhile, and show it in the user's pager if it is long."""
+    """Hold back the lines printed meanwhile, and show them in the user's pager if they are many."""
     if _held or not pager.is_wanted():
         yield
         return
@@ -109,10 +109,10 @@ def ask(question: str) -> str:
 
 
 def usage(error: click.ClickException) -> None:
-    """Print what click has to say about arguments, which it repeats."""
-    said = io.StringIO()
-    error.show(said)
-    for line in said.getvalue().rstrip("\n").split("\n"):
+    """Print click's message about wrong arguments, which it repeats."""
+    message = io.StringIO()
+    error.show(message)
+    for line in message.getvalue().rstrip("\n").split("\n"):
         say(line, err=True)
 
 

@@ -7,8 +7,8 @@ import sys
 import unicodedata
 from typing import TextIO
 
-MORE = "…"
-LEAST = 20  # columns: of a narrower terminal, or one of no size, nothing is made to fit
+ELLIPSIS = "…"
+MIN_COLUMNS = 20  # in a narrower terminal, or one without a size, lines are not cut
 
 _ESCAPE = re.compile(r"(\x1b\[[0-9;]*m)")
 
@@ -21,7 +21,7 @@ def width(*, err: bool = False) -> int | None:
     import shutil
 
     columns = shutil.get_terminal_size().columns
-    return columns if columns >= LEAST else None
+    return columns if columns >= MIN_COLUMNS else None
 
 
 def columns(text: str) -> int:
@@ -36,7 +36,7 @@ def clip(line: str, most: int | None) -> str:
     if most is None or _shown_columns(line) <= most:
         return line
     parts: list[str] = []
-    room = most - columns(MORE)
+    room = most - columns(ELLIPSIS)
     for number, piece in enumerate(_ESCAPE.split(line)):
         if number % 2:
             parts.append(piece)
@@ -44,7 +44,7 @@ def clip(line: str, most: int | None) -> str:
             end, room = _fitting(piece, room)
             parts.append(piece[:end])
             if end < len(piece):
-                parts.append(MORE)
+                parts.append(ELLIPSIS)
                 room = -1
     return "".join(parts)
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import output, ready
+from vault_index import client
+from vault_index.entrypoints.cli import asking, output
+from vault_index.entrypoints.cli.options import count
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -16,25 +18,25 @@ if TYPE_CHECKING:
 START_SECONDS = 30  # to load the model and the tables: one on a quick machine
 
 
-@click.command(epilog="Example: lessons watch --background")
+@click.command("watch", epilog="Example: lessons watch --background")
 @click.option("--background", "how", flag_value="background", help="Go on without this terminal.")
 @click.option("--stop", "how", flag_value="stop", help="End the vault's watcher.")
-@click.option("--status", "how", flag_value="status", help="Tell how the vault's watcher is.")
+@click.option("--status", "how", flag_value="status", help="Show the state of the vault's watcher.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 @click.pass_obj
-def watch(named: str | None, how: str | None, as_json: bool) -> None:
-    """Reindex on save, and answer hooks and searches from one warm process.
+def command(named: str | None, how: str | None, as_json: bool) -> None:
+    """Reindex on save, and answer from one warm process.
 
-    Without an option: here, telling what is reindexed, until Ctrl-C. Hooks start a watcher by
-    themselves unless `autostart = false` stands under `[watch]` in lessons/vault.toml.
+    Without an option it runs here, printing what it reindexes, until Ctrl-C. Hooks start a watcher by
+    themselves unless lessons/vault.toml has `autostart = false` under `[watch]`.
     """
-    vault = ready.open_vault(named)
+    vault = client.open_vault(named)
     if how == "background":
         _start(vault)
     elif how == "stop":
         from vault_index.watch import launch
 
-        stopped = launch.stop(vault.root, vault.index_folder)
+        stopped = launch.stop(vault.root, vault.index_dir)
         output.say("stopped" if stopped else "there was no watcher")
     elif how == "status" or as_json:
         _show(vault, as_json)
@@ -46,17 +48,17 @@ def _run(vault: Vault) -> None:
     from vault_index.entrypoints import watcher
     from vault_index.watch import launch
 
-    lock = launch.take_lock(vault.index_folder)
+    lock = launch.take_lock(vault.index_dir)
     if lock is None:
-        ready.note(f"{vault.root} has a watcher already")
+        asking.note(f"{vault.root} has a watcher already")
         return
     watcher.run(vault.root, lock, _say)
 
 
 def _say(message: str) -> None:
     stamp = time.strftime("%Y-%m-%d %H:%M:%S")
-    for one in message.splitlines():
-        output.say(f"{stamp} {one}")
+    for text in message.splitlines():
+        output.say(f"{stamp} {text}")
 
 
 def _start(vault: Vault) -> None:
@@ -65,15 +67,15 @@ def _start(vault: Vault) -> None:
     began = time.monotonic()
     started = False
     while time.monotonic() - began < START_SECONDS:
-        started = launch.start(vault.root, vault.index_folder) or started
+        started = launch.start(vault.root, vault.index_dir) or started
         state = launch.status(vault.root)
         if state is not None:
-            said = "watching" if started else "already watching"
-            output.say(f"{said} {vault.folder} (pid {state['pid']})")
+            verb = "watching" if started else "already watching"
+            output.say(f"{verb} {vault.lessons_dir} (pid {state['pid']})")
             return
         time.sleep(0.1)
     raise VaultError(
-        f"the watcher of {vault.root} did not start", f"see {vault.index_folder / launch.LOG}"
+        f"the watcher of {vault.root} did not start", f"read {vault.index_dir / launch.LOG}"
     )
 
 
@@ -89,13 +91,13 @@ def _show(vault: Vault, as_json: bool) -> None:
 
 
 def line(state: dict[str, Any] | None) -> str:
-    """Give the state of a watcher for people, in a line."""
+    """Return the state of a watcher for people, in a line."""
     if state is None:
-        return "none runs"
+        return "not running"
     if "pid" not in state:
         return str(state["trouble"])
-    parts = [f"pid {state['pid']}", f"up {state['seconds']} s", f"{state['lessons']} lessons"]
-    parts.append(f"{state['questions']} questions")
+    parts = [f"pid {state['pid']}", f"up {state['seconds']} s", count(state["lessons"], "lesson")]
+    parts.append(count(state["questions"], "question"))
     parts += ["indexing"] if state["indexing"] else []
     parts += ["looking every few seconds"] if state["events"] == "polling" else []
     parts += [f"last: {state['last']}"] if state["last"] else []

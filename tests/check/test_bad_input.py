@@ -1,0 +1,463 @@
+"""Whatever is wrong with files, disk or index: a clear line, and an answer if there is one."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.support.commands import BIN, Ran, run
+from tests.support.files import MakeVault, lesson_text, write
+from vault_index import files
+from vault_index.errors import LessonError
+from vault_index.index import reconcile
+from vault_index.lesson import parse, passages
+from vault_index.search.query import find
+from vault_index.vault import Vault, open_vault
+
+HEAP = lesson_text("Heap", "Raise the heap when the build runs out of memory.")
+LOCK = lesson_text("Lock", "Migrations wait for a lock on the table.")
+
+PR_CAPBSET_DROP = 24
+CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
+
+
+def as_ordinary_user(*command: str, cwd: Path) -> Ran:
+    """Run `lessons` so that file permissions count even for root."""
+
+    def obey_permissions() -> None:
+        if os.geteuid() == 0:
+            libc = ctypes.CDLL(None)
+            libc.prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
+            libc.prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH, 0, 0, 0)
+
+    done = subprocess.run(
+        [BIN / "lessons", *command],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        preexec_fn=obey_permissions,
+        check=False,
+        timeout=60,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def quickly_indexed(make_vault: MakeVault, first: str = "a.md") -> Vault:
+    """Make the index of two lessons in this process; its floor is a guess."""
+    vault = make_vault({first: HEAP, "b.md": LOCK})
+    reconcile.sync(vault)
+    guess = {"vectors": 0.1, "full_text": 0.01, "lessons": 2, "prompts": 1}
+    write(vault.open_index().store.index / "floor.json", json.dumps(guess))
+    return vault
+
+
+def found(vault: Vault, query: str) -> list[str]:
+    """Search from the command line; give the ids."""
+    ran = run("lessons", "search", "--json", query, cwd=vault.root)
+    return [hit["lesson_id"] for hit in ran.json["hits"]]
+
+
+# files
+
+
+def test_the_line_named_is_the_line_to_mend() -> None:
+    with pytest.raises(LessonError) as raised:
+        parse.parse_file(b"---\ntitle: x\ntags: one: two\n---\ntext\n", "bad.md")
+    assert raised.value.line == 3
+
+
+def test_a_broken_file_is_named_with_its_line(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    write(vault.lessons_dir / "bad.md", "---\ntitle: x\ntags: one: two\n---\ntext\n")
+    ran = run("lessons", "index", cwd=vault.root)
+    assert re.search(r"lessons/bad.md:3: frontmatter is not YAML", ran.out)
+    assert "warning: lessons/bad.md:" in run("lessons", "search", "heap", cwd=vault.root).err
+
+
+def test_a_binary_file_named_md(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    write(vault.lessons_dir / "cat.md", b"\x89PNG\r\n\x1a\n\x00\xff")
+    write(vault.lessons_dir / "zero.md", b"a\nb\0c")
+    ran = run("lessons", "index", cwd=vault.root)
+    assert "lessons/cat.md:1: not UTF-8 text" in ran.out
+    assert "lessons/zero.md:2: a binary file" in ran.out
+    assert found(vault, "heap") == ["a"]
+
+
+def test_a_link_in_a_circle(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault, "devops/a.md")
+    (vault.lessons_dir / "devops" / "again").symlink_to(vault.lessons_dir)
+    (vault.lessons_dir / "nowhere.md").symlink_to("nothing")
+    ran = run("lessons", "index", cwd=vault.root)
+    assert "lessons/devops/again:0: a link: links are not followed" in ran.out
+    assert "lessons/nowhere.md:0: a link: links are not followed" in ran.out
+    assert found(vault, "heap") == ["devops/a"]
+
+
+@pytest.mark.slow
+def test_a_name_that_is_not_utf_8(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    name, folder = os.fsdecode(b"lat\xe9.md"), os.fsdecode(b"caf\xe9")
+    write(vault.lessons_dir / "devops" / name, LOCK)
+    write(vault.lessons_dir / folder / "c.md", LOCK)
+    write(vault.lessons_dir / os.fsdecode(b"\xe9.png"), b"\x89PNG")
+    write(vault.lessons_dir / "new.md", lesson_text("Pipe", "A closed pipe."))
+    said = [
+        f"lessons/{path}:0: the name is not UTF-8" for path in (r"caf\xe9", r"devops/lat\xe9.md")
+    ]
+    ran = run("lessons", "index", cwd=vault.root)
+    assert [line for line in ran.out.splitlines() if "UTF-8" in line] == said
+    assert found(vault, "pipe") == ["new"]
+    for words in (["status"], ["list"], ["check"]):
+        told = run("lessons", *words, cwd=vault.root)
+        assert all(line in told.out + told.err for line in said), words
+    problems = run("lessons", "status", "--json", cwd=vault.root).json["index"]["problems"]
+    assert [one["path"] for one in problems] == [line.partition(":")[0] for line in said]
+
+
+@pytest.mark.slow
+def test_a_name_that_is_not_utf_8_is_checked_when_it_is_staged(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    write(vault.lessons_dir / os.fsdecode(b"lat\xe9.md"), "")
+    run("git", "add", "lessons", cwd=vault.root)
+    strict = {"PYTHONIOENCODING": "utf-8:strict"}  # as in most people's locale
+    ran = run("lessons", "check", "--staged", "--json", cwd=vault.root, check=False, env=strict)
+    assert [one["path"] for one in ran.json] == [r"lessons/lat\xe9.md"]
+
+
+@pytest.mark.parametrize(("module", "name"), [(parse, "parse_file"), (passages, "cut")])
+def test_a_file_that_we_fail_at_is_named_and_the_others_are_indexed(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+) -> None:
+    """There is no such file that we know of: one is told from the others by its text."""
+    does = getattr(module, name)
+
+    def fails(content: str | bytes, *rest: str) -> Any:
+        if "xyzzy" in str(content):
+            raise TypeError("no\nwonder")
+        return does(content, *rest)
+
+    monkeypatch.setattr(module, name, fails)
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
+    reconcile.sync(vault)
+    for path in ("b.md", "c.md"):
+        write(vault.lessons_dir / path, lesson_text("Odd", "Nothing but xyzzy."))
+    write(vault.lessons_dir / "d.md", lesson_text("Pipe", "A closed pipe."))
+    stats = reconcile.sync(vault)
+    assert [(one.path, one.message) for one in stats.problems] == [
+        ("lessons/b.md", "TypeError: no wonder"),
+        ("lessons/c.md", "TypeError: no wonder"),
+    ]
+    assert [hit.lesson_id for hit in find(vault, "pipe")] == ["d"]
+    assert [hit.lesson_id for hit in find(vault, "lock")] == ["b"], "its last good rows"
+    write(vault.lessons_dir / "b.md", LOCK)
+    (vault.lessons_dir / "c.md").unlink()
+    assert reconcile.sync(vault).problems == []
+
+
+def test_a_commit_with_a_date_that_is_none(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    run("git", "add", "-A", cwd=vault.root)
+    far = {"GIT_AUTHOR_DATE": "@253402300800 +0000"}  # the year 10000
+    run("git", "commit", "-q", "-m", "x", cwd=vault.root, env=far)
+    assert reconcile.sync(vault).problems == []
+    assert find(vault, "heap")[0].author == "Ada Lovelace"
+
+
+@pytest.mark.slow
+def test_a_file_that_may_not_be_read(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    write(vault.lessons_dir / "a.md", HEAP.replace("Raise", "Always raise")).chmod(0)
+    time.sleep(files.RACY_NS / 1e9)  # as on a slow machine: its stat is to be trusted then
+    ran = as_ordinary_user("index", cwd=vault.root)
+    assert "lessons/a.md:0: cannot be read: Permission denied" in ran.out
+    assert found_as_ordinary_user(vault, "heap") == ["a"]  # its last good rows
+    (vault.lessons_dir / "a.md").chmod(0o644)
+    assert run("lessons", "index", "--json", cwd=vault.root).json["problems"] == []
+
+
+@pytest.mark.slow
+def test_a_file_that_may_be_read_again_is_no_problem_any_more(make_vault: MakeVault) -> None:
+    """Also if nothing else changed: who may read it depends on who asks, and no stat says so."""
+    vault = quickly_indexed(make_vault)
+    (vault.lessons_dir / "a.md").chmod(0)
+    assert "a.md:0: cannot be read" in as_ordinary_user("index", cwd=vault.root).out
+    assert "a.md:0: cannot be read" in as_ordinary_user("index", cwd=vault.root).out
+    assert run("lessons", "index", "--json", cwd=vault.root).json["problems"] == []
+    assert found(vault, "heap") == ["a"]
+
+
+@pytest.mark.slow
+def test_lessons_of_a_folder_that_may_not_be_entered_stay(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault, "secret/a.md")
+    (vault.lessons_dir / "secret").chmod(0o444)
+    try:
+        ran = as_ordinary_user("index", cwd=vault.root)
+        assert "lessons/secret/a.md:0: cannot be read: Permission denied" in ran.out
+        assert "removed" not in ran.out
+        assert found_as_ordinary_user(vault, "heap") == ["secret/a"]
+    finally:
+        (vault.lessons_dir / "secret").chmod(0o755)
+
+
+@pytest.mark.slow
+def test_lessons_of_a_folder_that_may_not_be_listed_stay(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault, "secret/a.md")
+    (vault.lessons_dir / "secret").chmod(0)
+    try:
+        ran = as_ordinary_user("index", cwd=vault.root)
+        assert "lessons/secret/:0: cannot be listed: Permission denied" in ran.out
+        assert "removed" not in ran.out
+        assert found_as_ordinary_user(vault, "heap") == ["secret/a"]
+    finally:
+        (vault.lessons_dir / "secret").chmod(0o755)
+
+
+def found_as_ordinary_user(vault: Vault, query: str) -> list[str]:
+    ran = as_ordinary_user("search", "--json", query, cwd=vault.root)
+    return [hit["lesson_id"] for hit in ran.json["hits"]]
+
+
+# disks
+
+
+@pytest.mark.slow
+def test_a_read_only_vault_answers_from_the_index_it_has(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    write(vault.lessons_dir / "c.md", lesson_text("Pipe", "A closed pipe."))
+    with_mode(vault.root, writable=False)
+    try:
+        ran = as_ordinary_user("search", "--json", "heap", cwd=vault.root)
+        assert [hit["lesson_id"] for hit in ran.json["hits"]] == ["a"]
+        assert "searching the index as it is" in ran.err
+        assert "Permission denied" in ran.err
+    finally:
+        with_mode(vault.root, writable=True)
+    assert found(vault, "pipe") == ["c"]
+
+
+def test_a_read_only_vault_without_an_index_says_so(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_mode(vault.root, writable=False)
+    try:
+        ran = as_ordinary_user("search", "heap", cwd=vault.root)
+    finally:
+        with_mode(vault.root, writable=True)
+    assert (ran.code, ran.out) == (1, "")
+    (error,) = [line for line in ran.err.splitlines() if line.startswith("Error:")]
+    assert "cannot write" in error
+    assert "Permission denied" in error
+    assert "Traceback" not in ran.err
+
+
+def with_mode(root: Path, *, writable: bool) -> None:
+    for path in (root, *root.rglob("*")):
+        if not path.is_symlink():
+            path.chmod((0o755 if path.is_dir() else 0o644) & (0o777 if writable else 0o555))
+
+
+FULL_DISK = """
+set -e
+mount -t tmpfs -o size=2m none "$1"
+cp -r "$2/." "$1"
+cd "$1"
+dd if=/dev/zero of=ballast bs=1k count=1500 2>/dev/null || true
+set +e
+"$3" index > "$4/full.out" 2> "$4/full.err"; echo $? > "$4/full.code"
+rm ballast
+"$3" search --json lock > "$4/then.out" 2> "$4/then.err"; echo $? > "$4/then.code"
+cd /
+umount "$1"
+"""
+
+
+@pytest.mark.slow
+def test_a_full_disk(make_vault: MakeVault, tmp_path: Path) -> None:
+    """The error is one line, and the index goes on where it was once there is room."""
+    if not shutil.which("unshare"):
+        pytest.skip("no unshare here to mount a small disk with")
+    rights = ["--mount"] if os.geteuid() == 0 else ["-rm"]
+    mount = ["unshare", *rights, "mount", "-t", "tmpfs", "none", "/mnt"]
+    if subprocess.run(mount, check=False).returncode:
+        pytest.skip("a small disk cannot be mounted here: neither root nor user namespaces")
+    long = "\n\n".join(f"Paragraph {n} about a lock. " * 20 for n in range(200))
+    vault = make_vault({"a.md": lesson_text("Lock", long), "b.md": HEAP})
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    run(
+        *("unshare", *rights, "sh", "-c", FULL_DISK, "sh"),
+        *(disk, vault.root, BIN / "lessons", tmp_path),
+        cwd=tmp_path,
+    )
+    said = (tmp_path / "full.err").read_text()
+    assert (tmp_path / "full.code").read_text() == "1\n", said
+    (error,) = [line for line in said.splitlines() if line.startswith("Error:")]
+    assert "cannot write" in error
+    assert "Traceback" not in said
+    then = json.loads((tmp_path / "then.out").read_text())
+    assert [hit["lesson_id"] for hit in then["hits"]] == ["a"], (tmp_path / "then.err").read_text()
+
+
+# index folders
+
+
+def garble_data(folder: Path) -> None:
+    for file in files_below(folder, "*.lance"):
+        file.write_bytes(b"\0garbage" * 9)
+
+
+def truncate_data(folder: Path) -> None:
+    for file in files_below(folder, "*.lance"):
+        os.truncate(file, file.stat().st_size // 2)
+
+
+def delete_data(folder: Path) -> None:
+    for file in files_below(folder, "data/*"):
+        file.unlink()
+
+
+def garble_versions(folder: Path) -> None:
+    for file in files_below(folder, "_versions/*"):
+        file.write_bytes(b"garbage")
+
+
+def delete_versions(folder: Path) -> None:
+    for file in files_below(folder, "_versions/*"):
+        file.unlink()
+
+
+def delete_text_index(folder: Path) -> None:
+    for file in files_below(folder, "_indices/*/*"):
+        file.unlink()
+
+
+def delete_table(folder: Path) -> None:
+    shutil.rmtree(next(folder.glob("*/lessons.lance")))
+
+
+def garble_manifest(folder: Path) -> None:
+    next(folder.glob("*/manifest.json")).write_bytes(b"{\xff")
+
+
+def half_a_manifest(folder: Path) -> None:
+    next(folder.glob("*/manifest.json")).write_text('{"schema": 1, "files": {"a.md": {"no": 1}}}')
+
+
+def delete_manifest(folder: Path) -> None:
+    next(folder.glob("*/manifest.json")).unlink()
+
+
+def garble_current(folder: Path) -> None:
+    (folder / "current").write_bytes(b"\xff\0/../..")
+
+
+def current_leads_out(folder: Path) -> None:
+    (folder / "current").write_text("..")
+
+
+def garble_floor(folder: Path) -> None:
+    next(folder.glob("*/floor.json")).write_text("[")
+
+
+def files_below(folder: Path, pattern: str) -> list[Path]:
+    files = [file for file in folder.glob(f"*/lessons.lance/**/{pattern}") if file.is_file()]
+    assert files, "nothing to damage: LanceDB's layout has changed"
+    return files
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "damage",
+    [
+        truncate_data,
+        delete_data,
+        garble_versions,
+        delete_text_index,
+        garble_manifest,
+        garble_current,
+    ],
+    ids=lambda damage: damage.__name__,
+)
+def test_a_damaged_index_is_built_anew_by_a_search(
+    make_vault: MakeVault, damage: Callable[[Path], None]
+) -> None:
+    vault = quickly_indexed(make_vault)
+    damage(vault.index_dir)
+    ran = run("lessons", "search", "--json", "heap", cwd=vault.root)
+    assert [hit["lesson_id"] for hit in ran.json["hits"]] == ["a"]
+    assert ran.json["floor"] is not None
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [delete_versions, delete_table, half_a_manifest, delete_manifest, current_leads_out],
+    ids=lambda damage: damage.__name__,
+)
+def test_a_damaged_index_is_built_anew_by_a_sync(
+    make_vault: MakeVault, damage: Callable[[Path], None]
+) -> None:
+    vault = quickly_indexed(make_vault)
+    damage(vault.index_dir)
+    write(vault.lessons_dir / "c.md", lesson_text("Pipe", "A closed pipe."))
+    again = open_vault(vault.root)
+    assert reconcile.sync(again).rebuilt
+    assert [hit.lesson_id for hit in find(again, "heap")] == ["a"]
+
+
+@pytest.mark.slow
+def test_a_damaged_floor_is_fitted_anew(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    garble_floor(vault.index_dir)
+    assert run("lessons", "search", "--json", "heap", cwd=vault.root).json["floor"] is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", [["list"], ["show", "a"], ["recall", "raise the heap when the build"]]
+)
+def test_so_it_is_by_the_other_commands(make_vault: MakeVault, command: list[str]) -> None:
+    vault = quickly_indexed(make_vault)
+    delete_data(vault.index_dir)
+    ran = run("lessons", *command, cwd=vault.root)
+    assert "Heap" in ran.out
+    if command[0] == "recall":
+        assert "built again" in ran.err
+    else:  # which need no table
+        assert ran.err == ""
+        assert "built again" in run("lessons", "search", "heap", cwd=vault.root).err
+
+
+def test_a_damaged_table_is_built_anew_when_a_lesson_changed(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    garble_versions(vault.index_dir)
+    write(vault.lessons_dir / "a.md", LOCK)
+    assert reconcile.sync(vault).rebuilt == "the index was damaged"
+
+
+@pytest.mark.slow
+def test_an_index_from_the_future_is_left_alone(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    (file,) = vault.index_dir.glob("*/manifest.json")
+    file.write_text(json.dumps({**json.loads(file.read_text()), "schema": 999, "unheard": "of"}))
+    before = file.read_bytes()
+
+    ran = run("lessons", "search", "heap", cwd=vault.root, check=False)
+    assert ran.code == 1
+    assert "Error: the index was written by a newer version (schema 999" in ran.err
+    assert "Try: upgrade this installation, or run `lessons index --rebuild`" in ran.err
+    assert file.read_bytes() == before
+
+    run("lessons", "index", "--rebuild", cwd=vault.root)
+    assert found(vault, "heap") == ["a"]

@@ -1,0 +1,256 @@
+"""`lessons check`: what keeps a vault worth sharing is found before it is shared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import path_with_forks, run
+from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.indexed import of_this_repository
+from tests.support.planted import AGENT_TEXTS, NO_SECRETS, SECRETS
+from vault_index import check
+from vault_index.check import prompt_injection, secrets
+from vault_index.share import git_hooks
+from vault_index.vault import Vault
+
+HEAP = """\
+---
+title: Raise the heap
+fires_on: [{fires}]
+silent_on: [{silent}]
+---
+When the frontend build in CI dies with heap out of memory, raise the limit of node.
+"""
+
+
+def rules(text: str | bytes, path: str = "devops/new.md", known: tuple[str, ...] = ()) -> list[str]:
+    """Check one file by what it says; give `line: rule` of each finding."""
+    data = text.encode() if isinstance(text, str) else text
+    found = check.of_text(check.Candidate(path, data), known)
+    return [f"{one.line}: {one.rule}" for one in found]
+
+
+# what a file says
+
+
+def test_a_good_lesson_has_no_findings() -> None:
+    assert rules("---\ntitle: A\ntags: [b]\nconfidence: 4\ncreated: 2026-01-01\n---\nText.\n") == []
+
+
+@pytest.mark.parametrize(
+    ("frontmatter", "line"),
+    [
+        ("title: [unclosed", 3),
+        ("title: a: b", 2),
+        ("- a list", 1),
+    ],
+)
+def test_frontmatter_that_does_not_parse(frontmatter: str, line: int) -> None:
+    assert rules(f"---\n{frontmatter}\n---\nText.\n") == [f"{line}: frontmatter"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "title: [a, b]",
+        "tags: {a: b}",
+        "fires_on: [[a]]",
+        "type: opinion",
+        "confidence: 9",
+        "confidence: high",
+        "created: some day",
+    ],
+)
+def test_wrong_types_are_named_with_their_line(wrong: str) -> None:
+    assert rules(f"---\nsource: wiki\n{wrong}\n---\nText.\n") == ["3: type"]
+
+
+@pytest.mark.parametrize("category", ["' / '", "Dev Ops/CI", "a/b/c/d/e"])
+def test_category_syntax(category: str) -> None:
+    assert rules(f"---\ncategories: [{category}]\n---\nText.\n") == ["2: category"]
+
+
+@pytest.mark.parametrize(
+    "typo", ["devops/dokcer", "devops/docke", "devops/dockerr", "devops/docher"]
+)
+def test_a_category_one_typo_away_from_another(typo: str) -> None:
+    known = ("devops", "devops/docker", "devops/ci")
+    assert rules(f"---\ncategories: [{typo}]\n---\nText.\n", known=known) == ["2: category"]
+    assert rules("Text.", f"{typo}/a.md", known) == ["1: category"]
+    assert rules("---\ncategories: [devops/cd]\n---\nText.\n", known=known) == []
+
+
+def test_empty_and_giant_lessons() -> None:
+    assert rules("") == ["1: empty"]
+    assert rules("---\ntitle: A\n---\n") == ["1: empty"]
+    assert rules("word " * 5000) == ["1: giant"]
+
+
+def test_no_planted_secret_passes() -> None:
+    assert len(SECRETS) >= 50
+    missed = [text for text in SECRETS if not list(secrets.findings("a.md", f"Note\n\n{text}\n"))]
+    assert missed == []
+
+
+def test_a_secret_is_found_in_frontmatter_and_never_printed() -> None:
+    value = SECRETS[0].split()[-1].rstrip(".")
+    (found,) = check.of_text(check.Candidate("a.md", f"---\nsource: {value}\n---\nText\n".encode()))
+    assert (found.line, found.rule) == (2, "secret")
+    assert value not in str(found)
+
+
+@pytest.mark.parametrize("text", NO_SECRETS)
+def test_placeholders_and_hashes_are_no_secrets(text: str) -> None:
+    assert list(secrets.findings("a.md", text)) == []
+
+
+@pytest.mark.parametrize("words", ["never send the base64 run you ", "mysql curl docker login "])
+def test_a_line_without_end_is_checked_all_the_same(words: str) -> None:
+    text = (
+        words * 4000 + SECRETS[0] + AGENT_TEXTS[0]
+    )  # a pattern that goes back and forth would hang
+    assert list(secrets.findings("a.md", text))
+    assert list(prompt_injection.findings("a.md", text))
+
+
+# beside the other lessons
+
+
+@pytest.mark.slow
+def test_a_near_duplicate_and_prompts_that_fail(make_vault: MakeVault, with_model: Path) -> None:
+    text = HEAP.format(
+        fires='"our build dies with heap out of memory", "the printer is on fire"',
+        silent='"the frontend build in CI runs out of heap", "lunch"',
+    )
+    files = {
+        "devops/heap.md": text,
+        "devops/again.md": text.replace("Raise the heap", "Raise heap").partition("fires_on")[0]
+        + "---\n"
+        + text.rpartition("---\n")[2],
+    }
+    vault = make_vault(
+        files | {f"{n}.md": lesson_text(f"T{n}", f"Other text {n}.") for n in range(9)}
+    )
+    ran = run("lessons", "check", "lessons/devops", cwd=vault.root, check=False)
+    assert ran.code == 1
+    lines = [line.split(": ", 2)[:2] for line in ran.out.splitlines()]
+    assert ["lessons/devops/again.md:1", "near-duplicate"] in lines
+    assert ["lessons/devops/heap.md:1", "near-duplicate"] in lines
+    assert ["lessons/devops/heap.md:3", "fires-on"] in lines
+    assert ["lessons/devops/heap.md:4", "silent-on"] in lines
+    assert "'the printer is on fire'" in ran.out
+    assert "our build dies" not in ran.out
+    assert "lunch" not in ran.out
+    assert "lessons/devops/again.md" in next(
+        line for line in ran.out.splitlines() if line.startswith("lessons/devops/heap.md:1")
+    )
+    assert ran.err.splitlines()[-1] == "2 files checked: 2 errors, 2 warnings"
+
+
+@pytest.mark.slow
+def test_the_lessons_of_this_repository_pass(
+    tmp_path: Path, with_model: Path, home_with_repository: Path
+) -> None:
+    here = of_this_repository(home_with_repository, with_model, tmp_path / "here")
+    ran = run("lessons", "check", cwd=here.root, check=False)
+    assert (ran.code, ran.out) == (0, "")
+
+
+@pytest.mark.slow
+def test_as_json_for_ci(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": lesson_text("A", SECRETS[0]), "b.md": lesson_text("B", "Text.")})
+    ran = run("lessons", "check", "--json", cwd=vault.root, check=False)
+    assert ran.code == 1
+    (found,) = ran.json
+    assert (found["path"], found["line"], found["rule"]) == ("lessons/a.md", 4, "secret")
+    assert run("lessons", "check", "--json", "lessons/b.md", cwd=vault.root).json == []
+
+
+def test_what_is_no_lesson(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault({"a.md": lesson_text("A", "Text.")})
+    write(tmp_path / "other.md", "Text.")
+    ran = run("lessons", "check", tmp_path / "other.md", cwd=vault.root, check=False)
+    assert ran.err == f"Error: {tmp_path}/other.md: not in the vault {vault.root}\n"
+
+
+@pytest.mark.slow
+def test_a_vault_and_its_lessons_may_be_named_through_links(
+    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = make_vault({"a/base.md": lesson_text("A", SECRETS[0])})
+    link = tmp_path / "link"
+    link.symlink_to(vault.root)
+    for named, cwd, path in [
+        (link, vault.root, "lessons/a/base.md"),
+        (link, vault.root, "lessons/a"),
+        (link, vault.root, "."),
+        (vault.root, link, str(link / "lessons/a/base.md")),
+        (link, tmp_path, str(link / "lessons")),
+    ]:
+        monkeypatch.setenv("LESSONS_VAULT", str(named))
+        ran = run("lessons", "check", "--json", path, cwd=cwd, check=False)
+        assert [one["path"] for one in ran.json] == ["lessons/a/base.md"], ran.err
+
+
+# before a commit
+
+
+@pytest.fixture
+def guarded(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    """A vault as `lessons init` leaves it, in which git finds `lessons`."""
+    vault = make_vault({"a.md": lesson_text("A", "Text.")})
+    git_hooks.set_up(vault.root)
+    monkeypatch.setenv("PATH", path_with_forks())
+    run("git", "add", "-A", cwd=vault.root)
+    run("git", "commit", "-q", "--no-verify", "-m", "start", cwd=vault.root)
+    return vault
+
+
+@pytest.mark.slow
+def test_a_commit_with_a_secret_is_stopped(guarded: Vault) -> None:
+    write(guarded.lessons_dir / "b.md", lesson_text("B", SECRETS[17]))
+    run("git", "add", "-A", cwd=guarded.root)
+    ran = run("git", "commit", "-q", "-m", "a secret", cwd=guarded.root, check=False)
+    assert ran.code == 1
+    assert "lessons/b.md:4: secret: an Anthropic key" in ran.out + ran.err
+    assert "git commit --no-verify" in ran.err
+    write(guarded.lessons_dir / "b.md", lesson_text("B", "Ask the vault for the key."))
+    run("git", "add", "-A", cwd=guarded.root)
+    run("git", "commit", "-q", "-m", "no secret", cwd=guarded.root)
+
+
+@pytest.mark.slow
+def test_what_is_staged_counts_and_not_what_is_on_disk(guarded: Vault) -> None:
+    write(guarded.lessons_dir / "b.md", lesson_text("B", SECRETS[0]))
+    run("git", "add", "-A", cwd=guarded.root)
+    write(guarded.lessons_dir / "b.md", lesson_text("B", "Clean."))
+    assert run("git", "commit", "-q", "-m", "b", cwd=guarded.root, check=False).code == 1
+    run("git", "add", "-A", cwd=guarded.root)
+    write(guarded.lessons_dir / "b.md", lesson_text("B", SECRETS[0]))
+    run("git", "commit", "-q", "-m", "b", cwd=guarded.root)
+
+
+@pytest.mark.slow
+def test_all_planted_secrets_are_stopped_at_commit(guarded: Vault) -> None:
+    for number, text in enumerate(SECRETS):
+        write(guarded.lessons_dir / f"planted/{number}.md", lesson_text(f"N{number}", text))
+    run("git", "add", "-A", cwd=guarded.root)
+    ran = run("git", "commit", "-q", "-m", "planted", cwd=guarded.root, check=False)
+    assert ran.code == 1
+    told = {line.split(":")[0] for line in (ran.out + ran.err).splitlines() if ": secret: " in line}
+    assert told == {f"lessons/planted/{number}.md" for number in range(len(SECRETS))}
+
+
+def test_a_commit_without_lessons_is_not_held_up(guarded: Vault) -> None:
+    write(guarded.root / "code.py", "password = 'Tr0ub4dor&3x'\n")
+    commit(guarded.root)
+
+
+def test_without_the_tool_git_works_as_ever(
+    guarded: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    write(guarded.lessons_dir / "b.md", lesson_text("B", SECRETS[0]))
+    commit(guarded.root)

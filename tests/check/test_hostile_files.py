@@ -1,0 +1,161 @@
+"""Files made to cost time or memory: they are refused, cut short or read, and nothing hangs.
+
+Limits are of processor time and memory, held by the system: a busy machine changes neither.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from vault_index import check
+from vault_index.errors import LessonError
+from vault_index.lesson import parse, yaml_bounds
+
+CPU_SECONDS = 60  # for one file; each takes a few at most here
+MEMORY = 3 << 30
+PROBE = """\
+import sys
+from vault_index import check
+from vault_index.errors import LessonError
+from vault_index.lesson import parse, passages
+data = open(sys.argv[1], "rb").read()
+try:
+    for one in parse.parse_file(data, "a.md"):
+        str(one)
+        for passage in passages.cut(one.text):
+            passages.prose(passage)
+except LessonError as error:
+    assert len(error.message) < 1000
+for finding in check.of_text(check.Candidate("a.md", data)):
+    print(finding)
+"""
+
+
+def head(yaml: str) -> str:
+    """Return a lesson with this frontmatter."""
+    return f"---\n{yaml}\n---\nText.\n"
+
+
+def bomb(last: str) -> str:
+    """Return YAML in which each list holds the one before nine times."""
+    lines = ["a0: &a0 [lol, lol, lol]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
+    return "\n".join([*lines, last])
+
+
+MERGES = "\n".join(
+    ["m0: &m0 {a: b}"] + [f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}" for n in range(1, 10)]
+)  # fmt: skip
+FILES: dict[str, str | bytes] = {
+    "alias bomb in title": head(bomb("title: *a9")),
+    "alias bomb in tags": head(bomb("tags: *a9")),
+    "alias bomb in an unknown key": head(bomb("other: *a9")),
+    "aliases of a long text": head(f"x: &x {'y' * 9000}\ntags: [{', '.join(['*x'] * 9000)}]"),
+    "an alias in itself": head("title: &a [*a]"),
+    "merge keys": head(MERGES),
+    "deep lists": head("title: " + "[" * 60_000),
+    "deep mappings": head("\n".join(" " * n + "a:" for n in range(400))),
+    "nothing but dashes": "---\n" + "-" * 1_000_000 + "x\n---\n",
+    "huge frontmatter": head("\n".join(f"k{n}: v" for n in range(80_000))),
+    "many lines and a bad date": head("\n".join(["a: 1"] * 20_000 + ["created: 2025-99-99"])),
+    "a number of base 60": head("confidence: " + "1:" * 30_000 + "1"),
+    "a hexadecimal number": head("confidence: 0x" + "f" * 100_000 + "\ntitle: [0xff]"),
+    "a decimal number": head("confidence: " + "9" * 100_000),
+    "dates": head("created: 9999999-01-01\ntitle: 9999-12-31T23:59:59-23:59"),
+    "a tag of Python": head("title: !!python/object/apply:os.system ['true']"),
+    "a tag of a hundred thousand letters": head(f"title: !{'x' * 100_000} y"),
+    "one line": b"a" * 50_000_000,
+    "one line below the limit": b"a " * 500_000,
+    "headings": "# a\n" * 250_000,
+    "sections": "## Lesson: a\n" * 75_000,
+    "fences": "```\n~~~\n" * 120_000,
+    "links": "[](" * 300_000,
+    "a path of dashes": "a-" * 500_000,
+    "keys and values": "password" * 60_000 + "\n" + "machine " * 60_000,
+    "spaces": "token" + " " * 500_000 + "x",
+    "tags": "<a " * 200_000 + "<!--" * 100_000,
+    "nul": b"a\0b" * 100_000,
+    "half a character": "\ud800".encode("utf-8", "surrogatepass") * 1000,
+}
+
+
+def limited() -> None:
+    """Let the system end a process that takes too much."""
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_a_hostile_file_costs_a_bounded_amount(name: str, tmp_path: Path) -> None:
+    content = FILES[name]
+    file = write(tmp_path / "a.md", content)
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, file],
+        capture_output=True,
+        text=True,
+        preexec_fn=limited,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert all(len(line) < 1000 for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [one for one in FILES if "alias" in one or one in ("merge keys", "deep lists", "one line")],
+)
+def test_what_costs_too_much_is_refused_with_a_reason(name: str) -> None:
+    content = FILES[name]
+    data = content.encode() if isinstance(content, str) else content
+    with pytest.raises(LessonError) as raised:
+        parse.parse_file(data, "a.md")
+    assert any(
+        why in raised.value.message for why in ("alias", "itself", "nested", "longer", "larger")
+    )
+
+
+def test_ordinary_aliases_are_read() -> None:
+    text = "---\na: &a [x, y]\ntags: *a\nother: {<<: {k: v}}\n---\nText.\n"
+    assert parse.parse_file(text.encode(), "a.md")[0].tags == ("x", "y")
+
+
+def test_a_value_that_cannot_be_printed_has_a_name() -> None:
+    assert yaml_bounds.brief(16**5000) == "a very long number"
+    assert yaml_bounds.brief("x" * 10**6) == "'" + "x" * 59
+
+
+def test_a_rule_that_takes_too_long_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(_path: str, _text: str) -> list[check.Finding]:
+        import re
+
+        re.match(r"(a+)+$", "a" * 40 + "b")
+        return []
+
+    monkeypatch.setattr(check.secrets, "findings", slow)
+    found = check.of_text(check.Candidate("a.md", b"Text.\n"), seconds=0.3)
+    assert [(one.rule, one.severity) for one in found] == [("not-checked", check.ERROR)]
+    assert "secrets" in found[0].message
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_commit_of_hostile_files_ends(make_vault: MakeVault) -> None:
+    vault = make_vault({"good.md": lesson_text("Heap", "Raise the heap.")})
+    for number, content in enumerate(FILES.values()):
+        write(vault.lessons_dir / f"hostile{number}.md", content)
+    run("git", "add", "-A", cwd=vault.root)
+    words = ("check", "--staged", "--json")
+    ran = run("lessons", *words, cwd=vault.root, check=False, timeout=800)
+    assert ran.code == 1
+    paths = {one["path"] for one in json.loads(ran.out)}
+    assert "lessons/hostile0.md" in paths
+    assert "lessons/good.md" not in paths

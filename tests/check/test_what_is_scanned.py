@@ -1,0 +1,197 @@
+"""Secrets do not leave: whatever form the file has, in every version that is pushed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.share.test_sync_keeps import git, pair, save
+from tests.support.commands import run
+from tests.support.files import lesson_text, write
+from tests.support.planted import SECRETS
+from vault_index import check
+from vault_index.errors import VaultError
+from vault_index.share import remote
+from vault_index.vault import open_vault
+
+__all__ = ["pair"]
+SECRET = SECRETS[0]
+LESSON = lesson_text("B", SECRET)
+SKILL = f"---\nname: deploy\ndescription: Deploys.\n---\nUse {SECRET}\n"
+
+
+def _link(clone: Path) -> None:
+    (clone / "lessons/b.md").symlink_to("a.md")
+    save(clone, "a link")
+    (clone / "lessons/b.md").unlink()
+    write(clone / "lessons/b.md", LESSON)
+
+
+def _link_that_is_public(clone: Path) -> None:
+    (clone / "lessons/b.md").symlink_to("a.md")
+    save(clone, "a link")
+    git(clone, "push", "-q")
+    (clone / "lessons/b.md").unlink()
+    write(clone / "lessons/b.md", LESSON)
+
+
+def _not_utf8(clone: Path) -> None:
+    write(clone / "lessons/b.md", b"caf\xe9\n" + LESSON.encode())
+
+
+def _utf16(clone: Path) -> None:
+    write(clone / "lessons/b.md", LESSON.encode("utf-16"))
+
+
+def _binary(clone: Path) -> None:
+    write(clone / "lessons/b.md", b"\0\1\2\n" + LESSON.encode())
+
+
+def _long(clone: Path) -> None:
+    write(clone / "lessons/b.md", "word " * 20_000 + SECRET + "\n")
+
+
+def _skill(clone: Path) -> None:
+    write(clone / "skills/deploy/SKILL.md", SKILL)
+
+
+def _project_skill(clone: Path) -> None:
+    write(clone / ".claude/skills/deploy/SKILL.md", SKILL)
+
+
+def _nested_project_skill(clone: Path) -> None:
+    write(clone / "packages/web/.claude/skills/deploy/SKILL.md", SKILL)
+
+
+def _settings(clone: Path) -> None:
+    write(clone / "lessons/vault.toml", f"# {SECRET}\n")
+
+
+def _renamed(clone: Path) -> None:
+    write(clone / "notes.txt", LESSON)
+    save(clone, "notes")
+    git(clone, "mv", "notes.txt", "lessons/b.md")
+
+
+def _odd_name(clone: Path) -> None:
+    (clone / b"lessons/caf\xe9.md".decode("utf-8", "surrogateescape")).write_text(LESSON)
+
+
+def _message(clone: Path) -> None:
+    write(clone / "lessons/b.md", "Text.\n")
+    run("git", "add", "-A", cwd=clone)
+    git(clone, "commit", "-q", "-m", f"Subject\n\nThe key is {SECRET}")
+
+
+FORMS = [
+    *(_link, _link_that_is_public, _not_utf8, _utf16, _binary, _long, _skill, _project_skill),
+    *(_nested_project_skill, _settings, _renamed, _odd_name),
+]
+
+
+@pytest.mark.parametrize("leak", [*FORMS, _message])
+@pytest.mark.parametrize("removed", [False, True])
+def test_no_secret_is_pushed(
+    pair: tuple[Path, Path], leak: Callable[[Path], None], removed: bool
+) -> None:
+    clone, _ = pair
+    leak(clone)
+    run("git", "add", "-A", cwd=clone)
+    run("git", "commit", "-q", "-m", "a change", cwd=clone, check=False)
+    if removed:
+        git(clone, "revert", "--no-edit", "HEAD")
+    before = git(clone, "ls-remote", "origin")
+    with pytest.raises(VaultError, match=r"not pushed: commit .*an AWS key"):
+        remote.sync(open_vault(clone))
+    assert git(clone, "ls-remote", "origin") == before
+
+
+@pytest.mark.parametrize("leak", FORMS)
+def test_no_secret_is_committed(pair: tuple[Path, Path], leak: Callable[[Path], None]) -> None:
+    clone, _ = pair
+    leak(clone)
+    run("git", "add", "-A", cwd=clone)
+    staged = [one for found in check.staged(open_vault(clone)) for one in check.of_text(found)]
+    assert "secret" in {one.rule for one in staged}
+    if leak is _odd_name:
+        return  # the vault has no such file
+    everything = check.everything(open_vault(clone))
+    found = [one for candidate in everything for one in check.of_text(candidate)]
+    assert {one.path for one in found if one.rule == "secret"} == {
+        one.path for one in staged if one.rule == "secret"
+    }
+
+
+def test_in_a_side_branch_that_came_to_nothing(pair: tuple[Path, Path]) -> None:
+    clone, _ = pair
+    git(clone, "switch", "-q", "-c", "side")
+    write(clone / "lessons/b.md", LESSON)
+    save(clone, "oops")
+    git(clone, "rm", "-q", "lessons/b.md")
+    write(clone / "code.py", "1\n")
+    save(clone, "out again")
+    git(clone, "switch", "-q", "main")
+    write(clone / "other.py", "1\n")
+    save(clone, "other")
+    git(clone, "merge", "-q", "-m", "both", "side")
+    with pytest.raises(VaultError, match=r"lessons/b.md:4: an AWS key"):
+        remote.sync(open_vault(clone))
+
+
+def test_in_a_merge_commit_and_below_a_replacement(pair: tuple[Path, Path]) -> None:
+    clone, _ = pair
+    git(clone, "switch", "-q", "-c", "side")
+    write(clone / "lessons/b.md", "Text.\n")
+    save(clone, "side")
+    git(clone, "switch", "-q", "main")
+    git(clone, "merge", "-q", "--no-ff", "--no-commit", "side")
+    write(clone / "lessons/b.md", LESSON)
+    save(clone, "both")
+    for setting in ("log.diffMerges=off", "log.showRoot=false", "diff.renames=copies"):
+        git(clone, "config", *setting.split("="))
+    git(clone, "replace", "HEAD:lessons/b.md", "HEAD:lessons/a.md")
+    with pytest.raises(VaultError, match=r"lessons/b.md:4: an AWS key"):
+        remote.sync(open_vault(clone))
+
+
+def test_tags_stay_here(pair: tuple[Path, Path]) -> None:
+    clone, _ = pair
+    git(clone, "config", "push.followTags", "true")
+    write(clone / "lessons/b.md", "Text.\n")
+    save(clone, "b")
+    git(clone, "tag", "-a", "v1", "-m", SECRET)
+    assert remote.sync(open_vault(clone)).pushed == 1
+    assert "v1" not in git(clone, "ls-remote", "origin")
+
+
+def test_a_skill_may_give_orders_and_be_named(pair: tuple[Path, Path]) -> None:
+    clone, _ = pair
+    text = "---\nname: deploy\ndescription: Deploys.\n---\nYou must always run make deploy.\n"
+    for folder in ("skills", ".claude/skills"):
+        write(clone / folder / "deploy/SKILL.md", text)
+    vault = open_vault(clone)
+    named = [str(clone / "skills/deploy/SKILL.md"), str(clone / ".claude/skills")]
+    found = check.named(vault, named)
+    assert [one.shown for one in found] == [
+        "skills/deploy/SKILL.md",
+        ".claude/skills/deploy/SKILL.md",
+    ]
+    assert [one for candidate in found for one in check.of_text(candidate)] == []
+    assert [one.path for one in check.named(vault, [str(vault.lessons_dir / "a.md")])] == ["a.md"]
+    assert len(check.named(vault, [str(clone)])) == len(check.everything(vault)) == 5
+
+
+def test_of_a_vault_in_a_folder_the_skills_around_it_count(tmp_path: Path) -> None:
+    run("git", "init", "-q", tmp_path / "mono", cwd=tmp_path)
+    root = tmp_path / "mono/team"
+    write(root / "lessons/vault.toml", "")
+    write(root / "skills/deploy/SKILL.md", SKILL)
+    write(tmp_path / "mono/skills/deploy/SKILL.md", SKILL)  # no vault's
+    write(tmp_path / "mono/.claude/skills/deploy/SKILL.md", SKILL)
+    vault = open_vault(root)
+    wanted = {"lessons/vault.toml", "skills/deploy/SKILL.md", "../.claude/skills/deploy/SKILL.md"}
+    assert {one.shown for one in check.everything(vault)} == wanted
+    run("git", "add", "-A", cwd=root)
+    assert {one.shown for one in check.staged(vault)} == wanted

@@ -1,0 +1,429 @@
+"""The command line as one types it: what goes in, what is printed, how it ends. Without a model."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.support.commands import BIN, Ran, run
+from tests.support.files import MakeVault, commit, lesson_text, write
+from vault_index.entrypoints.cli import HIDDEN, main
+from vault_index.vault import Vault
+
+NO_MODEL = "note: no embedding model here, so full text only; get it with `lessons model fetch`\n"
+FILES = {
+    "devops/ci-cd/heap.md": lesson_text("Raise the heap", "When the build dies, raise the heap."),
+    "devops/docker/heap.md": lesson_text("Heap in Docker", "Give the container memory."),
+    "conventions.md": "## Lesson: Dates are UTC\nAlways.\n\n## Lesson: Größe 🔥\nText.\n",
+}
+
+
+def lessons(vault: Vault, *words: str | Path, stdin: str = "", check: bool = True) -> Ran:
+    """Type `lessons ...` in a vault."""
+    return run("lessons", *words, cwd=vault.root, stdin=stdin, check=check)
+
+
+def refused(vault: Vault, *words: str | Path, stdin: str = "") -> str:
+    """Type what is refused: exit 1, nothing on stdout, one or two lines; give the lines."""
+    ran = lessons(vault, *words, stdin=stdin, check=False)
+    message = ran.err.removeprefix(NO_MODEL)
+    assert (ran.code, ran.out) == (1, "")
+    assert message.startswith("Error: ")
+    assert len(message.splitlines()) <= 2
+    assert "Traceback" not in message
+    return message
+
+
+# init
+
+
+@pytest.mark.slow
+def test_init_makes_a_vault_and_a_second_time_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "team"
+    assert run("lessons", "init", root, cwd=tmp_path).out == (
+        "started a git repository\n"
+        "made lessons/vault.toml\n"
+        "added .vault_index/ to .gitignore\n"
+        "switched on the git hooks in .githooks\n"
+        "set up the merge driver for lessons in .gitattributes\n"
+        f"{root} is a vault\n"
+    )
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    assert run("lessons", "init", cwd=root).out == f"{root} is a vault\n"
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_init_keeps_what_is_there(tmp_path: Path) -> None:
+    run("git", "init", "-q", cwd=tmp_path)
+    write(tmp_path / ".gitignore", "*.pyc")
+    write(tmp_path / "lessons" / "a.md", "text")
+    ran = run("lessons", "init", cwd=tmp_path)
+    assert ran.out.splitlines()[0] == "made lessons/vault.toml"
+    assert (tmp_path / ".gitignore").read_text() == "*.pyc\n.vault_index/\n"
+    assert (tmp_path / "lessons" / "a.md").read_text() == "text"
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_init_adds_a_line_and_changes_no_byte(tmp_path: Path, end: bytes) -> None:
+    run("git", "init", "-q", cwd=tmp_path)
+    ignored = b"*.pyc" + end + "Entwürfe".encode("latin-1") + end + b"build" + end
+    attributes = b"*.png binary" + end + b"*.txt text"  # the last line is not ended
+    write(tmp_path / ".gitignore", ignored)
+    write(tmp_path / ".gitattributes", attributes).chmod(0o600)
+    run("lessons", "init", cwd=tmp_path)
+    added = b"lessons/**/*.md merge=lessons" + end
+    assert (tmp_path / ".gitignore").read_bytes() == ignored + b".vault_index/" + end
+    assert (tmp_path / ".gitattributes").read_bytes() == attributes + end + added
+    assert (tmp_path / ".gitattributes").stat().st_mode & 0o777 == 0o600
+    assert run("lessons", "init", cwd=tmp_path).out == f"{tmp_path} is a vault\n"
+
+
+@pytest.mark.parametrize("below", ["", "hooks"])
+def test_init_makes_no_repository_in_a_bare_one(tmp_path: Path, below: str) -> None:
+    bare = tmp_path / "team.git"
+    run("git", "init", "-q", "--bare", bare, cwd=tmp_path)
+    before = sorted(bare.rglob("*"))
+    ran = run("lessons", "init", cwd=bare / below, check=False)
+    assert ran.code == 1
+    assert ran.err == (
+        f"Error: {bare / below} is a bare repository\nTry: clone it, and lessons init in the clone\n"
+    )
+    assert sorted(bare.rglob("*")) == before
+
+
+# add
+
+
+def test_add_a_file(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault()
+    source = write(
+        tmp_path / "n.md", "---\n# mine\ncategories: [DevOps/CI CD]\n---\n# A heap\n\nx\n"
+    )
+    assert lessons(vault, "add", source).out == "lessons/devops/ci-cd/a-heap.md\n"
+    text = (vault.lessons_dir / "devops/ci-cd/a-heap.md").read_text()
+    assert text.startswith("---\n# mine\ncategories: [DevOps/CI CD]\ncreated: 20")
+    assert text.endswith("---\n# A heap\n\nx\n")
+
+
+def test_add_from_stdin(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    ran = lessons(vault, "add", "-", stdin="# Größe 🔥\n\nÜber alles.")
+    assert (ran.out, ran.err) == ("lessons/größe.md\n", "")
+    assert (
+        (vault.lessons_dir / "größe.md").read_text("utf-8").endswith("# Größe 🔥\n\nÜber alles.\n")
+    )
+    assert lessons(vault, "add", "--title", "Heap", stdin="text").out == "lessons/heap.md\n"
+
+
+def test_add_in_words(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    words = ("--title", 'Don\'t: "retry"', "--text", "Never.", "-c", "Dev/.NET", "--tag", "http")
+    ran = lessons(vault, "add", *words, "--type", "bug_fix")
+    assert ran.out == "lessons/dev/net/don-t-retry.md\n"
+    entry = lessons(vault, "show", "don-t-retry", "--json").json
+    assert (entry["title"], entry["text"]) == ('Don\'t: "retry"', "Never.")
+    assert (entry["tags"], entry["type"]) == (["http"], "bug_fix")
+    assert entry["categories"] == ["dev/net"]
+    assert str(entry["created_at"])[:2] == str(date.today().year)[:2]
+
+
+def test_add_under_two_categories_files_it_under_the_first(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    ran = lessons(vault, "add", "--title", "T", "--text", "x", "-c", "b/one", "-c", "a")
+    assert ran.out == "lessons/b/one/t.md\n"
+    assert lessons(vault, "list", "--json").json[0]["categories"] == ["b/one", "a"]
+
+
+def test_add_never_writes_over_a_lesson(make_vault: MakeVault) -> None:
+    vault = make_vault({"heap.md": "mine"})
+    assert refused(vault, "add", "--title", "Heap", "--text", "yours") == (
+        "Error: lessons/heap.md is there already\nTry: edit it, or give another --title\n"
+    )
+    assert (vault.lessons_dir / "heap.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "says"),
+    [
+        (["-"], "", "a lesson needs some text"),
+        (["--title", "T"], " \n", "a lesson needs some text"),
+        (["-"], "no title at all", "a lesson needs a title"),
+        (["--title", "T", "--text", "x", "--type", "rant"], "", "no type 'rant'"),
+        (["nowhere.md"], "", "nowhere.md cannot be read: No such file"),
+        (["-"], "---\ntitle: [\n---\nx", "frontmatter is not YAML"),
+    ],
+)
+def test_add_refuses(make_vault: MakeVault, words: list[str], stdin: str, says: str) -> None:
+    vault = make_vault()
+    assert says in refused(vault, "add", *words, stdin=stdin)
+    assert not list(vault.lessons_dir.rglob("*.md"))
+
+
+# list and show
+
+
+def test_list(make_vault: MakeVault) -> None:
+    ran = lessons(make_vault(FILES), "list")
+    assert ran.out == (
+        "conventions#dates-are-utc\tDates are UTC\n"
+        "conventions#größe\tGröße 🔥\n"
+        "devops/ci-cd/heap\tRaise the heap\n"
+        "devops/docker/heap\tHeap in Docker\n"
+    )
+    assert ran.err == ""  # the files are read, which needs no model
+
+
+@pytest.mark.slow
+def test_list_a_category(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    assert lessons(vault, "list", "-c", "DevOps/").out == (
+        "devops/ci-cd/heap\tRaise the heap\ndevops/docker/heap\tHeap in Docker\n"
+    )
+    assert lessons(vault, "list", "-c", "devops/docker", "--json").json[0]["id"] == (
+        "devops/docker/heap"
+    )
+    assert lessons(vault, "list", "-c", "dev").out == ""
+    assert lessons(vault, "list", "-c", "dev", "--json").json == []
+
+
+@pytest.mark.slow
+def test_list_as_json(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    commit(vault.root)
+    entries = lessons(vault, "list", "--json").json
+    assert [one["id"] for one in entries][2] == "devops/ci-cd/heap"
+    assert entries[2]["path"] == "lessons/devops/ci-cd/heap.md"
+    assert entries[2]["title"] == "Raise the heap"
+    assert entries[2]["author"] == "Ada Lovelace"
+
+
+def test_an_empty_vault_lists_nothing(make_vault: MakeVault) -> None:
+    assert lessons(make_vault(), "list").out == ""
+
+
+@pytest.mark.slow
+def test_show_by_id_path_or_the_end_of_either(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    for name in ("devops/ci-cd/heap", "lessons/devops/ci-cd/heap.md", "ci-cd/heap.md"):
+        assert lessons(vault, "show", name).out == (
+            "Raise the heap\n"
+            "[devops/ci-cd] lessons/devops/ci-cd/heap.md · not committed\n"
+            "\n"
+            "When the build dies, raise the heap.\n"
+        )
+    section = lessons(vault, "show", "größe").out
+    assert section == "Größe 🔥\n[uncategorized] lessons/conventions.md · not committed\n\nText.\n"
+
+
+def test_show_by_a_declared_id_and_still_by_the_path(make_vault: MakeVault) -> None:
+    vault = make_vault({"devops/a/heap.md": "---\nid: h-42\n---\ntext"})
+    for name in ("h-42", "lessons/devops/a/heap.md", "a/heap"):
+        assert lessons(vault, "show", name, "--json").json["id"] == "h-42"
+
+
+def test_show_what_is_ambiguous_or_not_there(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    assert refused(vault, "show", "heap") == (
+        "Error: 2 lessons are called 'heap': devops/ci-cd/heap, devops/docker/heap\n"
+        "Try: give the whole id\n"
+    )
+    assert refused(vault, "show", "eap") == (
+        "Error: no lesson 'eap'; did you mean devops/ci-cd/heap, devops/docker/heap?\n"
+        "Try: see their ids with `lessons list`\n"
+    )
+
+
+# search, recall and index
+
+
+@pytest.mark.slow
+def test_search_without_a_model_is_full_text(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    ran = lessons(vault, "search", "the build dies", "--json")
+    assert ran.json["hits"][0]["lesson_id"] == "devops/ci-cd/heap"
+    assert ran.json["hits"][0]["cosine"] == 0
+    assert ran.err.startswith(NO_MODEL)
+    explained = lessons(vault, "search", "the build dies", "--explain").out
+    assert "cosine 0.000 + full text 0." in explained
+    assert "floor " in explained
+
+
+@pytest.mark.slow
+def test_recall_prints_the_injection_or_why_not(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    assert "</lessons>" in lessons(vault, "recall", "the build dies, raise the heap").out
+    silent = lessons(vault, "recall", "thanks, looks good")
+    assert silent.out == ""
+    assert "silent: an acknowledgement" in silent.err
+
+
+@pytest.mark.slow
+def test_index_tells_what_it_did(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    first = lessons(vault, "index").out
+    assert first.startswith("3 added; 0 embedded in ")
+    assert "built from scratch: first index" in first
+    write(vault.lessons_dir / "broken.md", "---\ntitle: [\n---\n")
+    second = lessons(vault, "index", "--json").json
+    assert second["unchanged"] == 3
+    (problem,) = second["problems"]
+    assert (problem["path"], problem["line"]) == ("lessons/broken.md", 3)
+
+
+# status
+
+
+def test_status_of_a_new_vault(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    ran = lessons(vault, "status")
+    assert f"vault      {vault.root}\n" in ran.out
+    assert "has no index yet; run `lessons index`" in ran.out
+    assert "embedder   none here, so full text only: run `lessons model fetch`" in ran.out
+    assert "hooks      not installed: run `lessons install claude`" in ran.out
+    assert ran.err == ""
+
+
+def test_status_passes_over_what_is_broken_in_the_hooks_log(
+    make_vault: MakeVault, own_world: Path
+) -> None:
+    entry = {"time": "2026-03-01T10:00:00Z", "event": "SessionStart", "message": "no vault"}
+    broken = b'{"time": "2026\n\xff\n[]\nnull\n{"time": "2026-03-01"}\n'
+    write(own_world / "hook.log", json.dumps(entry).encode() + b"\n" + broken + b'{"time": "2026')
+    vault = make_vault(FILES)
+    told = [line for line in lessons(vault, "status").out.splitlines() if "hook log" in line]
+    assert told == ["hook log   2026-03-01T10:00:00Z SessionStart: no vault"]
+    assert lessons(vault, "status", "--json").json["hooks"]["last_errors"] == [entry]
+
+
+@pytest.mark.slow
+def test_status_names_a_broken_file_with_its_line(make_vault: MakeVault) -> None:
+    vault = make_vault({**FILES, "devops/bad.md": "---\ntitle: x\ntags: one: two\n---\ntext\n"})
+    ran = lessons(vault, "index")
+    assert "lessons/devops/bad.md:3: frontmatter is not YAML" in ran.out
+    text = lessons(vault, "status").out
+    assert "problem    lessons/devops/bad.md:3: frontmatter is not YAML" in text
+    assert "index      4 lessons in 4 files, " in text
+    assert "categories " in text
+    assert ", 0 skills\n" in text
+    state = lessons(vault, "status", "--json").json
+    (problem,) = state["index"]["problems"]
+    assert (problem["path"], problem["line"]) == ("lessons/devops/bad.md", 3)
+    assert state["lessons"] == 4
+    assert state["git"]["uncommitted"] > 0
+    assert state["index"]["bytes"] > 0
+    assert state["categories"]["devops"] == 2
+    write(vault.lessons_dir / "devops/bad.md", lesson_text("Repaired", "text"))
+    lessons(vault, "index")
+    assert lessons(vault, "status", "--json").json["index"]["problems"] == []
+
+
+@pytest.mark.parametrize("words", [["model"], ["model", "show"]], ids=" ".join)
+def test_model_show(make_vault: MakeVault, words: list[str]) -> None:
+    ran = lessons(make_vault(), *words)
+    assert ran.out == "minilm-l6-v2-int8: not here; get it with `lessons model fetch`\n"
+    assert ran.err == ""
+
+
+# help and errors
+
+
+def all_commands(group: click.Group, *above: str) -> list[tuple[str, ...]]:
+    """Return the words of each command, subcommands too."""
+    context = click.Context(group)
+    listed: list[tuple[str, ...]] = [above]
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            listed += all_commands(command, *above, name)
+        else:
+            listed.append((*above, name))
+    return listed
+
+
+@pytest.mark.parametrize("words", all_commands(main), ids=" ".join)
+def test_every_command_has_help_with_an_example(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ran = run("lessons", *words, "--help", cwd=tmp_path)
+    assert ran.out.startswith(f"Usage: lessons {' '.join(words)}".rstrip())
+    assert f"Example: {' '.join(('lessons', *words))}" in ran.out or "| lessons" in ran.out
+    assert ran.err == ""
+    assert run("lessons", *words, "-h", cwd=tmp_path).out == ran.out
+
+
+def test_help_lists_every_command(tmp_path: Path) -> None:
+    shown = run("lessons", "--help", cwd=tmp_path).out
+    assert all(
+        f"\n  {name} " in shown for (name, *_) in all_commands(main)[1:] if name not in HIDDEN
+    )
+
+
+def test_version(tmp_path: Path) -> None:
+    assert run("lessons", "--version", cwd=tmp_path).out.startswith("lessons 0.")
+
+
+@pytest.mark.parametrize("words", [["list"], ["show", "a"], ["status"], ["add", "--title", "a"]])
+def test_without_a_vault(tmp_path: Path, words: list[str]) -> None:
+    ran = run("lessons", *words, cwd=tmp_path, check=False)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        f"Error: no vault found from {tmp_path} upwards\n"
+        "Try: make one with `lessons init`, or name one with --vault or LESSONS_VAULT\n"
+    )
+
+
+def test_a_vault_named_from_elsewhere(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault(FILES)
+    by_option = run("lessons", "--vault", vault.root, "list", cwd=tmp_path)
+    by_variable = run("lessons", "list", cwd=tmp_path, env={"LESSONS_VAULT": str(vault.root)})
+    assert by_option.out == by_variable.out
+    assert "devops/ci-cd/heap\t" in by_option.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["nonsense"],
+        ["list", "--nonsense"],
+        ["show"],
+        ["search"],
+        ["search", "-k", "many", "x"],
+        ["install", "emacs"],
+        ["add"],
+        ["model", "nonsense"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_ends_with_2(make_vault: MakeVault, words: list[str]) -> None:
+    ran = lessons(make_vault(), *words, check=False)
+    assert (ran.code, ran.out) == (2, "")
+    assert "Usage: lessons" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
+    many = "\n".join(f"## Lesson: number {n} {'x' * 200}\ntext" for n in range(600))
+    vault = make_vault({"many.md": many})
+    lessons(vault, "list")
+    ran = run("sh", "-c", "$0 list | head -n 1", BIN / "lessons", cwd=vault.root)
+    assert ran.out.startswith("many#number-0-")
+    assert ran.err.removeprefix(NO_MODEL) == ""
+
+
+def test_a_mistyped_vault_is_not_the_one_around_it(make_vault: MakeVault) -> None:
+    root = make_vault().root
+    done = run("lessons", "--vault", "no-such-folder", "list", cwd=root, check=False)
+    assert done.code == 1
+    assert "no vault at no-such-folder" in done.err
+
+
+@pytest.mark.slow
+def test_a_hash_in_a_file_name_is_no_section(make_vault: MakeVault) -> None:
+    root = make_vault(
+        {"a.md": "## Lesson: B\nThe section.\n", "a#b.md": "# A file\nThe file.\n"}
+    ).root
+    listed = run("lessons", "list", "--json", cwd=root).json
+    assert {"a#b", "a%23b"} <= {entry["id"] for entry in listed}
+    assert all("lesson_id" not in entry for entry in listed)

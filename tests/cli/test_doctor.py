@@ -1,0 +1,306 @@
+"""`lessons doctor`: each thing that is wrong is named with a command, and that command fixes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import BIN, Ran, run
+from tests.support.files import lesson_text, write
+from tests.support.indexed import copy_of, full_text_vault
+from vault_index.entrypoints import doctor
+from vault_index.entrypoints.hook import claude_settings
+from vault_index.share import git_hooks
+from vault_index.vault import Vault, open_vault
+
+HEAP = lesson_text("Heap", "Raise the heap.")
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One index for all of these tests, which copy it."""
+    root = full_text_vault(tmp_path_factory.mktemp("shelf") / "team", {"heap.md": HEAP})
+    git_hooks.set_up(root)
+    return root
+
+
+@pytest.fixture
+def team(shelf: Path, tmp_path: Path, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    """A vault with which all is well, and where commands find ours on the PATH."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    root = copy_of(shelf, tmp_path / "team").root
+    monkeypatch.chdir(root)
+    claude_settings.install(
+        claude_settings.claude_settings(None), own_world, str(BIN / "lessons-hook")
+    )
+    return open_vault(root)
+
+
+def troubles() -> list[tuple[str, str]]:
+    return [(one.about, one.fix) for one in doctor.examine(None)]
+
+
+def fix(vault: Vault) -> None:
+    """Run every command that the doctor names, as typed, with an editor that corrects a file."""
+    script = '#!/bin/sh\ncase $1 in *.md) echo Repaired. > "$1";; *) : > "$1";; esac\n'
+    editor = write(vault.root.parent / "repair", script)
+    editor.chmod(0o755)
+    for one in doctor.examine(None):
+        run("bash", "-c", one.fix, cwd=vault.root, env={"EDITOR": str(editor)})
+
+
+def said(vault: Vault, *words: str, env: dict[str, str] | None = None) -> Ran:
+    return run("lessons", "doctor", *words, cwd=vault.root, check=False, env=env)
+
+
+@pytest.mark.slow
+def test_the_command_where_all_is_well_and_where_it_is_not(team: Vault) -> None:
+    assert (said(team).code, said(team).out) == (0, "everything is fine\n")
+    assert said(team, "--json").json == {"ok": True, "troubles": []}
+    claude_settings.uninstall(claude_settings.claude_settings(None), team.config.home)
+    ran = said(team)
+    assert ran.code == 1
+    assert ran.out == "hooks    no agent runs the hooks\n   lessons install claude\n"
+    (one,) = said(team, "--json").json["troubles"]
+    assert one == {
+        "about": "hooks",
+        "what": "no agent runs the hooks",
+        "fix": "lessons install claude",
+    }
+
+
+def no_hooks(vault: Vault) -> None:
+    claude_settings.uninstall(claude_settings.claude_settings(None), vault.config.home)
+
+
+def half_of_the_hooks(_vault: Vault) -> None:
+    settings = claude_settings.claude_settings(None)
+    values = json.loads(settings.read_text())
+    del values["hooks"]["SessionStart"]
+    settings.write_text(json.dumps(values))
+
+
+def hooks_of_a_program_that_is_gone(vault: Vault) -> None:
+    settings = claude_settings.claude_settings(None)
+    settings.write_text(settings.read_text().replace(str(BIN), str(vault.root / "gone")))
+
+
+def no_index(vault: Vault) -> None:
+    shutil.rmtree(vault.root / ".vault_index")
+
+
+def an_index_of_another_checkout(vault: Vault) -> None:
+    (vault.root / ".vault_index/owner").write_text("somebody")
+
+
+def a_damaged_index(vault: Vault) -> None:
+    shutil.rmtree(vault.open_index().store.index / "lessons.lance/data")
+
+
+def an_index_that_is_a_link(vault: Vault) -> None:
+    no_index(vault)
+    (vault.root / ".vault_index").symlink_to(vault.root.parent)
+
+
+def no_git_hooks(vault: Vault) -> None:
+    run("git", "config", "--unset", "core.hooksPath", cwd=vault.root)
+
+
+def no_merge_driver(vault: Vault) -> None:
+    run("git", "config", "--remove-section", "merge.lessons", cwd=vault.root)
+
+
+def git_hooks_that_are_gone(vault: Vault) -> None:
+    (vault.root / ".githooks/pre-commit").unlink()
+
+
+def a_lesson_with_conflict_markers(vault: Vault) -> None:
+    write(vault.lessons_dir / "bad.md", "Raise it.\n<<<<<<< HEAD\nA\n=======\nB\n>>>>>>> theirs\n")
+
+
+def a_lesson_that_does_not_parse(vault: Vault) -> None:
+    write(vault.lessons_dir / "my bad.md", "---\ntitle: [\n---\ntext")
+
+
+def a_link_among_lessons(vault: Vault) -> None:
+    (vault.lessons_dir / "there.md").symlink_to(vault.root.parent)
+
+
+def a_secret_in_the_settings(vault: Vault) -> None:
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    write(vault.lessons_dir / "vault.toml", f'[keywords]\n"token {token}" = "devops"\n')
+
+
+BREAK: list[tuple[Callable[[Vault], None], str]] = [
+    (no_hooks, "hooks"),
+    (half_of_the_hooks, "hooks"),
+    (hooks_of_a_program_that_is_gone, "hooks"),
+    (no_index, "index"),
+    (an_index_of_another_checkout, "index"),
+    (a_damaged_index, "index"),
+    (an_index_that_is_a_link, "index"),
+    (a_link_among_lessons, "index"),
+    (a_secret_in_the_settings, "lessons"),
+    (no_git_hooks, "git"),
+    (no_merge_driver, "git"),
+    (git_hooks_that_are_gone, "git"),
+    (a_lesson_with_conflict_markers, "lessons"),
+    (a_lesson_that_does_not_parse, "lessons"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("spoil", "about"), BREAK, ids=lambda one: getattr(one, "__name__", one))
+def test_what_is_named_mends_it(team: Vault, spoil: Callable[[Vault], None], about: str) -> None:
+    spoil(team)
+    found = troubles()
+    assert {one for one, _ in found} == {about}, found
+    fix(team)
+    if spoil is an_index_that_is_a_link:
+        fix(team)  # it is gone, and there is none yet
+    assert troubles() == []
+
+
+def test_settings_that_do_not_parse_are_all_that_is_looked_at(team: Vault) -> None:
+    file = write(team.lessons_dir / "vault.toml", "= broken")
+    assert troubles() == [("settings", "${EDITOR:-vi} lessons/vault.toml")]
+    assert said(team).code == 1
+    file.write_text('embedder = "ollama"\nprompt_lesons = 2\n')
+    first, second = doctor.examine(None)
+    assert "a vault may not set 'embedder'" in first.what
+    assert "did you mean 'prompt_lessons'" in second.what
+
+
+def test_where_there_is_no_vault(team: Vault, tmp_path: Path) -> None:
+    folder = tmp_path / "nowhere"
+    folder.mkdir()
+    ran = run("lessons", "doctor", cwd=folder, check=False)
+    assert (ran.code, ran.out.splitlines()[1]) == (1, "   lessons init")
+
+
+def test_a_model_that_is_not_here(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LESSONS_EMBEDDER")
+    assert ("model", "lessons model fetch") in troubles()
+
+
+def test_a_server_of_embeddings_that_does_not_answer(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "ollama")
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    (one,) = doctor.examine(None)
+    assert one.about == "model"
+    assert one.fix
+
+
+def test_complaints_of_hooks_of_today(team: Vault) -> None:
+    now = time.time()
+    lines = [
+        {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - ago)), "event": "x"}
+        | {"message": message, "vault": str(vault)}
+        for ago, message, vault in (
+            (3 * 86_400, "long ago", team.root),
+            (60, "of another", team.root.parent),
+            (30, "no answer in 2000 ms", team.root),
+        )
+    ]
+    write(team.config.home / "hook.log", "\n".join(map(json.dumps, lines)))
+    (one,) = doctor.examine(None)
+    assert one.what == "hooks failed 1 time in the last 24 hours: no answer in 2000 ms"
+
+
+def test_a_watcher_that_does_not_answer(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vault_index.watch import launch
+
+    def state(_root: Path) -> dict[str, Any]:
+        return {"pid": 1, "trouble": "the disk is full"}
+
+    monkeypatch.setattr(launch, "status", state)
+    assert troubles() == [("watcher", "lessons watch --stop")]
+
+
+def test_git_hooks_of_ones_own_are_fine_if_they_check_lessons(team: Vault) -> None:
+    run("git", "config", "core.hooksPath", "own", cwd=team.root)
+    write(team.root / "own/pre-commit", "#!/bin/sh\nmake lint\n")
+    (one,) = doctor.examine(None)
+    assert "call `lessons check --staged` in pre-commit" in one.what
+    write(team.root / "own/pre-commit", "#!/bin/sh\nlessons check --staged\n")
+    assert troubles() == []
+
+
+def test_a_vault_outside_git(team: Vault) -> None:
+    shutil.rmtree(team.root / ".git")
+    assert "git" in [about for about, _ in troubles()]
+    fix(team)
+    assert troubles() == []
+
+
+# PATH, and installing twice
+
+
+def test_what_only_an_active_environment_has_on_the_path(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", str(BIN.parent))
+    monkeypatch.setenv("PATH", f"{BIN}:/usr/bin:/bin")
+    (one,) = doctor.examine(None)
+    assert one.about == "path"
+    assert one.what.startswith("lessons is on the PATH only while the environment")
+    fix = f"{one.fix.partition(' && export')[0]}"
+    run("bash", "-c", fix, cwd=team.root)
+    monkeypatch.setenv("PATH", f"{BIN}:{Path.home()}/.local/bin:/usr/bin:/bin")
+    assert troubles() == []
+
+
+def install(vault: Vault, *words: str, env: dict[str, str] | None = None) -> list[str]:
+    return run("lessons", "install", "claude", *words, cwd=vault.root, env=env).err.splitlines()
+
+
+def test_install_says_that_the_other_settings_have_the_hooks(team: Vault) -> None:
+    assert install(team) == []
+    user = claude_settings.claude_settings(None)
+    assert install(team, "--project") == [
+        f"note: {user} has them, too: of two hooks of a prompt the second is silent",
+        "      to have them once: lessons uninstall claude --user",
+    ]
+    assert install(team)[1] == "      to have them once: lessons uninstall claude --project"
+    assert troubles() == []
+
+
+def test_install_says_that_others_may_not_find_the_hook(team: Vault) -> None:
+    claude_settings.uninstall(claude_settings.claude_settings(None), team.config.home)
+    gone = {"PATH": "/usr/bin:/bin"}
+    note, hint = install(team, "--project", env=gone)
+    assert note.startswith("note: lessons-hook is not on the PATH, so")
+    assert "ln -sf" in hint
+    assert install(team, env=gone)[0].startswith(f"note: {team.root}/.claude/settings.json has")
+    active = {"PATH": f"{BIN}:/usr/bin:/bin", "VIRTUAL_ENV": str(BIN.parent)}
+    assert any(
+        "only while the environment" in line for line in install(team, "--project", env=active)
+    )
+
+
+# config
+
+
+def test_config_shows_what_is_in_force_and_who_set_it(team: Vault) -> None:
+    write(team.lessons_dir / "vault.toml", 'prompt_lessons = 2\nembedder = "ollama"\n')
+    write(team.config.home / "config.toml", 'trust = "committed-only"\n')
+    ran = run("lessons", "config", cwd=team.root)
+    lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in ran.out.splitlines()}
+    assert lines["prompt_lessons"] == "2  (lessons/vault.toml)"
+    assert lines["trust"] == f'"committed-only"  ({team.config.home}/config.toml)'
+    assert lines["embedder"] == '"none"  (LESSONS_EMBEDDER)'
+    assert lines["prompt_tokens"] == "600  (default)"
+    assert ran.err == "warning: lessons/vault.toml: a vault may not set 'embedder'; it is ignored\n"
+    as_json = run("lessons", "config", "--json", cwd=team.root).json
+    assert {"name": "prompt_lessons", "value": 2, "origin": "lessons/vault.toml"} in as_json

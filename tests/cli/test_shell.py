@@ -1,0 +1,327 @@
+"""What a shell and a terminal are good for: completion, names half typed, a picker, a pager, help."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import BashComplete
+
+from tests.support.commands import path_with_forks, run
+from tests.support.files import lesson_text, write
+from tests.support.indexed import copy_of, full_text_vault
+from tests.support.places import REPO
+from tests.support.terminals import at_terminal
+from vault_index import api
+from vault_index.entrypoints.cli import HIDDEN, PAGED, SECTIONS, main
+from vault_index.errors import VaultError
+from vault_index.search import names
+from vault_index.vault import Vault
+
+FILES = {
+    "devops/ci-cd/node-heap-out-of-memory.md": lesson_text("Raise the heap", "When it dies."),
+    "devops/docker/layers.md": lesson_text("Docker layers", "Copy late."),
+    "devops/docker/heap.md": "---\ntitle: Heap in Docker\ntags: [Memory]\ntype: bug_fix\n---\nMore.\n",
+    "conventions.md": "## Lesson: Dates are UTC\nAlways.\n\n## Lesson: Names\nText.\n",
+    "short/long.md": lesson_text("Long", "\n".join(f"line {n} of many" for n in range(100))),
+}
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One index for all of these tests, which copy it."""
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
+
+
+@pytest.fixture
+def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    return copy_of(shelf, tmp_path / "team")
+
+
+# completion
+
+
+def completed(folder: Path, *words: str) -> list[tuple[str, str]]:
+    """Ask click as its script for bash does, from a folder: (type, value) of each item."""
+    with contextlib.chdir(folder):
+        asked = BashComplete(main, {}, "lessons", "_LESSONS_COMPLETE")
+        return [(one.type, one.value) for one in asked.get_completions([*words[:-1]], words[-1])]
+
+
+def values(found: list[tuple[str, str]]) -> list[str]:
+    assert {kind for kind, _ in found} <= {"plain"}
+    return [value for _, value in found]
+
+
+@pytest.mark.slow
+def test_ids_are_completed_from_their_beginning_and_from_that_of_their_end(team: Vault) -> None:
+    docker = ["devops/docker/heap", "devops/docker/layers"]
+    assert values(completed(team.root, "show", "devops/do")) == docker
+    assert values(completed(team.root, "edit", "conv")) == [
+        "conventions#dates-are-utc",
+        "conventions#names",
+    ]
+    assert values(completed(team.root, "rm", "node-")) == ["node-heap-out-of-memory"]
+    assert values(completed(team.root, "log", "dat")) == ["dates-are-utc"]
+    write(team.lessons_dir / "new/just-saved.md", "text")
+    assert values(completed(team.root, "show", "new")) == ["new/just-saved"]
+    assert completed(team.root, "show", "./") == [("file", "./")]
+    elsewhere = completed(team.root.parent, "--vault", str(team.root), "show", "lay")
+    assert elsewhere == [("plain", "layers")]
+
+
+@pytest.mark.slow
+def test_categories_tags_and_types_are_completed(team: Vault) -> None:
+    assert "devops/docker" in values(completed(team.root, "list", "-c", "devops/d"))
+    assert values(completed(team.root, "search", "--tag", "M")) == ["Memory"]
+    assert values(completed(team.root, "list", "--type", "b")) == ["bug_fix"]
+    assert "conventions" not in values(completed(team.root, "mv", "devops"))
+    assert {"show", "status", "sync", "search"} <= {*values(completed(team.root, "s"))}
+
+
+def test_without_an_index_ids_are_those_of_paths(team: Vault) -> None:
+    shutil.rmtree(team.root / ".vault_index")
+    assert values(completed(team.root, "show", "devops/docker/h")) == ["devops/docker/heap"]
+    assert "devops/docker" in values(completed(team.root, "list", "-c", "devops/d"))
+    assert not (team.root / ".vault_index").exists()
+
+
+def test_what_a_shell_would_read_as_more_than_a_name_is_not_completed(team: Vault) -> None:
+    hostile = (
+        "a;touch x",
+        "a$(touch x)",
+        "a b",
+        "a*",
+        "a\nplain,b",
+        "-rf",
+        "a`x`",
+        "a'b",
+        "a\x1b[2J",
+    )
+    for name in hostile:
+        write(team.lessons_dir / f"evil/{name}.md", lesson_text("x", "y"))
+        write(team.lessons_dir / f"{name}/x.md", lesson_text("x", "y"))
+    assert values(completed(team.root, "show", "evil/")) == ["evil/-rf"]
+    for typed in ("", "-", "a"):
+        for _, value in completed(team.root, "list", "-c", typed) + completed(
+            team.root, "show", typed
+        ):
+            assert re.fullmatch(r"[\w./#+@%,-]*", value), value
+            assert not value.startswith("-r")
+
+
+def test_completion_is_silent_where_there_is_no_vault_or_a_broken_one(
+    tmp_path: Path, team: Vault
+) -> None:
+    nowhere = tmp_path / "nowhere"
+    nowhere.mkdir()
+    assert completed(nowhere, "show", "x") == [("file", "x")]
+    write(team.lessons_dir / "vault.toml", "= broken")
+    assert completed(team.root, "list", "-c", "") == []
+
+
+def test_completion_loads_nothing_heavy(team: Vault) -> None:
+    probe = "import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr));"
+    probe += "from vault_index.entrypoints.cli import main; main(prog_name='lessons')"
+    env = {"_LESSONS_COMPLETE": "bash_complete", "COMP_WORDS": "lessons show n", "COMP_CWORD": "2"}
+    ran = run(sys.executable, "-c", probe, cwd=team.root, env=env)
+    assert "node-heap-out-of-memory" in ran.out
+    assert not {"lancedb", "pyarrow", "numpy", "rapidfuzz", "ctranslate2"} & {*ran.err.split()}
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
+def test_the_real_bash_completes(team: Vault) -> None:
+    (line,) = re.findall(r'eval "\$\(_LESSONS_COMPLETE=bash_source lessons\)"', readme())
+    script = f"""
+{line}
+for words in "lessons show devops/docker/l" "lessons list -c devops/ci"; do
+  COMP_WORDS=($words); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=()
+  _lessons_completion lessons 2>/dev/null
+  printf '%s\\n' "${{COMPREPLY[@]}}"
+done"""
+    env = {"PATH": path_with_forks()}
+    ran = run("bash", "--norc", "-c", script, cwd=team.root, env=env)
+    assert ran.out.splitlines() == ["devops/docker/layers", "devops/ci-cd"]
+
+
+def readme() -> str:
+    return (REPO / "README.md").read_text("utf-8")
+
+
+# names
+
+
+def test_the_beginning_of_a_name_is_enough_for_people(team: Vault) -> None:
+    for words in (["show", "devops/ci-cd/node"], ["log", "lay"]):
+        assert run("lessons", *words, cwd=team.root).code == 0
+    asked = {"ask": "show", "with": {"name": "node-h"}}  # what the watcher answers
+    assert api.answer(team, asked)["entry"]["title"] == "Raise the heap"
+    ran = run("lessons", "rm", "node-h", "--yes", cwd=team.root, check=False)
+    assert (ran.code, ran.err) == (
+        1,
+        "Error: 'node-h' is only the beginning of a name\n"
+        "Try: lessons rm devops/ci-cd/node-heap-out-of-memory --yes\n",
+    )
+    assert run("lessons", "rm", "node-heap-out-of-memory", "--yes", cwd=team.root).code == 0
+
+
+def test_a_name_that_is_no_lessons_is_told_the_nearest(team: Vault) -> None:
+    ran = run("lessons", "show", "node-heep-out-of-memory", cwd=team.root, check=False)
+    assert (ran.code, ran.err) == (
+        1,
+        "Error: no lesson 'node-heep-out-of-memory';"
+        " did you mean devops/ci-cd/node-heap-out-of-memory?\n"
+        "Try: see their ids with `lessons list`\n",
+    )
+    far = run("lessons", "edit", "zzzzqqqq", cwd=team.root, check=False)
+    assert far.err.startswith("Error: no lesson 'zzzzqqqq'\n")
+
+
+KNOWN = {
+    one: f"lessons/{one.partition('#')[0]}.md"
+    for one in (
+        "a/docker/layers",
+        "a/docker/logs",
+        "b/heap",
+        "c#dates",
+        "c#names",
+        "heap-2",
+        "a/só",
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("a/docker/layers", "a/docker/layers"),
+        ("heap", "b/heap"),  # the whole of an end comes before the beginning of another
+        ("hea", None),  # b/heap, heap-2
+        ("lay", "a/docker/layers"),
+        ("docker/lay", "a/docker/layers"),
+        ("docker", None),  # a folder means none of its lessons
+        ("a/docker", None),
+        ("lo", None),  # too short
+        ("dat", "c#dates"),
+        ("c#d", "c#dates"),
+        ("c", None),  # two of one file
+        ("lessons/b/heap.md", "b/heap"),
+        ("", None),
+        ("/", None),
+    ],
+)
+def test_which_lesson_a_name_means(name: str, id: str | None) -> None:
+    if id:
+        assert names.find(name, KNOWN, beginnings=True) == id
+    else:
+        with pytest.raises(VaultError):
+            names.find(name, KNOWN, beginnings=True)
+
+
+def test_programs_name_lessons_in_full() -> None:
+    with pytest.raises(VaultError, match="did you mean a/docker/layers"):
+        names.find("layer", KNOWN)
+
+
+# picker
+
+
+def test_a_lesson_is_picked_at_a_terminal(team: Vault) -> None:
+    typed = [("stop:", "docker\n"), ("stop:", "2\n")]
+    code, shown = at_terminal("lessons", "show", cwd=team.root, typed=typed)
+    assert code == 0
+    assert re.search(r"  1  Heap in Docker.*\n  2  Docker layers", shown)
+    assert shown.endswith(
+        "[devops/docker] lessons/devops/docker/layers.md · not committed\n\nCopy late.\n"
+    )
+
+
+@pytest.mark.slow
+def test_what_is_typed_is_searched_for_and_the_only_one_is_it(team: Vault) -> None:
+    typed = [("stop:", "dies\n")]  # of the text, so a search
+    code, shown = at_terminal("lessons", "show", cwd=team.root, typed=typed)
+    assert (code, "Raise the heap" in shown) == (0, True)
+    env = {"EDITOR": "echo opened"}
+    code, shown = at_terminal("lessons", "edit", cwd=team.root, typed=[("stop:", "UTC\n")], env=env)
+    assert re.search(r"opened .*/lessons/conventions.md", shown)
+
+
+def test_nothing_typed_picks_nothing(team: Vault) -> None:
+    code, shown = at_terminal("lessons", "show", cwd=team.root, typed=[("stop:", "\n")])
+    assert (code, shown.endswith("Aborted!\n")) == (1, True)
+
+
+def test_in_a_pipe_an_id_is_asked_for(team: Vault) -> None:
+    for command in ("show", "edit"):
+        ran = run("lessons", command, cwd=team.root, check=False)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.endswith("Error: name a lesson by its ID; `lessons list` shows the ids\n")
+
+
+# pager
+
+
+def test_what_is_longer_than_the_screen_goes_to_the_pager(team: Vault, tmp_path: Path) -> None:
+    got = tmp_path / "paged"
+    pager = write(tmp_path / "my pager", f"#!/bin/sh\necho \"LESS=$LESS\"; cat > '{got}'\n")
+    pager.chmod(0o755)
+    env = {"PAGER": f"'{pager}'"}
+    code, shown = at_terminal("lessons", "show", "short/long", cwd=team.root, env=env)
+    assert (code, shown) == (0, "LESS=FRX\n")
+    assert "line 99 of many" in got.read_text()
+    got.unlink()
+    _, shown = at_terminal("lessons", "show", "short/long", cwd=team.root, env=env, size=(120, 80))
+    assert "line 99 of many" in shown
+    assert not got.exists()
+    run("lessons", "show", "short/long", cwd=team.root, env=env)
+    assert not got.exists()  # a pipe
+
+
+@pytest.mark.parametrize(
+    "env", [{"PAGER": "cat"}, {"PAGER": ""}, {"PAGER": "no-such-pager"}, {"TERM": "dumb"}]
+)
+def test_without_a_pager_all_is_printed(team: Vault, env: dict[str, str]) -> None:
+    code, shown = at_terminal("lessons", "show", "short/long", cwd=team.root, env=env)
+    assert code == 0
+    assert shown.endswith("line 99 of many\n")
+
+
+@pytest.mark.slow
+def test_a_pager_gets_nothing_that_a_terminal_obeys(team: Vault, tmp_path: Path) -> None:
+    got = tmp_path / "paged"
+    pager = write(tmp_path / "pager", f"#!/bin/sh\ncat > '{got}'\n")
+    pager.chmod(0o755)
+    write(team.lessons_dir / "evil.md", lesson_text("Evil", "\x1b]52;c;eA==\x07\x1b[2J\n" * 40))
+    env = {"PAGER": str(pager)}
+    at_terminal("lessons", "show", "evil", cwd=team.root, env=env)
+    text = got.read_text()
+    assert re.sub(r"\x1b\[[01]m", "", text).isprintable() is False  # line feeds
+    assert {*re.findall(r"\x1b.{3}", text)} <= {"\x1b[1m", "\x1b[0m"}
+    assert "\\x1b]52" in text
+    at_terminal("lessons", "show", "evil", cwd=team.root, env={**env, "NO_COLOR": "1"})
+    assert "\x1b" not in got.read_text()
+
+
+# help
+
+
+def test_commands_are_listed_in_sections_and_no_summary_is_cut_off(tmp_path: Path) -> None:
+    visible = {*main.list_commands(click.Context(main))} - {*HIDDEN}
+    listed = [name for names in SECTIONS.values() for name in names.split()]
+    assert sorted(listed) == sorted(visible)
+    assert {*PAGED} <= visible
+    for columns in ("80", "50"):  # click wraps at no less
+        shown = run("lessons", "--help", cwd=tmp_path, env={"COLUMNS": columns}).out
+        assert "..." not in shown.replace("[ARGS]...", "")
+        assert max(map(len, shown.splitlines())) <= int(columns)
+        heads = [
+            line[:-1] for line in shown.splitlines() if line in {f"{one}:" for one in SECTIONS}
+        ]
+        assert heads == [*SECTIONS]
+        assert re.search(r"\n  show +Print one lesson\.\n", shown)

@@ -1,0 +1,183 @@
+"""The README's commands at terminals of 80 and 40 columns, without colour, dumb, and in a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import path_with_forks, run
+from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.readme import readme_commands
+from vault_index import open_vault
+from vault_index.entrypoints.cli import terminal
+from vault_index.index import reconcile
+from vault_index.vault import Vault
+
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+LONG = "A title that is longer than any terminal of these is wide: " * 3
+# what a lesson says is shown as it stands there, and what the user typed is not asked here
+BODIES = ("lessons show", "lessons recall", "lessons search --neighbours")
+NOT_HERE = ("install", "uninstall", "model", "sync", "index --rebuild", "watch", "git", "eval")
+
+
+def at_terminal(command: str, cwd: Path, columns: int, **env: str) -> str:
+    """Type a command at a terminal of some columns, and return all that it prints."""
+    own, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 500, columns, 0, 0))
+    names = {
+        name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")
+    }
+    names |= {"TERM": "xterm", "PATH": path_with_forks(), "PAGER": "cat", "EDITOR": "true"}
+    with subprocess.Popen(
+        ["bash", "-c", command], stdin=its, stdout=its, stderr=its, cwd=cwd, env=names | env
+    ):
+        os.close(its)
+        parts = []
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(own, 65536):
+                parts.append(part)
+    os.close(own)
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+def assert_fits(said: str, columns: int) -> None:
+    """Check that no line is wider than the terminal, but for one word, such as a path to be copied."""
+    for line in re.split(r"[\n\r]", ESCAPE.sub("", said)):
+        is_one_word = len(line.split()) == 1
+        assert terminal.columns(line) <= columns or is_one_word, line
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    deploy = "Staging deploys need the VPN"
+    files = {
+        "devops/deployment/staging-deploys-need-the-vpn.md": lesson_text(deploy, "Set VPN=1."),
+        "devops/long.md": lesson_text(LONG, LONG),
+        "ops/wide.md": lesson_text("広い" * 60, "Text."),
+        "ops/heap.md": lesson_text("Heap", "Raise it."),
+        "bad.md": "---\ntitle: [x\n---\nText.\n",
+    }
+    vault = make_vault(files)
+    write(vault.root / "CLAUDE.md", "# Rules\n\n- Never deploy on a Friday, nobody is there.\n")
+    commit(vault.root)
+    reconcile.sync(open_vault(vault.root))
+    return vault
+
+
+def commands() -> list[str]:
+    found = [one for one in readme_commands() if one.startswith("lessons ")]
+    found = [one for one in found if not one.removeprefix("lessons ").startswith(NOT_HERE)]
+    more = ["lessons --help", "lessons search --help", "lessons nonsense", "lessons show nothing"]
+    return [*dict.fromkeys(found), *more, "lessons list --json", "lessons index"]
+
+
+@pytest.mark.slow
+def test_no_line_is_wider_than_the_terminal(team: Vault) -> None:
+    for number, command in enumerate(commands()):
+        columns = (80, 40)[number % 2]
+        said = at_terminal(command, team.root, columns)
+        assert "Traceback" not in said
+        if not command.startswith(BODIES) and "--json" not in command and "--help" not in command:
+            assert_fits(said, columns)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_no_escape_where_none_is_wanted(team: Vault, env: dict[str, str]) -> None:
+    words = (
+        "list",
+        "categories",
+        "search deploy",
+        "show heap",
+        "check",
+        "index",
+        "status",
+        "log heap",
+    )
+    for command in (f"lessons {one}" for one in words):
+        write(team.lessons_dir / "ops/new.md", lesson_text("New", command))  # so that a bar is due
+        said = at_terminal(command, team.root, 80, **env)
+        assert "\x1b" not in said
+        assert "Traceback" not in said
+    assert "\x1b[1m" in at_terminal("lessons show heap", team.root, 80)
+
+
+@pytest.mark.slow
+def test_in_a_pipe_nothing_is_cut_and_nothing_escaped(team: Vault) -> None:
+    for command in ("list", "search longer", "categories", "check", "import CLAUDE.md", "status"):
+        said = run("bash", "-c", f"lessons {command}", cwd=team.root, check=False,
+                   env={"PATH": path_with_forks(), "COLUMNS": "40"})  # fmt: skip
+        assert "\x1b" not in said.out + said.err
+        if command in ("list", "search longer"):
+            assert " ".join(LONG.split()) in said.out
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_list_is_cut_where_the_terminal_ends(team: Vault, columns: int) -> None:
+    lines = ESCAPE.sub("", at_terminal("lessons list", team.root, columns)).splitlines()
+    (long,) = [line for line in lines if line.startswith("devops/long")]
+    assert long.endswith("…")
+    assert len(long) == columns
+    (wide,) = [line for line in lines if line.startswith("ops/wide")]
+    assert columns - 2 < terminal.columns(wide) <= columns
+
+
+# where hooks would be silent
+
+
+@pytest.mark.slow
+def test_search_marks_where_hooks_would_be_silent(team: Vault) -> None:
+    (team.lessons_dir / "bad.md").unlink()
+    for number in range(3):
+        text = "zebra quota " * (3 - number) + "other words of the lesson " * 40 * number
+        write(team.lessons_dir / f"ops/z{number}.md", lesson_text(f"Z {number}", text))
+    answer = run("lessons", "search", "zebra quota", "--json", cwd=team.root).json
+    assert [hit["injected"] for hit in answer["hits"]] == [True, False, False]
+    lines = ESCAPE.sub("", at_terminal("lessons search zebra quota", team.root, 80)).splitlines()
+    at = [line.startswith("--- below the floor (") for line in lines].index(True)
+    assert [line[:2] for line in lines[:at] if line[:1].isdigit()] == ["1."]
+    assert [line[:2] for line in lines[at:] if line[:1].isdigit()] == ["2.", "3."]
+    assert "below the floor" not in run("lessons", "search", "zebra quota", cwd=team.root).out
+
+
+# lines
+
+
+@pytest.mark.parametrize(
+    ("line", "most", "cut"),
+    [
+        ("short", 20, "short"),
+        ("x" * 21, 20, "x" * 19 + "…"),
+        ("x" * 20, 20, "x" * 20),
+        ("x" * 99, None, "x" * 99),
+        ("広" * 11, 20, "広" * 9 + "…"),
+        ("\x1b[1m" + "x" * 30 + "\x1b[0m tail", 20, "\x1b[1m" + "x" * 19 + "…\x1b[0m"),
+        ("e\u0301" * 20, 20, "e\u0301" * 20),
+    ],
+)
+def test_clip(line: str, most: int | None, cut: str) -> None:
+    assert terminal.clip(line, most) == cut
+
+
+@pytest.mark.parametrize(
+    ("line", "indent", "broken"),
+    [
+        ("one two three four five six", 2, "one two three four\n  five six"),
+        ("status     /a/path/that/is/one/word and more", 4,
+         "status\n    /a/path/that/is/one/word\n    and more"),
+        ("x" * 50, 0, "x" * 50),
+    ],
+)  # fmt: skip
+def test_wrap(line: str, indent: int, broken: str) -> None:
+    assert terminal.wrap(line, 20, indent) == broken
+    assert terminal.wrap(line, None, indent) == line

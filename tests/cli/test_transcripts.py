@@ -1,0 +1,94 @@
+"""What is typed and what is printed, a file per command: `tests/transcripts/*.txt`.
+
+A line that begins with `$ ` is typed in the vault of `FILES`; the lines below it are what comes back:
+stdout as it is, stderr after `! `, then the exit status if it is not 0. What differs from run to run
+(hashes, sizes, ages) is replaced. After a change of the output, rewrite the files and read the diff:
+
+    pytest tests/cli/test_transcripts.py --rewrite-transcripts
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.support.commands import BIN, run
+from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.places import TESTS
+from vault_index.entrypoints.cli import main
+from vault_index.vault import Vault
+
+TRANSCRIPTS = TESTS / "transcripts"
+COMMANDS = main.list_commands(click.Context(main))
+FILES = {
+    "devops/ci-cd/heap.md": "---\ntitle: Raise the heap\ntags: [node, ci]\ntype: bug_fix\n---\n"
+    "When the build dies with heap out of memory, set NODE_OPTIONS=--max-old-space-size=4096.\n",
+    "devops/docker/limits.md": lesson_text("Container limits", "Set a memory limit of 2 GB."),
+    "conventions.md": "## Lesson: Dates are UTC\nStore dates in UTC.\n\n"
+    "## Lesson: Ids are opaque\nDo not parse an id.\n",
+}
+SKILL = "---\nname: review-pr\ndescription: Review a pull request\n---\nRead the diff first.\n"
+REPLACED = (
+    (r"\b(?=[a-f]*\d)[0-9a-f]{7,40}\b", "HASH"),
+    (r"\d+(\.\d+)? (MB|KB|bytes)\b", "SIZE"),
+    (r"\d+ (second|minute)s? ago", "AGE ago"),
+    (r"\b\d+(\.\d+)? m?s\b", "TIME"),
+    (r"\b0\.\d{3,}\b", "0.NNN"),
+    (r"\(\d+%\)", "(NN%)"),
+    (r"\b20\d\d-\d\d-\d\d(T[\d:.]+(Z|\+00:00))?", "DATE"),
+)
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    """A committed vault of four lessons and a skill."""
+    monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # `install` warns of an active environment
+    for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+        monkeypatch.setenv(name, "2026-01-05T10:00:00Z")
+    vault = make_vault(FILES)
+    write(vault.root / "skills" / "review-pr" / "SKILL.md", SKILL)
+    commit(vault.root, "What the heap taught us")
+    return vault
+
+
+def typed(command: str, vault: Vault) -> str:
+    """Return what a command line prints in the vault, with what differs from run to run replaced."""
+    words: list[str | Path] = list(shlex.split(command))
+    if words[0] != "lessons" or re.search(r"[|<>&]", command):
+        words = ["bash", "-c", f'PATH="{BIN}:$PATH"; {command}']
+    ran = run(*words, cwd=vault.root, check=False)
+    lines = ran.out.splitlines() + [f"! {line}" for line in ran.err.splitlines()]
+    if ran.code:
+        lines.append(f"[exit status {ran.code}]")
+    text = "".join(f"{line}\n" for line in lines)
+    text = text.replace(str(vault.root), "~/team").replace(str(vault.root.parent), "~")
+    text = text.replace(str(BIN), "BIN")
+    for pattern, word in REPLACED:
+        text = re.sub(pattern, word, text)
+    return text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_prints_what_its_transcript_says(
+    team: Vault, name: str, request: pytest.FixtureRequest
+) -> None:
+    file = TRANSCRIPTS / f"{name}.txt"
+    before = file.read_text("utf-8")
+    commands = re.findall(r"(?m)^\$ (.+)$", before)
+    assert any(f"lessons {name}" in command for command in commands)
+    after = "".join(f"$ {command}\n{typed(command, team)}" for command in commands)
+    if request.config.getoption("--rewrite-transcripts"):
+        file.write_text(after, "utf-8")
+    else:
+        assert after == before
+
+
+def test_each_transcript_is_of_a_command() -> None:
+    assert {file.stem for file in TRANSCRIPTS.glob("*.txt")} == set(COMMANDS)

@@ -1,0 +1,303 @@
+"""Import: what would be written where, near-duplicates left out, a second run changes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.places import TESTS
+from vault_index.edit import import_lessons
+from vault_index.errors import VaultError, WriteError
+from vault_index.index import reconcile
+from vault_index.search import entries
+from vault_index.vault import Vault
+
+COURSES = TESTS / "courses"
+HEAP = "Raise the heap when the frontend build runs out of memory: NODE_OPTIONS."
+LINES: list[dict[str, object]] = [
+    {"title": "Heap in CI", "text": HEAP, "category": "devops/ci-cd", "tags": ["node"]},
+    {"id": "db/lock", "category": "db", "text": "# Locks\n\nAdd an index concurrently."},
+    {"text": "Dates are stored in UTC and shown in local time."},
+]
+
+
+def json_lines(values: list[dict[str, object]]) -> bytes:
+    return "".join(json.dumps(one) + "\n" for one in values).encode()
+
+
+def verdicts(planned: import_lessons.Plan) -> dict[str, str]:
+    return {item.path: item.verdict for item in planned.items}
+
+
+def files_of(vault: Vault) -> dict[str, bytes]:
+    return {
+        str(f.relative_to(vault.lessons_dir)): f.read_bytes()
+        for f in vault.lessons_dir.rglob("*.md")
+    }
+
+
+@pytest.fixture
+def vault(make_vault: MakeVault, with_model: Path) -> Vault:
+    made = make_vault()
+    reconcile.sync(made)
+    return made
+
+
+def test_a_plan_writes_nothing_and_carrying_it_out_just_that(vault: Vault) -> None:
+    planned = import_lessons.plan(vault, json_lines(LINES))
+    assert files_of(vault) == {}
+    assert verdicts(planned) == {
+        "devops/ci-cd/heap-in-ci.md": "write",
+        "db/lock.md": "write",
+        "inbox/dates-are-stored-in-utc-and-shown-in-local-time.md": "write",
+    }
+    import_lessons.apply(vault, planned)
+    assert files_of(vault) == {item.path: item.data for item in planned.items}
+    reconcile.sync(vault)
+    entry = entries.entry(vault, "heap-in-ci")
+    assert (entry["categories"], entry["tags"]) == (["devops/ci-cd"], ["node"])
+
+
+def test_a_second_run_changes_nothing(vault: Vault) -> None:
+    import_lessons.apply(vault, import_lessons.plan(vault, json_lines(LINES)))
+    reconcile.sync(vault)
+    before = files_of(vault)
+    again = import_lessons.plan(vault, json_lines(LINES))
+    assert set(verdicts(again).values()) == {"same"}
+    assert import_lessons.apply(vault, again) == []
+    assert files_of(vault) == before
+
+
+def test_nor_does_one_after_a_lesson_was_moved_or_edited(vault: Vault) -> None:
+    import_lessons.apply(vault, import_lessons.plan(vault, json_lines(LINES)))
+    (vault.lessons_dir / "db/lock.md").rename(write(vault.lessons_dir / "postgres/locks.md", ""))
+    write(vault.lessons_dir / "devops/ci-cd/heap-in-ci.md", lesson_text("Heap in CI", "Rewritten."))
+    reconcile.sync(vault)
+    again = import_lessons.plan(vault, json_lines(LINES))
+    assert [item.verdict for item in again.items] == ["taken", "duplicate", "same"]
+    assert again.items[1].why == "100% like lessons/postgres/locks.md"
+
+
+def test_near_duplicates_are_left_out_with_the_reason(vault: Vault) -> None:
+    write(vault.lessons_dir / "devops/heap.md", lesson_text("Heap in the CI", HEAP))
+    reconcile.sync(vault)
+    twice: list[dict[str, object]] = [
+        {"title": "Two", "text": "Squash before merging a branch."}
+    ] * 2
+    twice.append({"title": "Two of them", "text": "Squash before merging a branch!"})
+    planned = import_lessons.plan(vault, json_lines([*LINES[:1], *twice]))
+    heap, first, second, third = planned.items
+    assert heap.verdict == "duplicate"
+    assert heap.why.endswith("% like lessons/devops/heap.md")
+    assert (first.verdict, second.verdict, third.verdict) == ("write", "duplicate", "duplicate")
+    assert third.why.endswith("% like lessons/inbox/two.md")
+
+
+def test_without_a_model_the_same_words_are_duplicates(make_vault: MakeVault) -> None:
+    vault = make_vault({"here.md": lesson_text("Heap in CI", HEAP)})
+    reconcile.sync(vault)
+    planned = import_lessons.plan(vault, json_lines(LINES[:1]))
+    assert [(item.verdict, item.why) for item in planned.items] == [
+        ("duplicate", "100% like lessons/here.md")
+    ]
+
+
+def test_what_holds_a_secret_is_left_out(vault: Vault) -> None:
+    text = "Log in with password = 'tr0ub4dor&3xK9q' on the staging machine."
+    planned = import_lessons.plan(vault, json_lines([{"title": "Login", "text": text}, LINES[2]]))
+    assert [item.verdict for item in planned.items] == ["secret", "write"]
+
+
+def test_a_folder_of_many_kinds(vault: Vault, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    write(
+        source / "AGENTS.md", "# Rules\n\n## Testing\n\n- **Use pytest**: fixtures compose well.\n"
+    )
+    write(source / "devops/heap.md", lesson_text("Heap", HEAP))
+    write(source / "many.jsonl", json_lines(LINES[1:]))
+    write(source / "broken.md", "---\ncategories: [a\n---\nText.\n")
+    write(source / ".obsidian-trash/x.md", "Hidden.")
+    write(source / "photo.png", b"\x89PNG")
+    write(source / "course.txt", (COURSES / "introduction_to_ai.txt").read_bytes())
+    planned = import_lessons.plan(vault, source)
+    assert set(verdicts(planned)) == {
+        "inbox/use-pytest.md",
+        "devops/heap.md",
+        "db/lock.md",
+        "inbox/dates-are-stored-in-utc-and-shown-in-local-time.md",
+        "courses/introduction-to-ai.md",
+    }
+    assert len(planned.problems) == 1
+    assert planned.problems[0].startswith("broken.md:3: frontmatter is not YAML")
+
+
+def test_an_obsidian_folder(vault: Vault, tmp_path: Path) -> None:
+    source = tmp_path / "notes"
+    write(source / ".obsidian/app.json", "{}")
+    write(source / "Dev Ops/Heap limits.md", f"{HEAP} See [[Node|the node notes]]. #node\n")
+    (item,) = import_lessons.plan(vault, source).items
+    assert (item.path, item.title) == ("dev-ops/heap-limits.md", "Heap limits")
+    assert b"See the node notes." in item.data
+    assert b"tags: [node]" in item.data
+
+
+def test_two_sources_with_one_name_keep_both(vault: Vault, tmp_path: Path) -> None:
+    write(tmp_path / "s/a/Notes.md", "# Notes\n\nRaise the heap in CI.\n")
+    write(
+        tmp_path / "s/b.jsonl", json_lines([{"title": "Notes", "text": "Squash.", "category": "a"}])
+    )
+    paths = [item.path for item in import_lessons.plan(vault, tmp_path / "s").items]
+    assert paths == ["a/notes.md", "a/notes-2.md"]
+
+
+def test_a_source_comes_whole_or_not_at_all(
+    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = import_lessons.plan(vault, json_lines(LINES))
+    (vault.lessons_dir / "inbox").write_text("a file where a folder should be")
+    with pytest.raises(WriteError):
+        import_lessons.apply(vault, planned)
+    assert files_of(vault) == {}
+    assert not (vault.lessons_dir / "db").exists()
+
+
+def test_what_came_since_the_plan_is_not_overwritten(vault: Vault) -> None:
+    planned = import_lessons.plan(vault, json_lines(LINES))
+    write(vault.lessons_dir / "db/lock.md", "Mine.")
+    import_lessons.apply(vault, planned)
+    assert files_of(vault)["db/lock.md"] == b"Mine."
+
+
+def test_nothing_to_import_is_an_error(vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(VaultError, match="no file to import"):
+        import_lessons.plan(vault, tmp_path / "empty")
+
+
+@pytest.mark.slow
+def test_import_at_the_command_line(make_vault: MakeVault, with_model: Path) -> None:
+    """The worked example: a dry run, the import, a second one, a course that is malformed."""
+    vault = make_vault()
+    source = write(vault.root / "lessons.jsonl", json_lines(LINES))
+    shown = run("lessons", "import", source, cwd=vault.root).out
+    assert shown.splitlines()[0].split() == "write devops/ci-cd/heap-in-ci.md Heap in CI".split()
+    assert shown.endswith("3 to write; nothing is written without --write\n")
+    assert files_of(vault) == {}
+    done = run("lessons", "import", source, "--write", cwd=vault.root)
+    assert done.out.endswith("3 written\n")
+    again = run("lessons", "import", source, "--write", cwd=vault.root)
+    assert again.out.endswith("3 there already\n")
+    assert "Locks" in run("lessons", "search", "add an index", "-k1", cwd=vault.root).out
+
+    bad = run("lessons", "import", COURSES / "repeated_lesson.txt", cwd=vault.root, check=False)
+    assert bad.code == 1
+    assert bad.err.splitlines()[-1].startswith("error: repeated_lesson.txt:9: ")
+    none = run("lessons", "import", "no-such.md", cwd=vault.root, check=False)
+    assert (none.code, none.err.splitlines()[0]) == (1, "Error: no-such.md is not there")
+
+
+@pytest.mark.slow
+def test_import_from_a_pipe_as_json(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    answer = run(
+        *("lessons", "import", "-", "--json", "-c", "team/rules"),
+        cwd=vault.root,
+        stdin=json_lines(LINES[2:]).decode(),
+    ).json
+    assert answer["written"] is False
+    (item,) = answer["items"]
+    assert item["path"].startswith("team/rules/dates-are-stored")
+    assert files_of(vault) == {}
+
+
+@pytest.mark.slow
+def test_imported_lessons_without_a_category_get_a_proposal(
+    make_vault: MakeVault, with_model: Path
+) -> None:
+    vault = make_vault()
+    rules = "# Rules\n\n- Never push to main: open a pull request for code review instead.\n"
+    write(vault.root / "CLAUDE.md", rules)
+    run("lessons", "import", "CLAUDE.md", "--write", cwd=vault.root)
+    (entry,) = run("lessons", "list", "--json", cwd=vault.root).json
+    assert entry["path"].startswith("lessons/inbox/")
+    assert (entry["categories"], entry["filed_by"]) == (["workflow/code-review"], "classifier")
+
+
+def test_a_chain_of_likenesses_loses_nobody(vault: Vault) -> None:
+    """Each is like the one before, the last is not like the first: what is left out is no reason."""
+    words = "staging deploys hang at connecting until the vpn is on so set it in the job".split()
+    other = "refunds above a limit need two people to approve them in the back office".split()
+    notes: list[dict[str, object]] = []
+    for number in range(len(words)):
+        text = " ".join(other[:number] + words[number:])
+        notes.append({"title": "A note", "text": f"{text}."})
+    planned = import_lessons.plan(vault, json_lines(notes))
+    kept = {f"lessons/{item.path}" for item in planned.to_write}
+    for item in planned.items:
+        if item.verdict == "duplicate":
+            assert item.why.rpartition(" ")[2] in kept
+    assert len(kept) > 1
+
+
+def test_a_secret_that_json_hides_behind_a_line_end(vault: Vault) -> None:
+    key = "AKIA" + "QYLPMN5HFIQR7B2X"
+    hidden: dict[str, object] = {
+        "title": "Keys",
+        "text": "Use the role.",
+        "description": f"line\n{key}",
+    }
+    (item,) = import_lessons.plan(vault, json_lines([hidden])).items
+    assert item.verdict == "secret"
+
+
+@pytest.mark.slow
+def test_what_gives_nothing_is_named(make_vault: MakeVault, tmp_path: Path) -> None:
+    source = tmp_path / "notes"
+    write(source / "empty.md", "# Only a heading\n")
+    write(source / "vue.md", "# Vue\n\nBound with {{ title }}, see m[[row]].\n")
+    vault = make_vault()
+    done = run("lessons", "import", source, cwd=vault.root)
+    assert "note: empty.md: nothing to import" in done.err
+    assert "inbox/vue.md" in done.out
+    reconcile.sync(vault)
+    (item,) = import_lessons.plan(vault, source).items
+    assert b"see m[[row]]" in item.data
+
+
+@pytest.mark.parametrize("source", ["~nosuchuser/x", "x" * 300, "no\nsuch"])
+def test_a_source_that_cannot_be_is_one_line(make_vault: MakeVault, source: str) -> None:
+    done = run("lessons", "import", source, cwd=make_vault().root, check=False)
+    assert done.code == 1
+    assert "is not there" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_category_too_long_for_a_folder(vault: Vault) -> None:
+    long: list[dict[str, object]] = [
+        {"title": "T", "text": "Text.", "category": "c" * 300},
+        LINES[2],
+    ]
+    planned = import_lessons.plan(vault, json_lines(long))
+    assert planned.problems == ("-:1: the category is too long for the name of a folder",)
+    assert len(planned.to_write) == 1
+
+
+def test_nothing_is_written_through_a_link(vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (vault.lessons_dir / "db").symlink_to(tmp_path / "out")
+    planned = import_lessons.plan(vault, json_lines(LINES[1:2]))
+    assert planned.to_write == []
+    assert "is a link" in planned.problems[0]
+
+
+@pytest.mark.slow
+def test_after_its_category_was_accepted_a_lesson_is_still_the_same(vault: Vault) -> None:
+    source = json_lines([{"title": "PRs", "text": "Open a pull request for each change."}])
+    import_lessons.apply(vault, import_lessons.plan(vault, source))
+    run("lessons", "classify", "--write", cwd=vault.root)
+    reconcile.sync(vault)
+    assert [item.verdict for item in import_lessons.plan(vault, source).items] == ["duplicate"]

@@ -1,0 +1,194 @@
+"""Renaming a branch of the tree: shown first, all of it or nothing, and no byte more than needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from vault_index import atomic
+from vault_index.edit.rename import apply, plan
+from vault_index.errors import VaultError, WriteError
+from vault_index.index import reconcile
+from vault_index.search import entries
+from vault_index.vault import Vault
+
+DECLARED = b"""\xef\xbb\xbf---\r
+# who wrote this\r
+title: "Heap"   # short\r
+categories: [devops/ci-cd, 'DevOps/CI CD/Cache', conventions]\r
+odd: {a: 1}\r
+---\r
+Raise the heap.\r
+"""
+
+
+def tree_of(vault: Vault) -> dict[str, bytes]:
+    files = (file for file in vault.lessons_dir.rglob("*") if file.is_file())
+    return {str(file.relative_to(vault.lessons_dir)): file.read_bytes() for file in files}
+
+
+def test_folders_move_and_frontmatter_is_rewritten_and_the_rest_stays(
+    make_vault: MakeVault,
+) -> None:
+    plain = lesson_text("Cache", "Cache packages.")
+    vault = make_vault(
+        {
+            "devops/ci-cd/cache.md": plain,
+            "devops/ci-cd/deep/er.md": plain,
+            "devops/docker/layers.md": plain,
+            "top.md": DECLARED,
+        }
+    )
+    before = tree_of(vault)
+    planned = plan(vault, "devops/ci-cd", "build/pipelines")
+    assert tree_of(vault) == before  # a plan changes nothing
+    apply(vault, planned)
+    after = tree_of(vault)
+    assert set(after) == {
+        "build/pipelines/cache.md",
+        "build/pipelines/deep/er.md",
+        "devops/docker/layers.md",
+        "top.md",
+        "vault.toml",
+    }
+    assert after["top.md"] == DECLARED.replace(
+        b"[devops/ci-cd, 'DevOps/CI CD/Cache', conventions]",
+        b"[build/pipelines, build/pipelines/cache, conventions]",
+    )
+    assert after["build/pipelines/cache.md"] == plain.encode()
+    reconcile.sync(vault)
+    assert "devops/ci-cd" not in entries.categories(vault)
+
+
+def test_one_category_stays_a_text_and_the_old_key_its_name(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "---\ncategory: devops\n---\nText.\n"})
+    apply(vault, plan(vault, "devops", "ops"))
+    assert tree_of(vault)["a.md"] == b"---\ncategory: ops\n---\nText.\n"
+
+
+def test_a_branch_can_be_merged_into_another(make_vault: MakeVault) -> None:
+    vault = make_vault(
+        {"a/one.md": lesson_text("One", "1"), "b/two.md": lesson_text("Two", "2")}
+        | {"c.md": "---\ncategories: [a, b]\n---\nText.\n"}
+    )
+    apply(vault, plan(vault, "a", "b"))
+    assert set(tree_of(vault)) == {"b/one.md", "b/two.md", "c.md", "vault.toml"}
+    assert b"categories: [b]" in tree_of(vault)["c.md"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("devops", "devops/old", "cannot become"),
+        ("devops", "DevOps", "are the same category"),
+        ("devops", "misc", "is no category"),
+        ("", "x", "not a category"),
+        ("devops", "..", "not a category"),
+        ("nothing", "x", "no lesson is in nothing"),
+    ],
+)
+def test_what_cannot_be_is_refused(old: str, new: str, said: str, make_vault: MakeVault) -> None:
+    vault = make_vault({"devops/a.md": lesson_text("A", "a")})
+    with pytest.raises(VaultError, match=said):
+        plan(vault, old, new)
+
+
+def test_a_file_in_the_way_stops_all_of_it(make_vault: MakeVault) -> None:
+    vault = make_vault(
+        {"a/x.md": lesson_text("X", "x"), "a/y.md": "y", "b/y.md": lesson_text("Y", "other")}
+    )
+    before = tree_of(vault)
+    with pytest.raises(VaultError, match="that is there already"):
+        plan(vault, "a", "b")
+    assert tree_of(vault) == before
+
+
+def test_up_and_down_the_tree(make_vault: MakeVault) -> None:
+    vault = make_vault({"a/b/x.md": lesson_text("X", "x"), "a/b/b/y.md": lesson_text("Y", "y")})
+    apply(vault, plan(vault, "a/b", "a"))
+    assert set(tree_of(vault)) == {"a/x.md", "a/b/y.md", "vault.toml"}
+
+
+def test_a_failure_in_the_middle_undoes_what_was_done(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = make_vault({f"a/{n}.md": f"---\ncategories: [a]\n---\n{n}\n" for n in range(4)})
+    before = tree_of(vault)
+    planned = plan(vault, "a", "b")
+    rename, calls = atomic.move, []
+
+    def full(old: Path, new: Path) -> None:
+        calls.append(new)
+        if len(calls) == 3:
+            raise OSError(28, "No space left on device")
+        rename(old, new)
+
+    monkeypatch.setattr(atomic, "move", full)
+    with pytest.raises(WriteError, match="No space left"):
+        apply(vault, planned)
+    assert tree_of(vault) == before
+
+
+def test_what_does_not_parse_is_left_and_named(make_vault: MakeVault) -> None:
+    vault = make_vault({"a/x.md": lesson_text("X", "x"), "b.md": "---\ncategories: [a\n---\n"})
+    planned = plan(vault, "a", "c")
+    assert [change.path for change in planned.changes] == ["a/x.md"]
+    assert planned.skipped[0].startswith("b.md: frontmatter is not YAML")
+
+
+def test_mv_shows_first_and_writes_on_demand(make_vault: MakeVault) -> None:
+    vault = make_vault({"devops/heap.md": lesson_text("Heap", "Raise it."), "b.md": DECLARED})
+    write(vault.lessons_dir / "vault.toml", '[keywords]\nactions = "devops/ci-cd"\n')
+    shown = run("lessons", "mv", "devops", "ops", cwd=vault.root)
+    assert "devops/heap.md -> ops/heap.md\n" in shown.out
+    assert "b.md  [ops/ci-cd, ops/ci-cd/cache, conventions]\n" in shown.out
+    assert shown.out.endswith("2 files; nothing is written without --write\n")
+    assert "lessons/vault.toml names devops, too" in shown.err
+    assert (vault.lessons_dir / "devops/heap.md").exists()
+    done = run("lessons", "mv", "devops", "ops", "--write", cwd=vault.root)
+    assert done.out.endswith("2 files changed\n")
+    again = run("lessons", "mv", "devops", "ops", "--write", cwd=vault.root, check=False)
+    assert (again.code, again.err.splitlines()[0]) == (1, "Error: no lesson is in devops")
+    counts = run("lessons", "categories", "--json", cwd=vault.root).json
+    assert counts == {"conventions": 1, "ops": 2, "ops/ci-cd": 1, "ops/ci-cd/cache": 1}
+
+
+def test_a_branch_moved_into_its_parent_overwrites_nothing(make_vault: MakeVault) -> None:
+    outer, inner = lesson_text("Outer", "outer"), lesson_text("Inner", "inner")
+    vault = make_vault({"devops/ci/x.md": outer, "devops/ci/ci/x.md": inner})
+    apply(vault, plan(vault, "devops/ci", "devops"))
+    after = tree_of(vault)
+    assert after["devops/x.md"] == outer.encode()
+    assert after["devops/ci/x.md"] == inner.encode()
+
+
+def test_what_changed_or_came_since_the_plan_stops_it(make_vault: MakeVault) -> None:
+    vault = make_vault({"a/x.md": lesson_text("X", "x"), "a/y.md": lesson_text("Y", "y")})
+    planned = plan(vault, "a", "b")
+    write(vault.lessons_dir / "a/y.md", lesson_text("Y", "edited"))
+    before = tree_of(vault)
+    with pytest.raises(VaultError, match="has changed meanwhile"):
+        apply(vault, planned)
+    assert tree_of(vault) == before
+    planned = plan(vault, "a", "b")
+    write(vault.lessons_dir / "b/x.md", lesson_text("X", "another"))
+    with pytest.raises(VaultError, match="there already"):
+        apply(vault, planned)
+
+
+def test_pictures_move_with_their_lessons_and_names_below_stay(make_vault: MakeVault) -> None:
+    vault = make_vault({"DevOps/CI CD/x.md": lesson_text("X", "![](a.png)")})
+    write(vault.lessons_dir / "DevOps/CI CD/a.png", b"\x89PNG")
+    apply(vault, plan(vault, "devops", "platform"))
+    assert set(tree_of(vault)) == {"platform/CI CD/x.md", "platform/CI CD/a.png", "vault.toml"}
+
+
+def test_nothing_leaves_the_vault_through_a_link(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault({"a/x.md": lesson_text("X", "x")})
+    (tmp_path / "out").mkdir()
+    (vault.lessons_dir / "b").symlink_to(tmp_path / "out")
+    with pytest.raises(WriteError, match="is a link"):
+        plan(vault, "a", "b")

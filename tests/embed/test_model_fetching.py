@@ -1,0 +1,223 @@
+"""No model yet: hooks answer by full text, the watcher fetches it, and everybody says how it stands."""
+
+from __future__ import annotations
+
+import fcntl
+import http.server
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hook.test_first_prompt import AUTOSTART, Hook, by
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.watchers import soon, status, watched, watchers_of
+from vault_index import config
+from vault_index.embed import download, fetching
+from vault_index.errors import ModelError
+from vault_index.index import reconcile
+from vault_index.recall import select
+from vault_index.search import floor
+from vault_index.vault import Vault, open_vault
+from vault_index.watch import launch
+
+HEAP = "our build dies with heap out of memory"
+SUBJECTS = "dates locks pipes layers tokens quotas caches queues routes fonts themes mails".split()
+FILES = {
+    f"{subject}/{number}.md": lesson_text(f"{subject} {number}", f"About {subject}, {number}.")
+    for subject in SUBJECTS
+    for number in range(10)
+}
+FILES["devops/node-heap.md"] = lesson_text(
+    "Node runs out of memory in the CI build",
+    "When the build dies with heap out of memory, raise the heap: NODE_OPTIONS.",
+)
+
+
+class Hub:
+    """A server in the place of the hub and of the package index that has nothing, and counts."""
+
+    def __init__(self) -> None:
+        hub = self
+        self.asked = 0
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                hub.asked += 1
+                self.send_error(404)
+
+            do_HEAD = do_GET
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """All that a fetch may ask, for this process and those it starts."""
+    hub = Hub()
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    monkeypatch.setenv("PIP_INDEX_URL", hub.url)
+    for name, value in (("EXTRA_INDEX_URL", ""), ("CONFIG_FILE", "/dev/null"), ("FIND_LINKS", "")):
+        monkeypatch.setenv(f"PIP_{name}", value)
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def record(own_world: Path) -> Path:
+    """The record of attempts, of which there was none."""
+    record = own_world / "models" / fetching.RECORD
+    record.unlink()
+    return record
+
+
+@pytest.fixture
+def team(make_vault: MakeVault) -> Iterator[Vault]:
+    """A vault without an index; whatever watches it at the end is ended."""
+    vault = make_vault(FILES)
+    yield vault
+    if vault.index_dir.is_dir():
+        launch.stop(vault.root, vault.index_dir)
+    for pid in watchers_of(vault.root):
+        os.kill(pid, signal.SIGKILL)
+
+
+def log(vault: Vault) -> str:
+    return (vault.index_dir / launch.LOG).read_text()
+
+
+def embedder_line(root: Path) -> str:
+    lines = run("lessons", "status", cwd=root).out.splitlines()
+    return next(line for line in lines if line.startswith("embedder "))
+
+
+def test_the_first_prompt_is_answered_by_full_text(team: Vault, record: Path, hub: Hub) -> None:
+    """Before a floor was fitted, and while the model is not there."""
+    reconcile.sync(team)
+    assert "node-heap.md" in Hook(team, AUTOSTART).answer()
+    assert by(team) == ["watcher"]
+
+
+def test_until_a_floor_is_fitted_only_what_is_clear_is_given(team: Vault) -> None:
+    reconcile.sync(team)
+    assert floor.in_force(team, text_only=True) is None
+    given = select.for_prompt(team, HEAP)
+    assert [hit.lesson_id for hit in given.hits] == ["devops/node-heap"]
+    assert given.floor == floor.before_fit(len(FILES))
+    for prompt in ("what do we know about dates in october", "write me a poem about old locks"):
+        assert select.for_prompt(team, prompt).text == ""
+
+
+@pytest.mark.slow
+def test_the_watcher_indexes_at_once_and_tries_once_an_hour(
+    team: Vault, record: Path, hub: Hub
+) -> None:
+    with watched(team):
+        soon(lambda: team.index_dir.glob("*/floor.json") and record.exists(), seconds=120)
+        soon(lambda: "could not be fetched" in record.read_text(), seconds=120)
+        asked = hub.asked
+        assert asked > 0
+    assert log(team).count("fetching the embedding model") == 1
+    with watched(team):
+        soon(lambda: status(team)["lessons"] == len(FILES), seconds=120)
+        run("lessons", "search", "heap", cwd=team.root)
+    assert log(team).count("fetching the embedding model") == 1
+    assert hub.asked == asked
+    assert "the model could not be fetched: " in embedder_line(team.root)
+    long_ago = time.time() - fetching.RETRY_SECONDS - 1
+    os.utime(record, (long_ago, long_ago))
+    assert fetching.is_due(open_vault(team.root).config)
+
+
+@pytest.mark.slow
+def test_a_model_that_somebody_fetched_is_taken_by_the_watcher(
+    team: Vault, own_world: Path, model_home: Path
+) -> None:
+    with watched(team):
+        soon(lambda: status(team)["lessons"] == len(FILES), seconds=120)
+        (own_world / "models" / "minilm").symlink_to(model_home / "models" / "minilm")
+        soon(lambda: team.open_index().embedder != "none", seconds=120)
+        assert run("lessons", "search", "--json", HEAP, cwd=team.root).json["text_only"] == ""
+
+
+@pytest.mark.slow
+def test_without_a_watcher_hooks_fetch_nothing(team: Vault, record: Path, hub: Hub) -> None:
+    reconcile.sync(team)
+    env = {"LESSONS_DEADLINE_MS": "60000", "LESSONS_WATCH_AUTOSTART": "false"}
+    assert "node-heap.md" in Hook(team, env).answer()
+    assert not record.exists()
+    assert hub.asked == 0
+
+
+def test_an_attempt_is_on_record_before_it_begins(own_world: Path, record: Path) -> None:
+    seen: list[str] = []
+    with pytest.raises(ModelError):
+        fetching.attempt(
+            own_world, source=own_world / "nowhere", say=lambda _: seen.append(record.read_text())
+        )
+    assert seen == ["an attempt to fetch the model was interrupted\n"]
+    assert "no such file" in fetching.state(own_world).reason
+
+
+@pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+def test_who_says_to_stay_off_the_network_is_obeyed(
+    team: Vault, record: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    ran = run("lessons", "model", "fetch", cwd=team.root, check=False)
+    assert f"the Hugging Face hub: {name} is set" in ran.err
+    record.unlink()
+    assert not fetching.is_due(config.load())
+    assert name in embedder_line(team.root)
+    assert hub.asked == 0
+    monkeypatch.setenv(name, "0")
+    assert fetching.is_due(config.load())
+
+
+def test_status_says_how_it_stands(team: Vault, own_world: Path, record: Path) -> None:
+    assert "run `lessons model fetch`" in embedder_line(team.root)
+    write(record, "the hub is on fire\n")
+    then = time.time() - 12 * 60 - 5
+    os.utime(record, (then, then))
+    assert "the last attempt failed 12 minutes ago: the hub is on fire" in embedder_line(team.root)
+    lock = os.open(download.lock_file(own_world), os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    assert "the model is being fetched" in embedder_line(team.root)
+    state = run("lessons", "status", "--json", cwd=team.root).json["model"]
+    assert state["state"] == "being fetched"
+    assert "being fetched" in run("lessons", "model", cwd=team.root).out
+    os.close(lock)
+
+
+def test_init_and_install_say_that_it_will_be_fetched(own_world: Path, record: Path) -> None:
+    for words in (("init",), ("install", "claude")):
+        lines = run("lessons", *words, cwd=own_world).err.splitlines()
+        said = [line for line in lines if "lessons model fetch" in line]
+        assert len(said) == 1
+        assert "will be fetched in the background" in said[0]
+
+
+def test_init_says_nothing_of_a_model_that_is_here_or_not_wanted(
+    with_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "model" not in run("lessons", "init", cwd=with_model).err
+    (with_model / "models" / "minilm").unlink()
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    assert "model" not in run("lessons", "init", cwd=with_model).err

@@ -1,0 +1,177 @@
+"""Embeddings from an Ollama server: a real HTTP server that answers, dawdles, refuses and breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import lesson_text, write
+from tests.support.ollama_server import DIMENSION, OllamaServer, vector
+from vault_index.embed.ollama import OllamaEmbedder
+from vault_index.errors import EmbedderError
+from vault_index.vault import Vault
+
+
+@pytest.fixture
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer() as serving:
+        yield serving
+
+
+def embedder(server: OllamaServer, model: str = "nomic-embed-text") -> OllamaEmbedder:
+    return OllamaEmbedder(model, f"127.0.0.1:{server.port}", timeout=0.5)
+
+
+def test_unit_vectors_in_the_order_of_the_texts(server: OllamaServer) -> None:
+    texts = [f"text number {n}" for n in range(70)]
+    vectors = embedder(server, "other").embed_documents(texts)
+    assert vectors.shape == (70, DIMENSION)
+    assert vectors.dtype == np.float32
+    expected = np.array([vector(text) for text in texts])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors, expected, rtol=1e-5)
+    assert [len(texts) for texts in server.inputs if texts != ["dimension"]] == [32, 32, 6]
+
+
+def test_nomic_gets_the_prefixes_that_its_card_asks_for(server: OllamaServer) -> None:
+    for model, query, document in (
+        ("nomic-embed-text:v1.5", "search_query: q", "search_document: d"),
+        ("all-minilm", "q", "d"),
+    ):
+        server.inputs.clear()
+        asked = embedder(server, model)
+        asked.embed_query("q")
+        asked.embed_documents(["d"])
+        assert [query] in server.inputs
+        assert [document] in server.inputs
+
+
+@pytest.mark.parametrize(
+    ("fault", "said", "hint"),
+    [
+        ("missing", "not found", "ollama pull nomic-embed-text"),
+        ("broken", "llama runner process has terminated", "ollama serve"),
+        ("cut", "cannot be reached", "ollama serve"),
+        ("few", "0 vectors for 1 texts", "embedding model"),
+        ("page", ": <html>", "ollama serve"),
+        ("list", "answered oddly", "OLLAMA_HOST"),
+        ("garbage", "answered oddly", "OLLAMA_HOST"),
+        ("nan", "not made of numbers", "another model"),
+    ],
+)
+def test_every_fault_is_one_line_that_says_what_to_do(
+    server: OllamaServer, fault: str, said: str, hint: str
+) -> None:
+    server.fault = fault
+    with pytest.raises(EmbedderError) as caught:
+        embedder(server).embed_query("text")
+    assert said in caught.value.message
+    assert hint in caught.value.hint
+    assert "\n" not in caught.value.message + caught.value.hint
+
+
+@pytest.mark.slow
+def test_a_server_that_dawdles_is_given_up(server: OllamaServer) -> None:
+    server.delay = 1
+    with pytest.raises(EmbedderError, match=r"did not answer in 0\.5 s") as caught:
+        embedder(server).embed_query("text")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("fault", ["dimension", "broken", "few"])
+def test_a_fault_in_a_later_batch_fails_the_whole(server: OllamaServer, fault: str) -> None:
+    asked = embedder(server)
+    assert asked.dimension == DIMENSION
+    server.fault, server.fault_from = fault, 2
+    with pytest.raises(EmbedderError):
+        asked.embed_documents([f"text number {n}" for n in range(40)])
+    assert len(server.inputs) == 3
+
+
+def test_another_dimension_than_before_is_refused(server: OllamaServer) -> None:
+    asked = embedder(server)
+    assert asked.dimension == DIMENSION
+    server.fault = "dimension"
+    with pytest.raises(EmbedderError, match="changed its dimension from 8 to") as caught:
+        asked.embed_query("text")
+    assert "--rebuild" in caught.value.hint
+
+
+def test_a_server_that_listens_everywhere_is_asked_on_loopback(server: OllamaServer) -> None:
+    asked = OllamaEmbedder("all-minilm", f"http://0.0.0.0:{server.port}")
+    assert asked.embed_query("text").shape == (DIMENSION,)
+
+
+def test_only_that_address_is_replaced() -> None:
+    assert OllamaEmbedder("all-minilm", "10.0.0.0:80").host == "10.0.0.0:80"
+    assert OllamaEmbedder("all-minilm", "0.0.0.0:80").host == "127.0.0.1:80"
+
+
+@pytest.mark.parametrize("host", ["\x01", "127.0.0.1:99999", "127.0.0.1:port", "http://[half"])
+def test_a_host_that_is_none(host: str) -> None:
+    with pytest.raises(EmbedderError) as caught:
+        OllamaEmbedder("all-minilm", host).embed_query("text")
+    assert "OLLAMA_HOST" in caught.value.hint
+    assert "\n" not in caught.value.message
+
+
+def test_no_texts_are_no_vectors(server: OllamaServer) -> None:
+    assert embedder(server).embed_documents([]).shape == (0, DIMENSION)
+
+
+def test_nobody_there() -> None:
+    with pytest.raises(EmbedderError, match="cannot be reached") as caught:
+        OllamaEmbedder("all-minilm", "127.0.0.1:9").embed_query("text")
+    assert "ollama serve" in caught.value.hint
+
+
+@pytest.fixture
+def team(make_vault: Callable[..., Vault], own_world: Path, server: OllamaServer) -> Path:
+    """A vault whose user chose Ollama."""
+    files = {
+        "devops/heap.md": lesson_text("Node heap", "Raise the heap of the build."),
+        "conventions/dates.md": lesson_text("Dates", "Store dates in UTC."),
+    }
+    root = make_vault(files).root
+    write(own_world / "config.toml", 'embedder = "ollama"\n')
+    return root
+
+
+@pytest.mark.slow
+def test_from_the_command_line(team: Path, server: OllamaServer) -> None:
+    env = {"LESSONS_EMBEDDER": "ollama", "OLLAMA_HOST": f"http://127.0.0.1:{server.port}"}
+    none = {"LESSONS_EMBEDDER": "none"}
+    run("lessons", "index", cwd=team, env=none)
+    state = run("lessons", "status", "--json", cwd=team, env=none).json
+    assert state["index"]["embedder"] == "none"
+    said = run("lessons", "index", cwd=team, env=env).out
+    assert "the index was built with none, now it is ollama/nomic-embed-text" in said
+    found = run("lessons", "search", "raise the heap", "--json", cwd=team, env=env).json
+    assert found["hits"][0]["lesson_id"] == "devops/heap"
+    assert found["hits"][0]["cosine"] > 0
+    state = run("lessons", "status", "--json", cwd=team, env=env).json
+    assert state["index"]["embedder"] == "ollama/nomic-embed-text"
+    # vectors of another model never meet those of this one
+    env["LESSONS_OLLAMA_MODEL"] = "mxbai-embed-large"
+    said = run("lessons", "index", cwd=team, env=env).out
+    assert "now it is ollama/mxbai-embed-large" in said
+
+
+@pytest.mark.slow
+def test_a_server_that_went_away_leaves_full_text(team: Path, server: OllamaServer) -> None:
+    run("lessons", "index", cwd=team, env={"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
+    gone = {"OLLAMA_HOST": "127.0.0.1:9"}
+    found = run("lessons", "search", "raise the heap", cwd=team, env=gone)
+    assert "Node heap" in found.out
+    assert "full text only: Ollama at 127.0.0.1:9 cannot be reached" in found.err
+    write(team / "lessons" / "new.md", lesson_text("New", "A new lesson."))
+    failed = run("lessons", "index", cwd=team, env=gone, check=False)
+    assert (failed.code, failed.out) == (1, "")
+    assert failed.err.startswith("Error: Ollama at 127.0.0.1:9 cannot be reached")
+    # one line of what happened, one of what to do
+    assert [line.partition(":")[0] for line in failed.err.splitlines()] == ["Error", "Try"]
+    assert "Node heap" in run("lessons", "search", "raise the heap", cwd=team, env=gone).out

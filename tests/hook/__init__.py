@@ -1,0 +1,1 @@
+"""The hook, as an agent runs it."""

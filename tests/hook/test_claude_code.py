@@ -1,0 +1,160 @@
+"""With the real agent: what `lessons install claude` wires up reaches the model, whole.
+
+The CLI comes from npm; the messages API is a stub on loopback, so nothing leaves the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import commit, lesson_text, write
+from tests.support.messages_api import MessagesApi
+from vault_index.vault import Vault
+from vault_index.watch import launch
+
+pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.slow, pytest.mark.timeout(600)]
+
+CLAUDE = "@anthropic-ai/claude-code@2.1.329"
+HEAP = "our build dies with heap out of memory"
+FILES = {
+    "devops/ci-cd/node-heap.md": lesson_text(
+        "Node runs out of memory in the CI build",
+        "When the build dies with heap out of memory, raise the heap:\n"
+        "`NODE_OPTIONS=--max-old-space-size=4096`.",
+    ),
+    "devops/docker/layers.md": lesson_text(
+        "Docker rebuilds every layer because of one COPY",
+        "Copy the lock file and install before you copy the sources, so that the layer is cached.",
+    ),
+    "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
+}
+
+
+@pytest.fixture(scope="session")
+def claude(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real command, installed once into a scratch folder."""
+    if named := os.environ.get("LESSONS_TEST_CLAUDE"):
+        return Path(named)
+    npm = shutil.which("npm")
+    if npm is None:
+        assert not os.environ.get("CI"), "CI must have npm: the test with the real agent needs it"
+        pytest.skip("no npm on this machine, so no Claude Code to test with")
+    folder = tmp_path_factory.mktemp("claude-code")
+    run(
+        npm,
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "--prefix",
+        folder,
+        CLAUDE,
+        cwd=folder,
+        timeout=500,
+    )
+    return folder / "node_modules" / ".bin" / "claude"
+
+
+@pytest.fixture
+def api() -> Iterator[MessagesApi]:
+    """The stub that stands for the model."""
+    with MessagesApi() as serving:
+        yield serving
+
+
+@pytest.fixture
+def team(make_vault: Callable[..., Vault], with_model: Path) -> Iterator[Vault]:
+    """A vault in a repository whose last commit is about Docker's layers, indexed, hooks installed."""
+    vault = make_vault(FILES)
+    commit(vault.root, "docker: stop rebuilding every layer when one source file changes")
+    run("lessons", "index", cwd=vault.root)
+    run("lessons", "install", "claude", cwd=vault.root)
+    yield vault
+    launch.stop(vault.root, vault.index_dir)  # the hooks started a watcher, as they should
+
+
+def ask(claude: Path, api: MessagesApi, folder: Path, home: Path, prompt: str) -> tuple[str, float]:
+    """Run one turn in a world made from nothing; give all that the model was sent, and seconds."""
+    places = [str(Path(sys.executable).parent), str(Path(shutil.which("node") or "").parent)]
+    environment = {
+        "PATH": os.pathsep.join([*places, "/usr/bin", "/bin"]),
+        "HOME": str(home),
+        "LESSONS_HOME": str(home),
+        "LESSONS_DEADLINE_MS": "15000",  # a busy CI machine is no reason to be silent
+        "ANTHROPIC_API_KEY": "sk-ant-dummy",
+        "ANTHROPIC_BASE_URL": api.url,
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+    clean = dict.fromkeys(os.environ, "") | environment
+    started = time.monotonic()
+    done = run("env", "-i", *(f"{k}={v}" for k, v in environment.items()), claude, "-p", prompt,
+               cwd=folder, env=clean, timeout=120)  # fmt: skip
+    took = time.monotonic() - started
+    assert done.out.strip() == "ok"
+    turns = [request for request in api.requests if prompt in json.dumps(request["messages"])]
+    assert turns, "the prompt never reached the model"
+    return "\n".join(_texts([turns[0]["messages"], turns[0].get("system", [])])), took
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for one in value.values() for text in _texts(one))
+    elif isinstance(value, list):
+        yield from (text for one in value for text in _texts(one))
+
+
+def test_the_right_lesson_reaches_the_model_whole(
+    claude: Path, api: MessagesApi, team: Vault, with_model: Path
+) -> None:
+    write(team.lessons_dir / "vault.toml", "session_sources = []\n")  # or it may have come before
+    sent, _ = ask(claude, api, team.root, with_model, HEAP)
+    block = run("lessons", "recall", HEAP, cwd=team.root).out.strip()
+    assert "NODE_OPTIONS" in block
+    assert block in sent
+
+
+def test_a_session_starts_with_what_the_project_is_doing(
+    claude: Path, api: MessagesApi, team: Vault, with_model: Path
+) -> None:
+    sent, _ = ask(claude, api, team.root, with_model, "thanks, looks good")
+    assert sent.count("<lessons>") == 1  # of the session's start; the prompt itself gets nothing
+    block = sent.partition("<lessons>")[2].partition("</lessons>")[0]
+    assert "lessons/devops/docker/layers.md" in block
+    assert "Copy the lock file and install before you copy the sources" in block
+
+
+def test_chatter_gets_nothing(
+    claude: Path, api: MessagesApi, team: Vault, with_model: Path
+) -> None:
+    write(team.lessons_dir / "vault.toml", "session_sources = []\n")
+    sent, _ = ask(claude, api, team.root, with_model, "thanks, looks good")
+    assert "<lessons>" not in sent
+
+
+@pytest.mark.parametrize("script", ["raise SystemExit('crashed')", "import time; time.sleep(60)"])
+def test_a_broken_hook_costs_no_more_than_its_deadline(
+    claude: Path, api: MessagesApi, tmp_path: Path, own_world: Path, script: str
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    _, plain = ask(claude, api, project, own_world, "a first prompt without any hook")
+    hook = {"type": "command", "command": sys.executable, "args": ["-c", script], "timeout": 2}
+    settings = {"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}
+    write(own_world / ".claude" / "settings.json", json.dumps(settings))
+    sent, took = ask(claude, api, project, own_world, "a second prompt with a broken hook")
+    assert "<lessons>" not in sent
+    assert took < plain + 2 + 10

@@ -1,0 +1,381 @@
+"""The first prompt in a vault: one watcher starts, whoever asks waits for it, and nobody in vain."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import BIN, run
+from tests.support.files import lesson_text, write
+from tests.support.watchers import soon, status, watchers_of
+from vault_index.entrypoints.hook.client import autostart
+from vault_index.hotpath import protocol, small_json, start
+from vault_index.index import reconcile
+from vault_index.search import floor
+from vault_index.store import injections, ownership
+from vault_index.vault import Vault, open_vault
+from vault_index.watch import launch
+
+HEAP = "our build dies with heap out of memory"
+FILES = {
+    "devops/ci-cd/node-heap.md": lesson_text(
+        "Node runs out of memory in the CI build",
+        "When the build dies with heap out of memory, raise the heap: NODE_OPTIONS.",
+    ),
+    "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
+    "devops/docker/layers.md": lesson_text("Docker layers", "Install before you copy."),
+}
+PATIENT = {"LESSONS_DEADLINE_MS": "60000"}
+AUTOSTART = PATIENT | {"LESSONS_WATCH_AUTOSTART": "true"}
+OLD = 600  # seconds: no watcher takes so long to start
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the one vault is kept that these tests copy."""
+    return tmp_path_factory.mktemp("shelf") / "team"
+
+
+@pytest.fixture
+def team(
+    make_vault: Callable[..., Vault], with_model: Path, shelf: Path, tmp_path: Path
+) -> Iterator[Vault]:
+    """An indexed vault that nobody watches; whatever watches it at the end is ended."""
+    if not shelf.exists():
+        first = make_vault(FILES, name="first")
+        reconcile.sync(first)
+        floor.fit(first)
+        shutil.copytree(first.root, shelf)
+    root = tmp_path / "team"
+    shutil.copytree(shelf, root, ignore=shutil.ignore_patterns(".vault_index"))
+    ownership.claim(root / ".vault_index")
+    shutil.copytree(
+        shelf / ".vault_index",
+        root / ".vault_index",
+        ignore=shutil.ignore_patterns("owner"),
+        dirs_exist_ok=True,
+    )
+    vault = open_vault(root)
+    yield vault
+    launch.stop(vault.root, vault.index_dir)
+    for pid in watchers_of(vault.root):
+        os.kill(pid, signal.SIGKILL)
+
+
+class Hook:
+    """A hook process that was sent a prompt."""
+
+    def __init__(self, vault: Vault, env: dict[str, str] = PATIENT) -> None:
+        event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(vault.root)}
+        self._process = subprocess.Popen(
+            [BIN / "lessons-hook"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | env,
+            text=True,
+        )
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(event))
+        self._process.stdin.close()
+        self._process.stdin = None
+
+    def waits(self) -> bool:
+        """Whether it has the folder open that it waits in."""
+        assert self._process.poll() is None
+        folder = Path(f"/proc/{self._process.pid}/fd")
+        for handle in folder.iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                if str(handle.readlink()).endswith(".vault_index"):
+                    return True
+        return False
+
+    def answer(self) -> str:
+        out, _ = self._process.communicate(timeout=120)
+        assert self._process.returncode == 0
+        return out
+
+
+@contextmanager
+def starting_watcher(vault: Vault, age: float = 0) -> Iterator[int]:
+    """Hold the lock as a watcher does that began so many seconds ago and does not listen yet."""
+    lock = launch.take_lock(vault.index_dir)
+    assert lock is not None
+    start.note_pid(lock, os.getpid())
+    then = time.time() - age
+    os.utime(vault.index_dir / launch.LOCK, (then, then))
+    try:
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def by(vault: Vault) -> list[str]:
+    """Return who answered, from the record."""
+    return [str(one["by"]) for one in injections.records(vault.index_dir)]
+
+
+def test_the_first_prompt_is_answered_by_the_watcher_that_it_starts(team: Vault) -> None:
+    assert "node-heap.md" in Hook(team, AUTOSTART).answer()
+    assert by(team) == ["watcher"]
+    assert len(watchers_of(team.root)) == 1
+
+
+@pytest.mark.slow
+def test_what_was_saved_while_nobody_watched_is_in_the_first_answer(team: Vault) -> None:
+    path = team.lessons_dir / "devops/ci-cd/node-heap.md"
+    write(path, FILES["devops/ci-cd/node-heap.md"] + "\nUse 6 GB.\n")
+    assert "Use 6 GB." in Hook(team, AUTOSTART).answer()
+
+
+@pytest.mark.slow
+def test_ten_first_prompts_at_once_start_one_watcher_and_get_ten_answers(team: Vault) -> None:
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: Hook(team, AUTOSTART).answer(), range(10)))
+    assert all("node-heap.md" in answer for answer in answers)
+    assert len(by(team)) == 10
+    assert "watcher" in by(team)
+    assert len(watchers_of(team.root)) == 1
+    assert (team.index_dir / launch.LOG).read_text().count(" watching ") <= 1
+
+
+def test_a_watcher_that_starts_is_waited_for(team: Vault) -> None:
+    with starting_watcher(team):
+        hook = Hook(team)
+        soon(hook.waits)
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(protocol.places(str(team.root))[0])
+        listening.listen()
+        connection, _ = listening.accept()
+        with connection, listening:
+            protocol.receive(connection, time.monotonic() + 60)
+            reply = {"protocol": protocol.PROTOCOL, "answer": {"from": "the watcher"}}
+            connection.sendall(json.dumps(reply).encode() + b"\n")
+        assert json.loads(hook.answer()) == {"from": "the watcher"}
+    assert by(team) == []
+
+
+@pytest.mark.slow
+def test_a_watcher_that_dies_while_it_starts_is_not_waited_for(team: Vault) -> None:
+    with starting_watcher(team):
+        hook = Hook(team)
+        soon(hook.waits)
+    assert "node-heap.md" in hook.answer()
+    assert by(team) == ["process"]
+
+
+def test_one_that_never_comes_to_listen_is_not_waited_for(team: Vault) -> None:
+    with starting_watcher(team, OLD):
+        assert "node-heap.md" in Hook(team, AUTOSTART).answer()
+    assert by(team) == ["process"]
+
+
+def test_the_deadline_holds_while_a_watcher_starts(team: Vault, own_world: Path) -> None:
+    with starting_watcher(team):
+        assert Hook(team, {"LESSONS_DEADLINE_MS": "300"}).answer() == ""
+    assert by(team) == []
+
+
+@pytest.mark.parametrize("age", [0, OLD], ids=["just now", "long ago"])
+def test_after_a_watcher_was_killed(team: Vault, age: float) -> None:
+    """What it leaves says nothing; just after, it is not started again with each prompt."""
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(protocol.places(str(team.root))[0])
+    dead.close()
+    with starting_watcher(team, age):
+        pass
+    assert "node-heap.md" in Hook(team, AUTOSTART).answer()
+    assert by(team) == (["watcher"] if age else ["process"])
+
+
+def test_one_that_cannot_start_leaves_the_answer_to_the_hook(team: Vault, tmp_path: Path) -> None:
+    """Such as one of a version that does not run: it says why in its log, and frees the lock."""
+    write(tmp_path / "site" / "sitecustomize.py", "import os, sys\n"
+          "'--lock' in sys.orig_argv and sys.exit(os.write(2, b'broken\\n'))\n")  # fmt: skip
+    env = AUTOSTART | {"PYTHONPATH": str(tmp_path / "site")}
+    assert "node-heap.md" in Hook(team, env).answer()
+    assert by(team) == ["process"]
+    assert "broken" in (team.index_dir / launch.LOG).read_text()
+
+
+@pytest.mark.parametrize(
+    ("vault", "user", "environ", "wanted"),
+    [
+        ("", "", "", True),
+        ("[watch]\nautostart = false\n", "", "", False),
+        ('[watch]\n"\\u0061utostart" = false\n', "", "", False),
+        ("", "[watch]\nautostart = false\n", "", False),
+        ("[watch]\nautostart = false\n", "[watch]\nautostart = true\n", "", True),
+        ("", "", "false", False),
+    ],
+)
+def test_hooks_start_none_where_none_is_wanted(
+    team: Vault,
+    own_world: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    vault: str,
+    user: str,
+    environ: str,
+    wanted: bool,
+) -> None:
+    write(team.lessons_dir / "vault.toml", vault)
+    write(own_world / "config.toml", user)
+    monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", environ)
+    begun: list[bool] = []
+    monkeypatch.setattr(start, "spawn", lambda *_: begun.append(True))
+    start.ask(str(team.root), {}, time.monotonic() + 1, autostart)
+    assert begun == [True] * wanted
+
+
+def test_all_is_loaded_before_it_listens_and_nothing_is_recorded(team: Vault) -> None:
+    """The first prompt loads no module, opens no table and no model: all of that was done."""
+    code = """if True:
+        import json, sys
+        from pathlib import Path
+        from vault_index.hotpath import protocol
+        from vault_index.watch import watcher
+        root, event = sys.argv[1], json.loads(sys.argv[2])
+        class Server(watcher.Server):
+            def start(self):
+                print(*{"pyarrow", "ctranslate2._ext", "tokenizers"} & set(sys.modules))
+                records = Path(root, ".vault_index", "injections.jsonl")
+                print(records.exists())
+                before = set(sys.modules)
+                asked = {"event": event, "ms": 0.0, "until": float("inf")}
+                question = {"protocol": protocol.PROTOCOL, "settings": watching.settings,
+                            "ask": "hook", "with": asked}
+                print(json.dumps(watching._answer(question)))
+                print("loaded", *sorted(set(sys.modules) - before))
+                watching.end("done")
+        watcher.Server = Server
+        watching = watcher.Watcher(Path(root), lambda said: None)
+        import os
+        watching.settings = protocol.settings_of(os.environ)
+        watching.run()
+    """
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(team.root)}
+    with starting_watcher(team):
+        done = run(sys.executable, "-c", code, team.root, json.dumps(event), cwd=team.root)
+    warm, recorded, answer, loaded = done.out.splitlines()
+    assert "pyarrow" in warm
+    assert recorded == "False"
+    assert "node-heap.md" in answer
+    assert loaded == "loaded"
+    assert by(team) == ["watcher"]
+
+
+@pytest.mark.slow
+def test_a_watcher_that_hangs_while_it_starts_is_ended_by_the_system(team: Vault) -> None:
+    code = "from vault_index.entrypoints import watcher; watcher.HANG_SECONDS = 1; "
+    code += "watcher.run = lambda *_: __import__('threading').Event().wait(); "
+    code += f"watcher.main(['--vault', {str(team.root)!r}, 'watch', '--lock', '0'])"
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False)
+    assert done.returncode == -signal.SIGALRM
+
+
+def test_looking_whether_one_starts_keeps_nobody_from_starting_it(team: Vault) -> None:
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            handle = os.open(team.index_dir / launch.LOCK, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            os.close(handle)
+            over.wait(0.05)
+
+    (team.index_dir / launch.LOCK).touch()
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for _ in range(20):
+            lock = launch.take_lock(team.index_dir)
+            assert lock is not None
+            os.close(lock)
+    finally:
+        over.set()
+        looking.join()
+
+
+LOADED = (
+    "import sys; at_start = set(sys.modules)\n"  # an editable install loads a finder of its own
+)
+
+
+def test_what_the_hook_loads_to_start_one_is_little() -> None:
+    code = LOADED + "import vault_index.hotpath.start; print(*set(sys.modules) - at_start)"
+    loaded = run(sys.executable, "-c", code, cwd=Path("/")).out.split()
+    heavy = {"json", "socket", "subprocess", "threading", "pathlib", "dataclasses", "tomllib"}
+    assert not heavy & set(loaded)
+    assert "vault_index.config" not in loaded
+
+
+@pytest.mark.slow
+def test_a_warm_hook_loads_little(team: Vault) -> None:
+    run("lessons", "watch", "--background", cwd=team.root)
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(team.root)}
+    code = (
+        f"{LOADED}import os; end, loaded = os._exit, lambda: set(sys.modules) - at_start\n"
+        "os._exit = lambda code: (print('\\n', *loaded()), sys.stdout.flush(), end(code))\n"
+        "from vault_index.entrypoints.hook.client import main; main()"
+    )
+    done = run(sys.executable, "-c", code, cwd=team.root, stdin=json.dumps(event), env=PATIENT)
+    answer, loaded = done.out.split("\n", 1)
+    assert "node-heap.md" in answer
+    assert not {"json", "socket", "threading", "pathlib", "typing"} & set(loaded.split())
+    assert status(team)["questions"] == 1
+
+
+VALUES = [0, -1.5, 1e300, 10**30, True, None, "", "ä\n\ud800\U0001f600\x00", [], {}, [[1, {"a": []}]],
+          {"x": {"y": ["z", None]}, "": 1}, float("inf")]  # fmt: skip
+TEXTS = [
+    "",
+    "{",
+    "[1,",
+    "{} x",
+    '"a',
+    "nul",
+    '{"a" 1}',
+    "\x00",
+    " \n[1]\t",
+    '{"a":1,"a":2}',
+    "NaN",
+    "[1 2]",
+    '"\\ud83d\\ude00"',
+    "1" * 30,
+    "-Infinity",
+    "{'a': 1}",
+    "\ufeff1",
+    "[" * 99_999,
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_small_json_writes_what_json_writes(value: object) -> None:
+    assert small_json.dumps(value) == json.dumps(value)
+    assert small_json.loads(small_json.dumps(value)) == value
+    with pytest.raises(TypeError):
+        small_json.dumps([value, {1, 2}])
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text[:20]))
+def test_small_json_reads_what_json_reads(text: str) -> None:
+    def read(loads: Callable[[str], object]) -> str:
+        try:
+            return repr(loads(text))
+        except (ValueError, RecursionError) as error:
+            return "not read" if isinstance(error, ValueError) else "too deep"
+
+    assert read(small_json.loads) == read(json.loads)

@@ -1,0 +1,220 @@
+"""The real `lessons-hook` process: what it answers, when it is silent, and that it never fails."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import BIN, Ran, run
+from tests.support.files import commit, lesson_text, write
+from tests.support.indexed import copy_of
+from tests.support.three_lessons import FILES
+from vault_index.vault import Vault
+
+HEAP = "our build dies with heap out of memory"
+PATIENT = {"LESSONS_DEADLINE_MS": "30000"}  # these tests are not about speed
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the one vault is kept that these tests copy: indexing each again takes seconds."""
+    return tmp_path_factory.mktemp("shelf") / "team"
+
+
+@pytest.fixture
+def team(make_vault: Callable[..., Vault], with_model: Path, shelf: Path, tmp_path: Path) -> Vault:
+    """An indexed vault of three lessons."""
+    if not shelf.exists():
+        vault = make_vault(FILES, name="first")
+        commit(vault.root, "docker: stop rebuilding every layer when a source file changes")
+        run("lessons", "index", cwd=vault.root)
+        shutil.copytree(vault.root, shelf)
+    return copy_of(shelf, tmp_path / "team")
+
+
+def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:
+    """Send one event to a real hook process; it must end with 0 and complain to nobody."""
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": HEAP} | event
+    event.setdefault("cwd", str(vault.root))
+    done = run(
+        "lessons-hook", cwd=vault.root.parent, stdin=json.dumps(event), env=PATIENT | (env or {})
+    )
+    assert done.err == ""
+    return done
+
+
+def injected(done: Ran) -> str:
+    """Return the text for the agent; the answer must have the one shape that Claude Code reads."""
+    output = done.json["hookSpecificOutput"]
+    assert set(done.json) == {"hookSpecificOutput"}
+    assert set(output) == {"hookEventName", "additionalContext"}
+    text: str = output["additionalContext"]
+    return text
+
+
+def test_a_prompt_gets_the_lesson_that_matters(team: Vault) -> None:
+    answer = hook(team)
+    assert answer.json["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
+    text = injected(answer)
+    assert text.startswith("<lessons>")
+    assert text.endswith("</lessons>")
+    assert "[devops/ci-cd] Node runs out of memory in the CI build (" in text
+    assert "lessons/devops/ci-cd/node-heap.md · Ada Lovelace, 2" in text
+    assert "raise the heap: NODE_OPTIONS." in text
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"prompt": "thanks, looks good"},
+        {"prompt": "yes"},
+        {"prompt": "/compact heap out of memory in the build"},
+        {"prompt": "<task-notification> heap out of memory in the build"},
+        {"source": "system"},
+        {"source": "loop_wakeup"},
+        {"source": "schedule_wakeup"},
+        {"source": "poll_event"},
+        {"hook_event_name": "Stop"},
+        {"hook_event_name": "SessionStart", "source": "resume"},
+        {"hook_event_name": "SessionStart", "source": "compact"},
+        {"prompt": None},
+        {"cwd": "/"},
+        {"cwd": "/no/such/folder"},
+        {"prompt": "what is the weather like in Lisbon next weekend"},
+    ],
+    ids=str,
+)
+def test_silence(team: Vault, event: dict[str, Any]) -> None:
+    assert hook(team, **event).out == ""
+
+
+@pytest.mark.parametrize("stdin", ["", "{not json", "[1, 2]", '"text"', "\x00\xff", "{}"])
+def test_bad_input_is_silence_and_exit_0(own_world: Path, stdin: str) -> None:
+    done = run("lessons-hook", cwd=own_world, stdin=stdin)
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+@pytest.mark.slow
+def test_a_lesson_comes_once_a_session(team: Vault) -> None:
+    assert "node-heap.md" in hook(team, session_id="one").out
+    assert "node-heap.md" not in hook(team, session_id="one").out
+    assert "node-heap.md" in hook(team, session_id="two").out
+
+
+def test_a_session_start_looks_at_what_the_project_does(team: Vault) -> None:
+    text = injected(hook(team, hook_event_name="SessionStart", source="startup"))
+    assert "lessons/devops/docker/layers.md" in text
+
+
+@pytest.mark.slow
+def test_the_vault_chooses_which_session_starts_count(team: Vault) -> None:
+    write(team.lessons_dir / "vault.toml", 'session_sources = ["clear"]\n')
+    assert hook(team, hook_event_name="SessionStart", source="startup").out == ""
+    assert "layers.md" in hook(team, hook_event_name="SessionStart", source="clear").out
+
+
+def test_the_deadline_holds_and_is_logged_without_the_prompt(team: Vault, own_world: Path) -> None:
+    assert hook(team, env={"LESSONS_DEADLINE_MS": "1"}).out == ""
+    log = (own_world / "hook.log").read_text()
+    assert json.loads(log)["message"] == "no answer in 1 ms"
+    assert "heap" not in log
+    assert "no answer in 1 ms" in run("lessons", "status", cwd=team.root).out
+
+
+@pytest.mark.slow
+def test_a_stdin_that_never_closes_ends_at_the_deadline(team: Vault) -> None:
+    process = subprocess.Popen([BIN / "lessons-hook"], stdin=subprocess.PIPE, cwd=team.root)
+    assert process.wait(timeout=20) == 0
+    assert process.stdin
+    process.stdin.close()
+
+
+@pytest.mark.slow
+def test_an_unindexed_vault_is_indexed_in_the_background(
+    make_vault: Callable[..., Vault], with_model: Path
+) -> None:
+    vault = make_vault(FILES)
+    assert hook(vault).out == ""
+    deadline = time.monotonic() + 60
+    while not list(vault.index_dir.glob("*/floor.json")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert "node-heap.md" in hook(vault).out
+
+
+@pytest.mark.slow
+def test_a_saved_lesson_is_in_the_next_answer(team: Vault) -> None:
+    write(
+        team.lessons_dir / "devops/ci-cd/node-heap.md",
+        FILES["devops/ci-cd/node-heap.md"] + "\nUse 6 GB.\n",
+    )
+    assert "Use 6 GB." in injected(hook(team))
+
+
+@pytest.mark.slow
+def test_a_damaged_index_is_silence_now_and_mended_soon(team: Vault, own_world: Path) -> None:
+    for file in team.index_dir.rglob("*.lance"):
+        if file.is_file():
+            file.write_bytes(b"garbage")
+    assert hook(team).out == ""
+    assert "damaged" in (own_world / "hook.log").read_text()
+    deadline = time.monotonic() + 60
+    answer = ""
+    while not answer and time.monotonic() < deadline:
+        time.sleep(1)
+        answer = hook(team, session_id=str(time.monotonic())).out
+    assert "node-heap.md" in answer
+
+
+def test_an_index_of_a_newer_version_is_silence_and_told_in_status(team: Vault) -> None:
+    manifest = next(team.index_dir.glob("*/manifest.json"))
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"schema": 999}))
+    assert hook(team).out == ""
+    assert "newer version" in run("lessons", "status", cwd=team.root).out
+
+
+@pytest.mark.slow
+def test_giant_lessons_stay_under_the_agents_limit(team: Vault) -> None:
+    for number in range(4):
+        text = lesson_text(
+            f"Heap out of memory, part {number}", "The build dies with heap out of memory. " * 2500
+        )
+        write(team.lessons_dir / f"devops/ci-cd/giant-{number}.md", text)
+    write(team.lessons_dir / "vault.toml", "prompt_tokens = 100000\n")
+    run("lessons", "index", cwd=team.root)
+    assert 1000 < len(injected(hook(team))) < 10_000
+
+
+@pytest.mark.slow
+def test_ten_hooks_at_once_all_answer(team: Vault, own_world: Path) -> None:
+    """None fails or stands in another's way; how soon they answer is measured in benchmarks/."""
+    unhurried = {"LESSONS_DEADLINE_MS": "600000"}
+
+    def ask(number: int) -> str:
+        return hook(team, env=unhurried, session_id=f"agent-{number}").out
+
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(ask, range(10)))
+    log = own_world / "hook.log"
+    complaints = log.read_text() if log.exists() else ""
+    assert ["node-heap.md" in answer for answer in answers] == [True] * 10, complaints
+
+
+def test_an_event_too_large_to_parse_is_read_to_its_end_and_dropped(
+    team: Vault, own_world: Path
+) -> None:
+    """Parsing 20 MB holds the interpreter past the deadline; who writes it must not fail either."""
+    assert hook(team, prompt=HEAP + " x" * 10_000_000).out == ""
+    assert "20000" in (own_world / "hook.log").read_text()
+    assert "is not read" in (own_world / "hook.log").read_text()
+
+
+def test_a_long_prompt_is_searched_for_by_its_beginning(team: Vault) -> None:
+    assert "raise the heap" in injected(hook(team, prompt=f"{HEAP}. " * 25_000))

@@ -1,0 +1,382 @@
+"""The hook beside a watcher: it asks it, starts it, and never waits for one that does not answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import BIN, Ran, run
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.indexed import kept_on
+from tests.support.three_lessons import FILES
+from tests.support.watchers import (
+    assert_same_as_a_rebuild,
+    soon,
+    soon_same_as_a_rebuild,
+    status,
+    watched,
+    watchers_of,
+)
+from vault_index.hotpath import protocol
+from vault_index.store import injections
+from vault_index.vault import Vault
+from vault_index.watch import launch
+
+HEAP = "our build dies with heap out of memory"
+PATIENT = {"LESSONS_DEADLINE_MS": "30000"}
+AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the one indexed vault is kept that these tests copy."""
+    return tmp_path_factory.mktemp("shelf") / "team"
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, with_model: Path, shelf: Path, tmp_path: Path) -> Iterator[Vault]:
+    """A vault of three lessons with the real model, indexed."""
+    vault = kept_on(shelf, partial(make_vault, FILES, name="first"), tmp_path / "team")
+    yield vault
+    launch.stop(vault.root, vault.index_dir)
+    for pid in watchers_of(vault.root):
+        os.kill(pid, signal.SIGKILL)
+
+
+def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:
+    """Send one event to a real hook process; it must end with 0 and complain to nobody."""
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "", "prompt": HEAP} | event
+    event.setdefault("cwd", str(vault.root))
+    done = run("lessons-hook", cwd=vault.root.parent, stdin=json.dumps(event), env=env or PATIENT)
+    assert done.err == ""
+    return done
+
+
+def by(vault: Vault) -> list[str]:
+    """Return who answered, from the record."""
+    return [str(one["by"]) for one in injections.records(vault.index_dir)]
+
+
+@pytest.mark.slow
+def test_the_watcher_and_the_hook_itself_give_the_same(team: Vault) -> None:
+    alone = hook(team).out
+    assert "node-heap.md" in alone
+    with watched(team):
+        assert hook(team).out == alone
+        assert hook(team, prompt="what is the weather like in Lisbon next weekend").out == ""
+        assert hook(team, prompt="thanks, looks good").out == ""
+        start = hook(team, hook_event_name="SessionStart", source="startup", prompt=None)
+        assert start.out == ""
+        assert hook(team, hook_event_name="SessionStart", source="compact").out == ""
+    assert by(team) == ["process", "watcher", "watcher", "watcher"]
+
+
+def test_a_saved_lesson_is_in_the_next_answer(team: Vault) -> None:
+    with watched(team):
+        write(
+            team.lessons_dir / "devops/ci-cd/node-heap.md",
+            FILES["devops/ci-cd/node-heap.md"] + "\nUse 6 GB.\n",
+        )
+        soon(lambda: "Use 6 GB." in hook(team).out, seconds=5)
+
+
+@pytest.mark.slow
+def test_a_lesson_comes_once_a_session_from_ten_sessions_at_once(team: Vault) -> None:
+    with watched(team), ThreadPoolExecutor(10) as pool:
+        sessions = [f"agent-{number}" for number in range(10)]
+        first = list(pool.map(lambda one: hook(team, session_id=one).out, sessions))
+        again = list(pool.map(lambda one: hook(team, session_id=one).out, sessions))
+    assert all("node-heap.md" in text for text in first)
+    assert not any("node-heap.md" in text for text in again)
+    assert len(by(team)) == 20
+    assert by(team).count("watcher") > 10, "on a busy machine some may have had to do it themselves"
+
+
+@pytest.mark.slow
+def test_two_vaults_at_once(team: Vault, make_vault: MakeVault) -> None:
+    other = make_vault({"a.md": lesson_text("Heap of sand", "Shovel the heap.")}, name="other")
+    run("lessons", "index", cwd=other.root)
+    with watched(team), watched(other):
+        write(other.lessons_dir / "vault.toml", "floor = 0.0\n")
+        soon(lambda: "Shovel" in hook(other).out)
+        assert "node-heap.md" in hook(team).out
+        assert "Shovel" not in hook(team).out
+
+
+@pytest.mark.slow
+def test_the_default_vault_is_asked_from_any_folder(
+    team: Vault, own_world: Path, tmp_path: Path
+) -> None:
+    (own_world / "config.toml").write_text(f'vault = "{team.root}"\n')
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with watched(team):
+        assert "node-heap.md" in hook(team, cwd=str(elsewhere)).out
+        env = PATIENT | {"LESSONS_VAULT": str(team.root)}
+        assert "node-heap.md" in hook(team, env=env, cwd="/").out
+    assert by(team) == ["watcher", "watcher"]
+
+
+# starting it
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "SessionStart"])
+def test_a_hook_starts_the_watcher_and_is_answered_by_it(team: Vault, event: str) -> None:
+    hook(team, PATIENT | AUTOSTART, hook_event_name=event)
+    soon(lambda: status(team)["running"])
+    assert "node-heap.md" in hook(team).out
+    assert by(team) == ["watcher", "watcher"]
+
+
+@pytest.mark.slow
+def test_the_vault_or_the_user_may_want_none(team: Vault, own_world: Path) -> None:
+    write(team.lessons_dir / "vault.toml", "[watch]\nautostart = false\n")
+    env = PATIENT | {"LESSONS_WATCH_AUTOSTART": ""}
+    assert "node-heap.md" in hook(team, env).out
+    time.sleep(1)
+    assert watchers_of(team.root) == []
+    write(team.lessons_dir / "vault.toml", "")
+    write(own_world / "config.toml", "[watch]\nautostart = false\n")
+    hook(team, env)
+    time.sleep(1)
+    assert watchers_of(team.root) == []
+    write(own_world / "config.toml", '[watch]\nautostart = "perhaps"\n')
+    error = run("lessons", "search", "x", cwd=team.root, env=env, check=False).err
+    assert "watch_autostart must be true or false, not 'perhaps'" in error
+
+
+@pytest.mark.slow
+def test_an_unindexed_vault_is_indexed_by_the_watcher(
+    make_vault: MakeVault, with_model: Path
+) -> None:
+    vault = make_vault(FILES)
+    assert hook(vault, PATIENT | AUTOSTART).out == ""
+    soon(lambda: "node-heap.md" in hook(vault).out, seconds=60)
+    assert by(vault)[-1] == "watcher"
+    launch.stop(vault.root, vault.index_dir)
+
+
+@pytest.mark.slow
+def test_a_damaged_index_is_built_again_by_the_watcher(team: Vault, own_world: Path) -> None:
+    with watched(team):
+        for file in team.index_dir.rglob("*.lance"):
+            if file.is_file():
+                file.write_bytes(b"garbage")
+        write(team.lessons_dir / "new.md", lesson_text("New", "Text."))
+        soon(lambda: "node-heap.md" in hook(team).out, seconds=60)
+
+
+@pytest.mark.slow
+def test_a_hundred_hooks_at_once_start_one_watcher(make_vault: MakeVault, with_model: Path) -> None:
+    vault = make_vault(FILES)
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(vault.root)}
+    seen: set[int] = set()
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.1):  # a watcher takes longer than that to find that there is one
+            seen.update(watchers_of(vault.root))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    hooks = [
+        subprocess.Popen(
+            [BIN / "lessons-hook"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | AUTOSTART | PATIENT,
+        )
+        for _ in range(100)
+    ]
+    for process in hooks:
+        assert process.stdin
+        process.stdin.write(json.dumps(event).encode())
+        process.stdin.close()
+    for process in hooks:
+        assert process.stdout
+        assert process.stderr
+        assert process.wait(timeout=60) == 0
+        assert process.stderr.read() == b""
+        process.stdout.close()
+        process.stderr.close()
+    soon(lambda: status(vault)["running"])
+    time.sleep(1)
+    over.set()
+    looking.join()
+    assert len(seen) == 1
+    assert (vault.index_dir / launch.LOG).read_text().count(" watching ") == 1
+    launch.stop(vault.root, vault.index_dir)
+
+
+def test_where_no_lock_can_be_taken_the_hook_answers_itself(team: Vault) -> None:
+    (team.index_dir / launch.LOCK).mkdir()  # no lock can be taken, whoever one is
+    assert "node-heap.md" in hook(team, PATIENT | AUTOSTART).out
+    (team.index_dir / launch.LOCK).rmdir()
+
+
+# when it does not answer
+
+
+@pytest.mark.slow
+def test_a_hung_watcher_is_not_waited_for(team: Vault, own_world: Path) -> None:
+    with watched(team) as state:
+        os.kill(state["pid"], signal.SIGSTOP)
+        began = time.monotonic()
+        answer = hook(team).out
+        took = time.monotonic() - began
+        os.kill(state["pid"], signal.SIGCONT)
+    assert "the watcher did not answer" in (own_world / "hook.log").read_text()
+    assert answer == "" or "node-heap.md" in answer
+    assert by(team)[0] == "process"
+    assert took < 20
+
+
+@pytest.mark.slow
+def test_an_answer_that_comes_too_late_was_not_given(team: Vault) -> None:
+    with watched(team) as state:
+        os.kill(state["pid"], signal.SIGSTOP)
+        hook(team, {"LESSONS_DEADLINE_MS": "200"}, session_id="one")
+        os.kill(state["pid"], signal.SIGCONT)
+        assert run("lessons", "search", HEAP, cwd=team.root).code == 0  # it has answered by now
+        assert by(team) == []
+        assert "node-heap.md" in hook(team, session_id="one").out
+
+
+@pytest.mark.slow
+def test_the_deadline_holds_with_a_hung_watcher(team: Vault) -> None:
+    with watched(team) as state:
+        os.kill(state["pid"], signal.SIGSTOP)
+        assert hook(team, {"LESSONS_DEADLINE_MS": "200"}).out == ""
+        os.kill(state["pid"], signal.SIGCONT)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'{"protocol": 999, "answer": {"x": 1}}\n',
+        b'{"answer": {"x": 1}}\n',
+        b'["not", "an", "object"]\n',
+        b"garbage\n",
+        b"",
+    ],
+)
+def test_whatever_else_listens_there_the_hook_answers_itself(team: Vault, said: bytes) -> None:
+    """A watcher of another version, or something that is none."""
+    listening = socket.socket(socket.AF_UNIX)
+    place = Path(protocol.places(str(team.root))[0])
+    place.parent.mkdir(mode=0o700, exist_ok=True)
+    listening.bind(str(place))
+    listening.listen()
+
+    def answer() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            protocol.receive(connection, time.monotonic() + 5)
+            connection.sendall(said)
+
+    other = threading.Thread(target=answer)
+    other.start()
+    assert "node-heap.md" in hook(team).out
+    other.join()
+    listening.close()
+    place.unlink()
+    assert by(team) == ["process"]
+
+
+@pytest.mark.slow
+def test_other_settings_are_answered_by_the_hook_itself(team: Vault) -> None:
+    with watched(team):
+        hook(team, PATIENT | {"LESSONS_EMBEDDER": "none"})
+    assert by(team) == ["process"] or by(team) == []
+    assert all(one == "process" for one in by(team))
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_no_hook_fails_and_the_index_is_right(team: Vault) -> None:
+    """The short form of what benchmarks/ does for a minute."""
+    chance = random.Random(5)
+    over = threading.Event()
+    ended: list[tuple[int, str]] = []
+
+    def ask(number: int) -> None:
+        event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(team.root)}
+        while not over.is_set():
+            done = run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=AUTOSTART)
+            ended.append((done.code, done.err))
+
+    def change() -> None:
+        while not over.is_set():
+            number = chance.randrange(20)
+            file = team.lessons_dir / f"area/{number}.md"
+            if file.exists() and chance.random() < 0.3:
+                file.unlink()
+            else:
+                write(file, lesson_text(f"Lesson {number}", f"Version {chance.random()}."))
+            time.sleep(chance.random() * 0.3)
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(2)]
+    threads.append(threading.Thread(target=change))
+    for thread in threads:
+        thread.start()
+    for _ in range(4):
+        soon(lambda: watchers_of(team.root), seconds=120)
+        time.sleep(chance.random() * 4)  # any moment of its work
+        for pid in watchers_of(team.root):
+            os.kill(pid, signal.SIGKILL)
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert set(ended) == {(0, "")}
+    with watched(team):
+        soon_same_as_a_rebuild(team)
+    assert_same_as_a_rebuild(team)
+
+
+# the record
+
+
+@pytest.mark.slow
+def test_status_shows_what_was_given(team: Vault) -> None:
+    assert "prompts    none searched for yet" in run("lessons", "status", cwd=team.root).out
+    with watched(team):
+        hook(team)
+        hook(team, session_id="s")
+        hook(team, prompt="what is the weather like in Lisbon next weekend")
+        said = run("lessons", "status", cwd=team.root).out
+        used = run("lessons", "status", "--json", cwd=team.root).json["injections"]
+    assert "3 searched for since 2" in said
+    assert ", 2 answered; p50 " in said
+    assert "       2x  devops/ci-cd/node-heap" in said
+    assert "never used 2 lessons, such as conventions/dates, devops/docker/layers" in said
+    assert (used["prompts"], used["answered"], used["never_used"]) == (3, 2, 2)
+    assert 0 < used["p50_ms"] <= used["p90_ms"]
+
+
+def test_the_record_holds_no_prompt(team: Vault) -> None:
+    hook(team, session_id="abc")
+    text = (team.index_dir / injections.FILE).read_text()
+    one = json.loads(text)
+    assert set(one) == {
+        *("time", "event", "session", "prompt", "lessons", "scores", "floor", "ms", "by"),
+        "skills",
+    }
+    assert "build" not in text
+    assert one["session"] == "abc"
+    assert one["lessons"] == ["devops/ci-cd/node-heap"]
+    assert one["scores"][0] >= one["floor"]
+    assert (team.index_dir / injections.FILE).stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,154 @@
+"""Hooks in the settings of a user and of a project: one event, two processes, one answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import BIN, run
+from tests.support.files import lesson_text
+from tests.support.indexed import copy_of, full_text_vault
+from tests.support.watchers import watched
+from vault_index.recall import once, respond
+from vault_index.store import ownership
+from vault_index.vault import Vault
+
+HEAP = "our build dies with heap out of memory"
+FILES = {f"devops/heap-{n}.md": lesson_text(f"Heap {n}", f"{HEAP}: raise it, {n}.") for n in "abcd"}
+BEGAN = time.time()  # the process of a hook
+PATIENT = {"LESSONS_DEADLINE_MS": "30000", "LESSONS_EMBEDDER": "none"}
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One index for all of these tests, which copy it."""
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
+
+
+@pytest.fixture
+def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    return copy_of(shelf, tmp_path / "team")
+
+
+def event(vault: Vault, **values: Any) -> dict[str, Any]:
+    asked = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": HEAP}
+    return asked | {"cwd": str(vault.root), "began": BEGAN} | values
+
+
+def side_by_side(vault: Vault, asked: dict[str, Any], count: int = 2) -> list[str]:
+    """Start hooks as an agent does, all before the first has ended; give what each printed."""
+    env = os.environ | PATIENT
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    started = [
+        subprocess.Popen([BIN / "lessons-hook"], cwd=vault.root, env=env, **pipes)
+        for _ in range(count)
+    ]
+    with ThreadPoolExecutor(count) as pool:  # each gets its event at once
+        data = json.dumps(asked)
+        return list(pool.map(lambda hook: str(hook.communicate(data, timeout=60)[0]), started))
+
+
+def answered(vault: Vault, asked: dict[str, Any], ms: float = 0) -> bool:
+    return respond.respond(vault, asked, by="process", ms=ms) is not None
+
+
+@pytest.mark.slow
+def test_two_real_hooks_of_one_prompt_inject_once(team: Vault) -> None:
+    with watched(team, **PATIENT):
+        counts = [
+            sum(map(bool, side_by_side(team, event(team, session_id=f"watched-{number}"))))
+            for number in range(3)
+        ]
+    # none where a busy machine has the watcher answer too late
+    assert set(counts) <= {0, 1}
+    assert sum(counts)
+
+
+@pytest.mark.slow
+def test_two_real_hooks_without_a_watcher_inject_once(team: Vault) -> None:
+    assert sum(map(bool, side_by_side(team, event(team)))) == 1
+
+
+@pytest.mark.slow
+def test_of_hooks_that_answer_in_the_same_instant_one_does(team: Vault) -> None:
+    ownership.claim(team.index_dir)
+    for number in range(20):
+        file = team.index_dir / "sessions" / f"s{number}"
+        with ThreadPoolExecutor(8) as pool:
+            began = time.time()
+            done = list(pool.map(lambda _: once.claim(file, {}, began), range(8)))  # noqa: B023  # all are done when the loop goes on
+        assert sum(done) == 1
+
+
+def test_the_second_gets_no_other_lessons_either(team: Vault) -> None:
+    """Three of four lessons were given: the fourth is not the second hook's to give."""
+    assert answered(team, event(team))
+    assert not answered(team, event(team))
+    assert answered(team, event(team, prompt=f"{HEAP} again"))
+
+
+def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
+    assert answered(team, event(team))
+    assert answered(team, event(team, began=time.time()))  # with the lesson that it has not had
+    assert not answered(team, event(team, began=time.time()))  # nothing new
+
+
+@pytest.mark.slow
+def test_a_real_hook_answers_a_prompt_that_is_typed_again_at_once(team: Vault) -> None:
+    asked = event(team, session_id="again")
+    assert [bool(side_by_side(team, asked, 1)[0]) for _ in range(2)] == [True, True]
+
+
+def test_a_hook_that_comes_to_its_own_answer_has_the_watchers_claim(team: Vault) -> None:
+    file = team.index_dir / "sessions" / "s"
+    asked = event(team, pid=123)
+    assert once.claim(file, asked, BEGAN)  # by the watcher, whose answer came too late
+    assert once.claim(file, asked, BEGAN)
+    assert not once.claim(file, event(team, pid=124), BEGAN)
+
+
+def test_the_agents_own_id_tells_prompts_apart(team: Vault) -> None:
+    assert answered(team, event(team, prompt_id="one"))
+    assert not answered(team, event(team, prompt_id="one", began=time.time() + 9))
+    assert answered(team, event(team, prompt_id="two"))
+
+
+def test_another_session_and_one_without_a_name_are_answered(team: Vault) -> None:
+    assert answered(team, event(team))
+    assert answered(team, event(team, session_id="t"))
+    assert answered(team, event(team, session_id=""))
+    assert answered(team, event(team, session_id=""))
+
+
+def test_where_nothing_can_be_written_it_is_answered(team: Vault, tmp_path: Path) -> None:
+    (team.index_dir / "sessions").write_text("no folder")
+    assert answered(team, event(team))
+
+
+def test_a_line_that_nobody_wrote_is_passed_over(team: Vault) -> None:
+    file = team.index_dir / "sessions" / "s"
+    ownership.make_folder(file.parent)
+    file.with_name("s.answered").write_bytes(b"\xff\xfe\nabc later x\n\n")
+    assert once.claim(file, {}, BEGAN)
+    assert not once.claim(file, {}, BEGAN)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def install(folder: Path, *words: str, path: str | None = None) -> tuple[str, str]:
+    env = {"PATH": f"{BIN}:{os.environ['PATH']}" if path is None else path}
+    ran = run("lessons", "install", "claude", *words, cwd=folder, env=env)
+    return ran.out, ran.err

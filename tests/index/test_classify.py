@@ -1,0 +1,176 @@
+"""The classifier: phrases first, then likeness, and silence when it is not sure; files only on demand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.watchers import assert_same_as_a_rebuild
+from vault_index.edit import accept
+from vault_index.index import classifier, reconcile
+from vault_index.index.classifier import Classifier
+from vault_index.lesson.category import UNCATEGORIZED
+from vault_index.search import entries, query
+from vault_index.vault import Vault, open_vault
+
+# three subjects, told apart by the real model
+FILED = {
+    "database": ["Vacuum a table", "Explain a slow query", "Add an index without a lock"],
+    "frontend": ["Centre a div", "Memoise a React component", "Lazy load an image"],
+    "devops/ci-cd": ["Cache packages in CI", "Retry a flaky job", "Split the pipeline into stages"],
+}
+
+
+def filed_vault(make_vault: MakeVault) -> Vault:
+    return make_vault(
+        {
+            f"{category}/{number}.md": lesson_text(title, f"{title}: this is how we do it here.")
+            for category, titles in FILED.items()
+            for number, title in enumerate(titles)
+        }
+    )
+
+
+@pytest.mark.slow
+def test_a_lesson_in_no_telling_folder_is_found_under_what_it_is_like(
+    make_vault: MakeVault, with_model: Path
+) -> None:
+    vault = filed_vault(make_vault)
+    text = lesson_text("Slow query after adding an index", "Run ANALYZE on the table again.")
+    file = write(vault.lessons_dir / "inbox/new.md", text)
+    reconcile.sync(vault)
+
+    entry = entries.entry(vault, "inbox/new")
+    assert (entry["categories"], entry["filed_by"]) == (["database"], "classifier")
+    hits = query.find(vault, "query slow since the index", 5, ["database"])
+    assert "inbox/new" in [hit.lesson_id for hit in hits]
+    assert file.read_text() == text  # a proposal never rewrites a file
+    assert_same_as_a_rebuild(vault)
+
+
+def test_what_it_is_like_nothing_stays_uncategorized_and_says_why(
+    make_vault: MakeVault, with_model: Path
+) -> None:
+    vault = filed_vault(make_vault)
+    write(vault.lessons_dir / "misc/soup.md", lesson_text("Pea soup", "Soak the peas overnight."))
+    reconcile.sync(vault)
+    (one,) = classifier.propose(vault)
+    assert one.categories == (UNCATEGORIZED,)
+    assert "% like the 3 lessons of" in one.why[0]
+
+
+def test_a_phrase_decides_before_likeness(make_vault: MakeVault, with_model: Path) -> None:
+    vault = filed_vault(make_vault)
+    write(vault.lessons_dir / "vault.toml", '[keywords]\n"heron" = "payments/ledger"\n')
+    write(
+        vault.lessons_dir / "a.md",
+        lesson_text("Heron times out", "The query on the table is slow."),
+    )
+    vault = open_vault(vault.root)
+    reconcile.sync(vault)
+    (one,) = classifier.propose(vault)
+    assert one.categories == ("payments/ledger",)
+    assert one.why == ("payments/ledger: 'heron' is in its title",)
+
+
+def test_other_phrases_in_the_settings_are_taken_up_without_a_change_of_a_lesson(
+    make_vault: MakeVault,
+) -> None:
+    vault = make_vault({"a.md": lesson_text("Heron", "It times out.")})
+    reconcile.sync(vault)
+    assert entries.categories(vault) == {UNCATEGORIZED: 1}
+    write(vault.lessons_dir / "vault.toml", '[keywords]\nheron = "payments"\n')
+    reconcile.sync(open_vault(vault.root))
+    assert entries.categories(vault) == {"payments": 1}
+
+
+def test_a_young_vault_has_the_default_phrases_a_grown_one_its_own_tree(
+    make_vault: MakeVault,
+) -> None:
+    text = lesson_text("GitHub Actions runs twice", "Both push and pull_request trigger it.")
+    vault = make_vault({"a.md": text, "vault.toml": "# no taxonomy\n"})
+    reconcile.sync(vault)
+    assert classifier.propose(vault)[0].categories[0] == "devops/ci-cd"
+    for number in range(classifier.YOUNG_VAULT):
+        write(vault.lessons_dir / f"kitchen/{number}.md", lesson_text(f"Dish {number}", "Salt it."))
+    reconcile.sync(vault)
+    assert classifier.propose(vault)[0].categories == (UNCATEGORIZED,)
+
+
+def test_several_that_nothing_tells_apart_give_the_category_above_them() -> None:
+    vectors = np.repeat(np.eye(3, dtype=np.float32), 3, axis=0)
+    between = np.ones(3, np.float32) / np.sqrt(3).astype(np.float32)
+    titles = [f"Lesson {n}" for n in range(9)]
+
+    def filed(*three: str) -> list[list[str]]:
+        return [[one] for one in three for _ in range(3)]
+
+    below_one = Classifier(vectors, filed("lang/a", "lang/b", "lang/c"), titles)
+    assert below_one.classify("", "", between).categories == ("lang",)
+    apart = Classifier(vectors, filed("x/a", "y/b", "z/c"), titles)
+    assert apart.classify("", "", between).categories == (UNCATEGORIZED,)
+
+
+def test_at_most_three(make_vault: MakeVault) -> None:
+    phrases = "\n".join(f'"word{n}" = "c{n}"' for n in range(5))
+    vault = make_vault({"a.md": lesson_text("All", "word0 word1 word2 word3 word4")})
+    write(vault.lessons_dir / "vault.toml", f"[keywords]\n{phrases}\n")
+    vault = open_vault(vault.root)
+    reconcile.sync(vault)
+    assert len(classifier.propose(vault)[0].categories) == classifier.MAX_CATEGORIES
+
+
+@pytest.mark.slow
+def test_classify_shows_why_and_writes_only_when_told(
+    make_vault: MakeVault, with_model: Path
+) -> None:
+    """The worked example: ingest without a category, look, accept."""
+    vault = filed_vault(make_vault)
+    added = run(
+        *("lessons", "add", "--title", "Flaky job in the pipeline", "--text"),
+        "Retry a flaky job twice before the pipeline fails.",
+        cwd=vault.root,
+    ).out.strip()
+    shown = run("lessons", "classify", cwd=vault.root).out
+    assert shown.startswith("devops/ci-cd (")
+    assert f"{added}: " in shown
+    assert "% like the 3 lessons of devops/ci-cd, and like" in shown
+    assert "1 proposal; nothing is written without --write" in shown
+    before = (vault.root / added).read_text()
+    assert "categories" not in before
+
+    assert "1 file written" in run("lessons", "classify", "--write", cwd=vault.root).out
+    after = (vault.root / added).read_text()
+    assert after == before.replace("\n---\n", "\ncategories: [devops/ci-cd]\n---\n", 1)
+    done = run("lessons", "classify", cwd=vault.root)
+    assert (done.out, done.err) == ("", "every lesson has a category\n")
+
+
+@pytest.mark.slow
+def test_classify_as_json(make_vault: MakeVault) -> None:
+    vault = make_vault(
+        {"a.md": lesson_text("Terraform state is locked", "Wait for the other run.")}
+    )
+    answer = run("lessons", "classify", "--json", cwd=vault.root).json
+    (one,) = answer["proposals"]
+    assert (one["lesson_id"], one["categories"]) == ("a", ["devops/deployment"])
+    assert answer["written"] == []
+    assert json.dumps(one["why"]) == "[\"devops/deployment: 'terraform' is in its title\"]"
+
+
+def test_a_file_that_changed_since_its_proposal_is_left_alone(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": lesson_text("Terraform state is locked", "Wait.")})
+    reconcile.sync(vault)
+    proposals = classifier.propose(vault)
+    other = lesson_text("Bread", "Bake it.")
+    write(vault.lessons_dir / "a.md", other)
+    assert accept.write(vault, proposals) == (
+        [],
+        ["lessons/a.md changed since this was proposed"],
+    )
+    assert (vault.lessons_dir / "a.md").read_text() == other

@@ -1,0 +1,266 @@
+"""When the index is built again, and what an interruption leaves: nothing that is not the files."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.support.commands import BIN, run
+from tests.support.embedders import FailingEmbedder, WordEmbedder
+from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.indexed import HEAP, LOCK, PIPE, assert_same_as_a_rebuild, ids, later, with_words
+from vault_index.errors import EmbedderError, IndexStateError, WriteError
+from vault_index.index import diff, reconcile
+from vault_index.search import documents, query
+from vault_index.store import manifest
+from vault_index.vault import Vault, open_vault
+
+# when everything has to be built again
+
+
+def test_another_embedder_rebuilds(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    reconcile.sync(vault)
+    with_words(vault, WordEmbedder("other", 32))
+    stats = reconcile.sync(vault)
+    assert stats.rebuilt == "the index was built with words, now it is other"
+    assert vault.open_index().embedder == "other"
+    assert query.find(vault, "heap")[0].lesson_id == "a"
+
+
+def test_an_older_schema_rebuilds(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    reconcile.sync(vault)
+    file = vault.open_index().store.index / "manifest.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "schema": manifest.SCHEMA - 1}))
+    stats = reconcile.sync(vault)
+    assert stats.rebuilt.startswith(f"the index had schema {manifest.SCHEMA - 1}, now it is")
+    assert ids(vault) == ["a"]
+
+
+def test_an_index_of_schema_5_rebuilds(make_vault: MakeVault) -> None:
+    """As the version before left it: other columns, another name for the table of documents."""
+    vault = make_vault({"devops/a.md": HEAP})
+    with_words(vault)
+    reconcile.sync(vault)
+    index = vault.open_index().store.index
+    (index / "documents.lance").rename(index / "catalog.lance")
+    older = {"schema": 5, "embedder": "words", "dimension": 64, "head": "", "settled": True}
+    older |= {"filing": "", "listing": "", "skills": {}, "skills_hash": "", "files": {}}
+    (index / "manifest.json").write_text(json.dumps(older))
+    with pytest.raises(IndexStateError, match="older version"):
+        vault.open_index()
+    stats = reconcile.sync(vault)
+    assert stats.rebuilt == f"the index had schema 5, now it is {manifest.SCHEMA}"
+    assert ids(vault) == ["devops/a"]
+    assert [place.path for place in documents.places(vault)] == ["devops"]
+
+
+def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    reconcile.sync(vault)
+    reader = vault.open_index()
+    assert reconcile.sync(vault, rebuild=True).rebuilt == "asked for"
+    assert reader.store.count() == 1  # the old folder stands until nobody can stand on it
+    assert vault.open_index().store.index != reader.store.index
+
+
+@pytest.mark.slow
+def test_rebuild_from_the_command_line(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    run("lessons", "index", cwd=vault.root)
+    first = vault.open_index().store.index
+    ran = run("lessons", "index", "--rebuild", "--json", cwd=vault.root)
+    assert (ran.json["rebuilt"], ran.json["added"]) == ("asked for", 1)
+    assert vault.open_index().store.index != first
+
+
+# interruptions
+
+
+def many_passages() -> dict[str, str]:
+    """Return files for two batches: 24 lessons of some 40 passages each."""
+    return {
+        f"{number:02}.md": lesson_text(
+            f"Lesson {number}", "\n\n".join(f"Paragraph {number}-{n}. " * 30 for n in range(60))
+        )
+        for number in range(24)
+    }
+
+
+@pytest.mark.slow
+def test_an_interrupted_build_goes_on_where_it_was(make_vault: MakeVault) -> None:
+    vault = make_vault(many_passages())
+    failing = with_words(vault, FailingEmbedder(calls=2))  # a batch: its titles, then its texts
+    with pytest.raises(EmbedderError):
+        reconcile.sync(vault)
+    assert manifest.current(vault.index_dir) is None  # half an index is not in force
+
+    going_on = with_words(vault)
+    stats = reconcile.sync(vault)
+    assert stats.rebuilt == "first index"
+    assert stats.added + stats.unchanged == 24
+    assert stats.unchanged >= 12
+    assert not set(texts_of(failing)) & set(texts_of(going_on))
+    assert_same_as_a_rebuild(vault)
+
+
+def texts_of(embedder: WordEmbedder) -> list[str]:
+    return [text for text in embedder.documents if text.startswith("Paragraph")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("then", ["deleted", "put back", "moved"])
+def test_stopped_between_rows_and_manifest(make_vault: MakeVault, then: str) -> None:
+    """A kill there leaves no rows that nobody knows of, and none that are not the file's."""
+    vault = make_vault({"a.md": HEAP, "gone.md": PIPE})
+    with_words(vault)
+    later(vault.lessons_dir / "a.md")
+    later(vault.lessons_dir / "gone.md")
+    reconcile.sync(vault)
+    note = vault.open_index().store.index / "manifest.json"
+    kept = write(vault.root / "kept", b"")
+    shutil.copy2(vault.lessons_dir / "a.md", kept)
+
+    def disk_refuses_the_manifest(_done: int, _all: int) -> None:
+        note.rename(vault.root / "manifest-then")
+        note.mkdir()
+
+    write(vault.lessons_dir / "a.md", LOCK)
+    write(vault.lessons_dir / "new.md", lesson_text("New", "Not there for long."))
+    (vault.lessons_dir / "gone.md").rename(vault.root / "gone.md")
+    with pytest.raises(WriteError):
+        reconcile.sync(vault, progress=disk_refuses_the_manifest)
+    note.rmdir()
+    (vault.root / "manifest-then").rename(note)
+
+    if then == "deleted":
+        (vault.lessons_dir / "new.md").unlink()
+    elif then == "put back":
+        shutil.copy2(kept, vault.lessons_dir / "a.md")
+        (vault.root / "gone.md").rename(vault.lessons_dir / "gone.md")
+    else:
+        (vault.lessons_dir / "new.md").rename(vault.lessons_dir / "moved.md")
+    reconcile.sync(vault)
+    assert_same_as_a_rebuild(vault)
+
+
+@pytest.mark.slow
+def test_kill_during_index(make_vault: MakeVault) -> None:
+    vault = make_vault(many_passages())
+    chance = random.Random(7)
+    for turn in range(6):
+        child = subprocess.Popen(
+            [BIN / "lessons", "index", *(["--rebuild"] if turn % 2 else [])],
+            cwd=vault.root,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(chance.uniform(0.5, 2.2))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        if manifest.current(vault.index_dir):
+            assert query.find(open_vault(vault.root), "paragraph", k=3)
+        write(vault.lessons_dir / f"{turn:02}.md", lesson_text("Turn", f"turn {turn} was written"))
+    run("lessons", "index", cwd=vault.root)
+    after = open_vault(vault.root)
+    assert len(ids(after)) == 24
+    assert query.find(after, "turn 5 was written")[0].title == "Turn"
+    passages = [row["id"] for row in after.open_index().store.rows(["id"])]
+    assert len(passages) == len(set(passages))
+
+
+@pytest.mark.slow
+def test_two_processes_index_at_once(make_vault: MakeVault) -> None:
+    vault = make_vault({f"{n}.md": lesson_text(f"L{n}", f"text {n}") for n in range(50)})
+    children = [
+        subprocess.Popen(
+            [BIN / "lessons", "index"],
+            cwd=vault.root,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(2)
+    ]
+    assert [child.wait() for child in children] == [0, 0]
+    passages = [row["id"] for row in vault.open_index().store.rows(["id"])]
+    assert len(passages) == len(set(passages)) == 50
+
+
+def test_what_follows_from_the_lessons_is_made_good_when_the_embedder_is_back(
+    make_vault: MakeVault,
+) -> None:
+    vault = make_vault({"a/b.md": HEAP})
+    with_words(vault, FailingEmbedder(calls=2))  # the lesson; not the names of its categories
+    reconcile.sync(vault)
+    assert ids(vault) == ["a/b"]
+    assert documents.places(vault) == []
+    with_words(vault)
+    reconcile.sync(vault)
+    assert [one.path for one in documents.places(vault)] == ["a"]
+
+
+def test_who_asks_for_a_rebuild_distrusts_all_vectors_that_were_kept(make_vault: MakeVault) -> None:
+    vault = make_vault({"db/lock.md": LOCK})
+    skill = "---\ndescription: Bake bread.\n---\n"
+    write(vault.root / "skills/bake/SKILL.md", skill)
+    embedder = with_words(vault)
+    reconcile.sync(vault)
+    first = sorted(set(embedder.documents))
+    embedder.documents.clear()
+    reconcile.sync(vault, rebuild=True)
+    assert sorted(set(embedder.documents)) == first
+
+
+@pytest.mark.slow
+def test_a_file_that_is_back_before_it_is_taken_out_leaves_no_row(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when git rewrites files while the watcher looks and asks git who changed what."""
+    vault = make_vault({"a.md": HEAP, "b.md": PIPE})
+    commit(vault.root)
+    with_words(vault)
+    reconcile.sync(vault)
+    write(vault.lessons_dir / "a.md", HEAP + "Changed.\n")
+    commit(vault.root)
+    (vault.lessons_dir / "a.md").unlink()
+    scan = diff.scan
+
+    def and_back(
+        vault: Vault, known: manifest.Manifest, ask_git: bool, *, read_all: bool = False
+    ) -> diff.Diff:
+        found = scan(vault, known, ask_git, read_all=read_all)
+        write(vault.lessons_dir / "a.md", HEAP + "Changed.\n")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(diff, "scan", and_back)
+        reconcile.sync(vault)
+    (vault.lessons_dir / "a.md").unlink()
+    reconcile.sync(vault)
+    assert ids(vault) == ["b"]
+    assert_same_as_a_rebuild(vault)
+
+
+def test_two_indexes_of_one_second_with_one_name(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of an index ends with two random bytes, which may come twice."""
+    vault = make_vault({"a.md": HEAP})
+    with_words(vault)
+    first, second = "20260101-000000-6161", "20260101-000000-6262"
+    names = iter([first, first, second])
+    monkeypatch.setattr(reconcile, "_index_name", lambda: next(names))
+    reconcile.sync(vault)
+    reconcile.sync(vault, rebuild=True)
+    assert vault.open_index().store.index.name == second
+    assert ids(vault) == ["a"]

@@ -1,0 +1,351 @@
+"""A save made while a command rewrites files is never lost, whichever command and whichever moment.
+
+No test sleeps: a hook runs the other program's save when the command makes its temporary file, which
+is after the command has read and compared the file, or when it is about to rename.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.files import MakeVault, lesson_text, write
+from vault_index import atomic, files
+from vault_index.edit import accept, add, delete, import_lessons, rename, update
+from vault_index.entrypoints.hook import claude_settings
+from vault_index.errors import ChangedError, VaultError, WriteError
+from vault_index.index import reconcile
+from vault_index.index.classifier import Proposal
+from vault_index.vault import open_vault
+
+Hook = Callable[[str, Callable[[], object]], None]
+DECLARED = "---\ncategories: [a]\n---\nText.\n"
+
+
+def save(path: Path, content: str) -> None:
+    """Save as an editor does: a file beside it, renamed into place."""
+    beside = path.with_name(f"{path.name}.swp")
+    write(beside, content)
+    beside.replace(path)
+
+
+def save_in_place(path: Path, content: str) -> None:
+    """Save as other editors do: into the file that is there."""
+    path.write_text(content)
+
+
+@pytest.fixture
+def when_writing(monkeypatch: pytest.MonkeyPatch) -> Hook:
+    """Run something, once, when a temporary file for a name is made."""
+
+    def hook(name: str, action: Callable[[], object]) -> None:
+        make = tempfile.mkstemp
+        done: list[bool] = []
+
+        def watched(*args: Any, **kwargs: Any) -> tuple[int, str]:
+            made = make(*args, **kwargs)
+            if name in Path(made[1]).name and not done:
+                done.append(True)
+                action()
+            return made
+
+        monkeypatch.setattr(tempfile, "mkstemp", watched)
+
+    return hook
+
+
+@pytest.fixture(params=["swapped in one step", "compared just before"])
+def file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """File systems that can exchange two names, and those that cannot."""
+    if request.param == "compared just before":
+        monkeypatch.setattr(atomic, "ask_system", lambda *_: False)
+    return str(request.param)
+
+
+@pytest.fixture(params=[save, save_in_place])
+def saving(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """The two ways in which editors save."""
+    how: Callable[[Path, str], None] = request.param
+    return how
+
+
+def tree_of(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
+@pytest.mark.usefixtures("file_system")
+def test_mv_undoes_itself_and_keeps_the_save(
+    make_vault: MakeVault, when_writing: Hook, saving: Callable[[Path, str], None]
+) -> None:
+    vault = make_vault({f"a/{n}.md": DECLARED for n in "xyz"})
+    before = tree_of(vault.lessons_dir)
+    saved = "---\ncategories: [a]\n---\nA paragraph typed while mv ran.\n"
+    planned = rename.plan(vault, "a", "b")
+    when_writing("x.md", lambda: saving(vault.lessons_dir / "a/z.md", saved))
+    with pytest.raises(WriteError, match=r"a/z\.md has changed meanwhile; nothing was done to it"):
+        rename.apply(vault, planned)
+    assert tree_of(vault.lessons_dir) == before | {"a/z.md": saved.encode()}
+    rename.apply(vault, rename.plan(vault, "a", "b"))
+    after = tree_of(vault.lessons_dir)
+    assert set(after) == {"b/x.md", "b/y.md", "b/z.md", "vault.toml"}
+    assert after["b/z.md"] == saved.replace("[a]", "[b]").encode()
+
+
+@pytest.mark.usefixtures("file_system")
+def test_the_file_itself_saved_between_compare_and_replace(
+    make_vault: MakeVault, when_writing: Hook, saving: Callable[[Path, str], None]
+) -> None:
+    vault = make_vault({"x.md": DECLARED})
+    file = vault.lessons_dir / "x.md"
+    planned = rename.plan(vault, "a", "b")
+    when_writing("x.md", lambda: saving(file, "Saved.\n"))
+    with pytest.raises(ChangedError) as raised:
+        rename.apply(vault, planned)
+    assert raised.value.hint
+    assert tree_of(vault.lessons_dir).keys() == {"x.md", "vault.toml"}
+    assert file.read_text() == "Saved.\n"
+
+
+@pytest.mark.usefixtures("file_system")
+def test_undoing_does_not_undo_what_was_saved_in_between(
+    make_vault: MakeVault, when_writing: Hook
+) -> None:
+    vault = make_vault({f"a/{n}.md": DECLARED for n in "xy"})
+    planned = rename.plan(vault, "a", "b")
+
+    def meanwhile() -> (
+        None
+    ):  # x is done by now: somebody edits it in its new place, and y in its old
+        save(vault.lessons_dir / "b/x.md", "---\ncategories: [b]\n---\nNew here.\n")
+        save(vault.lessons_dir / "a/y.md", "---\ncategories: [a]\n---\nNew there.\n")
+
+    when_writing("y.md", meanwhile)
+    with pytest.raises(WriteError, match=r"a/y\.md has changed.*left as it is: b/x\.md"):
+        rename.apply(vault, planned)
+    texts = b"".join(tree_of(vault.lessons_dir).values())
+    assert b"New here." in texts
+    assert b"New there." in texts
+    rename.apply(vault, rename.plan(vault, "a", "b"))
+    assert set(tree_of(vault.lessons_dir)) == {"b/x.md", "b/y.md", "vault.toml"}
+
+
+@pytest.mark.usefixtures("file_system")
+def test_a_file_made_meanwhile_where_another_goes_stays(
+    make_vault: MakeVault, when_writing: Hook
+) -> None:
+    vault = make_vault({f"a/{n}.md": DECLARED for n in "xy"})
+    before = tree_of(vault.lessons_dir)
+    planned = rename.plan(vault, "a", "b")
+    when_writing("x.md", lambda: write(vault.lessons_dir / "b/y.md", "Mine."))
+    with pytest.raises(VaultError, match="that is there already"):
+        rename.apply(vault, planned)
+    assert tree_of(vault.lessons_dir) == before | {"b/y.md": b"Mine."}
+
+
+@pytest.mark.usefixtures("file_system")
+def test_classify_leaves_a_file_saved_meanwhile_and_writes_the_others(
+    make_vault: MakeVault, when_writing: Hook
+) -> None:
+    vault = make_vault({f"{n}.md": lesson_text(n, n) for n in "xyz"})
+    proposals = [Proposal(n, f"lessons/{n}.md", n, ("devops",), 0.9, ("because",)) for n in "xyz"]
+    when_writing("y.md", lambda: save(vault.lessons_dir / "y.md", "Saved.\n"))
+    written, failed = accept.write(vault, proposals)
+    assert written == ["lessons/x.md", "lessons/z.md"]
+    assert len(failed) == 1
+    assert "y.md has changed meanwhile; nothing was done to it" in failed[0]
+    assert (vault.lessons_dir / "y.md").read_text() == "Saved.\n"
+
+
+@pytest.mark.usefixtures("file_system")
+def test_import_does_not_overwrite_what_came_meanwhile(
+    make_vault: MakeVault, when_writing: Hook
+) -> None:
+    vault = make_vault()
+    reconcile.sync(vault)
+    line = json.dumps({"title": "Heap", "text": "Raise it.", "category": "a"})
+    planned = import_lessons.plan(vault, line.encode(), format="jsonl")
+    when_writing("heap.md", lambda: write(vault.lessons_dir / "a/heap.md", "Mine."))
+    assert import_lessons.apply(vault, planned) == []
+    assert (vault.lessons_dir / "a/heap.md").read_text() == "Mine."
+
+
+def test_import_that_fails_keeps_what_was_edited_since_it_wrote_it(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    reconcile.sync(vault)
+    lines = [{"title": t, "text": f"{t} is this.", "category": c} for t, c in
+             (("One", "a"), ("Two", "b"), ("Three", "c"))]  # fmt: skip
+    source = "\n".join(map(json.dumps, lines)).encode()
+    planned = import_lessons.plan(vault, source, format="jsonl")
+    write(vault.lessons_dir / "c", "a file where a folder should be")
+
+    def show(number: int, _: int) -> None:
+        if number == 1:
+            save(vault.lessons_dir / "a/one.md", "Edited at once.")
+
+    with pytest.raises(WriteError):
+        import_lessons.apply(vault, planned, show)
+    assert tree_of(vault.lessons_dir).keys() == {"a/one.md", "c", "vault.toml"}
+
+
+@pytest.mark.usefixtures("file_system")
+def test_update_refuses_a_file_saved_meanwhile(make_vault: MakeVault, when_writing: Hook) -> None:
+    vault = make_vault({"x.md": lesson_text("X", "x")})
+    reconcile.sync(vault)
+    when_writing("x.md", lambda: save(vault.lessons_dir / "x.md", "Saved.\n"))
+    with pytest.raises(ChangedError):
+        update.write(vault, "x", text="Changed.")
+    assert (vault.lessons_dir / "x.md").read_text() == "Saved.\n"
+
+
+@pytest.mark.usefixtures("file_system")
+@pytest.mark.parametrize("name", ["two", "two#one"])
+def test_rm_refuses_a_file_saved_meanwhile(
+    make_vault: MakeVault, when_writing: Hook, name: str
+) -> None:
+    vault = make_vault({"two.md": "# Two\n\nText.\n" + "\n## Lesson: One\n\n1\n" * ("#" in name)})
+    reconcile.sync(vault)
+    when_writing("two.md", lambda: save(vault.lessons_dir / "two.md", "Saved.\n"))
+    with pytest.raises(ChangedError):
+        delete.lesson(vault, name)
+    assert tree_of(vault.lessons_dir)["two.md"] == b"Saved.\n"
+    assert tree_of(vault.lessons_dir).keys() == {"two.md", "vault.toml"}
+
+
+@pytest.mark.usefixtures("file_system")
+def test_add_does_not_overwrite_what_came_meanwhile(
+    make_vault: MakeVault, when_writing: Hook
+) -> None:
+    vault = make_vault()
+    when_writing("heap.md", lambda: write(vault.lessons_dir / "heap.md", "Mine."))
+    with pytest.raises(VaultError, match="is there already"):
+        add.write(vault, b"Raise it.", title="Heap")
+    assert (vault.lessons_dir / "heap.md").read_text() == "Mine."
+
+
+@pytest.mark.usefixtures("file_system")
+def test_a_line_added_to_a_file_that_is_saved_meanwhile(tmp_path: Path, when_writing: Hook) -> None:
+    ignore = write(tmp_path / ".gitignore", "*.o\n")
+    when_writing(".gitignore", lambda: save(ignore, "*.pyc\n"))
+    with pytest.raises(ChangedError):
+        files.add_line(ignore, ".vault_index/")
+    assert ignore.read_text() == "*.pyc\n"
+    files.add_line(ignore, ".vault_index/")
+    assert ignore.read_text() == "*.pyc\n.vault_index/\n"
+
+
+@pytest.mark.usefixtures("file_system")
+def test_settings_of_an_agent_saved_meanwhile(tmp_path: Path, when_writing: Hook) -> None:
+    settings = write(tmp_path / "claude/settings.json", '{"model": "a"}\n')
+    when_writing("settings.json", lambda: save(settings, '{"model": "b"}\n'))
+    with pytest.raises(ChangedError):
+        claude_settings.install(settings, tmp_path / "home", "lessons-hook")
+    assert settings.read_text() == '{"model": "b"}\n'
+    assert claude_settings.install(settings, tmp_path / "home", "lessons-hook")
+    assert json.loads(settings.read_text())["model"] == "b"
+
+
+def test_of_two_saves_in_the_moment_of_the_swap_the_later_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "x.md", "old")
+    ask = atomic.ask_system
+    swaps: list[str] = []
+
+    def watched(one: Path, other: Path, what: str) -> bool:
+        swaps.append(what)
+        if len(swaps) < 3:  # once before our text goes in, once before theirs goes back
+            save(file, f"save {len(swaps)}")
+        return ask(one, other, what)
+
+    monkeypatch.setattr(atomic, "ask_system", watched)
+    with pytest.raises(ChangedError):
+        files.change_file(file, b"ours", expected=b"old", within=tmp_path)
+    assert file.read_text() == f"save {min(2, len(swaps))}"
+    assert [one.name for one in tmp_path.iterdir() if one.name != "home"] == ["x.md"]
+
+
+def test_a_kill_at_any_step_leaves_the_old_or_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each call of the system that a change makes, the name leads to a whole file."""
+    file = write(tmp_path / "x.md", "old")
+    seen: list[str] = []
+    for name in ("rename", "replace", "unlink", "link", "fchmod", "open"):
+        call = getattr(os, name)
+
+        def look(*args: Any, call: Any = call, **kwargs: Any) -> Any:
+            seen.append(file.read_bytes().decode())
+            return call(*args, **kwargs)
+
+        monkeypatch.setattr(os, name, look)
+    files.change_file(file, b"new", expected=b"old", within=tmp_path)
+    monkeypatch.undo()
+    assert set(seen) <= {"old", "new"}
+    assert "old" in seen
+    assert file.read_text() == "new"
+
+
+def test_after_a_kill_at_any_step_of_mv_running_it_again_completes_it(
+    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = make_vault({"a/x.md": DECLARED, "a/y.md": lesson_text("Y", "y"), "z.md": DECLARED})
+    write(vault.lessons_dir / "a/picture.png", b"\x89PNG")
+    ask = atomic.ask_system
+    states: list[Path] = []
+
+    def kept(old: Path, new: Path, what: str) -> bool:
+        for _ in range(2):  # before the step, and after it
+            states.append(tmp_path / f"state{len(states)}")
+            shutil.copytree(vault.root, states[-1])
+            if len(states) % 2:
+                done = ask(old, new, what)
+        return done
+
+    monkeypatch.setattr(atomic, "ask_system", kept)
+    rename.apply(vault, rename.plan(vault, "a", "b"))
+    monkeypatch.undo()
+    wanted = tree_of(vault.lessons_dir)
+    assert len(states) == 10
+    for state in states:
+        again = open_vault(state)
+        with contextlib.suppress(VaultError):  # no lesson is in a: it was done
+            rename.apply(again, rename.plan(again, "a", "b"))
+        left = tree_of(again.lessons_dir)
+        assert {p: d for p, d in left.items() if not Path(p).name.startswith(".")} == wanted
+
+
+@pytest.mark.usefixtures("file_system")
+def test_mode_links_and_what_is_no_file(tmp_path: Path) -> None:
+    file = write(tmp_path / "x.md", "old")
+    file.chmod(0o640)
+    os.link(file, tmp_path / "hard.md")
+    files.change_file(file, b"new", expected=b"old", within=tmp_path)
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "hard.md").read_text() == "old"  # a second name keeps the old text
+    (tmp_path / "soft.md").symlink_to(file)
+    os.mkfifo(tmp_path / "pipe.md")
+    for name in ("soft.md", "pipe.md"):
+        with pytest.raises(WriteError):
+            files.change_file(tmp_path / name, b"newer", expected=b"new", within=tmp_path)
+        with pytest.raises(WriteError):
+            files.remove_file(tmp_path / name, expected=b"new", within=tmp_path)
+    assert not files.create_file(tmp_path / "soft.md", b"newer", within=tmp_path)
+    assert file.read_text() == "new"
+    assert (tmp_path / "soft.md").is_symlink()
+
+
+@pytest.mark.usefixtures("file_system")
+def test_long_names_are_written_too(tmp_path: Path) -> None:
+    file = tmp_path / ("ü" * 126 + ".md")  # 255 bytes
+    assert files.create_file(file, b"old", within=tmp_path)
+    files.change_file(file, b"new", expected=b"old", within=tmp_path)
+    files.remove_file(file, expected=b"new", within=tmp_path)
+    assert not file.exists()

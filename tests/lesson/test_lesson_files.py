@@ -1,0 +1,349 @@
+"""A lesson file is read as its author meant it; one that cannot be read is named with its line."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import frontmatter
+import pytest
+from frontmatter.default_handlers import YAMLHandler
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from vault_index.errors import LessonError
+from vault_index.lesson.file import LessonFile
+from vault_index.lesson.frontmatter import metadata_of
+from vault_index.lesson.parse import Lesson, parse_file
+
+FULL = b"""\
+---
+title: Node runs out of memory in the CI build
+categories: [devops/ci-cd, development/frontend/build]
+tags: [node, ci]
+type: bug_fix
+confidence: 4
+created: 2025-11-15T10:30:00Z
+source: lessons/ci-fixes.md
+fires_on: ["our build dies with heap out of memory"]
+silent_on: ["the phone app runs out of battery"]
+reviewers: {ada: yes}
+---
+Raise the heap.
+"""
+
+
+def only(data: bytes | str, path: str = "devops/heap.md") -> Lesson:
+    """Parse a file that holds one lesson."""
+    (lesson,) = parse_file(data.encode() if isinstance(data, str) else data, path)
+    return lesson
+
+
+def problem(data: bytes | str, path: str = "bad.md") -> LessonError:
+    """Return the error of a file that does not parse."""
+    with pytest.raises(LessonError) as raised:
+        parse_file(data.encode() if isinstance(data, str) else data, path)
+    assert raised.value.message.startswith(f"{path}: ")
+    return raised.value
+
+
+# what a file says
+
+
+def test_every_field_is_read() -> None:
+    assert only(FULL) == Lesson(
+        id="devops/heap",
+        path="devops/heap.md",
+        title="Node runs out of memory in the CI build",
+        text="Raise the heap.",
+        categories=("devops/ci-cd", "development/frontend/build"),
+        tags=("node", "ci"),
+        type="bug_fix",
+        confidence=4,
+        created=datetime(2025, 11, 15, 10, 30, tzinfo=UTC),
+        source="lessons/ci-fixes.md",
+        fires_on=("our build dies with heap out of memory",),
+        silent_on=("the phone app runs out of battery",),
+    )
+
+
+def test_every_key_is_optional() -> None:
+    assert only("Raise the heap.") == Lesson(
+        id="devops/heap", path="devops/heap.md", title="heap", text="Raise the heap."
+    )
+
+
+def test_the_folder_is_not_a_declared_category() -> None:
+    assert only("text", "devops/docker/a.md").categories == ()
+    assert only("---\ncategory: devops/docker\n---\ntext", "x/a.md").categories == (
+        "devops/docker",
+    )
+    assert only("---\ncategories: a/b, c\n---\ntext", "x/a.md").categories == ("a/b", "c")
+
+
+def test_a_declared_id_names_the_lesson_wherever_it_is_moved() -> None:
+    text = "---\nid: heap-42\n---\ntext\n\n## Lesson: Two\nmore"
+    for path in ("a.md", "devops/b.md"):
+        assert [one.id for one in parse_file(text.encode(), path)] == ["heap-42", "heap-42#two"]
+    assert only("---\nid: a#b\n---\ntext").id == "a-b"
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "rest"),
+    [
+        ("# Raise the heap\n\ntext", "Raise the heap", "text"),
+        ("### Raise the heap ###\ntext", "Raise the heap", "text"),
+        ("---\ntitle: Heap\n---\n# Heap\ntext", "Heap", "text"),
+        ("---\ntitle: Heap\n---\n# Background\ntext", "Heap", "# Background\ntext"),
+        ("text first\n# Heading", "node heap size", "text first\n# Heading"),
+        ("---\ntitle: 2025\n---\ntext", "2025", "text"),
+        ("---\ntitle: [a, b]\n---\ntext", "node heap size", "text"),
+        ("---\ntitle: 'two\n\n  lines'\n---\ntext", "two lines", "text"),
+        ("---\ntitle: 0x" + "f" * 5000 + "\n---\ntext", "node heap size", "text"),
+    ],
+)
+def test_title_from_the_key_the_first_heading_or_the_file_name(
+    text: str, title: str, rest: str
+) -> None:
+    lesson = only(text, "devops/node_heap-size.md")
+    assert (lesson.title, lesson.text) == (title, rest)
+
+
+@pytest.mark.parametrize(
+    ("written", "moment"),
+    [
+        ("2025-11-15", datetime(2025, 11, 15, tzinfo=UTC)),
+        ("2025-11-15 10:30:00", datetime(2025, 11, 15, 10, 30, tzinfo=UTC)),
+        ("2025-11-15T10:30:00+02:00", datetime(2025, 11, 15, 8, 30, tzinfo=UTC)),
+        ("'2025-11-15T10:30:00Z'", datetime(2025, 11, 15, 10, 30, tzinfo=UTC)),
+        ("'2025-11-15'", datetime(2025, 11, 15, tzinfo=UTC)),
+        ("'last week'", None),
+        ("2025", None),
+        ("0001-01-01T00:00:00+10:00", None),
+    ],
+)
+def test_dates_are_utc(written: str, moment: datetime | None) -> None:
+    assert only(f"---\ncreated: {written}\n---\ntext").created == moment
+
+
+@pytest.mark.parametrize(
+    ("written", "confidence"),
+    [("5", 5), ("9", 5), ("-3", 1), ("2.9", 2), ("high", 3), ("yes", 3), (".nan", 3), (".inf", 5)],
+)
+def test_confidence_is_one_to_five(written: str, confidence: int) -> None:
+    assert only(f"---\nconfidence: {written}\n---\ntext").confidence == confidence
+
+
+def test_keys_that_are_not_strings() -> None:
+    lesson = only("---\n1: one\n2025-01-01: a day\nyes: really\n~: nothing\ntitle: Heap\n---\ntext")
+    assert (lesson.title, lesson.text) == ("Heap", "text")
+
+
+# several lessons in one file
+
+
+def test_sections_are_lessons_that_share_the_frontmatter() -> None:
+    text = "---\ntags: [node]\n---\n## Lesson: Raise the heap\none\n\n## Lesson: Cache it ##\ntwo\n"
+    first, second = parse_file(text.encode(), "ci.md")
+    assert (first.id, first.title, first.text) == ("ci#raise-the-heap", "Raise the heap", "one")
+    assert (second.id, second.title, second.text) == ("ci#cache-it", "Cache it", "two")
+    assert first.tags == second.tags == ("node",)
+
+
+def test_sections_of_the_same_title_have_ids_of_their_own() -> None:
+    text = "## Lesson: Heap\n1\n## Lesson: heap!\n2\n## Lesson: Heap 2\n3\n## Lesson:\n4\n"
+    lessons = parse_file(text.encode(), "ci.md")
+    assert [one.text for one in lessons] == ["1", "2", "3", "4"]
+    assert len({one.id for one in lessons}) == 4
+
+
+def test_text_before_the_first_section_is_a_lesson_a_mere_heading_is_not() -> None:
+    sections = "## Lesson: A\none"
+    assert [one.id for one in parse_file(f"# CI\n\n{sections}".encode(), "ci.md")] == ["ci#a"]
+    first, _ = parse_file(f"# CI\nWe use Actions.\n\n{sections}".encode(), "ci.md")
+    assert (first.id, first.title, first.text) == ("ci", "CI", "We use Actions.")
+
+
+def test_a_section_heading_in_code_is_code() -> None:
+    text = "````md\n```\n## Lesson: not one\n```\n## Lesson: nor this\n````\n## Lesson: Real\ntext"
+    assert [one.id for one in parse_file(text.encode(), "a.md")][1:] == ["a#real"]
+    inline = "```x``` is code on one line\n## Lesson: Real\ntext"
+    assert [one.id for one in parse_file(inline.encode(), "a.md")] == ["a", "a#real"]
+
+
+# how a file is written
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    assert only(b"\xef\xbb\xbf" + FULL) == only(FULL)
+
+
+def test_windows_line_ends_change_nothing() -> None:
+    assert only(FULL.replace(b"\n", b"\r\n")) == only(FULL)
+    text = b"# CI\nWe use Actions.\n\n```sh\nmake\n```\n\n## Lesson: Raise\none\ntwo\n"
+    assert parse_file(text.replace(b"\n", b"\r\n"), "a.md") == parse_file(text, "a.md")
+
+
+@pytest.mark.parametrize("data", [b"", b"\n \n", b"\xef\xbb\xbf", b"---\n---\n"])
+def test_an_empty_file_holds_no_lesson(data: bytes) -> None:
+    assert parse_file(data, "a.md") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Before\n\n```yaml\n---\ntitle: x\n---\n```\nafter",
+        "---\n\nA rule, then text.",
+        "-- \ntitle: x",
+        "Text\n---\nmore\n---\nend",
+    ],
+)
+def test_dashes_that_are_not_frontmatter_are_text(text: str) -> None:
+    assert only(text).text == text
+
+
+def test_dashes_in_code_below_frontmatter_stay() -> None:
+    assert only("---\ntitle: T\n---\n```\n---\na: 1\n---\n```").text == "```\n---\na: 1\n---\n```"
+
+
+def test_other_alphabets_and_emoji() -> None:
+    lesson = only("---\ntitle: 🔥 Größe ü\ntags: [日本語]\n---\nText 👩‍💻", "café/ünï.md")
+    assert (lesson.title, lesson.tags, lesson.text) == ("🔥 Größe ü", ("日本語",), "Text 👩‍💻")
+    assert parse_file("## Lesson: 🔥\ntext".encode(), "a.md")[0].id == "a#lesson"
+
+
+@pytest.mark.timeout(10)
+def test_two_megabytes() -> None:
+    line = "All work and no play makes Jack a dull boy.\n"
+    assert len(only("---\ntitle: T\n---\n" + line * 48_000).text) > 2_000_000
+
+
+# what cannot be read
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("---\ntitle: x\nno end\n", 1, "frontmatter is not closed"),
+        ("\n\n---\ntitle: x\n", 3, "frontmatter is not closed"),
+        ("---\n- a\n- b\n---\ntext", 1, "frontmatter is a list"),
+        ("---\njust words\n---\ntext", 1, "frontmatter is a str"),
+        ("---\ntitle: x\ntags: one: two\n---\ntext", 3, "frontmatter is not YAML"),
+        ("---\ntitle: x\n\ttags: y\n---\ntext", 3, "frontmatter is not YAML"),
+        ("\n---\ntitle: x\ntags: [a\n---\ntext", 5, "frontmatter is not YAML"),
+        ("---\ntitle: x\n? [a]\n: b\n---\ntext", 3, "frontmatter is not YAML"),
+        ("---\ntitle: x\ncreated: 2025-13-45\n---\ntext", 3, "month must be in 1..12"),
+        ("---\na: 1\nb:\n  - c\n  - 2025-02-30\n---\ntext", 5, "day is out of range"),
+        (
+            "---\ntitle: x\n<<<<<<< HEAD\ntags: [a]\n=======\ntags: [b]\n>>>>>>> main\n---\ntext",
+            4,
+            "frontmatter is not YAML",
+        ),
+    ],
+)
+def test_broken_frontmatter_is_named_with_its_line(text: str, line: int, says: str) -> None:
+    for data in (text, text.replace("\n", "\r\n")):
+        error = problem(data)
+        assert says in error.message
+        assert error.line == line
+        assert "\n" not in error.message
+
+
+# what YAML gives a meaning, and letters that it takes in some places only
+HEADERS = st.text(
+    st.sampled_from("\n\n\t :-#[]{}&*!|>%@`'\"?,~.\\=<0a2e\r\x0b\x0c\x01\x85\u2028\ufeff\U0001f525")
+    | st.characters(codec="utf-8"),
+    max_size=40,
+)
+
+
+@pytest.mark.slow
+@settings(deadline=None)  # the first one imports what reads YAML
+@given(HEADERS, HEADERS)
+@example("\t\nNotes", "more")  # libyaml and PyYAML's own loader see this tab differently
+def test_no_frontmatter_whatever_ends_in_another_error(header: str, body: str) -> None:
+    with contextlib.suppress(LessonError):
+        parse_file(f"---\n{header}\n---\n{body}\n".encode(), "bad.md")
+
+
+@settings(deadline=None)
+@given(HEADERS, HEADERS)
+@example("\n \ntitle: x", "---\n")
+@example("title: x\n----  \n", "---")
+def test_other_programs_read_the_same_in_a_file(header: str, body: str) -> None:
+    text = f"---\n{header}\n---\n{body}\n"
+    file = LessonFile.of_text(text, "a.md")
+    with contextlib.suppress(LessonError):
+        metadata = metadata_of(file)
+        if file.closing is not None:
+            theirs = frontmatter.parse(text, handler=YAMLHandler())
+            assert repr((metadata, file.text(file.body).strip())) == repr(theirs)
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "says"),
+    [
+        (b"\x89PNG\r\n\x1a\n\x00\xff", 1, "not UTF-8"),
+        ("---\ntitle: x\n---\nGröße".encode("latin-1"), 4, "not UTF-8"),
+        ("title".encode("utf-16"), 1, "not UTF-8"),
+        (b"one\ntwo\0", 2, "a binary file"),
+    ],
+)
+def test_what_is_not_text_is_named_with_its_line(data: bytes, line: int, says: str) -> None:
+    error = problem(data)
+    assert says in error.message
+    assert error.line == line
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
+def test_deep_nesting_is_an_error_and_kills_nobody(opening: str) -> None:
+    code = (
+        "from vault_index.errors import LessonError\n"
+        "from vault_index.lesson.parse import parse_file\n"
+        f"data = b'---\\ntitle: x\\na:\\n ' + {opening.encode()!r} * 60000 + b'\\n---\\ntext'\n"
+        "try:\n    parse_file(data, 'deep.md')\n"
+        "except LessonError as error:\n    print(error.line, error.message)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    line, _, message = done.stdout.partition(" ")
+    assert int(line) in (1, 4), done.stdout  # the opening ---, or the line itself
+    assert "deep.md: frontmatter is not" in message
+    assert len(message) < 200
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("# Why C#", "Why C#"),
+        ("# Why ##", "Why"),
+        ("#\tTabs\t#\t", "Tabs"),
+        ("# #", "#"),
+        ("# a" + " " * 50_000 + "b", "a" + " " * 50_000 + "b"),  # hours, with a regular expression
+    ],
+)
+def test_the_title_of_a_heading(heading: str, title: str) -> None:
+    (lesson,) = parse_file(f"{heading}\n\nText.\n".encode(), "a.md")
+    assert (lesson.title, lesson.text) == (title, "Text.")
+
+
+def test_thousands_of_sections_with_one_title() -> None:
+    text = "".join("## Lesson: Same\n\nText.\n\n" for _ in range(5000))
+    ids = [lesson.id for lesson in parse_file(text.encode(), "a.md")]
+    assert ids[:2] == ["a#same", "a#same-2"]
+    assert len(set(ids)) == 5000
+
+
+def test_sections_carry_the_title_of_their_document() -> None:
+    text = (
+        "---\ntitle: Handbook\nauthor: Ada\nlink: https://example.org\n---\n## Lesson: One\n\n1\n"
+    )
+    (lesson,) = parse_file(text.encode(), "a.md")
+    assert (lesson.document, lesson.title) == ("Handbook", "One")
+    assert (lesson.written_by, lesson.link) == ("Ada", "https://example.org")
+    (alone,) = parse_file(b"# Alone\n\nText.\n", "b.md")
+    assert alone.document == ""

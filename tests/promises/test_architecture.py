@@ -1,0 +1,356 @@
+"""The shape of the package: what may import what, what loads when, what is public and documented."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import vault_index
+from tests.support.commands import path_with_forks, run
+from tests.support.indexed import of_this_repository
+from tests.support.readme import readme_commands
+from vault_index import errors
+from vault_index.entrypoints.cli import SECTIONS, main
+
+PACKAGE = Path(vault_index.__file__).parent
+REPO = PACKAGE.parent
+
+# A folder (or module of the package's top) imports only from the rungs above its own.
+LADDER = [
+    "errors hotpath native atomic characters",
+    "files config lesson git",
+    "store embed skill",
+    "vault",
+    "check",
+    "index journal",
+    "search",
+    "recall",
+    "edit share status",
+    "api",
+    "watch",
+    "client",
+    "entrypoints",
+]
+HOOK = ".entrypoints.hook.client"
+HEAVY = ("lancedb", "pyarrow", "numpy", "ollama", "ctranslate2", "tokenizers", "git", "yaml",
+         "markdown_it")  # fmt: skip
+RUNG = {name: number for number, names in enumerate(LADDER) for name in names.split()}
+
+
+def module_of(file: Path) -> str:
+    """Return the name of a file's module within the package: `search.floor`, `search`."""
+    parts = file.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(file): file for file in PACKAGE.rglob("*.py")}
+
+
+def imported_by(file: Path, *, for_types: bool = True) -> set[str]:
+    """Return the modules of this package that a file imports, inside functions too."""
+    tree = ast.parse(file.read_text("utf-8"))
+    skipped: set[ast.AST] = set()
+    if not for_types:
+        for block in ast.walk(tree):
+            if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+                skipped |= set(ast.walk(block))
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "vault_index":
+            base = (node.module or "").removeprefix("vault_index").removeprefix(".")
+            for alias in node.names:
+                inner = f"{base}.{alias.name}".removeprefix(".")
+                names.add(inner if inner in MODULES else base)
+        elif isinstance(node, ast.Import):
+            names |= {
+                alias.name.removeprefix("vault_index.")
+                for alias in node.names
+                if alias.name.startswith("vault_index.")
+            }
+    return names - {""}
+
+
+@pytest.mark.parametrize("name", sorted(RUNG))
+def test_folders_import_only_from_rungs_above(name: str) -> None:
+    for module, file in MODULES.items():
+        if module.split(".")[0] != name:
+            continue
+        others = {other.split(".")[0] for other in imported_by(file)} - {name}
+        wrong = {other for other in others if RUNG[other] >= RUNG[name]}
+        assert not wrong, f"{file.relative_to(REPO)} imports {sorted(wrong)}"
+
+
+def test_every_folder_is_on_the_ladder() -> None:
+    assert {name.split(".")[0] for name in MODULES} - {"", "__main__"} == set(RUNG)
+
+
+def test_no_circles_inside_a_folder() -> None:
+    imports = {name: imported_by(file, for_types=False) for name, file in MODULES.items()}
+    for name in MODULES:
+        ahead, seen = set(imports[name]) - {name}, set[str]()
+        while ahead:
+            other = ahead.pop()
+            assert other != name, f"{name} imports itself, by way of {sorted(seen)}"
+            if other.split(".")[0] == name.split(".")[0] and other not in seen:
+                seen.add(other)
+                ahead |= imports[other]
+
+
+def test_the_hot_path_is_the_standard_library_and_itself() -> None:
+    for file in sorted((PACKAGE / "hotpath").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            else:
+                continue
+            for name in names:
+                allowed = name.split(".")[0] in sys.stdlib_module_names
+                allowed = allowed or f"{name}.".startswith("vault_index.hotpath.")
+                assert allowed, f"{file.name}: {name}"
+
+
+def test_conditions_on_tables_are_written_in_one_module() -> None:
+    sql = re.compile(
+        r"\b(LIKE|IN \(|IS NULL|IS NOT NULL|array_has|NOT \w+ AND|is_whole AND)|[!=]= ?'| AND "
+    )
+    for module, file in MODULES.items():
+        if module in ("store.filters", "embed.cache"):  # which has a database of its own
+            continue
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert not sql.search(node.value), f"{module}:{node.lineno}: {node.value!r:.60}"
+
+
+def test_the_top_of_the_package_is_a_page() -> None:
+    there = [path for path in PACKAGE.iterdir() if path.name not in ("__pycache__", "py.typed")]
+    assert len(there) <= 30
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import vault_index",
+        "from vault_index.entrypoints.cli import main; main(['--help'])",
+        "from vault_index.entrypoints.cli import main; main(['search', '--help'])",
+        "import vault_index.entrypoints.hook.client",
+    ],
+)
+def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
+    probe = (
+        f"import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert not set(HEAVY) & set(done.stderr.split())
+
+
+def test_the_hook_client_loads_only_a_little_of_the_standard_library() -> None:
+    probe = "import sys; a = set(sys.modules); import vault_index.entrypoints.hook.client; "
+    probe += "print(*sorted(set(sys.modules) - a))"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    ours = {name for name in done.stdout.split() if name.startswith("vault_index")}
+    assert ours == {
+        f"vault_index{name}"
+        for name in ("", ".entrypoints", ".entrypoints.hook", HOOK, ".hotpath", ".hotpath.log")
+    }
+    assert not {"re", "json", "pathlib", "subprocess", "asyncio"} & set(done.stdout.split())
+
+
+def test_the_public_list() -> None:
+    assert vault_index.__all__ == ["Hit", "Lesson", "Vault", "VaultError", "open_vault"]
+    assert all(getattr(vault_index, name) for name in vault_index.__all__)
+
+
+def test_modules_and_functions_stay_small() -> None:
+    for file in PACKAGE.rglob("*.py"):
+        lines = file.read_text("utf-8").splitlines()
+        assert len(lines) <= 400, f"{file.name} has {len(lines)} lines"
+        for node in ast.walk(ast.parse("\n".join(lines))):
+            if isinstance(node, ast.FunctionDef):
+                length = (node.end_lineno or 0) - node.lineno + 1
+                assert length <= 50, f"{file.name}: {node.name} has {length} lines"
+
+
+@pytest.mark.slow
+def test_few_imports_hide_in_functions_or_behind_another_name() -> None:
+    """The doors load what they need; elsewhere an import in a function is a circle or a cost."""
+    hidden, renamed = [], []
+    for file in PACKAGE.rglob("*.py"):
+        where = str(file.relative_to(PACKAGE))
+        tree = ast.parse(file.read_text("utf-8"))
+        imports = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("vault_index")
+        ]
+        renamed += [where for node in imports for alias in node.names if alias.asname]
+        if not where.startswith(("entrypoints/", "git/", "embed/", "store/")):
+            functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+            inside = {inner for function in functions for inner in ast.walk(function)}
+            hidden += [where for node in imports if node in inside]
+    assert len(hidden) <= 10, hidden
+    assert len(renamed) <= 5, renamed
+
+
+def test_what_is_public_is_documented() -> None:
+    for file in PACKAGE.rglob("*.py"):
+        tree = ast.parse(file.read_text("utf-8"))
+        assert ast.get_docstring(tree), f"{file.name} does not say what it is"
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_":
+                assert ast.get_docstring(node), f"{file.name}: {node.name}"
+
+
+def test_docstrings_say_what_comes_back() -> None:
+    """*Return*, *Whether* or an imperative: a function gives and tells nobody anything."""
+    wrong = []
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+                first = (ast.get_docstring(node) or "").partition(" ")[0]
+                if first in ("Give", "Gives", "Tell", "Tells"):
+                    wrong.append(f"{file.relative_to(REPO)}:{getattr(node, 'lineno', 1)}")
+    assert not wrong, wrong
+
+
+# The command line prints `Try: {hint}`; a command is one, too.
+IMPERATIVES = set(
+    "add amend ask begin change check choose clone close commit compare correct create delete "
+    "edit end free give install keep look make move name pass pipe put read reinstall remove "
+    "rename run save see set shorten split start switch type upgrade use wait write".split()
+)
+COMMANDS = re.compile(r"git (?!repo)|lessons [a-z]+ ?|rm ")
+ERRORS = {name for name, value in vars(errors).items() if name.endswith("Error")}
+
+
+def hints_of(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield the literal hints of errors that a file raises, with their lines; "{}" for values."""
+    tree = ast.parse(file.read_text("utf-8"))
+    named = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or ast.unparse(node.func).split(".")[-1] not in ERRORS:
+            continue
+        place = 2 if ast.unparse(node.func).endswith("LessonError") else 1
+        hints: list[ast.expr] = node.args[place : place + 1]
+        hints += [keyword.value for keyword in node.keywords if keyword.arg == "hint"]
+        for hint in hints:
+            value = named.get(hint.id, hint) if isinstance(hint, ast.Name) else hint
+            choices = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+            for choice in choices:
+                text = literal(choice)
+                if text:
+                    yield node.lineno, text
+
+
+def literal(node: ast.expr) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values
+        )
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+@pytest.mark.slow
+def test_hints_say_what_to_do() -> None:
+    known = set(" ".join(SECTIONS.values()).split())
+    wrong = []
+    for file in PACKAGE.rglob("*.py"):
+        for line, hint in hints_of(file):
+            words = hint.replace(":", " ").replace(",", " ").split()
+            is_command = COMMANDS.match(hint) and (words[0] != "lessons" or words[1] in known)
+            if hint.endswith("?") or not (words[0] in IMPERATIVES or is_command):
+                wrong.append(f"{file.relative_to(REPO)}:{line}: {hint}")
+    assert not wrong, wrong
+
+
+def test_each_command_fits_into_a_line_of_the_help() -> None:
+    context = click.Context(main)
+    for name in " ".join(SECTIONS.values()).split():
+        command = main.get_command(context, name)
+        assert command is not None
+        assert len(command.get_short_help_str(1000)) < 60, name
+
+
+def test_only_one_module_prints() -> None:
+    """What comes from elsewhere may hold what a terminal obeys: `output` makes all of it safe."""
+    prints = ("echo", "secho", "style", "echo_via_pager", "confirm", "prompt", "progressbar")
+    for file in PACKAGE.rglob("*.py"):
+        if file.name in ("output.py", "client.py"):  # which prints JSON in ASCII
+            continue
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            wrong = called == "print" or called.startswith(("sys.stdout.w", "sys.stderr.w"))
+            wrong = wrong or called in {f"click.{name}" for name in prints}
+            assert not wrong, f"{file.relative_to(REPO)}:{node.lineno}: use output, not {called}"
+
+
+@pytest.mark.slow
+def test_readme_commands_run(with_model: Path, tmp_path: Path) -> None:
+    team = tmp_path / "team"
+    team.mkdir()
+    (team / "prompts.jsonl").write_text(
+        '{"query": "deploy to staging hangs", "kind": "mine",'
+        ' "relevant": ["devops/deployment/staging-deploys-need-the-vpn"]}\n'
+    )
+    (team / "CLAUDE.md").write_text(
+        "# Rules\n\n- Never deploy on a Friday, nobody is there to repair it.\n"
+    )
+    run("git", "init", "-q", "--bare", tmp_path / "team.git", cwd=tmp_path)
+    run("git", "init", "-q", team, cwd=tmp_path)
+    run("git", "remote", "add", "origin", tmp_path / "team.git", cwd=team)
+    commands = readme_commands()
+    assert len(commands) >= 14
+    path = path_with_forks()
+    for command in sorted(commands, key=lambda one: one != "lessons init"):
+        run(
+            "bash",
+            "-c",
+            command,
+            cwd=team,
+            env={"PATH": path},
+        )
+    assert not (with_model / "models" / "minilm").exists()  # the last one removed the model
+
+
+def test_readme_install_lines_are_what_ci_runs() -> None:
+    script = (REPO / ".ci" / "run").read_text("utf-8")
+    text = (REPO / "README.md").read_text("utf-8")
+    lines = re.findall(r"(?m)^pip install .+$", text)
+    assert len(lines) == 2
+    assert all(line in script for line in lines)
+
+
+@pytest.mark.slow
+def test_readme_transcript_is_what_is_printed(
+    tmp_path: Path, with_model: Path, home_with_repository: Path
+) -> None:
+    vault = of_this_repository(home_with_repository, with_model, tmp_path / "here")
+    text = (REPO / "README.md").read_text("utf-8")
+    shown = text.split('$ lessons recall "our build dies with heap out of memory"\n')[1]
+    shown = shown.split("$ lessons recall")[0].rstrip()
+    printed = run(
+        "lessons", "recall", "our build dies with heap out of memory", cwd=vault.root
+    ).out.rstrip()
+    signed = re.compile(r" · .*")  # author and date are those of the clone
+    percent = re.compile(r"\((\d+)%\)")  # differs by processor: see README, "Tune"
+    assert percent.sub("", signed.sub("", printed)) == percent.sub("", signed.sub("", shown))
+    there, here = (int(percent.findall(text)[0]) for text in (shown, printed))
+    assert abs(there - here) < 5

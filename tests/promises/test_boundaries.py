@@ -1,0 +1,205 @@
+"""What writes stays inside the vault: not through a link out of it, not in another repository in it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, commit, lesson_text, write
+from vault_index.edit import accept, add, import_lessons, init, rename, update
+from vault_index.errors import VaultError, WriteError
+from vault_index.index import reconcile
+from vault_index.index.classifier import Proposal
+from vault_index.search import entries
+from vault_index.share import git_hooks
+from vault_index.vault import Vault
+
+DECLARED = "---\ncategories: [devops/ci]\n---\n# {0}\n\n{0} is this.\n"
+
+
+def everything_in(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
+@pytest.fixture(params=["nested repository", "submodule"])
+def with_repository(request: pytest.FixtureRequest, make_vault: MakeVault, tmp_path: Path) -> Vault:
+    """A vault in which devops/shared is a repository of its own, with one lesson."""
+    vault = make_vault({"devops/heap.md": lesson_text("Heap", "Raise it.")})
+    theirs = tmp_path / "shared"
+    run("git", "init", "-q", theirs, cwd=tmp_path)
+    write(theirs / "vpn.md", DECLARED.format("VPN"))
+    write(theirs / "picture.png", b"\x89PNG")
+    commit(theirs)
+    if request.param == "submodule":
+        words = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add")
+        run("git", *words, theirs, "lessons/devops/shared", cwd=vault.root)
+    else:
+        run("git", "clone", "-q", theirs, vault.lessons_dir / "devops/shared", cwd=tmp_path)
+    return vault
+
+
+def test_a_repository_in_the_vault_is_read_and_edited_by_name(with_repository: Vault) -> None:
+    reconcile.sync(with_repository)
+    assert [one["id"] for one in entries.entries(with_repository)] == [
+        "devops/heap",
+        "devops/shared/vpn",
+    ]
+    path = update.write(with_repository, "vpn", text="Set VPN=1.")
+    assert b"Set VPN=1." in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("devops", "ops"), ("devops/shared", "vpn"), ("team", "devops/shared/team")],
+)
+def test_mv_moves_nothing_in_into_or_out_of_another_repository(
+    with_repository: Vault, old: str, new: str
+) -> None:
+    write(with_repository.lessons_dir / "team/x.md", lesson_text("X", "x"))
+    before = everything_in(with_repository.lessons_dir)
+    ran = run("lessons", "mv", old, new, "--write", cwd=with_repository.root, check=False)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.splitlines() == [
+        "Error: lessons/devops/shared is a git repository of its own, which is left alone",
+        "Try: change it there, with git",
+    ]
+    assert everything_in(with_repository.lessons_dir) == before
+
+
+def test_mv_leaves_frontmatter_in_another_repository_and_says_so(with_repository: Vault) -> None:
+    write(with_repository.lessons_dir / "top.md", DECLARED.format("Top"))
+    planned = rename.plan(with_repository, "devops/ci", "build")
+    assert [change.path for change in planned.changes] == ["top.md"]
+    (skipped,) = planned.skipped
+    assert skipped.startswith("devops/shared/vpn.md: lessons/devops/shared is a git repository")
+
+
+def test_add_import_and_classify_leave_another_repository_alone(with_repository: Vault) -> None:
+    reconcile.sync(with_repository)
+    write(with_repository.lessons_dir / "devops/shared/new.md", "# New\n\nText.\n")
+    before = everything_in(with_repository.lessons_dir)
+    with pytest.raises(VaultError, match="git repository of its own"):
+        add.write(with_repository, b"Text.", title="T", categories=["devops/shared/x"])
+    line = json.dumps({"title": "Heap", "text": "Text", "category": "devops/shared"})
+    planned = import_lessons.plan(with_repository, line.encode(), format="jsonl")
+    assert planned.to_write == []
+    assert "git repository of its own" in planned.problems[0]
+    path = "lessons/devops/shared/new.md"
+    proposal = Proposal("new", path, "New", ("devops",), 0.9, ())
+    written, failed = accept.write(with_repository, [proposal])
+    assert written == []
+    assert "git repository of its own" in failed[0]
+    assert everything_in(with_repository.lessons_dir) == before
+
+
+@pytest.fixture
+def linked(make_vault: MakeVault, tmp_path: Path) -> Vault:
+    """A vault with a linked folder, which leads out of it."""
+    vault = make_vault({"a/x.md": lesson_text("X", "x"), "y.md": lesson_text("Y", "y")})
+    reconcile.sync(vault)
+    (tmp_path / "out").mkdir()
+    (vault.lessons_dir / "devops").symlink_to(tmp_path / "out")
+    return vault
+
+
+@pytest.mark.parametrize("category", ["devops", "devops/x/y"])
+def test_add_writes_through_no_linked_folder(linked: Vault, tmp_path: Path, category: str) -> None:
+    ran = run("lessons", "add", "--title", "T", "--text", "t", "-c", category, cwd=linked.root,
+              check=False)  # fmt: skip
+    assert ran.code == 1
+    assert "lessons/devops is a link" in ran.err
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("edit", "a/x"),
+        ("rm", "a/x", "--yes"),
+        ("edit", "y"),
+        ("rm", "y", "--yes"),
+    ],
+)
+def test_what_became_a_link_since_it_was_indexed_is_not_followed(
+    linked: Vault, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """The index may be behind, where the link came between question and change."""
+    out = write(tmp_path / "out/x.md", (linked.lessons_dir / "a/x.md").read_text())
+    other = write(tmp_path / "out/y.md", (linked.lessons_dir / "y.md").read_text())
+    before = everything_in(tmp_path / "out")
+    (linked.lessons_dir / "a/x.md").unlink()
+    (linked.lessons_dir / "a").rmdir()
+    (linked.lessons_dir / "a").symlink_to(out.parent)
+    (linked.lessons_dir / "y.md").unlink()
+    (linked.lessons_dir / "y.md").symlink_to(other)
+    for name in ("a/x", "y"):  # the index does not know yet
+        with pytest.raises(WriteError, match="link"):
+            update.write(linked, name, text="z")
+    ran = run("lessons", *words, cwd=linked.root, check=False, env={"EDITOR": "sed -i s/x/z/"})
+    assert ran.code == 1
+    assert everything_in(tmp_path / "out") == before
+
+
+def test_a_vault_whose_folder_is_a_link_is_not_written(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    vault = make_vault({"a.md": lesson_text("A", "a")})
+    vault.lessons_dir.rename(tmp_path / "out")
+    vault.lessons_dir.symlink_to(tmp_path / "out")
+    before = everything_in(tmp_path / "out")
+    with pytest.raises(WriteError, match="lessons is a link"):
+        add.write(vault, b"Text.", title="T")
+    (tmp_path / "out/vault.toml").unlink()
+    del before["vault.toml"]
+    with pytest.raises(WriteError, match="lessons is a link"):
+        init.init(vault.root)
+    assert everything_in(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", ".githooks"])
+def test_init_follows_no_link(tmp_path: Path, name: str) -> None:
+    out = write(tmp_path / "out/secret", "a private key\n")
+    root = tmp_path / "team"
+    root.mkdir()
+    (root / name).symlink_to(out.parent if name == ".githooks" else out)
+    ran = run("lessons", "init", root, cwd=tmp_path, check=False)
+    assert ran.code == 1
+    assert f"{name} is a link" in ran.err
+    assert everything_in(out.parent) == {"secret": b"a private key\n"}
+    assert (root / name).is_symlink()
+
+
+def test_init_waits_for_no_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".gitignore")
+    ran = run("lessons", "init", tmp_path, cwd=tmp_path, check=False)
+    assert ran.code == 1
+    assert "Traceback" not in ran.err
+
+
+def test_a_hook_that_is_a_link_is_somebody_elses(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault()
+    ours = write(tmp_path / "out", git_hooks.HOOKS["pre-commit"])
+    ours.chmod(0o600)
+    (vault.root / ".githooks").mkdir()
+    (vault.root / ".githooks/pre-commit").symlink_to(ours)
+    assert git_hooks.set_up(vault.root).chain
+    assert ours.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", [".claude", ".claude/settings.json"])
+def test_install_follows_no_link_that_the_repository_brought(tmp_path: Path, name: str) -> None:
+    out = write(tmp_path / "out/settings.json", "{}\n")
+    project = tmp_path / "project"
+    run("git", "init", "-q", project, cwd=tmp_path)
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).symlink_to(out.parent if name == ".claude" else out)
+    commit(project)
+    for command in ("install", "uninstall"):
+        ran = run("lessons", command, "claude", "--project", cwd=project, check=False)
+        assert ran.code == 1
+        assert "is a link that the repository brought" in ran.err
+    assert out.read_text() == "{}\n"

@@ -1,0 +1,283 @@
+"""A vault is found where one expects it, and a vault someone cloned cannot set what is the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from vault_index import config
+from vault_index.errors import NoVaultError, SettingsError
+from vault_index.vault import Vault, open_vault
+
+
+@pytest.fixture
+def go_to(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Change the current folder for this test."""
+
+    def go(folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        monkeypatch.chdir(folder)
+
+    return go
+
+
+GoTo = Callable[[Path], None]
+
+
+# which vault
+
+
+@pytest.mark.parametrize("below", [".", "src/app", "lessons", "lessons/devops/ci-cd"])
+def test_it_is_found_from_any_folder_inside(make_vault: MakeVault, go_to: GoTo, below: str) -> None:
+    vault = make_vault()
+    go_to(vault.root / below)
+    assert open_vault().root == vault.root
+
+
+def test_it_is_opened_by_its_folder_or_one_below(make_vault: MakeVault) -> None:
+    vault = make_vault({"devops/a.md": "text"})
+    for path in (vault.root, vault.lessons_dir, vault.lessons_dir / "devops", str(vault.root)):
+        assert open_vault(path).root == vault.root
+
+
+def test_the_nearest_vault_wins(make_vault: MakeVault, go_to: GoTo) -> None:
+    make_vault(name="outer")
+    inner = make_vault(name="outer/libs/inner")
+    go_to(inner.root / "src")
+    assert open_vault().root == inner.root
+
+
+def test_a_path_beats_the_environment_beats_the_folder_beats_the_default(
+    make_vault: MakeVault, own_world: Path, go_to: GoTo, tmp_path: Path
+) -> None:
+    default, here, named, asked = (make_vault(name=name) for name in ("d", "h", "n", "a"))
+    write(own_world / "config.toml", f'vault = "{default.root}"')
+    environ = {"LESSONS_HOME": str(own_world)}
+    go_to(tmp_path / "nowhere")
+    assert open_vault(environ=environ).root == default.root
+    go_to(here.root)
+    assert open_vault(environ=environ).root == here.root
+    environ["LESSONS_VAULT"] = str(named.root)
+    assert open_vault(environ=environ).root == named.root
+    assert open_vault(asked.root, environ=environ).root == asked.root
+
+
+def test_a_tilde_is_the_home_folder(own_world: Path, go_to: GoTo, tmp_path: Path) -> None:
+    write(own_world / "team" / "lessons" / "vault.toml", "")
+    go_to(tmp_path / "nowhere")
+    assert open_vault("~/team").root == own_world / "team"
+    write(own_world / "config.toml", 'vault = "~/team"')
+    assert open_vault().root == own_world / "team"
+
+
+def test_a_folder_named_lessons_without_settings_is_no_vault(go_to: GoTo, tmp_path: Path) -> None:
+    write(tmp_path / "app" / "lessons" / "a.md", "text")
+    go_to(tmp_path / "app" / "lessons")
+    with pytest.raises(NoVaultError) as raised:
+        open_vault()
+    assert str(tmp_path / "app" / "lessons") in raised.value.message
+    assert raised.value.hint == (
+        "make one with `lessons init`, or name one with --vault or LESSONS_VAULT"
+    )
+
+
+def test_a_named_vault_that_is_none(tmp_path: Path, own_world: Path, go_to: GoTo) -> None:
+    go_to(tmp_path)
+    with pytest.raises(NoVaultError) as raised:
+        open_vault(tmp_path / "nothing")
+    assert raised.value.message == f"no vault at {tmp_path / 'nothing'}"
+    assert raised.value.hint == f"make one: lessons init {tmp_path / 'nothing'}"
+    with pytest.raises(NoVaultError, match="no vault at /nowhere"):
+        open_vault(environ={"LESSONS_HOME": str(own_world), "LESSONS_VAULT": "/nowhere"})
+
+
+def test_a_default_vault_that_is_gone_is_named(
+    tmp_path: Path, own_world: Path, go_to: GoTo
+) -> None:
+    write(own_world / "config.toml", 'vault = "/gone/away"')
+    go_to(tmp_path)
+    with pytest.raises(NoVaultError, match="none at /gone/away, the default"):
+        open_vault()
+
+
+# which settings
+
+
+def load(own_world: Path, vault: str = "", user: str = "", **environ: str) -> config.Config:
+    """Load settings from the text of both files and an environment."""
+    toml = write(own_world / "vault.toml", vault)
+    write(own_world / "config.toml", user)
+    return config.load(toml, {"LESSONS_HOME": str(own_world), **environ})
+
+
+def test_defaults_without_any_file(tmp_path: Path) -> None:
+    settings = config.load(tmp_path / "none.toml", {"LESSONS_HOME": str(tmp_path)})
+    assert settings == config.Config(home=tmp_path)
+    assert (settings.embedder, settings.prompt_lessons, settings.floor) == ("minilm", 3, None)
+
+
+def test_the_user_beats_the_vault(own_world: Path) -> None:
+    vault = "prompt_lessons = 7\nprompt_tokens = 70\nfloor = 1\n"
+    settings = load(own_world, vault, "prompt_lessons = 2")
+    assert (settings.prompt_lessons, settings.prompt_tokens, settings.floor) == (2, 70, 1.0)
+
+
+def test_the_environment_beats_the_user_and_flags_beat_all(own_world: Path) -> None:
+    user = 'embedder = "ollama"\nollama_model = "mine"\nollama_host = "host:1"'
+    assert load(own_world, user=user).embedder == "ollama"
+    environ = {"LESSONS_EMBEDDER": "none", "LESSONS_OLLAMA_MODEL": "other", "OLLAMA_HOST": "host:2"}
+    settings = load(own_world, "", user, **environ)
+    assert settings.embedder == "none"
+    assert settings.ollama_model == "other"
+    assert settings.ollama_host == "host:2"
+    home = {"LESSONS_HOME": str(own_world)}
+    flagged = config.load(None, {**home, **environ}, {"embedder": "minilm", "ollama_model": None})
+    assert (flagged.embedder, flagged.ollama_model) == ("minilm", "other")
+
+
+def test_a_vault_may_set_budgets_floor_taxonomy_and_keywords(own_world: Path) -> None:
+    settings = load(
+        own_world,
+        "prompt_lessons = 1\nprompt_tokens = 2\nsession_lessons = 0\ntoken_budget = 4\n"
+        'session_sources = ["startup", "clear"]\nfloor = 0.65\ntaxonomy = ["a/b", "c"]\n'
+        '[keywords]\n"docker build" = "devops/docker"\n',
+    )
+    assert (settings.prompt_lessons, settings.prompt_tokens) == (1, 2)
+    assert (settings.session_lessons, settings.token_budget) == (0, 4)
+    assert settings.session_sources == ("startup", "clear")
+    assert settings.floor == 0.65
+    assert settings.taxonomy == ("a/b", "c")
+    assert settings.keywords == {"docker build": "devops/docker"}
+    assert settings.ignored == ()
+
+
+def test_a_vault_may_not_choose_endpoints_models_or_folders(own_world: Path) -> None:
+    evil = (
+        'embedder = "ollama"\nollama_host = "evil.example:80"\nollama_model = "x"\nvault = "/etc"\n'
+        'home = "/tmp"\nignored = []\nlater = 1\nprompt_lessons = 5\n'
+    )
+    settings = load(own_world, evil)
+    assert settings.ignored == (
+        *("embedder", "home", "ignored", "later"),
+        *("ollama_host", "ollama_model", "vault"),
+    )
+    default = config.Config(home=own_world, prompt_lessons=5, ignored=settings.ignored)
+    assert settings == default
+
+
+def test_ignored_settings_show_in_status(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    write(vault.lessons_dir / "vault.toml", 'ollama_host = "evil.example:80"')
+    ran = run("lessons", "status", cwd=vault.root)
+    assert "lessons/vault.toml: a vault may not set 'ollama_host'; it is ignored" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        ('prompt_lessons = "many"', "prompt_lessons must be a whole number, 0 or more, not 'many'"),
+        ("prompt_lessons = -1", "prompt_lessons must be a whole number"),
+        ("prompt_tokens = 1.5", "prompt_tokens must be a whole number"),
+        ("token_budget = true", "token_budget must be a whole number"),
+        ('floor = "high"', "floor must be a number"),
+        ("floor = true", "floor must be a number"),
+        ("floor = nan", "floor must be a number"),
+        (f"floor = 1{'0' * 400}", "floor must be a number"),
+        ('taxonomy = "a"', "taxonomy must be a list of strings"),
+        ("session_sources = [1]", "session_sources must be a list of strings"),
+        ("keywords = [1]", "keywords must be a table"),
+        ("[keywords]\na = 1", "keywords must be a table"),
+        ("prompt_lessons = ", "not TOML"),
+        ("a = 1\na = 2", "not TOML"),
+        (f"a = {'9' * 5000}", "not TOML"),
+        (f"a = {'[' * 5000}", "not TOML"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_file_and_key(
+    own_world: Path, toml: str, says: str
+) -> None:
+    with pytest.raises(SettingsError) as in_vault:
+        load(own_world, vault=toml)
+    assert in_vault.value.message.startswith(f"{own_world / 'vault.toml'}: {says}")
+    with pytest.raises(SettingsError) as of_user:
+        load(own_world, user=toml)
+    assert of_user.value.message.startswith(f"{own_world / 'config.toml'}: {says}")
+
+
+@pytest.mark.parametrize(
+    ("user", "says"),
+    [
+        ('colour = "red"', "unknown setting 'colour'"),
+        ('embedder = "openai"', "no embedder 'openai'"),
+        ("ollama_model = 3", "ollama_model must be a string"),
+        ("vault = 3", "vault must be a path"),
+    ],
+)
+def test_a_wrong_value_of_the_user_is_named(own_world: Path, user: str, says: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load(own_world, user=user)
+    assert raised.value.message.startswith(f"{own_world / 'config.toml'}: {says}")
+
+
+def test_a_wrong_environment_variable_is_named(own_world: Path) -> None:
+    with pytest.raises(SettingsError, match="LESSONS_EMBEDDER: no embedder 'magic'") as raised:
+        load(own_world, LESSONS_EMBEDDER="magic")
+    assert raised.value.hint == "choose one of minilm, ollama, none"
+
+
+def test_settings_that_are_not_text_or_not_a_file(own_world: Path) -> None:
+    write(own_world / "config.toml", b"\xff\xfe\x00")
+    with pytest.raises(SettingsError, match=r"config\.toml: not TOML"):
+        config.load(None, {"LESSONS_HOME": str(own_world)})
+    (own_world / "config.toml").unlink()
+    (own_world / "config.toml").mkdir()
+    with pytest.raises(SettingsError, match=r"config\.toml: cannot be read"):
+        config.load(None, {"LESSONS_HOME": str(own_world)})
+
+
+# which files
+
+
+def listed(vault: Vault) -> tuple[list[str], dict[str, str]]:
+    files, skipped = vault.files()
+    return [file.path for file in files], {one.path: one.reason for one in skipped}
+
+
+def test_the_markdown_files_of_all_folders_sorted(make_vault: MakeVault) -> None:
+    vault = make_vault(
+        {"b.md": "x", "a/z.md": "x", "a/a b/ü.md": "x", "notes.txt": "x", "c.MD": "x"}
+    )
+    assert listed(vault) == (["a/a b/ü.md", "a/z.md", "b.md"], {})
+
+
+def test_hidden_files_and_folders_are_not_the_vaults(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "x", ".a.md.swp.md": "x", ".obsidian/b.md": "x", ".git/c.md": "x"})
+    assert listed(vault) == (["a.md"], {})
+
+
+def test_links_are_not_followed(make_vault: MakeVault, tmp_path: Path) -> None:
+    secret = write(tmp_path / "secret.md", lesson_text("Secret", "not the vault's"))
+    vault = make_vault({"devops/a.md": "x"})
+    links: dict[str, Any] = {
+        "devops/loop": vault.lessons_dir,
+        "devops/self": vault.lessons_dir / "devops" / "self",
+        "out.md": secret,
+        "outside": tmp_path,
+        "broken.md": "nothing",
+    }
+    for name, target in links.items():
+        (vault.lessons_dir / name).symlink_to(target)
+    paths, skipped = listed(vault)
+    assert paths == ["devops/a.md"]
+    assert skipped == dict.fromkeys(links, "a link: links are not followed")
+
+
+def test_a_vault_that_is_itself_a_link_works(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault({"a.md": "x"})
+    (tmp_path / "link").symlink_to(vault.root)
+    assert listed(open_vault(tmp_path / "link")) == (["a.md"], {})

@@ -1,0 +1,225 @@
+"""The organising half from end to end, as transcripts: through Python, and through the commands."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import path_with_forks, run
+from tests.support.files import MakeVault, write
+from vault_index import api
+from vault_index.edit import add, delete, update
+from vault_index.index import reconcile
+from vault_index.search import entries, floor, query
+from vault_index.vault import open_vault
+
+# through Python
+
+
+@pytest.mark.slow
+def test_from_an_empty_vault_to_an_answer(make_vault: MakeVault, with_model: Path) -> None:
+    vault = make_vault()
+    heap = b"When the frontend CI build fails with ENOMEM, raise the heap: NODE_OPTIONS."
+    add.write(vault, heap, title="Heap in CI", categories=["devops/ci-cd/node"])
+    add.write(vault, b"Rebase before you open a pull request.", title="Rebase first")
+    reconcile.sync(vault)
+
+    # with and without a category: what nobody filed, the classifier proposes
+    assert entries.entry(vault, "heap-in-ci")["filed_by"] == "folder"
+    assert entries.entry(vault, "rebase-first")["categories"] == ["workflow/code-review"]
+    assert entries.entry(vault, "rebase-first")["filed_by"] == "classifier"
+    assert entries.categories(vault) == {
+        "devops": 1,
+        "devops/ci-cd": 1,
+        "devops/ci-cd/node": 1,
+        "workflow": 1,
+        "workflow/code-review": 1,
+    }
+
+    # a prefix of any depth filters
+    for prefix in ("devops", "devops/ci-cd", "devops/ci-cd/node"):
+        assert [hit.title for hit in query.find(vault, "memory", 9, [prefix])] == ["Heap in CI"]
+    assert query.find(vault, "memory", 9, ["devops/docker"]) == []
+
+    # an update is embedded again
+    assert query.find(vault, "the phone battery is flat")[0].score < 0.3
+    update.write(vault, "heap-in-ci", text="Charge the phone when its battery is flat.")
+    assert reconcile.sync(vault).embedded == 1
+    best = query.find(vault, "the phone battery is flat")[0]
+    assert (best.title, best.score > 0.6) == ("Heap in CI", True)
+
+    # what is deleted is not found
+    delete.lesson(vault, "heap-in-ci")
+    assert reconcile.sync(vault).removed == 1
+    assert [hit.title for hit in query.find(vault, "the phone battery is flat")] == ["Rebase first"]
+
+
+# through the commands
+
+
+TRANSCRIPT = """\
+$ lessons init
+$ lessons add --title "Heap in CI" -c devops/ci-cd/node --text "Raise the heap in CI: NODE_OPTIONS."
+lessons/devops/ci-cd/node/heap-in-ci.md
+$ lessons add --title "Rebase first" --text "Rebase before you open a pull request."
+lessons/rebase-first.md
+$ lessons categories
+     1  devops
+     1    ci-cd
+     1      node
+     1  workflow
+     1    code-review
+$ lessons categories --json
+{
+  "devops": 1,
+  "devops/ci-cd": 1,
+  "devops/ci-cd/node": 1,
+  "workflow": 1,
+  "workflow/code-review": 1
+}
+$ lessons list -c devops
+devops/ci-cd/node/heap-in-ci	Heap in CI
+$ lessons list --sort title --reverse
+rebase-first	Rebase first
+devops/ci-cd/node/heap-in-ci	Heap in CI
+$ lessons list -n 1 --page 2
+rebase-first	Rebase first
+$ lessons list --type bug_fix
+$ lessons classify
+workflow/code-review (100%): Rebase first
+   lessons/rebase-first.md: workflow/code-review: 'pull request' is in its text
+1 proposal; nothing is written without --write
+$ lessons classify --write
+workflow/code-review (100%): Rebase first
+   lessons/rebase-first.md: workflow/code-review: 'pull request' is in its text
+1 file written
+$ lessons mv devops/ci-cd devops/pipelines --write
+devops/ci-cd/node/heap-in-ci.md -> devops/pipelines/node/heap-in-ci.md
+1 file changed
+$ lessons list -c devops/pipelines
+devops/pipelines/node/heap-in-ci	Heap in CI
+$ lessons rm heap-in-ci --yes
+deleted devops/pipelines/node/heap-in-ci, with its file
+$ lessons categories --json
+{
+  "workflow": 1,
+  "workflow/code-review": 1
+}
+"""
+
+
+@pytest.mark.slow
+def test_the_same_at_the_command_line(with_model: Path, tmp_path: Path) -> None:
+    said = ""
+    for line in TRANSCRIPT.splitlines():
+        if line.startswith("$ "):
+            done = run("bash", "-c", line[2:], cwd=tmp_path, env={"PATH": path_with_forks()})
+            said += f"{line}\n{'' if line == '$ lessons init' else done.out}"
+    assert said == TRANSCRIPT
+
+
+@pytest.mark.slow
+def test_lessons_and_skills_in_one_answer(with_model: Path, make_vault: MakeVault) -> None:
+    vault = make_vault()
+    about = b"When reviewing PRs, always check for a changelog line."
+    add.write(vault, about, title="Reviewing PRs", categories=["workflow/code-review"])
+    skill = "---\nname: review-pr\ndescription: Review a GitHub pull request\n---\nSteps.\n"
+    write(vault.root / ".claude/skills/review-pr/SKILL.md", skill)
+    out = run("lessons", "recall", "review a GitHub pull request", cwd=vault.root).out
+    lines = out.splitlines()
+    at = lines.index("## Relevant lessons")
+    assert lines[at + 1].startswith("- [workflow/code-review] Reviewing PRs (")
+    at = lines.index("## Suggested skills")
+    assert lines[at + 1].startswith("- `/review-pr` - Review a GitHub pull request (")
+    assert lines[at + 1].endswith("%)")
+    reconcile.sync(vault)
+    floor.fit(vault)
+    kinds = ["lessons", "skills"]
+    answer = query.find(vault, "review a GitHub pull request", kinds=kinds, project=vault.root)
+    assert [hit.kind for hit in answer] == ["lessons", "skills"]
+
+
+# the filter comes before the search
+
+
+def test_a_branch_with_one_lesson_in_a_hundred_gives_all_it_has(make_vault: MakeVault) -> None:
+    """However many lessons elsewhere are nearer to the query."""
+    vault = make_vault()
+    for number in range(300):
+        folder = "rare/one" if number % 100 == 0 else f"common/{number % 7}"
+        text = "Something else." if number % 100 == 0 else "The heap is out of memory."
+        write(vault.lessons_dir / folder / f"{number}.md", f"# Lesson {number}\n\n{text}\n")
+    reconcile.sync(vault)
+    hits = query.find(vault, "heap out of memory lesson", 3, ["rare"])
+    assert sorted(hit.lesson_id for hit in hits) == ["rare/one/0", "rare/one/100", "rare/one/200"]
+
+
+# the public list
+
+PUBLIC = {
+    "vault": ["Vault", "open_vault"],
+    "api": ["Caller", "answer", "from_files", "init", "run"],
+    "client": ["ask", "open_vault"],
+    "edit.init": ["InitResult", "init"],
+    "edit.add": ["write"],
+    "edit.update": ["write"],
+    "edit.delete": ["lesson"],
+    "edit.rename": ["Change", "Plan", "apply", "plan"],
+    "edit.accept": ["preview", "write"],
+    "edit.import_lessons": ["Item", "Plan", "plan", "read"],
+    "index": ["Stats", "sync"],
+    "index.classifier": ["Classifier", "Proposal", "propose"],
+    "index.skills": ["register"],
+    "skill": ["Skill", "read"],
+    "search": ["Hit", "Query", "Results", "find"],
+    "search.query": ["neighbours", "run", "skills"],
+    "search.entries": ["Entry", "categories", "entries", "entry"],
+    "search.documents": ["near", "places", "resolve"],
+    "search.evaluate": ["load", "measure"],
+    "search.floor": ["Floor", "fit", "in_force", "is_stale"],
+    "recall.select": ["Injection", "for_prompt", "for_session"],
+    "check": ["Finding", "everything", "named", "of_text", "staged"],
+    "share.remote": ["SyncResult", "sync"],
+    "share.history": ["Edit", "at", "log"],
+}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_the_public_list_is_there_typed_and_documented(name: str) -> None:
+    """What the commands do can be done from Python, by the same words; README names these."""
+    module = import_module(f"vault_index.{name}")
+    for what in PUBLIC[name]:
+        found = getattr(module, what)
+        assert inspect.getdoc(found), what
+        if inspect.isfunction(found):
+            signature = inspect.signature(found)
+            assert signature.return_annotation is not inspect.Signature.empty
+            for parameter in signature.parameters.values():
+                assert parameter.annotation is not inspect.Parameter.empty
+
+
+def test_every_command_is_a_question_or_command_of_the_api() -> None:
+    """Any other would be a thing that only the command line can do."""
+    questions = {
+        "add": "add", "init": "init", "list": "list", "show": "show", "categories": "categories",
+        "edit": "update", "rm": "delete", "mv": "rename", "classify": "classify",
+        "import": "import", "search": "search", "recall": "recall", "index": "index",
+        "eval": "eval", "check": "check", "sync": "sync", "log": "log", "status": "status",
+        "config": "config",
+    }  # fmt: skip
+    assert set(questions.values()) <= {*api.QUESTIONS, *api.COMMANDS, "init"}
+    offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Lessons:")[1]
+    commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))
+    machine = {"hook", "install", "uninstall", "model", "watch", "doctor"}
+    assert commands - machine == set(questions)
+
+
+def test_open_vault_is_where_it_begins(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    assert open_vault(vault.root).root == vault.root
+    assert json.loads(run("lessons", "categories", "--json", cwd=vault.root).out) == {}

@@ -1,0 +1,157 @@
+"""Trust is about the text that is injected, the row: is it what git has, and who committed that?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.trust import HEAP, PROMPT, injected, trusting, vault_of_trust
+from vault_index.index import reconcile
+from vault_index.recall import select
+from vault_index.search import query
+from vault_index.vault import Vault, open_vault
+
+BROKEN = "---\ntitle: fine\ntags: one: two\n---\ntext\n"
+UNTRUSTED = HEAP.replace("Raise", "Never mind, raise")
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, with_model: Path) -> Vault:
+    return vault_of_trust(make_vault, with_model)
+
+
+def commit_as(root: Path, name: str) -> None:
+    """Commit everything as somebody else."""
+    run("git", "add", "-A", cwd=root)
+    author = f"{name} <{name.lower()}@example.org>"
+    run("git", "commit", "-q", "-m", f"by {name}", "--author", author, cwd=root)
+
+
+@pytest.mark.slow
+def test_rows_of_an_untrusted_version_are_not_those_of_a_trusted_file(
+    team: Vault, with_model: Path
+) -> None:
+    """A trusted author replaces text with what does not parse: its last good rows stay."""
+    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    write(team.lessons_dir / "heap.md", UNTRUSTED)
+    commit_as(team.root, "Eve")
+    assert injected(team) == []
+    write(team.lessons_dir / "heap.md", BROKEN)
+    commit_as(team.root, "Ada")
+    assert injected(team) == []
+    assert query.find(open_vault(team.root), PROMPT)[0].lesson_id == "heap"
+
+
+@pytest.mark.slow
+def test_rows_of_a_draft_are_not_those_of_a_committed_file(team: Vault, with_model: Path) -> None:
+    trusting(with_model, 'trust = "committed-only"')
+    write(team.lessons_dir / "heap.md", UNTRUSTED)
+    assert injected(team) == []
+    write(team.lessons_dir / "heap.md", BROKEN)
+    commit(team.root)
+    assert injected(team) == []
+    write(team.lessons_dir / "heap.md", HEAP)
+    commit(team.root)
+    assert injected(team) == ["heap"]
+    write(team.lessons_dir / "heap.md", BROKEN)
+    assert injected(team) == ["heap"], "the last good rows are what git has"
+
+
+@pytest.mark.slow
+def test_what_was_saved_after_the_index_was_made_lends_its_rows_no_trust(
+    team: Vault, with_model: Path
+) -> None:
+    trusting(with_model, 'trust = "committed-only"')
+    write(team.lessons_dir / "heap.md", UNTRUSTED)
+    again = open_vault(team.root)
+    reconcile.sync(again)
+    write(team.lessons_dir / "heap.md", HEAP)  # as it is in HEAD; the index says otherwise
+    assert not select.for_prompt(again, PROMPT).hits
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bit", ["--assume-unchanged", "--skip-worktree"])
+def test_no_bit_of_gits_index_hides_a_draft(team: Vault, with_model: Path, bit: str) -> None:
+    trusting(with_model, 'trust = "committed-only"')
+    run("git", "update-index", bit, "lessons/heap.md", cwd=team.root)
+    write(team.lessons_dir / "heap.md", UNTRUSTED)
+    assert run("git", "status", "--porcelain", cwd=team.root).out == ""
+    assert injected(team) == []
+
+
+@pytest.mark.slow
+def test_other_line_ends_are_the_same_text(team: Vault, with_model: Path) -> None:
+    trusting(with_model, 'trust = "committed-only"')
+    run("git", "config", "core.autocrlf", "true", cwd=team.root)
+    (team.lessons_dir / "heap.md").unlink()
+    run("git", "checkout", "-q", "--", "lessons/heap.md", cwd=team.root)
+    assert b"\r\n" in (team.lessons_dir / "heap.md").read_bytes()
+    assert injected(team) == ["heap"]
+
+
+@pytest.mark.slow
+def test_a_filter_of_the_repository_makes_no_text_trusted(team: Vault, with_model: Path) -> None:
+    """And it is not run."""
+    trusting(with_model, 'trust = "committed-only"')
+    ran = team.root / "ran"
+    write(team.root / ".gitattributes", "*.md filter=clean\n")
+    clean = f"sh -c 'touch {ran}; git cat-file blob HEAD:lessons/heap.md'"
+    run("git", "config", "filter.clean.clean", clean, cwd=team.root)
+    write(team.lessons_dir / "heap.md", UNTRUSTED)
+    assert injected(team) == []
+    assert not ran.exists()
+
+
+@pytest.mark.slow
+def test_a_rename_vouches_for_no_text(team: Vault, with_model: Path) -> None:
+    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    write(team.lessons_dir / "heap.md", UNTRUSTED)
+    commit_as(team.root, "Eve")
+    (team.lessons_dir / "heap.md").rename(team.lessons_dir / "raised.md")
+    commit_as(team.root, "Ada")
+    assert injected(team) == []
+    write(team.lessons_dir / "raised.md", HEAP)
+    commit_as(team.root, "Ada")
+    assert injected(team) == ["raised"]
+    (team.lessons_dir / "raised.md").rename(team.lessons_dir / "heap.md")
+    commit_as(team.root, "Ada")
+    assert injected(team) == ["heap"]
+
+
+@pytest.mark.slow
+def test_a_shallow_clone_makes_nobody_the_author_of_all(
+    team: Vault, with_model: Path, tmp_path: Path
+) -> None:
+    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    write(team.lessons_dir / "heap.md", UNTRUSTED)
+    commit_as(team.root, "Eve")
+    write(team.lessons_dir / "other/1.md", lesson_text("T1", "Of something else, by Ada."))
+    commit_as(team.root, "Ada")
+    clone = tmp_path / "shallow"
+    run("git", "clone", "-q", "--depth", "1", f"file://{team.root}", clone, cwd=tmp_path)
+    assert injected(open_vault(clone)) == []
+
+
+@pytest.mark.slow
+def test_a_mailmap_makes_nobody_somebody_else(team: Vault, with_model: Path) -> None:
+    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    write(team.lessons_dir / "heap.md", UNTRUSTED)
+    write(team.root / ".mailmap", "Ada <ada@example.org> <eve@example.org>\n")
+    commit_as(team.root, "Eve")
+    assert run("git", "log", "-1", "--format=%aE", cwd=team.root).out.strip() == "ada@example.org"
+    assert injected(team) == []
+
+
+@pytest.mark.slow
+def test_a_vault_below_the_top_of_its_repository(
+    make_vault: MakeVault, with_model: Path, tmp_path: Path
+) -> None:
+    run("git", "init", "-q", cwd=tmp_path)
+    vault = make_vault({"heap.md": HEAP}, name="deep/team")
+    commit(tmp_path)
+    for settings in ('trust = "committed-only"', 'trusted_authors = ["ada@example.org"]'):
+        trusting(with_model, settings)
+        assert injected(vault) == ["heap"]

@@ -1,0 +1,190 @@
+"""Documents: a half-remembered name finds one, a search stays within it, neighbours can be asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.places import TESTS
+from vault_index.errors import VaultError
+from vault_index.index import reconcile
+from vault_index.index.documents import DOCUMENT
+from vault_index.lesson.markdown import slugify
+from vault_index.search import query
+from vault_index.search.documents import MIN_LIKENESS, near, places, resolve
+from vault_index.vault import open_vault
+
+LABELLED = TESTS / "labelled"
+COURSES = TESTS / "courses"
+
+# Written for this by somebody who had not seen how names are compared.
+NAMES = [json.loads(line) for line in (LABELLED / "names.jsonl").read_text("utf-8").splitlines()]
+DOCUMENTS = [
+    json.loads(line) for line in (LABELLED / "documents.jsonl").read_text("utf-8").splitlines()
+]
+
+
+def document(title: str, author: str = "", description: str = "") -> str:
+    """Return a lesson file of two sections."""
+    keys = {"title": title, "author": author, "description": description}
+    head = "\n".join(f"{key}: {json.dumps(value)}" for key, value in keys.items() if value)
+    return f"---\n{head}\n---\n## Lesson: Start\n\nHow to begin.\n\n## Lesson: End\n\nHow to end.\n"
+
+
+@pytest.fixture(scope="module")
+def library(model_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vault of sixty documents, indexed with the real model."""
+    root = tmp_path_factory.mktemp("library")
+    for one in DOCUMENTS:
+        text = document(one["title"], one["author"], one["description"])
+        write(root / "lessons" / f"handbook/{slugify(one['title'])}.md", text)
+    write(root / "lessons" / "vault.toml", "")
+    reconcile.sync(open_vault(root, environ={"LESSONS_HOME": str(model_home)}))
+    return root
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("half", ["misspelt", "partial, paraphrased or abbreviated"])
+def test_at_least_28_of_30_names_are_resolved(half: str, library: Path, model_home: Path) -> None:
+    vault = open_vault(library, environ={"LESSONS_HOME": str(model_home)})
+    names = NAMES[:30] if half == "misspelt" else NAMES[30:]
+    missed = []
+    for name in names:
+        ranked = near(vault, name["asked"])
+        if ranked[0].likeness < MIN_LIKENESS or ranked[0].title != name["title"]:
+            missed.append((name["asked"], ranked[0].title))
+    assert len(missed) <= 2, missed
+
+
+@pytest.mark.slow
+def test_what_no_document_is_called_is_said_with_the_nearest(
+    library: Path, model_home: Path
+) -> None:
+    vault = open_vault(library, environ={"LESSONS_HOME": str(model_home)})
+    for name in ("quantum cooking", "asdf", "the weather"):
+        with pytest.raises(VaultError) as error:
+            resolve(vault, name)
+        assert error.value.hint.startswith("name one of the nearest: ")
+
+
+@pytest.mark.slow
+def test_a_place_tells_title_description_link_and_author(make_vault: MakeVault) -> None:
+    course = (COURSES / "introduction_to_ai.txt").read_text("utf-8")
+    vault = make_vault()
+    write(vault.root / "course.txt", course)
+    run("lessons", "import", "course.txt", "--write", cwd=vault.root)
+    place = resolve(vault, "intro to ai")
+    assert (place.kind, place.title) == ("document", "Introduction to AI")
+    assert place.author == "Ada Lovelace"
+    assert place.link.startswith("https://")
+    assert "chunking" in place.description  # the titles of its parts, when it has none
+
+
+def test_a_category_is_a_place_too(make_vault: MakeVault) -> None:
+    vault = make_vault({"devops/ci-cd/a.md": lesson_text("Cache", "Cache the packages.")})
+    reconcile.sync(vault)
+    assert resolve(vault, "devops/ci-cd").path == "devops/ci-cd"
+    assert resolve(vault, "CI CD").path == "devops/ci-cd"
+    assert [one.path for one in places(vault)] == ["devops", "devops/ci-cd"]
+
+
+def test_a_short_lesson_is_no_document_and_a_long_one_is(make_vault: MakeVault) -> None:
+    long = " ".join(f"This is what was learned about step {n}." for n in range(100))
+    vault = make_vault(
+        {"short.md": lesson_text("Short", "Text."), "long.md": lesson_text("Long", long)}
+    )
+    reconcile.sync(vault)
+    documents = [one for one in places(vault) if one.kind == DOCUMENT]
+    assert [one.title for one in documents] == ["Long"]
+
+
+@pytest.mark.slow
+def test_a_search_in_a_document_finds_nothing_else(with_model: Path, make_vault: MakeVault) -> None:
+    """The worked example of the course format, through the command line."""
+    chunks = "Chunking is what the kitchen calls it when chocolate is cut."
+    vault = make_vault({"kitchen.md": lesson_text("What is chunking", chunks)})
+    run("lessons", "import", COURSES / "introduction_to_ai.txt", "--write", cwd=vault.root)
+    command = ("lessons", "search", "--in", "intro to ai course", "what is chunking")
+    done = run(*command, cwd=vault.root)
+    assert done.out.startswith("1. Introduction to AI: What is chunking (")
+    assert "kitchen" not in done.out
+    assert "in Introduction to AI (lessons/courses/introduction-to-ai.md)" in done.err
+    answer = run(*command, "--json", cwd=vault.root).json
+    assert {hit["path"] for hit in answer["hits"]} == {"lessons/courses/introduction-to-ai.md"}
+
+    wrong = run("lessons", "search", "--in", "sailing", "knots", cwd=vault.root, check=False)
+    assert wrong.code == 1
+    assert wrong.err.startswith(
+        "Error: no document or category is called 'sailing'\nTry: name one of the near"
+    )
+
+
+def test_the_catalog_follows_the_files(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": document("First Course")})
+    reconcile.sync(vault)
+    write(vault.lessons_dir / "a.md", document("Second Course"))
+    write(vault.lessons_dir / "talks/b.md", document("A Talk"))
+    reconcile.sync(vault)
+    titles = {one.title for one in places(vault) if one.kind == DOCUMENT}
+    assert titles == {"Second Course", "A Talk"}
+    (vault.lessons_dir / "talks/b.md").unlink()
+    reconcile.sync(vault)
+    assert {one.path for one in places(vault)} == {"lessons/a.md", "uncategorized"}
+
+
+@pytest.mark.slow
+def test_neighbours_are_the_passages_around_a_hit_in_its_file(make_vault: MakeVault) -> None:
+    vault = make_vault(
+        {
+            "course.md": "# Course\n\n"
+            + "".join(f"## Lesson: Part {n}\n\nword{n}\n\n" for n in range(5))
+        }
+    )
+    reconcile.sync(vault)
+    (hit, *_) = query.find(vault, "word2", 1)
+    assert [one.title for one in query.neighbours(vault, hit)] == ["Part 1", "Part 2", "Part 3"]
+    assert [one.text for one in query.neighbours(vault, hit, 9)] == [f"word{n}" for n in range(5)]
+    done = run("lessons", "search", "word2", "-k1", "--neighbours", "1", cwd=vault.root)
+    assert "--- 2: Part 2 <- found\nword2\n--- 3: Part 3\nword3" in done.out
+
+
+def test_neighbours_of_a_piece_of_a_long_lesson(make_vault: MakeVault) -> None:
+    long = " ".join(f"This is what was learned about step{n}." for n in range(200))
+    vault = make_vault({"long.md": lesson_text("Long", long)})
+    reconcile.sync(vault)
+    (hit,) = query.find(vault, "step120", 1)
+    assert "step120" in hit.text
+    assert len(hit.text) <= 800  # the piece and not the whole
+    before, found, after = query.neighbours(vault, hit)
+    assert found.text == hit.text
+    assert before.text[-20:] in long
+    assert after.text.split(". ")[0] in hit.text  # the pieces overlap
+
+
+def test_two_documents_of_one_title_are_told_apart_by_path(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": document("Runbook"), "b.md": document("Runbook")})
+    reconcile.sync(vault)
+    with pytest.raises(VaultError, match="2 documents are called 'Runbook'"):
+        resolve(vault, "runbook")
+    assert resolve(vault, "lessons/b.md").path == "lessons/b.md"
+
+
+def test_small_words_are_no_initials(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": document("Travel Office"), "b.md": document("Machine Learning")})
+    reconcile.sync(vault)
+    with pytest.raises(VaultError, match="no document"):
+        resolve(vault, "what to do")
+    assert resolve(vault, "the ML one").title == "Machine Learning"
+
+
+@pytest.mark.slow
+def test_in_an_empty_vault_there_is_nothing_to_name(make_vault: MakeVault) -> None:
+    done = run("lessons", "search", "--in", "x", "y", cwd=make_vault().root, check=False)
+    assert (done.code, done.err.splitlines()[-2]) == (
+        1,
+        "Error: no document or category is called 'x'",
+    )

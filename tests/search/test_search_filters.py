@@ -1,0 +1,180 @@
+"""Searches narrowed to tags, a type, a time; and what comes first when a session starts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import commit, lesson_text, write
+from tests.support.indexed import full_text_vault, with_words
+from tests.support.watchers import watched
+from vault_index.edit import init
+from vault_index.entrypoints.cli import moments
+from vault_index.errors import VaultError
+from vault_index.index import reconcile
+from vault_index.recall import select
+from vault_index.search import query
+from vault_index.search.hit import Hit
+from vault_index.search.options import Query
+from vault_index.store import filters, ownership
+from vault_index.store.filters import Filter
+from vault_index.vault import Vault, open_vault
+
+OLD, NEW = "2020-05-01T12:00:00Z", "2024-05-01T12:00:00Z"
+FILES = {
+    "old.md": f"---\ntitle: Old\ntags: [CI, node's]\ntype: bug_fix\ncreated: {OLD}\n---\nThe heap.",
+    "new.md": f"---\ntitle: New\ntags: [ci-cd]\ntype: project_rule\ncreated: {NEW}\n---\nThe heap.",
+    "now.md": "---\ntitle: Now\ntags: [memory]\n---\nThe heap.",
+}
+QUERY = "the heap"
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One index for all of these tests."""
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
+
+
+@pytest.fixture
+def team(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    return open_vault(shelf)
+
+
+def day(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("only", "found"),
+    [
+        (Filter(), "new now old"),
+        (Filter(tags=["ci"]), "old"),
+        (Filter(tags=["CI-cd", "memory"]), "new now"),
+        (Filter(tags=["node's"]), "old"),
+        (Filter(tags=["c"]), ""),
+        (Filter(tags=["ci|ci-cd", "%", "') OR ('a'='a"]), ""),
+        (Filter(type="bug_fix"), "old"),
+        (Filter(type="bug' OR '1'='1"), ""),
+        (Filter(since=day("2024-05-01")), "new now"),
+        (Filter(since=datetime.now(UTC) + timedelta(days=9)), ""),
+        (Filter(until=day("2024-05-01")), "old"),
+        (Filter(until=day("2024-05-02")), "new old"),
+        (Filter(until=datetime.now(UTC) + timedelta(days=9)), "new now old"),
+        (Filter(since=day("2020-01-01"), until=day("2021-01-01")), "old"),
+        (Filter(tags=["ci"], type="project_rule"), ""),
+        (Filter(since=day("0001-01-01")), "new now old"),
+    ],
+)
+def test_only_what_the_filter_says_is_searched(team: Vault, only: Filter, found: str) -> None:
+    hits = query.run(team, Query(QUERY, 9, filters=only)).hits
+    assert " ".join(sorted(hit.lesson_id for hit in hits)) == found
+
+
+def test_the_last_commit_counts_as_a_change(team: Vault) -> None:
+    """What `list --since` counts, too: the later of what the author says and of the last commit."""
+    only = Filter(since=day("2020-05-01"), until=day("2020-05-02"))
+    assert "created_at >= " in " ".join(only.where())
+    assert "updated_at < " in " ".join(only.where())
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "30", "d", "9999-12-31", "-3d"])
+def test_what_is_no_date_is_refused(text: str) -> None:
+    with pytest.raises(VaultError, match="no date"):
+        moments.until(text)
+
+
+def test_a_day_is_searched_to_its_end() -> None:
+    assert moments.since("2026-03-31") == "2026-03-31T00:00:00+00:00"
+    assert moments.until("2026-03-31") == "2026-04-01T00:00:00+00:00"
+    assert moments.until("2026-03-31T10:00") == "2026-03-31T10:00:00+00:00"
+    assert moments.until("2026-03-31T10:00+02:00") == "2026-03-31T08:00:00+00:00"
+    assert filters.from_json({"since": moments.since("2w")}).since is not None
+
+
+def titles(vault: Vault, *words: str) -> list[str]:
+    return [hit["title"] for hit in answer(vault, *words)["hits"]]
+
+
+def answer(vault: Vault, *words: str) -> dict[str, Any]:
+    done: dict[str, Any] = run("lessons", "search", "--json", *words, QUERY, cwd=vault.root).json
+    return done
+
+
+@pytest.mark.slow
+def test_the_command_with_and_without_a_watcher(shelf: Path, tmp_path: Path) -> None:
+    root = tmp_path / "team"
+    shutil.copytree(shelf, root, ignore=shutil.ignore_patterns(".vault_index"))
+    ownership.claim(root / ".vault_index")
+    kept = shutil.ignore_patterns("owner")
+    shutil.copytree(shelf / ".vault_index", root / ".vault_index", ignore=kept, dirs_exist_ok=True)
+    vault = open_vault(root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LESSONS_EMBEDDER", "none")
+        words = (
+            "--tag",
+            "ci",
+            "--type",
+            "bug_fix",
+            "--since",
+            "2020-05-01",
+            "--until",
+            "2020-05-01",
+        )
+        alone = answer(vault, *words)
+        with watched(vault, LESSONS_EMBEDDER="none"):
+            assert answer(vault, *words) == alone
+            assert titles(vault, "--until", "2019-01-01") == []
+    assert [hit["title"] for hit in alone["hits"]] == ["Old"]
+    assert alone["only"] == {
+        "tags": ["ci"],
+        "type": "bug_fix",
+        "since": "2020-05-01T00:00:00+00:00",
+        "until": "2020-05-02T00:00:00+00:00",
+    }
+
+
+def test_skills_have_no_such_filters(team: Vault) -> None:
+    words = ("lessons", "search", "--kind", "skills", "--tag", "x", "review this")
+    ran = run(*words, cwd=team.root, check=False)
+    assert (ran.code, ran.out) == (2, "")
+    assert "are for lessons" in ran.err
+
+
+# the start of a session
+
+
+def started(vault: Vault, project: Path) -> Sequence[Hit]:
+    return select.for_session(vault, project).hits
+
+
+def test_a_session_begins_with_the_rules_of_the_project(tmp_path: Path) -> None:
+    root = tmp_path / "team"
+    init.init(root)
+    text = "Postgres migrations wait for a review of their lock_timeout."
+    write(root / "lessons/rule.md", f"---\ntitle: Rule\ntype: project_rule\n---\n{text}")
+    foreign = "---\ntitle: Frontend\ntype: project_rule\n---\nButtons have rounded corners."
+    write(root / "lessons/foreign.md", foreign)
+    for number in range(9):
+        text = f"Postgres migrations: set lock_timeout before alter table {number}."
+        write(root / f"lessons/m{number}.md", lesson_text(f"Lock {number}", text))
+    (root / "lessons/vault.toml").write_text("floor = 0.3\nsession_lessons = 20\n")
+    vault = open_vault(root)
+    with_words(vault)
+    reconcile.sync(vault)
+    project = tmp_path / "project"
+    write(project / "db.py", "x = 1\n")
+    run("git", "init", "-q", cwd=project)
+    commit(project, "Postgres migrations: set lock_timeout before alter table, review")
+    given = started(vault, project)
+    assert [given[0].lesson_id, len(given)] == ["rule", 10]
+    assert given[0].score < given[1].score  # which a prompt goes by
+    assert "foreign" not in {hit.lesson_id for hit in given}  # what does not matter here stays out
+    prompt = "postgres migrations: set lock_timeout before alter table"
+    assert select.for_prompt(vault, prompt).hits[0].lesson_id != "rule"

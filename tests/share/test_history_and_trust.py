@@ -1,0 +1,290 @@
+"""Who wrote a lesson, what the vault knew back then, and what hooks may inject of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.trust import HEAP, PROMPT, injected, trusting, vault_of_trust
+from vault_index.config import load
+from vault_index.embed.cache import FILE, VectorCache
+from vault_index.errors import SettingsError
+from vault_index.index import reconcile
+from vault_index.search import query
+from vault_index.vault import Vault, open_vault
+
+# provenance
+
+
+def test_log_tells_who_when_and_why_and_follows_a_rename(make_vault: MakeVault) -> None:
+    vault = make_vault({"heap.md": HEAP})
+    commit(vault.root, "what the CI taught us")
+    (vault.lessons_dir / "devops").mkdir()
+    run("git", "mv", "lessons/heap.md", "lessons/devops/heap.md", cwd=vault.root)
+    commit(vault.root, "into its folder")
+    write(vault.lessons_dir / "devops/heap.md", HEAP + "More.\n")
+    run("git", "add", "-A", cwd=vault.root)
+    run("git", "commit", "-q", "-m", "more", "--author", "Bob <bob@example.org>", cwd=vault.root)
+    edits = run("lessons", "log", "heap", "--json", cwd=vault.root).json
+    assert [(one["who"], one["why"]) for one in edits] == [
+        ("Bob", "more"),
+        ("Ada Lovelace", "into its folder"),
+        ("Ada Lovelace", "what the CI taught us"),
+    ]
+    line = run("lessons", "log", "heap", cwd=vault.root).out.splitlines()[0]
+    assert line == f"{edits[0]['commit'][:10]}  {edits[0]['when'][:10]}  Bob: more"
+
+
+def test_log_of_a_section_has_the_commits_that_changed_it(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": "## Lesson: One\nFirst.\n\n## Lesson: Two\nSecond.\n"})
+    commit(vault.root, "both")
+    write(vault.lessons_dir / "a.md", "## Lesson: One\nFirst.\n\n## Lesson: Two\nChanged.\n")
+    commit(vault.root, "the second")
+    edits = run("lessons", "log", "a#one", "--json", cwd=vault.root).json
+    assert [one["why"] for one in edits] == ["both"]
+    edits = run("lessons", "log", "a#two", "--json", cwd=vault.root).json
+    assert [one["why"] for one in edits] == ["the second", "both"]
+
+
+def test_log_has_the_merges_that_changed_a_lesson_and_no_other(make_vault: MakeVault) -> None:
+    vault = make_vault({"old.md": "".join(f"Line {n}.\n" for n in range(9))})
+    commit(vault.root, "base")
+
+    def change(line: int, word: str) -> None:
+        (file,) = vault.lessons_dir.glob("*.md")
+        write(file, file.read_text().replace(f"Line {line}.", word))
+        commit(vault.root, word)
+
+    def merge(ours: tuple[int, str], theirs: tuple[int, str], *, check: bool = True) -> None:
+        run("git", "checkout", "-q", "-b", theirs[1], cwd=vault.root)
+        change(*theirs)
+        run("git", "checkout", "-q", "-", cwd=vault.root)
+        if (vault.lessons_dir / "old.md").exists():
+            run("git", "mv", "lessons/old.md", "lessons/new.md", cwd=vault.root)
+        change(*ours)
+        run("git", "merge", "-q", "-m", "ordinary", theirs[1], cwd=vault.root, check=check)
+
+    merge((0, "Zero"), (8, "Eight"))
+    merge((2, "Two"), (4, "Four"))
+    merge((6, "Six"), (6, "Half"), check=False)
+    text = "Zero\nLine 1.\nTwo\nLine 3.\nFour\nLine 5.\nHalf a dozen\nLine 7.\nEight\n"
+    write(vault.lessons_dir / "new.md", text)
+    commit(vault.root, "thought about")
+    edits = [one["why"] for one in run("lessons", "log", "new", "--json", cwd=vault.root).json]
+    assert edits[0] == "thought about"
+    assert sorted(edits[1:]) == ["Eight", "Four", "Half", "Six", "Two", "Zero", "base"]
+
+
+def test_log_in_a_folder_of_a_larger_repository(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    (vault.root / ".git").rename(vault.root.parent / ".git")
+    run("git", "add", "lessons", cwd=vault.root)
+    run("git", "commit", "-q", "-m", "base", cwd=vault.root)
+    for branch in ("theirs", "ours"):
+        run("git", "checkout", "-q", "-b", branch, "HEAD", cwd=vault.root)
+        write(vault.lessons_dir / "a.md", HEAP.replace("Raise", branch))
+        run("git", "commit", "-q", "-a", "-m", branch, cwd=vault.root)
+        run("git", "checkout", "-q", "--detach", "HEAD~", cwd=vault.root)
+    run("git", "checkout", "-q", "ours", cwd=vault.root)
+    run("git", "merge", "-q", "theirs", cwd=vault.root, check=False)
+    write(vault.lessons_dir / "a.md", HEAP.replace("Raise", "both"))
+    run("git", "commit", "-q", "-a", "-m", "resolved", cwd=vault.root)
+    edits = run("lessons", "log", "a", "--json", cwd=vault.root).json
+    assert edits[0]["why"] == "resolved"
+    assert sorted(one["why"] for one in edits) == ["base", "ours", "resolved", "theirs"]
+
+
+def test_log_of_what_is_not_committed(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP})
+    ran = run("lessons", "log", "a", cwd=vault.root)
+    assert (ran.out, ran.err.splitlines()[-1]) == ("", "lessons/a.md is not committed")
+
+
+# time
+
+
+@pytest.mark.slow
+def test_search_at_a_commit_a_tag_and_a_date(make_vault: MakeVault) -> None:
+    vault = make_vault({"old.md": lesson_text("Old", "Zyzzyva of old.")})
+    old = {"GIT_AUTHOR_DATE": "2026-01-15T12:00:00Z", "GIT_COMMITTER_DATE": "2026-01-15T12:00:00Z"}
+    run("git", "add", "-A", cwd=vault.root)
+    run("git", "commit", "-q", "-m", "old", cwd=vault.root, env=old)
+    run("git", "tag", "v1", cwd=vault.root)
+    (vault.lessons_dir / "old.md").unlink()
+    write(vault.lessons_dir / "new.md", lesson_text("New", "Zyzzyva of new."))
+    commit(vault.root, "new")
+
+    def found(*at: str) -> list[str]:
+        ran = run("lessons", "search", "--json", *at, "zyzzyva", cwd=vault.root)
+        return [hit["path"] for hit in ran.json["hits"]]
+
+    assert found() == ["lessons/new.md"]
+    for revision in ("v1", "HEAD~1", "2026-01-31"):
+        assert found("--at", revision) == ["lessons/old.md"]
+    assert found("--at", "HEAD") == ["lessons/new.md"]
+    shown = run("lessons", "search", "--at", "v1", "zyzzyva", cwd=vault.root).out
+    assert "lessons/old.md · Ada Lovelace, 2026-01-15" in shown
+    assert len(list((vault.index_dir / "at").iterdir())) == 2, "one a tree"
+    assert run("git", "status", "--porcelain", cwd=vault.root).out == ""
+    for revision in ("no-such-tag", "2025-01-01", "--output=x"):
+        ran = run("lessons", "search", f"--at={revision}", "x", cwd=vault.root, check=False)
+        assert ran.err.startswith(f"Error: no commit {revision!r}\n")
+
+
+@pytest.mark.slow
+def test_search_at_a_commit_with_links(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault({"a.md": HEAP})
+    for name, target in (("out.md", tmp_path), ("up.md", "../.."), ("in.md", "a.md")):
+        (vault.lessons_dir / name).symlink_to(target)
+    commit(vault.root)
+    ran = run("lessons", "search", "--json", "--at", "HEAD", "heap", cwd=vault.root)
+    assert [hit["path"] for hit in ran.json["hits"]] == ["lessons/a.md"]
+    (tree,) = (vault.index_dir / "at").iterdir()
+    assert not [one for one in tree.rglob("*") if one.is_symlink()]
+
+
+@pytest.mark.slow
+def test_several_ask_for_the_same_commit_at_once(make_vault: MakeVault) -> None:
+    vault = make_vault({f"{n}.md": HEAP for n in range(300)})
+    commit(vault.root)
+    code = "from vault_index.share import history; from vault_index.vault import open_vault; "
+    code += "history.at(open_vault(), 'HEAD')"
+    several = [subprocess.Popen([sys.executable, "-c", code], cwd=vault.root) for _ in range(6)]
+    assert [one.wait() for one in several] == [0] * 6
+    (tree,) = (vault.index_dir / "at").iterdir()
+    assert len(list((tree / "lessons").glob("*.md"))) == 300
+
+
+# vectors are shared
+
+
+@pytest.mark.slow
+def test_a_new_clone_of_a_known_vault_embeds_nothing(
+    make_vault: MakeVault, with_model: Path, tmp_path: Path
+) -> None:
+    vault = make_vault({"a.md": HEAP, "b.md": lesson_text("B", "Other text.")})
+    commit(vault.root)
+    assert reconcile.sync(vault).embedded == 2
+    run("git", "clone", "-q", vault.root, tmp_path / "clone", cwd=tmp_path)
+    run("git", "worktree", "add", "-q", tmp_path / "tree", cwd=vault.root)
+    for place in ("clone", "tree"):
+        again = open_vault(tmp_path / place)
+        stats = reconcile.sync(again)
+        assert (stats.added, stats.embedded) == (2, 0)
+        ours, theirs = (query.find(one, PROMPT)[0] for one in (vault, again))
+        assert ours.lesson_id == theirs.lesson_id
+        assert ours.score == pytest.approx(theirs.score)
+    assert (with_model / FILE).stat().st_mode & 0o777 == 0o600
+    assert reconcile.sync(vault, rebuild=True).embedded == 2, (
+        "who asks for a rebuild trusts no cache"
+    )
+
+
+@pytest.mark.parametrize("content", [b"not a database", b"SQLite format 3\0" + b"x" * 200, b""])
+def test_a_damaged_cache_is_as_good_as_none(
+    make_vault: MakeVault, with_model: Path, content: bytes
+) -> None:
+    (with_model / FILE).write_bytes(content)
+    vault = make_vault({"a.md": HEAP})
+    assert reconcile.sync(vault).embedded == 1
+    assert query.find(vault, PROMPT)[0].lesson_id == "a"
+
+
+def test_vectors_of_another_length_or_embedder_are_not_taken(tmp_path: Path) -> None:
+    import numpy as np
+
+    VectorCache(tmp_path, "one", 3).put({"a": np.ones(3, np.float32)})
+    assert list(VectorCache(tmp_path, "one", 3).get({"a", "b"})) == ["a"]
+    assert VectorCache(tmp_path, "one", 4).get({"a"}) == {}
+    assert VectorCache(tmp_path, "two", 3).get({"a"}) == {}
+    VectorCache(tmp_path / "gone", "one", 3).put({"a": np.ones(3, np.float32)})
+
+
+# trust
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, with_model: Path) -> Vault:
+    return vault_of_trust(make_vault, with_model)
+
+
+@pytest.mark.slow
+def test_committed_only(team: Vault, with_model: Path) -> None:
+    assert injected(team) == ["heap"]
+    trusting(with_model, 'trust = "committed-only"')
+    assert injected(team) == ["heap"]
+    write(team.lessons_dir / "mine.md", HEAP.replace("Raise", "Please raise"))
+    assert injected(team) == ["heap"]
+    assert {hit.lesson_id for hit in query.find(open_vault(team.root), PROMPT, k=2)} == {
+        "heap",
+        "mine",
+    }
+    write(team.lessons_dir / "heap.md", HEAP + "Changed, and not committed.\n")
+    assert injected(team) == []
+    run("git", "add", "-A", cwd=team.root)
+    assert injected(team) == [], "staged is not committed"
+    commit(team.root)
+    assert sorted(injected(team)) == ["heap", "mine"]
+
+
+@pytest.mark.slow
+def test_only_of_authors_on_the_list(team: Vault, with_model: Path) -> None:
+    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    assert injected(team) == ["heap"]
+    trusting(with_model, 'trusted_authors = ["ADA lovelace"]')
+    assert injected(team) == ["heap"]
+    write(team.lessons_dir / "heap.md", HEAP + "And more.\n")
+    run("git", "add", "-A", cwd=team.root)
+    run("git", "commit", "-q", "-m", "x", "--author", "Eve <eve@example.org>", cwd=team.root)
+    assert injected(team) == []
+
+
+@pytest.mark.slow
+def test_a_file_name_that_is_a_pattern_borrows_nobodys_trust(team: Vault, with_model: Path) -> None:
+    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    (team.lessons_dir / "heap.md").rename(team.lessons_dir / "*.md")
+    run("git", "add", "-A", cwd=team.root)
+    run("git", "commit", "-q", "-m", "x", "--author", "Eve <eve@example.org>", cwd=team.root)
+    write(team.lessons_dir / "other/1.md", lesson_text("T1", "Of something else, changed by Ada."))
+    commit(team.root)
+    assert injected(team) == []
+
+
+@pytest.mark.slow
+def test_only_what_is_signed(team: Vault, with_model: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key, cwd=tmp_path)
+    public = key.with_suffix(".pub").read_text().split()
+    write(tmp_path / "signers", f"ada@example.org {public[0]} {public[1]}\n")
+    fingerprint = run("ssh-keygen", "-lf", f"{key}.pub", cwd=tmp_path).out.split()[1]
+    for name, value in (
+        ("gpg.format", "ssh"),
+        ("user.signingkey", f"{key}.pub"),
+        ("gpg.ssh.allowedSignersFile", str(tmp_path / "signers")),
+    ):
+        run("git", "config", name, value, cwd=team.root)
+    trusting(with_model, f'trusted_keys = ["{fingerprint}"]')
+    assert injected(team) == []
+    write(team.lessons_dir / "heap.md", HEAP + "Signed.\n")
+    run("git", "add", "-A", cwd=team.root)
+    run("git", "commit", "-q", "-S", "-m", "signed", cwd=team.root)
+    assert injected(team) == ["heap"]
+
+
+def test_a_vault_cannot_set_whom_to_trust(make_vault: MakeVault) -> None:
+    vault = make_vault({})
+    write(vault.lessons_dir / "vault.toml", 'trust = "all"\ntrusted_authors = ["eve"]\n')
+    config = load(vault.lessons_dir / "vault.toml")
+    assert config.ignored == ("trust", "trusted_authors")
+    assert config.trusted_authors == ()
+
+
+def test_a_word_that_is_no_trust(own_world: Path) -> None:
+    write(own_world / "config.toml", 'trust = "some"\n')
+    with pytest.raises(SettingsError, match="no trust 'some'"):
+        load()

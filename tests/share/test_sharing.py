@@ -1,0 +1,183 @@
+"""Two people and a bare repository: what one learns, the other's agent gets."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks import git_operations
+from tests.support.clones import TWO_LESSONS, save, two_clones
+from tests.support.commands import path_with_forks, run
+from tests.support.files import lesson_text, write
+from tests.support.places import REPO
+from tests.support.planted import SECRETS
+from tests.support.watchers import assert_same_as_a_rebuild, soon, status, watched
+from vault_index.index import reconcile
+from vault_index.share import git_hooks
+from vault_index.vault import Vault, open_vault
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Two clones of one bare repository, each set up by `lessons init`."""
+    monkeypatch.setenv("PATH", path_with_forks())
+    return two_clones(tmp_path)
+
+
+def injected(clone: Path, prompt: str) -> str:
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "cwd": str(clone)}
+    out = run(
+        "lessons-hook", cwd=clone, stdin=json.dumps(event), env={"LESSONS_DEADLINE_MS": "60000"}
+    )
+    return str(out.json["hookSpecificOutput"]["additionalContext"]) if out.out else ""
+
+
+# hooks
+
+
+@pytest.mark.slow
+def test_after_a_pull_the_other_agent_gets_it(
+    team: tuple[Path, Path], with_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = team
+    run("lessons", "index", cwd=bob)
+    text = "The deploy job hangs at connecting unless the runner is on the VPN."
+    write(ada / "lessons/devops/vpn.md", lesson_text("Staging deploys need the VPN", text))
+    save(ada, "vpn")
+    run("git", "push", "-q", cwd=ada)
+    run("git", "pull", "-q", cwd=bob)
+    assert "needs the VPN" not in injected(bob, "thanks")
+    # git's hook is indexing, and may hold the lock for longer than a prompt should wait
+    prompt = "why does the deploy job to staging hang at connecting to the VPN"
+    soon(lambda: text in injected(bob, prompt))
+
+
+def test_init_puts_the_hooks_in_place_once(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    assert run("git", "config", "core.hooksPath", cwd=bob).out == ".githooks\n"
+    for name, text in git_hooks.HOOKS.items():
+        file = ada / ".githooks" / name
+        assert file.read_text() == text
+        assert os.access(file, os.X_OK)
+    assert run("lessons", "init", cwd=bob).out == f"{bob} is a vault\n"
+    assert run("git", "status", "--porcelain", cwd=bob).out == ""
+
+
+@pytest.mark.parametrize("there", [".git/hooks/pre-commit", ".githooks/pre-commit", "husky"])
+def test_hooks_that_are_there_are_respected(tmp_path: Path, there: str) -> None:
+    root = tmp_path / "repo"
+    run("git", "init", "-q", root, cwd=tmp_path)
+    if there == "husky":
+        run("git", "config", "core.hooksPath", ".husky", cwd=root)
+    else:
+        write(root / there, "#!/bin/sh\nexit 0\n").chmod(0o755)
+    before = run("git", "config", "core.hooksPath", cwd=root, check=False).out
+    ran = run("lessons", "init", cwd=root)
+    assert "git hooks are in" in ran.err
+    assert "lessons check --staged" in ran.err
+    assert run("git", "config", "core.hooksPath", cwd=root, check=False).out == before
+    if there != "husky":
+        assert (root / there).read_text() == "#!/bin/sh\nexit 0\n"
+
+
+def test_the_vault_of_this_repository_has_them(tmp_path: Path) -> None:
+    folder = REPO / ".githooks"
+    for name, text in git_hooks.HOOKS.items():
+        if name != "pre-commit":  # that one lints the code, too
+            assert (folder / name).read_text() == text
+    assert (folder / "pre-commit").read_text().endswith(f"\nfi\n{git_hooks.CHECK}")
+
+
+@pytest.mark.slow
+def test_hooks_of_git_index_in_the_background(team: tuple[Path, Path]) -> None:
+    _, bob = team
+    run("lessons", "index", cwd=bob)
+    vault = open_vault(bob)
+    run("git", "switch", "-q", "-c", "other", cwd=bob)
+    write(bob / "lessons/new.md", lesson_text("New", "Zyzzyva."))
+    save(bob, "new")
+    until = time.monotonic() + 20
+    while vault.open_index().lessons != 3:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_in_a_linked_worktree_the_hook_checks_lessons_only(
+    team: tuple[Path, Path], tmp_path: Path
+) -> None:
+    ada, _ = team
+    tree = tmp_path / "tree"
+    run("git", "worktree", "add", "-q", "--no-track", "-b", "topic", tree, cwd=ada)
+    write(tree / "docs/page.md", "---\nlayout: [post\n---\nhi\n")
+    run("git", "add", "-A", cwd=tree)
+    run("git", "commit", "-q", "-m", "docs", cwd=tree)
+    write(tree / "lessons/bad.md", "---\ntitle: [bad\n---\nhi\n")
+    run("git", "add", "-A", cwd=tree)
+    ran = run("git", "commit", "-q", "-m", "bad", cwd=tree, check=False)
+    assert ran.code == 1
+    assert "\nlessons/bad.md:" in f"\n{ran.err}{ran.out}"
+
+
+@pytest.mark.slow
+def test_a_vault_in_a_folder_of_a_larger_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", path_with_forks())
+    root = tmp_path / "mono" / "team"
+    run("git", "init", "-q", tmp_path / "mono", cwd=tmp_path)
+    run("lessons", "init", root, cwd=tmp_path)
+    assert run("git", "config", "core.hooksPath", cwd=root).out == "team/.githooks\n"
+    write(root / "lessons/a.md", lesson_text("A", SECRETS[0]))
+    for folder in (tmp_path / "mono", root):
+        run("git", "add", "-A", cwd=folder)
+        ran = run("git", "commit", "-q", "-m", "a secret", cwd=folder, check=False)
+        assert ran.code == 1
+        assert "lessons/a.md:4: secret: an AWS key" in ran.err
+    write(root / "lessons/a.md", lesson_text("A", "No secret."))
+    run("git", "commit", "-q", "-a", "-m", "no secret", cwd=root)
+    run("lessons", "index", cwd=root)
+    write(root / "lessons/b.md", lesson_text("B", "Another."))
+    run("git", "add", "-A", cwd=root)
+    run("git", "commit", "-q", "-m", "another", cwd=root)
+    until = time.monotonic() + 20
+    while open_vault(root).open_index().lessons != 2:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_git_merges_lessons_with_the_driver(team: tuple[Path, Path]) -> None:
+    ada, _ = team
+    vault: Vault = open_vault(ada)
+    for branch, tag in (("one", "a"), ("two", "b")):
+        run("git", "switch", "-q", "-c", branch, "main", cwd=ada)
+        write(ada / "lessons/devops/heap.md", TWO_LESSONS.replace("[node]", f"[node, {tag}]"))
+        save(ada, branch)
+    run("git", "merge", "-q", "-m", "both", "one", cwd=ada)
+    assert "tags: [node, a, b]\n" in (ada / "lessons/devops/heap.md").read_text()
+    reconcile.sync(vault)
+
+
+@pytest.mark.slow
+def test_whatever_git_does_the_index_is_that_of_a_rebuild(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rebase, merge, checkout, stash, worktree, cherry-pick, reset: the benchmark's, but fewer."""
+    monkeypatch.setenv("PATH", path_with_forks())
+    vault = git_operations.repository(tmp_path / "with" / "team", seed=11, commits=100)
+    plain = tmp_path / "without" / "team"
+    shutil.copytree(vault.root, plain)
+    git_hooks.set_up(vault.root)
+    with watched(vault):
+        done = {name for name, *_ in git_operations.operations(vault.root, plain, 11, count=30)}
+        time.sleep(3)
+        soon(lambda: not status(vault)["indexing"])
+        time.sleep(1)
+    assert len(done) >= 6
+    assert_same_as_a_rebuild(vault)

@@ -1,0 +1,390 @@
+"""`lessons sync`: what two people commit comes together, and nothing of it is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support.clones import TWO_LESSONS, copies_of_clones, save, sync, two_clones
+from tests.support.commands import path_with_forks, run
+from tests.support.files import lesson_text, write
+from tests.support.planted import SECRETS
+from vault_index import git
+from vault_index.share import aside
+from vault_index.share import remote as share
+from vault_index.vault import open_vault
+
+
+@pytest.fixture
+def team(tmp_path: Path, shelves: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Two clones of one bare repository, each set up by `lessons init`."""
+    monkeypatch.setenv("PATH", path_with_forks())
+    shelf = shelves / "two clones"
+    if not shelf.exists():
+        shelf.mkdir()
+        two_clones(shelf)
+    return copies_of_clones(shelf, tmp_path)
+
+
+def test_sync_tells_what_happened(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    write(ada / "lessons/a.md", lesson_text("A", "Of Ada."))
+    save(ada, "a")
+    assert sync(ada).out == (
+        "fetched 0 commits of origin/main\nindexed 3 lessons\npushed 1 commit\n"
+    )
+    write(bob / "lessons/b.md", lesson_text("B", "Of Bob."))
+    save(bob, "b")
+    write(bob / "lessons/c.md", lesson_text("C", "A draft."))
+    assert sync(bob).out == (
+        "fetched 1 commit of origin/main\nput 1 commit of yours on top\nindexed 5 lessons\n"
+        "pushed 1 commit\n1 uncommitted file was not shared\n"
+    )
+    assert sync(bob).out.splitlines()[2] == "nothing to push"
+    assert run("lessons", "sync", "--json", cwd=ada).json == {
+        "branch": "main", "remote": "origin/main", "fetched": 1, "rebased": 0, "merged": 0,
+        "dropped": 0, "pushed": 0, "uncommitted": 0, "lessons": 4,
+    }  # fmt: skip
+    log = run("git", "log", "--format=%s", cwd=ada).out.split("\n")
+    assert log[:3] == ["b", "a", "a vault"]
+
+
+@pytest.mark.slow
+def test_two_add_sections_and_change_keys_of_one_file(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    for clone, section, key in (
+        (ada, "Ada's", "confidence: 5"),
+        (bob, "Bob's", "tags: [node, ci]"),
+    ):
+        name = key.split(":")[0]
+        lines = [key if line.startswith(name) else line for line in TWO_LESSONS.splitlines()]
+        text = "\n".join(lines) + f"\n\n## Lesson: {section}\nText of {section}\n"
+        write(clone / "lessons/devops/heap.md", text)
+        save(clone, section)
+        sync(clone)
+    sync(ada)
+    assert (ada / "lessons/devops/heap.md").read_text() == (
+        TWO_LESSONS.replace("confidence: 3", "confidence: 5").replace("[node]", "[node, ci]")
+        + "\n## Lesson: Ada's\nText of Ada's\n\n## Lesson: Bob's\nText of Bob's\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_conflict_changes_nothing_and_says_what_to_do(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    for clone in (ada, bob):
+        text = TWO_LESSONS.replace("Raise the heap.", f"Says {clone.name}.")
+        write(clone / "lessons/devops/heap.md", text)
+        save(clone, clone.name)
+    sync(ada)
+    before = run("git", "rev-parse", "HEAD", cwd=bob).out
+    ran = sync(bob, check=False)
+    assert ran.code == 1
+    assert ran.err.startswith(
+        "Error: lessons/devops/heap.md was changed here and there in different ways; nothing was done\n"
+        "Try: git pull --rebase, edit what is between "
+    )
+    assert run("git", "rev-parse", "HEAD", cwd=bob).out == before
+    assert run("git", "status", "--porcelain", cwd=bob).out == ""
+    assert run("git", "worktree", "list", cwd=bob).out.count("\n") == 1
+    # and what it says works
+    run("git", "pull", "-q", "--rebase", cwd=bob, check=False)
+    text = (bob / "lessons/devops/heap.md").read_text()
+    assert "<<<<<<<" in text
+    write(bob / "lessons/devops/heap.md", TWO_LESSONS)
+    run("git", "add", "-A", cwd=bob)
+    assert "a rebase is under way" in sync(bob, check=False).err
+    run("git", "-c", "core.editor=true", "rebase", "--continue", cwd=bob, check=False)
+    assert sync(bob).code == 0
+
+
+@pytest.mark.slow
+def test_what_is_not_committed_stays_or_stops_it(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    write(ada / "lessons/devops/heap.md", TWO_LESSONS.replace("Raise", "Please raise"))
+    save(ada, "please")
+    sync(ada)
+    write(bob / "code.py", "print('changed')\n")
+    run("git", "add", "code.py", cwd=bob)
+    write(bob / "lessons/mine.md", lesson_text("Mine", "A draft."))
+    sync(bob)
+    assert run("git", "status", "--porcelain", cwd=bob).out == "M  code.py\n?? lessons/mine.md\n"
+    write(ada / "lessons/devops/heap.md", TWO_LESSONS)
+    save(ada, "no")
+    sync(ada)
+    write(bob / "lessons/devops/heap.md", "Mine, not committed.\n")
+    ran = sync(bob, check=False)
+    assert "Error: what is not committed here is in the way: git read-tree:" in ran.err
+    assert (bob / "lessons/devops/heap.md").read_text() == "Mine, not committed.\n"
+
+
+@pytest.mark.slow
+def test_a_file_that_was_touched_or_is_the_same_is_not_in_the_way(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    write(ada / "lessons/devops/heap.md", TWO_LESSONS.replace("Raise", "Please raise"))
+    write(ada / "lessons/new.md", lesson_text("New", "Of Ada."))
+    save(ada, "please")
+    sync(ada)
+    os.utime(bob / "lessons/devops/heap.md", (1, 1))
+    (bob / "lessons/devops/heap.md").write_text(TWO_LESSONS)
+    write(bob / "lessons/new.md", "Mine, and git does not know of it.\n")
+    ran = sync(bob, check=False)
+    assert "what is not committed here is in the way: git read-tree:" in ran.err
+    assert (bob / "lessons/new.md").read_text() == "Mine, and git does not know of it.\n"
+    assert (bob / "lessons/devops/heap.md").read_text() == TWO_LESSONS
+    (bob / "lessons/new.md").unlink()
+    assert sync(bob).code == 0
+    assert "Please raise" in (bob / "lessons/devops/heap.md").read_text()
+
+
+@pytest.mark.slow
+def test_it_waits_for_another_git_that_is_at_work(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    write(ada / "lessons/a.md", lesson_text("A", "Of Ada."))
+    save(ada, "a")
+    sync(ada)
+    lock = bob / ".git/index.lock"
+    lock.touch()
+    threading.Timer(1.0, lock.unlink).start()
+    assert share.sync(open_vault(bob)).fetched == 1
+    assert (bob / "lessons/a.md").exists()
+
+
+def test_a_secret_in_an_earlier_commit_is_not_pushed(team: tuple[Path, Path]) -> None:
+    ada, _ = team
+    write(ada / "lessons/b.md", lesson_text("B", SECRETS[0]))
+    save(ada, "oops")
+    write(ada / "lessons/b.md", lesson_text("B", "Clean."))
+    save(ada, "take it out")
+    ran = sync(ada, check=False)
+    assert ran.code == 1
+    assert ran.err.startswith("Error: not pushed: commit ")
+    assert "b.md:4: an AWS key" in ran.err
+    assert run("git", "rev-list", "--count", "origin/main..HEAD", cwd=ada).out == "2\n"
+
+
+@pytest.mark.slow
+def test_a_new_branch_is_not_blamed_for_what_was_public_before(team: tuple[Path, Path]) -> None:
+    ada, _ = team
+    for text in (SECRETS[0], "Clean."):
+        write(ada / "lessons/b.md", lesson_text("B", text))
+        save(ada, text[:3])
+    run("git", "push", "-q", cwd=ada)
+    run("git", "switch", "-q", "-c", "topic", cwd=ada)
+    write(ada / "lessons/c.md", lesson_text("C", "Of a new branch."))
+    save(ada, "c")
+    assert sync(ada).out.splitlines()[-1] == "pushed 1 commit"
+
+
+@pytest.mark.slow
+def test_a_commit_made_while_it_syncs_is_kept(
+    team: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = team
+    write(ada / "lessons/a.md", lesson_text("A", "Of Ada."))
+    save(ada, "a")
+    sync(ada)
+    write(bob / "lessons/b.md", lesson_text("B", "Of Bob."))
+    save(bob, "b")
+    joined, moved = aside.join, share._move
+
+    def with_a_commit(name: str) -> None:
+        if not (bob / f"lessons/{name}.md").exists():
+            write(bob / f"lessons/{name}.md", lesson_text(name, "Of another agent."))
+            save(bob, name)
+
+    def join(top: Path, old: str, new: str, remote: str, taken_back: str = "") -> aside.Joined:
+        tip = joined(top, old, new, remote, taken_back)
+        with_a_commit("while-rebasing")
+        return tip
+
+    def move(top: Path, branch: str, old: str, tip: str) -> None:
+        command = git.command
+
+        def run_git(folder: Path, *words: str, check: bool = True) -> str:
+            if words[0] == "update-ref":
+                with_a_commit("while-moving")
+            return command(folder, *words, check=check)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(git, "command", run_git)
+            moved(top, branch, old, tip)
+
+    monkeypatch.setattr(aside, "join", join)
+    monkeypatch.setattr(share, "_move", move)
+    done = share.sync(open_vault(bob))
+    assert done.pushed == 3
+    log = run("git", "log", "--format=%s", "origin/main", cwd=bob).out.split()
+    assert log[:4] == ["while-moving", "while-rebasing", "b", "a"]
+    shown = run("git", "show", "--stat", "--format=", "HEAD", cwd=bob).out
+    assert "while-moving.md" in shown
+    assert "lessons/a.md" not in shown
+    assert run("git", "status", "--porcelain", cwd=bob).out == ""
+
+
+@pytest.mark.slow
+def test_what_the_remote_took_back_is_not_pushed_again(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    write(ada / "lessons/bad.md", lesson_text("Bad", "Taken back."))
+    save(ada, "bad")
+    sync(ada)
+    sync(bob)
+    run("git", "reset", "-q", "--hard", "HEAD~", cwd=ada)
+    write(ada / "lessons/good.md", lesson_text("Good", "Instead."))
+    save(ada, "good")
+    run("git", "push", "-q", "--force", cwd=ada)
+    assert "dropped 1 commit that origin/main took back\n" in sync(bob).out
+    assert not (bob / "lessons/bad.md").exists()
+    run("git", "push", "-q", "--force", "origin", "HEAD~:main", cwd=ada)
+    write(bob / "lessons/b.md", lesson_text("B", "Of Bob."))
+    save(bob, "b")
+    assert "pushed 1 commit\n" in sync(bob).out
+    log = run("git", "log", "--format=%s", "origin/main", cwd=bob).out.split("\n")
+    assert log[:2] == ["b", "a vault"]
+
+
+@pytest.mark.slow
+def test_a_hook_of_others_that_fails_is_no_reason_to_stop(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    for clone in team:
+        write(clone / f"lessons/{clone.name}.md", lesson_text(clone.name, "Text."))
+        save(clone, clone.name)
+    sync(ada)
+    write(bob / ".githooks/post-checkout", "#!/bin/sh\nexit 1\n")
+    assert "pushed 1 commit\n" in sync(bob).out
+
+
+@pytest.mark.slow
+def test_six_at_once(team: tuple[Path, Path], tmp_path: Path) -> None:
+    clones = []
+    for number in range(6):
+        clone = tmp_path / f"clone{number}"
+        run("git", "clone", "-q", tmp_path / "team.git", clone, cwd=tmp_path)
+        write(clone / f"lessons/{number}.md", lesson_text(f"N{number}", f"Text {number}."))
+        save(clone, str(number))
+        clones.append(clone)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda clone: share.sync(open_vault(clone)), clones))
+    assert run("git", "rev-list", "--count", "main", cwd=tmp_path / "team.git").out == "7\n"
+
+
+@pytest.mark.slow
+def test_one_that_was_killed_leaves_nothing_for_ever(team: tuple[Path, Path]) -> None:
+    ada, _ = team
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    folder = Path(tempfile.mkdtemp(prefix=f"lessons-sync-{ended.pid}-"))
+    run("git", "worktree", "add", "-q", "--detach", folder / "aside", cwd=ada)
+    sync(ada)
+    assert not folder.exists()
+    assert run("git", "worktree", "list", cwd=ada).out.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_it_pushes_to_no_branch_that_nobody_named(team: tuple[Path, Path]) -> None:
+    ada, bob = team
+    run("git", "switch", "-q", "-c", "feature", "--track", "main", cwd=ada)
+    write(ada / "lessons/f.md", lesson_text("F", "Text."))
+    save(ada, "f")
+    assert sync(ada).out.startswith("fetched 0 commits of origin/feature\n")
+    run("git", "fetch", "-q", cwd=bob)
+    run("git", "switch", "-q", "-c", "topic", "origin/main", cwd=bob)
+    assert sync(bob, check=False).err == (
+        "Error: topic follows origin/main, which has another name\n"
+        "Try: git branch --unset-upstream, and lessons sync shares it as origin/topic; "
+        "or git config push.default upstream, and it goes to main\n"
+    )
+    run("git", "config", "push.default", "upstream", cwd=bob)
+    assert sync(bob).code == 0
+    run("git", "config", "remote.pushDefault", "fork", cwd=bob)
+    assert "is for pull requests" in sync(bob, check=False).err
+    run("git", "tag", "feature", cwd=ada)
+    write(ada / "lessons/f.md", lesson_text("F", "A tag of the same name."))
+    save(ada, "f")
+    assert "pushed 1 commit" in sync(ada).out
+
+
+@pytest.mark.slow
+def test_a_branch_that_a_clone_was_not_told_to_fetch(
+    team: tuple[Path, Path], tmp_path: Path
+) -> None:
+    ada, _ = team
+    single = tmp_path / "single"
+    run("git", "clone", "-q", "--single-branch", tmp_path / "team.git", single, cwd=tmp_path)
+    run("git", "switch", "-q", "-c", "topic", cwd=single)
+    for clone, name in ((single, "one"), (ada, "two"), (single, "three")):
+        if clone == ada:
+            run("git", "fetch", "-q", cwd=ada)
+            run("git", "switch", "-q", "topic", cwd=ada)
+        write(clone / f"lessons/{name}.md", lesson_text(name, "Text."))
+        save(clone, name)
+        assert "pushed 1 commit" in sync(clone).out
+
+
+@pytest.mark.slow
+def test_in_a_shallow_clone_and_a_worktree(team: tuple[Path, Path], tmp_path: Path) -> None:
+    ada, bob = team
+    for number in range(3):
+        write(ada / f"lessons/{number}.md", lesson_text(f"N{number}", "Text."))
+        save(ada, str(number))
+        sync(ada)
+    shallow = tmp_path / "shallow"
+    run(
+        "git",
+        "clone",
+        "-q",
+        "--depth",
+        "1",
+        f"file://{tmp_path / 'team.git'}",
+        shallow,
+        cwd=tmp_path,
+    )
+    write(shallow / "lessons/s.md", lesson_text("S", "Shallow."))
+    save(shallow, "s")
+    write(ada / "lessons/a.md", lesson_text("A", "Ahead."))
+    save(ada, "a")
+    sync(ada)
+    assert "put 1 commit of yours on top" in sync(shallow).out
+    tree = tmp_path / "tree"
+    run("git", "worktree", "add", "-q", "--no-track", "-b", "topic", tree, "origin/main", cwd=bob)
+    write(tree / "lessons/t.md", lesson_text("T", "Tree."))
+    save(tree, "t")
+    assert "pushed" in sync(tree).out
+
+
+@pytest.mark.slow
+def test_where_it_cannot(team: tuple[Path, Path], tmp_path: Path) -> None:
+    ada, _ = team
+    run("git", "switch", "-q", "--orphan", "fresh", cwd=ada)
+    write(ada / "lessons/vault.toml", "")
+    assert sync(ada, check=False).err == (
+        "Error: nothing is committed here yet\n"
+        "Try: git pull origin fresh, or git commit, then lessons sync\n"
+    )
+    (ada / "lessons/vault.toml").unlink()
+    run("git", "checkout", "-q", "--detach", "main", cwd=ada)
+    assert sync(ada, check=False).err.startswith("Error: no branch is checked out\n")
+    run("git", "switch", "-q", "main", cwd=ada)
+    shutil.rmtree(tmp_path / "team.git")
+    ran = sync(ada, check=False)
+    assert ran.code == 1
+    assert ran.err.startswith("Error: git fetch: ")
+    run("git", "remote", "remove", "origin", cwd=ada)
+    assert "there is no remote to share the vault with" in sync(ada, check=False).err
+
+
+@pytest.mark.slow
+def test_a_new_branch_is_pushed_and_followed(team: tuple[Path, Path]) -> None:
+    ada, _ = team
+    run("git", "switch", "-q", "-c", "topic", cwd=ada)
+    write(ada / "lessons/t.md", lesson_text("T", "Text."))
+    save(ada, "t")
+    sync(ada)
+    assert run("git", "rev-parse", "--abbrev-ref", "@{u}", cwd=ada).out == "origin/topic\n"

@@ -1,0 +1,74 @@
+"""The record of injections: what it sums up, what it survives, how much of it is kept."""
+
+from __future__ import annotations
+
+import fcntl
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from vault_index.store import injections
+
+
+def note(folder: Path, *lessons: str, event: str = "UserPromptSubmit", ms: float = 10) -> None:
+    hits = [(lesson, 0.9) for lesson in lessons]
+    injections.record(folder, event, "s", "a prompt", hits, [], 0.7, ms, "watcher")
+
+
+def test_a_summary(tmp_path: Path) -> None:
+    for ms in range(10):
+        note(tmp_path, "a", "b", ms=ms)
+    note(tmp_path, "a", event="SessionStart")
+    note(tmp_path, ms=100)
+    summed = injections.summary(tmp_path, ["a", "b", "c", "d"])
+    assert (summed["prompts"], summed["answered"]) == (11, 10)
+    assert summed["most_used"] == [("a", 11), ("b", 10)]
+    assert (summed["never_used"], summed["some_never_used"]) == (2, ["c", "d"])
+    assert (summed["p50_ms"], summed["p90_ms"]) == (5, 9)
+
+
+def test_nothing_noted_yet(tmp_path: Path) -> None:
+    summed = injections.summary(tmp_path, ["a"])
+    assert (summed["prompts"], summed["p50_ms"], summed["never_used"]) == (0, None, 1)
+
+
+def test_what_is_no_record_is_passed_over(tmp_path: Path) -> None:
+    note(tmp_path, "a")
+    with (tmp_path / injections.FILE).open("ab") as file:
+        file.write(b'\xff\xfe\n{"half": \n[1]\nnull\n{"lessons": 3}\n')
+    note(tmp_path, "b")
+    assert [one["lessons"] for one in injections.records(tmp_path)] == [["a"], ["b"]]
+
+
+def test_no_folder_is_no_error(tmp_path: Path) -> None:
+    note(tmp_path / "gone", "a")
+    assert not (tmp_path / "gone").exists()
+
+
+def test_two_files_at_most_are_kept_and_ten_writers_lose_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / ".vault_index"
+    folder.mkdir()
+    (folder / injections.FILE).write_bytes(b"{}\n" * (injections.MAX_BYTES // 3 + 1))
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(lambda n: note(folder, f"lesson-{n}"), range(200)))
+    kept = sorted(one["lessons"][0] for one in injections.records(folder))
+    assert kept == sorted(f"lesson-{n}" for n in range(200))
+    assert len(list(folder.iterdir())) == 2
+    assert (folder / injections.FILE).stat().st_size < injections.MAX_BYTES
+
+
+def test_one_that_waited_while_another_moved_the_full_file_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = tmp_path / injections.FILE
+    full.write_bytes(b"{}\n" * (injections.MAX_BYTES // 3 + 1))
+    lock = fcntl.flock
+
+    def moved_while_waiting(descriptor: int, operation: int) -> None:
+        lock(descriptor, operation)
+        full.replace(full.with_suffix(".old.jsonl"))
+
+    monkeypatch.setattr(fcntl, "flock", moved_while_waiting)
+    note(tmp_path, "late")
+    assert [one["lessons"] for one in injections.records(tmp_path)] == [["late"]]

@@ -1,0 +1,421 @@
+"""Both doors to LanceDB give the same answers, the narrow one fits the release that is installed, and
+where it would not fit everything goes on through the wide one."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sys
+import textwrap
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.support.commands import BIN, run
+from tests.support.files import lesson_text
+from tests.support.places import REPO
+from tests.support.tables import DIMENSION, WORDS, some_rows
+from vault_index.store.filters import below, of_paths
+from vault_index.store.lance import Door, narrow, wide
+from vault_index.store.schema import DOCUMENTS, FULL_TEXT, LESSONS, LEVELS, SKILLS, Schema
+from vault_index.store.table import COMPACT_AFTER, Table
+from vault_index.vault import Vault
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table written in several commits, one of which is not in the text index; to be read only."""
+    made = Table(tmp_path_factory.mktemp("filled"), DIMENSION)
+    made.create()
+    made.upsert(some_rows(60, 1))
+    made.upsert(some_rows(20, 2))
+    made.optimize()
+    made.replace(some_rows(5, 3), ["lessons/o'0.md"])
+    return made.index
+
+
+@pytest.fixture
+def store(filled: Path, tmp_path: Path) -> Table:
+    """A copy of that table, to be written."""
+    shutil.copytree(filled, tmp_path / "store")
+    return Table(tmp_path / "store", DIMENSION)
+
+
+def both(folder: Path) -> tuple[Door, Door]:
+    return narrow.open_table(folder, LESSONS.table), wide.open_table(folder, LESSONS.table)
+
+
+def in_order(table: pa.Table) -> list[dict[str, Any]]:
+    key = "_rowid" if "_rowid" in table.column_names else "id"
+    return sorted(table.to_pylist(), key=lambda row: str(row[key]))
+
+
+FILTERS = [
+    None,
+    "true",
+    "false",
+    of_paths(["lessons/o'3.md", "lessons/none.md"]),
+    below(["devops"]),
+    below(["it's"]),
+    "confidence >= 3 AND created_at IS NOT NULL",
+]
+
+
+@pytest.mark.parametrize("where", FILTERS)
+def test_both_doors_read_the_same(filled: Path, where: str | None) -> None:
+    one, other = both(filled)
+    assert (one.version(), one.count()) == (other.version(), other.count())
+    for columns in (None, ["id", "created_at"], ["id", "vector", "category_l0"]):
+        for ids in (False, True):
+            mine, theirs = one.scan(columns, where, ids), other.scan(columns, where, ids)
+            assert set(mine.column_names) == set(theirs.column_names)
+            assert in_order(mine) == in_order(theirs)
+    vector = np.ones(DIMENSION, np.float32) / 4
+    for limit in (3, 1000):
+        near, same = one.nearest(vector, limit, where), other.nearest(vector, limit, where)
+        assert in_order(near) == in_order(same)
+    some = [row["_rowid"] for row in in_order(one.scan(["id"], where, True))][::-2]
+    taken = one.take(some, ["id", "text", "categories", "created_at"])
+    assert in_order(taken) == in_order(other.take(some, taken.column_names[:-1]))
+
+
+@pytest.mark.parametrize("where", FILTERS)
+@pytest.mark.parametrize(
+    "text",
+    ["heap", "Heap LOCK the", '"heap lock"', "größe café", "snake_case v1.2.3", "don't", "zyzzyva",
+     "the and of", "heap^2 AND (lock OR *)", "staging " * 200],
+)  # fmt: skip
+def test_both_doors_match_the_same_words(filled: Path, text: str, where: str | None) -> None:
+    one, other = both(filled)
+    for limit in (3, 1000):
+        mine = one.matches(text, FULL_TEXT, limit, where)
+        theirs = other.matches(text, FULL_TEXT, limit, where)
+        if limit == 3:  # equal scores: any of them may be left out
+            assert sorted(mine["_score"].to_pylist()) == sorted(theirs["_score"].to_pylist())
+        else:
+            assert in_order(mine) == in_order(theirs)
+
+
+@pytest.mark.slow
+def test_both_doors_make_the_same_table(tmp_path: Path) -> None:
+    made: list[Door] = []
+    single = ("id", "lesson_id", "path", "content_hash")
+    Table(tmp_path / "lessons", DIMENSION).create()
+    keyed = lancedb.connect(tmp_path / "lessons").open_table(LESSONS.table).schema
+    schema = pa.schema([pa.field(one.name, one.type, one.nullable) for one in keyed])
+    for name, module in (("narrow", narrow), ("wide", wide)):
+        made.append(module.create(tmp_path / name, LESSONS.table, schema))
+        made[-1].prepare("id", FULL_TEXT, single, LEVELS)
+        rows = pa.Table.from_pylist(list(some_rows(40, 1)), schema=schema)
+        made[-1].merge(rows, "id", False, None)
+        made[-1].merge(rows.slice(5, 20), "id", True, "path = 'lessons/o''0.md'")
+        made[-1].optimize(None)
+    tables = [
+        lancedb.connect(tmp_path / name).open_table(LESSONS.table) for name in ("narrow", "wide")
+    ]
+    assert tables[0].schema.equals(tables[1].schema, check_metadata=True)
+    kinds = [
+        sorted((one.name, one.index_type, one.columns) for one in table.list_indices())
+        for table in tables
+    ]
+    assert kinds[0] == kinds[1]
+    assert made[0].indexed() == made[1].indexed() == {*single, *LEVELS, FULL_TEXT}
+    assert in_order(made[0].scan(None, None, False)) == in_order(made[1].scan(None, None, False))
+    assert made[0].count_versions() == made[1].count_versions()
+    for word in WORDS:
+        scores = [door.matches(word, FULL_TEXT, 100, None)["_score"].to_pylist() for door in made]
+        assert sorted(scores[0]) == sorted(scores[1])
+    for door in made:
+        door.merge(rows.slice(0, 3), "id", True, None)
+    assert made[0].count() == made[1].count() == 3
+
+
+@pytest.mark.parametrize("schema", [LESSONS, SKILLS, DOCUMENTS], ids=lambda schema: schema.table)
+@pytest.mark.parametrize("dimension", [0, DIMENSION])
+def test_each_table_has_the_columns_of_its_rows(
+    tmp_path: Path, schema: Schema, dimension: int
+) -> None:
+    made = Table(tmp_path, dimension, schema)
+    assert not made.exists()
+    made.create()
+    made.optimize()
+    columns = set(schema.row.__annotations__) - (set() if dimension else {"vector"})
+    assert (
+        set(narrow.open_table(tmp_path, schema.table).scan(None, None, False).column_names)
+        == columns
+    )
+    indexed = {*schema.indexed, *schema.indexed_lists, schema.full_text} - {""}
+    assert narrow.open_table(tmp_path, schema.table).indexed() == indexed
+    assert {*schema.shown, *indexed} <= columns
+    if dimension:
+        assert made.families[0].size == made.count() == 0
+
+
+def test_both_doors_refuse_the_same(store: Table, tmp_path: Path) -> None:
+    schema = lancedb.connect(store.index).open_table(LESSONS.table).schema
+    holes = some_rows(2, 9)
+    holes[1]["vector"] = np.full(DIMENSION, np.nan, np.float32)
+    for door in both(store.index):
+        with pytest.raises((ValueError, RuntimeError), match="NaN"):
+            door.merge(pa.Table.from_pylist(list(holes), schema=schema), "id", False, None)
+        with pytest.raises((ValueError, RuntimeError), match="nowhere"):
+            door.scan(["nowhere"], None, False)
+        with pytest.raises((ValueError, RuntimeError), match="nowhere"):
+            door.scan(None, "nowhere = 1", False)
+    for at in (narrow, wide):
+        with pytest.raises(ValueError, match="none"):
+            at.open_table(tmp_path, "none")
+
+
+def test_a_pinned_reader_reads_what_was_there_and_others_what_is(store: Table) -> None:
+    pinned = Table(store.index, DIMENSION, pinned=True)
+    follower = Table(store.index, DIMENSION)
+    before = pinned.count()
+    assert follower.count() == before
+    ids, _ = pinned.matches("heap", 1000, None)
+    shown = pinned.take(ids[::-1].tolist())
+    code = f"""
+        from pathlib import Path
+        from tests.support.tables import DIMENSION, some_rows
+        from vault_index.store.table import Table
+        store = Table(Path({str(store.index)!r}), DIMENSION)
+        store.replace_all(some_rows(4, 5))
+        store.optimize()
+    """
+    run(sys.executable, "-c", textwrap.dedent(code), cwd=REPO)
+    assert follower.count() == 4
+    assert {row["id"] for row in follower.rows(["id"])} == {f"5-{at}@0" for at in range(4)}
+    assert pinned.count() == len(pinned.rows(["id"])) == before
+    assert pinned.take(ids[::-1].tolist()) == shown
+
+
+def test_rows_come_in_the_order_they_are_asked_for(store: Table) -> None:
+    rows = narrow.open_table(store.index, LESSONS.table).scan(["id"], None, True).to_pylist()
+    random.Random(4).shuffle(rows)
+    taken = store.take([row["_rowid"] for row in rows])
+    assert [row["id"] for row in taken] == [row["id"] for row in rows]
+
+
+@pytest.mark.slow
+def test_old_versions_are_counted_and_dropped_alike(store: Table) -> None:
+    for seed in range(COMPACT_AFTER):
+        store.upsert(some_rows(1, 100 + seed))
+    one, other = both(store.index)
+    assert one.count_versions() == other.count_versions() > COMPACT_AFTER
+    one.optimize(timedelta(milliseconds=1))
+    assert one.count_versions() == other.count_versions() < COMPACT_AFTER
+    assert store.count() == one.count() == other.count()
+
+
+def test_threads_ask_side_by_side(store: Table) -> None:
+    pinned = Table(store.index, DIMENSION, pinned=True)
+    expected = sorted(pinned.matches("heap lock", 1000, None)[1].tolist())
+    found: list[list[float]] = []
+
+    def ask() -> None:
+        for _ in range(20):
+            found.append(sorted(pinned.matches("heap lock", 1000, None)[1].tolist()))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 160
+
+
+USE = """
+from vault_index.store import lance
+from vault_index.store.table import Table
+from tests.support.tables import DIMENSION, some_rows
+store = Table(Path(sys.argv[1]), DIMENSION)
+store.create()
+store.upsert(some_rows(30, 1))
+store.optimize()
+pinned = Table(store.index, DIMENSION, pinned=True)
+ids, _ = pinned.matches("heap", 100, None)
+assert len(ids) == len(pinned.take(ids.tolist())) > 0
+assert len(pinned.nearest(some_rows(1, 2)[0]["vector"], 5, "true")[0]) == 5
+assert len(pinned.rows(["id"])) == pinned.count() == 30
+"""
+
+
+def python(code: str, folder: Path, env: dict[str, str] | None = None) -> str:
+    """Run code in a process of its own, and give what it prints."""
+    words = [sys.executable, "-c", "import sys; from pathlib import Path\n" + code, str(folder)]
+    return run(*words, cwd=REPO, env=env).out.strip()
+
+
+def test_the_narrow_door_fits_the_lancedb_that_is_installed(tmp_path: Path) -> None:
+    said = python(USE + "print(lance.wide_because(), *sys.modules)", tmp_path).split()
+    assert "pyarrow" in said  # nothing stands before the modules: no reason to use the wide door
+    assert not {"lancedb", "asyncio", "lance_namespace", "pyarrow.compute"} & set(said)
+    assert said[0] == "sys"
+
+
+@pytest.mark.slow
+def test_the_package_can_be_imported_beside_the_narrow_door(tmp_path: Path) -> None:
+    """Before it or after it, called by asyncio or not: there is one compiled module."""
+    package = """
+import lancedb, asyncio
+async def count():
+    there = await lancedb.connect_async(sys.argv[1])
+    return await (await there.open_table("lessons")).count_rows()
+def both_count(expected):
+    assert lancedb.connect(sys.argv[1]).open_table("lessons").count_rows() == expected
+    assert asyncio.run(count()) == expected
+"""
+    after = USE + package + "both_count(30); store.replace_all(some_rows(3, 1)); both_count(3)"
+    ask = "; print(repr(lance.wide_because()), store.count())"
+    assert python(after + ask, tmp_path / "after") == "'' 3"
+    before = package + USE + "both_count(30)"
+    assert python(before + ask, tmp_path / "before") == "'' 30"
+
+
+CHANGES = {
+    "the first call takes other arguments": "module.connect = lambda uri: None",
+    "the first call answers at once": "module.connect = lambda *all: module",
+    "the first call is gone": "del module.connect",
+    "the first call never answers": (
+        "import asyncio; module.connect = lambda *all: asyncio.get_running_loop().create_future()"
+    ),
+    "the first call fails": "module.connect = lambda *all: 1 / 0",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_release_that_is_otherwise_is_used_through_the_wide_door(
+    tmp_path: Path, change: str
+) -> None:
+    """The package itself has the calls as they are: it is imported before they are changed."""
+    code = "import lancedb; from lancedb import _lancedb as module\n"
+    code += CHANGES[change] + "\n" + USE + "print(bool(lance.wide_because()))"
+    assert python(code, tmp_path) == "True"
+
+
+@pytest.mark.slow
+def test_a_release_with_its_module_elsewhere_is_used_through_the_wide_door(tmp_path: Path) -> None:
+    real = Path(lancedb.__file__).parent
+    moved = tmp_path / "site" / "lancedb"
+    moved.mkdir(parents=True)
+    (moved / "__init__.py").write_text(
+        f"__path__.append({str(real)!r})\n"
+        f"exec(compile(open({str(real / '__init__.py')!r}).read(), __file__, 'exec'))\n"
+    )
+    code = USE + "print(lance.wide_because())"
+    said = python(code, tmp_path / "index", {"PYTHONPATH": str(moved.parent)})
+    assert said == "NotUnderstood: ImportError: lancedb has no compiled module _lancedb"
+
+
+@pytest.mark.slow
+def test_a_call_that_changed_later_goes_on_through_the_wide_door(tmp_path: Path) -> None:
+    """A handle that is already open is opened again, and a pinned one at its version."""
+    code = (
+        USE
+        + """
+from vault_index.store.lance import narrow
+def changed(*all, **named): raise TypeError("missing 1 required positional argument")
+narrow.Opened.scan = changed
+store.replace_all(some_rows(3, 7))
+assert len(pinned.rows(["id"])) == 30 and len(store.rows(["id"])) == 3
+print(lance.wide_because())
+"""
+    )
+    assert python(code, tmp_path) == "TypeError: missing 1 required positional argument"
+
+
+@pytest.mark.slow
+def test_cold_processes_load_neither_the_package_nor_asyncio(
+    make_vault: Callable[..., Vault], with_model: Path
+) -> None:
+    heap = lesson_text("Heap", "Raise the heap when the build runs out of memory: NODE_OPTIONS.")
+    vault = make_vault({"devops/heap.md": heap})
+    run("lessons", "index", cwd=vault.root)
+    prompt = "our build dies with heap out of memory"
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "cwd": str(vault.root)}
+    for words, stdin in (
+        (["lessons-hook"], json.dumps(event)),
+        (["lessons", "search", prompt], ""),
+        (["lessons", "index"], ""),
+        (["lessons", "index", "--rebuild"], ""),
+        (["lessons", "status"], ""),
+    ):
+        command = [sys.executable, "-X", "importtime", str(BIN / words[0]), *words[1:]]
+        env = {"LESSONS_DEADLINE_MS": "60000"}
+        ran = run(*command, cwd=vault.root, stdin=stdin, env=env)
+        loaded = {line.rpartition("|")[2].strip() for line in ran.err.splitlines()}
+        assert "vault_index.vault" in loaded, words  # that is how modules are named here
+        assert not {"lancedb", "ctranslate2", "pyarrow.compute"} & loaded, words
+        if words[0] == "lessons-hook":
+            assert not {"asyncio", "click", "git", "yaml", "urllib.request", "numpy.ma"} & loaded
+            assert "heap" in json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
+
+
+def test_asyncio_can_be_imported_while_a_compiled_module_looks_for_it() -> None:
+    """In a process of its own: nobody has imported it."""
+    code = """
+import sys, threading
+from vault_index import native
+def call():
+    import asyncio
+    import asyncio.subprocess
+    from asyncio import Queue
+    loop = ours.get_running_loop()
+    future = loop.create_future()
+    loop.call_soon_threadsafe(future.set_result, Queue.__name__)
+    return future
+def look():
+    global ours
+    ours = sys.modules["asyncio"]
+    return call()
+print(native.introduce(look), sys.modules["asyncio"].__file__ is not None)
+"""
+    done = run(sys.executable, "-c", code, cwd=REPO)
+    assert done.out.split() == ["Queue", "True"]
+
+
+def test_a_call_that_is_broken_off_is_cancelled() -> None:
+    code = """
+import signal, sys
+from vault_index import native
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored
+told = []
+def call():
+    loop = sys.modules["asyncio"].get_running_loop()
+    future = loop.create_future()
+    future.add_done_callback(lambda future: told.append(future.cancelled()))
+    loop.call_soon_threadsafe(signal.raise_signal, signal.SIGINT)
+    return future
+try:
+    native.introduce(call)
+except KeyboardInterrupt:
+    print(told)
+"""
+    done = run(sys.executable, "-c", code, cwd=REPO)
+    assert done.out.strip() == "[True]"
+
+
+def test_both_doors_make_the_same_index_of_vectors(tmp_path: Path) -> None:
+    kinds = []
+    for name, module in (("narrow", narrow), ("wide", wide)):
+        made = Table(tmp_path / name, DIMENSION)
+        made.create()
+        made.upsert(some_rows(300, 1))
+        door = module.open_table(made.index, LESSONS.table)
+        door.index_vectors("vector")
+        assert "vector" in door.indexed()
+        table = lancedb.connect(made.index).open_table(LESSONS.table)
+        (index,) = [one for one in table.list_indices() if one.columns == ["vector"]]
+        said = table.index_stats(index.name)
+        kinds.append((index.index_type, said.distance_type, said.num_indexed_rows))
+    assert kinds[0] == kinds[1]
+    assert kinds[0][1:] == ("cosine", 300)

@@ -1,0 +1,147 @@
+"""What tests of the index share: an embedder of words, lessons, and the comparison with a rebuild."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.embedders import WordEmbedder
+from tests.support.files import lesson_text, write
+from vault_index.edit import init
+from vault_index.index import reconcile
+from vault_index.search import entries, floor
+from vault_index.store import ownership
+from vault_index.store.schema import LESSONS
+from vault_index.vault import Vault, open_vault
+
+HEAP = lesson_text("Heap", "Raise the heap when the build runs out of memory.")
+LOCK = lesson_text("Lock", "Migrations wait for a lock on the table.")
+PIPE = lesson_text("Pipe", "A closed pipe raises BrokenPipeError.")
+
+
+def with_words(vault: Vault, embedder: WordEmbedder | None = None) -> WordEmbedder:
+    """Set the embedder of these tests for a vault; return it."""
+    embedder = embedder or WordEmbedder()
+    vault.embedder = embedder
+    return embedder
+
+
+def copy_of(shelf: Path, root: Path) -> Vault:
+    """Copy a vault with its index, which is marked as the copy's: indexing again takes seconds."""
+    shutil.copytree(shelf, root, ignore=shutil.ignore_patterns(".vault_index"))
+    ownership.claim(root / ".vault_index")  # a copied index would not be believed
+    shutil.copytree(
+        shelf / ".vault_index",
+        root / ".vault_index",
+        ignore=shutil.ignore_patterns("owner"),
+        dirs_exist_ok=True,
+    )
+    return open_vault(root)
+
+
+def full_text_vault(root: Path, texts: Mapping[str, str]) -> Path:
+    """Make a vault with an index and floors for full text, to be copied by tests; return its root."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LESSONS_EMBEDDER", "none")
+        init.init(root)
+        for path, text in texts.items():
+            write(root / "lessons" / path, text)
+        vault = open_vault(root)
+        reconcile.sync(vault)
+        floor.fit(vault)
+    return root
+
+
+def kept_on(shelf: Path, make: Callable[[], Vault], root: Path) -> Vault:
+    """Copy the vault on a shelf; the first test makes it there: indexing takes seconds."""
+    if not shelf.exists():
+        first = make()
+        reconcile.sync(first)
+        floor.fit(first)
+        shutil.copytree(first.root, shelf)
+    vault = copy_of(shelf, root)
+    reconcile.sync(vault)  # the copies are other files
+    return vault
+
+
+def of_this_repository(home: Path, own: Path, root: Path) -> Vault:
+    """Copy a vault with this repository's lessons, and their vectors to the user's `own` folder."""
+    shutil.copy(home / "vectors.sqlite3", own)
+    return copy_of(home / "team", root)
+
+
+def ids(vault: Vault) -> list[str]:
+    return [str(entry["id"]) for entry in entries.entries(vault)]
+
+
+def table(vault: Vault) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Return all rows by id, and their vectors apart."""
+    store = vault.open_index().store
+    rows = sorted(store.rows([*LESSONS.columns()]), key=lambda row: str(row["id"]))
+    return rows, np.array([row.pop("vector") for row in rows])
+
+
+def assert_same_as_a_rebuild(vault: Vault) -> None:
+    """Check that the index holds what one built from nothing holds."""
+    before, vectors = table(vault)
+    other = open_vault(vault.root)
+    with_words(other)
+    reconcile.sync(other, rebuild=True)
+    after, fresh = table(other)
+    assert_alike(before, after)
+    assert np.allclose(vectors, fresh, atol=1e-6)
+
+
+def assert_alike(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
+    """Check that rows are those of a rebuild, and print the differences."""
+    lines = unlike(before, after)
+    assert not lines, "\n".join(lines)
+
+
+def unlike(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[str]:
+    """List the differences between an index's rows and those of a rebuild, a line for each value."""
+    old, new = ({str(row["id"]): row for row in rows} for rows in (before, after))
+    lines = [f"id {id} twice" for rows, by_id in ((before, old), (after, new))
+             for id in by_id if sum(row["id"] == id for row in rows) > 1]  # fmt: skip
+    lines += [
+        f"{id}: only in the index: {old[id].get('text')!r}" for id in sorted(set(old) - set(new))
+    ]
+    lines += [
+        f"{id}: only in the rebuild: {new[id].get('text')!r}" for id in sorted(set(new) - set(old))
+    ]
+    for id in sorted(set(old) & set(new)):
+        lines += [
+            f"{id}: {column} is {old[id][column]!r}, in the rebuild {new[id][column]!r}"
+            for column in new[id]
+            if old[id][column] != new[id][column]
+        ]
+    return lines
+
+
+def later(path: Path, seconds: int = 10) -> None:
+    """Set the mtime of a file back."""
+    stamp = path.stat().st_mtime - seconds
+    os.utime(path, (stamp, stamp))
+
+
+def save_unseen(path: Path, digit: str) -> None:
+    """Change a character of a file so that its size and mtime stay, as after `touch -r`."""
+    stat = path.stat()
+    text = path.read_text("utf-8").rstrip("\n")
+    path.write_text(f"{text[:-1]}{digit}\n", "utf-8")
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def swap(one: Path, other: Path) -> None:
+    """Exchange two files by rename: each keeps its mtime, and its size if those are alike."""
+    if one != other:
+        beside = one.with_name(f".{one.name}.swap")
+        one.rename(beside)
+        other.rename(one)
+        beside.rename(other)

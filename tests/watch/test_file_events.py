@@ -1,0 +1,182 @@
+"""How changes are gathered into bursts."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import shutil
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vault_index.watch.events import FileEvents
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Iterator[FileEvents]:
+    """The events of a folder, from now on."""
+    folder = tmp_path / "lessons"
+    (folder / "devops").mkdir(parents=True)
+    (folder / "devops" / "heap.md").write_text("heap")
+    said: list[str] = []
+    watching = FileEvents(folder, said.append)
+    watching.start()
+    assert said == []
+    yield watching
+    watching.close()
+
+
+@pytest.mark.slow
+def test_a_burst_is_one(events: FileEvents) -> None:
+    for number in range(50):
+        (events.folder / f"{number}.md").write_text("text")
+    assert events.wait(5)
+    assert not events.wait(0.5)
+
+
+@pytest.mark.slow
+def test_a_burst_without_end_is_cut(events: FileEvents) -> None:
+    over = threading.Event()
+
+    def save() -> None:
+        while not over.wait(0.02):
+            (events.folder / "a.md").write_text(str(time.monotonic()))
+
+    saving = threading.Thread(target=save)
+    saving.start()
+    began = time.monotonic()
+    assert events.wait(10)
+    took = time.monotonic() - began
+    over.set()
+    saving.join()
+    assert 1 < took < 5
+
+
+@pytest.mark.parametrize("name", ["devops/heap.md", "new.md", "vault.toml", "deep/er/new.md"])
+def test_what_matters(events: FileEvents, name: str) -> None:
+    file = events.folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("new")
+    assert events.wait(5)
+
+
+@pytest.mark.slow
+def test_folders_made_as_quickly_as_can_be(events: FileEvents) -> None:
+    for number in range(300):  # one that is found twice must not end the thread that hears
+        (events.folder / str(number) / "deeper").mkdir(parents=True)
+    while events.wait(1):
+        pass
+    (events.folder / "299" / "deeper" / "new.md").write_text("new")
+    assert events.wait(5)
+
+
+def test_where_a_thread_of_watchdog_died_it_is_watched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    watching = FileEvents(tmp_path, said.append)
+
+    def fail(event: object) -> None:
+        raise ValueError(f"no sense in {type(event).__name__}")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(watching, "_on_event", fail)
+        watching.start()
+        (tmp_path / "new.md").write_text("new")
+        assert watching.wait(5)
+    assert watching.arm()
+    assert said == ["watching again: ValueError: no sense in FileCreatedEvent"]
+    assert not watching.arm()
+    (tmp_path / "other.md").write_text("new")
+    assert watching.wait(5)
+    watching.close()
+
+
+@pytest.mark.slow
+def test_folders_moved_and_deleted_in_a_hurry(tmp_path: Path) -> None:
+    watching = FileEvents(tmp_path, print)
+    watching.start()
+    choose = random.Random(1)
+    for _ in range(4_000):
+        one, other = (tmp_path / choose.choice("abcdef") for _ in range(2))
+        with contextlib.suppress(OSError):
+            what = choose.random()
+            if what < 0.5:
+                (one / choose.choice("123") / choose.choice("xyz")).mkdir(parents=True)
+            elif what < 0.7:
+                shutil.rmtree(one)
+            else:
+                one.rename(other / choose.choice("456"))
+        watching.arm()  # as the watcher does in each turn
+    while watching.wait(1):
+        watching.arm()
+    (tmp_path / "last").mkdir()
+    while watching.wait(1):
+        watching.arm()
+    (tmp_path / "last" / "new.md").write_text("new")
+    assert watching.wait(5)
+    watching.close()
+
+
+def test_reading_and_other_files_do_not_matter(events: FileEvents) -> None:
+    (events.folder / "devops" / "heap.md").read_text()
+    list((events.folder / "devops").iterdir())
+    (events.folder / ".heap.md.swp").write_text("swap")
+    (events.folder / "notes.txt").write_text("text")
+    assert not events.wait(0.5)
+
+
+@pytest.mark.slow
+def test_moved_away_and_deleted(events: FileEvents, tmp_path: Path) -> None:
+    (events.folder / "devops" / "heap.md").rename(tmp_path / "heap.md")
+    assert events.wait(5)
+    shutil.rmtree(events.folder / "devops")
+    assert events.wait(5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seen_away", [True, False])
+def test_another_folder_under_the_name_is_watched_again(
+    events: FileEvents, seen_away: bool
+) -> None:
+    assert not events.arm()
+    shutil.rmtree(events.folder)
+    if seen_away:
+        assert not events.arm()
+    (events.folder / "old").mkdir(parents=True)
+    assert events.wait(5)
+    assert events.arm()
+    events.wait(0.5)
+    (events.folder / "old" / "a.md").write_text("text")
+    assert events.wait(5)
+
+
+def test_events_that_the_system_lost_count_as_one(events: FileEvents) -> None:
+    logging.getLogger("watchdog.observers.inotify_c").warning("Inotify queue overflowed")
+    assert events.wait(5)
+
+
+def test_it_leaves_the_process_as_it_was(tmp_path: Path) -> None:
+    def hooks() -> object:
+        handlers = list(logging.getLogger("watchdog").handlers)
+        return threading.excepthook, handlers, list(warnings.filters)
+
+    before = hooks()
+    watching = FileEvents(tmp_path, print)
+    assert hooks() == before, "nothing is put in before it starts"
+    watching.start()
+    assert hooks() != before
+    watching.close()
+    assert hooks() == before
+
+
+def test_wake_and_hurry_end_the_wait(events: FileEvents) -> None:
+    threading.Timer(0.1, events.wake).start()
+    assert not events.wait(30)
+    threading.Timer(0.1, events.hurry).start()
+    assert events.wait(30)

@@ -1,0 +1,303 @@
+"""What the watcher does next, by its schedule alone: no thread, no clock, no wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vault_index.watch import schedule
+from vault_index.watch.schedule import (
+    BackgroundIndex,
+    Due,
+    Events,
+    FetchModel,
+    FitFloor,
+    FullPass,
+    Outcome,
+    Passed,
+    Phase,
+    QuickPass,
+    Rebuild,
+    Reopen,
+    State,
+    Stop,
+    Tidy,
+    Wait,
+)
+
+HEAD = "head"
+NOW = 0.0
+SAVED = Events(saved=True, head=HEAD)
+NOTHING = Events(head=HEAD)
+DONE = Passed(Outcome.DONE, head=HEAD)
+WROTE = Passed(Outcome.DONE, wrote=True, head=HEAD)
+BUSY = Passed(Outcome.BUSY, head=HEAD)
+TOO_MUCH = Passed(Outcome.TOO_MUCH, head=HEAD)
+FAILED = Passed(Outcome.FAILED, head=HEAD)
+
+settled = State(Phase.SETTLED, NOW, active=NOW, present=NOW, swept=NOW, head=HEAD)
+changed = replace(settled, phase=Phase.CHANGED, full_due=NOW + schedule.QUIET_SECONDS)
+blocked = replace(settled, phase=Phase.BLOCKED, saved=True, not_before=NOW + schedule.RETRY_SECONDS)
+delegated = replace(
+    settled, phase=Phase.DELEGATED, full_due=NOW + schedule.DELEGATED_SECONDS, quick_passes=1
+)
+wrote = replace(settled, wrote=NOW)
+LATER = NOW + 1.0
+
+
+@pytest.mark.parametrize(
+    ("state", "after", "events", "due"),
+    [
+        # nothing happens
+        (settled, 0.0, NOTHING, Wait(schedule.LOOK_SECONDS)),
+        (settled, schedule.SWEEP_SECONDS, NOTHING, FullPass()),
+        (settled, schedule.SWEEP_SECONDS - 1, NOTHING, Wait(1.0)),
+        (settled, schedule.IDLE_SECONDS + 1, NOTHING, Stop("a day without a question or a change")),
+        (settled, schedule.IDLE_SECONDS + 1, Events(asked=True, head=HEAD), FullPass()),
+        # files are saved
+        (settled, 1.0, SAVED, QuickPass()),
+        (changed, 0.5, NOTHING, Wait(schedule.QUIET_SECONDS - 0.5)),
+        (changed, 1.0, SAVED, QuickPass()),
+        (changed, schedule.QUIET_SECONDS, NOTHING, FullPass()),
+        (changed, schedule.QUIET_SECONDS, SAVED, QuickPass()),
+        (replace(changed, quick_passes=schedule.MAX_QUICK_PASSES), 0.0, SAVED, FullPass()),
+        (settled, 0.0, Events(skills_changed=True, head=HEAD), FullPass()),
+        # a pull, a question about what follows from the lessons
+        (settled, 0.0, Events(head="other"), FullPass()),
+        (settled, 0.0, Events(saved=True, head="other"), FullPass()),
+        (changed, 0.0, Events(full_asked=True, head=HEAD), FullPass()),
+        # where the system gives no events
+        (settled, schedule.LOOK_SECONDS, Events(polling=True, head=HEAD), FullPass()),
+        (
+            replace(settled, sweep_seconds=0.5),
+            9.0,
+            Events(polling=True, head=HEAD),
+            Wait(1.0),
+        ),
+        # another process writes
+        (blocked, 0.0, NOTHING, Wait(schedule.RETRY_SECONDS)),
+        (blocked, schedule.RETRY_SECONDS, NOTHING, QuickPass()),
+        (blocked, 0.0, SAVED, QuickPass()),
+        # the background index works
+        (delegated, 3.0, NOTHING, Wait(schedule.LOOK_SECONDS)),
+        (delegated, 3.0, SAVED, QuickPass()),
+        (delegated, 3.0, Events(index_ended=True, head=HEAD), Reopen()),
+        (delegated, schedule.DELEGATED_SECONDS, NOTHING, FullPass()),
+        (settled, 0.0, Events(index_damaged=True, head=HEAD), Rebuild()),
+        # settings, and the model
+        (settled, 0.0, Events(settings_changed=True, head=HEAD), Reopen()),
+        (changed, 0.0, Events(saved=True, settings_changed=True, head=HEAD), Reopen()),
+        (settled, 0.0, Events(model_came=True, head=HEAD), Reopen()),
+        (settled, 0.0, Events(model_due=True, head=HEAD), FetchModel()),
+        # old versions
+        (wrote, schedule.TIDY_SECONDS, NOTHING, Tidy()),
+        (wrote, schedule.TIDY_SECONDS, SAVED, QuickPass()),
+        (replace(changed, wrote=NOW), 1.0, NOTHING, Wait(1.0)),
+        # the end
+        (settled, 0.0, Events(stop="asked to", head=HEAD), Stop("asked to")),
+        (settled, 3.0, Events(lessons_gone=True, head=HEAD), Wait(schedule.LOOK_SECONDS)),
+        (
+            settled,
+            schedule.LOST_SECONDS + 1,
+            Events(lessons_gone=True, head=HEAD),
+            Stop("the folder with the lessons is gone"),
+        ),
+    ],
+)
+def test_what_is_due(state: State, after: float, events: Events, due: Due) -> None:
+    now = NOW + after
+    assert schedule.next(schedule.heard(state, now, events), now) == due
+
+
+@pytest.mark.parametrize(
+    ("due", "passed", "phase", "wants"),
+    [
+        (QuickPass(), DONE, Phase.CHANGED, ()),
+        (QuickPass(), FAILED, Phase.CHANGED, ()),
+        (QuickPass(), BUSY, Phase.BLOCKED, ()),
+        (QuickPass(), TOO_MUCH, Phase.DELEGATED, (BackgroundIndex(),)),
+        (QuickPass(), replace(DONE, floor_stale=True), Phase.CHANGED, (FitFloor(),)),
+        (FullPass(), DONE, Phase.SETTLED, ()),
+        (FullPass(), FAILED, Phase.SETTLED, ()),
+        (FullPass(), BUSY, Phase.BLOCKED, ()),
+        (FullPass(), TOO_MUCH, Phase.DELEGATED, (BackgroundIndex(),)),
+    ],
+)
+def test_what_a_pass_leads_to(
+    due: Due, passed: Passed, phase: Phase, wants: tuple[Due, ...]
+) -> None:
+    state = schedule.after(schedule.heard(settled, LATER, SAVED), LATER, due, passed)
+    assert state.phase is phase
+    assert state.wants == wants
+    assert state.saved == (passed is BUSY)
+    assert state.waits_for_others == (phase in (Phase.BLOCKED, Phase.DELEGATED))
+
+
+def test_the_start_leaves_time_for_questions_and_then_asks_git() -> None:
+    state = schedule.started(NOW)
+    assert schedule.next(state, NOW) == Wait(schedule.FIRST_SECONDS)
+    state = schedule.heard(state, NOW + schedule.FIRST_SECONDS, Events(saved=True, head=()))
+    assert schedule.next(state, NOW + schedule.FIRST_SECONDS) == FullPass()
+
+
+def test_a_pass_that_was_blocked_is_owed_as_it_was() -> None:
+    state = schedule.heard(settled, NOW, Events(saved=True, full_asked=True, head=HEAD))
+    state = schedule.after(state, NOW, FullPass(), BUSY)
+    assert schedule.next(state, NOW + schedule.RETRY_SECONDS) == FullPass()
+
+
+def test_what_is_too_young_is_tidied_later() -> None:
+    state = schedule.after(wrote, NOW, Tidy(), BUSY)
+    assert schedule.next(state, NOW + schedule.TIDY_SECONDS) == Tidy()
+    state = schedule.after(state, NOW, Tidy(), DONE)
+    assert schedule.next(state, NOW + schedule.TIDY_SECONDS) == Wait(schedule.LOOK_SECONDS)
+
+
+# properties, of a watcher whose clock is a number
+
+
+@dataclass
+class Simulated:
+    """A watcher that does what is due in no time, or in `pass_seconds`."""
+
+    state: State = settled
+    now: float = NOW
+    pass_seconds: float = 0.0
+    outcomes: list[Outcome] = field(default_factory=list)  # of the next passes; then they succeed
+    done: list[Due] = field(default_factory=list)
+
+    def hear(self, events: Events) -> None:
+        self.state = schedule.heard(self.state, self.now, events)
+
+    def work(self) -> Wait | Stop:
+        """Do all that is due now; return the wait, or the end."""
+        for _ in range(20):
+            due = schedule.next(self.state, self.now)
+            if isinstance(due, Wait | Stop):
+                return due
+            passed = None
+            if isinstance(due, QuickPass | FullPass):
+                self.now += self.pass_seconds
+                passed = Passed(self.outcomes.pop(0) if self.outcomes else Outcome.DONE, head=HEAD)
+            self.done.append(due)
+            self.state = schedule.after(self.state, self.now, due, passed)
+        raise AssertionError(f"it never waits: {self.done}")
+
+    def rest(self, seconds: float) -> None:
+        """Let time go by in which nothing happens."""
+        end = self.now + seconds
+        while self.now < end:
+            wait = self.work()
+            if isinstance(wait, Stop):
+                return
+            assert wait.seconds > 0
+            self.now = min(end, self.now + wait.seconds)
+            self.hear(NOTHING)
+        self.work()
+
+    def count(self, kind: type[Due]) -> int:
+        return sum(isinstance(due, kind) for due in self.done)
+
+
+pauses = st.lists(st.floats(0.0, schedule.QUIET_SECONDS - 0.01), max_size=40)
+durations = st.floats(0.0, 1.0)
+outcomes = st.lists(st.sampled_from(Outcome), max_size=10)
+events = st.builds(
+    Events,
+    saved=st.booleans(),
+    asked=st.booleans(),
+    full_asked=st.booleans(),
+    settings_changed=st.booleans(),
+    skills_changed=st.booleans(),
+    index_damaged=st.booleans(),
+    index_ended=st.booleans(),
+    model_came=st.booleans(),
+    model_due=st.booleans(),
+    lessons_gone=st.booleans(),
+    polling=st.booleans(),
+    head=st.sampled_from([HEAD, "other", None]),
+)
+steps = st.lists(st.tuples(events, st.floats(0.0, 300.0)), max_size=20)
+
+
+@given(pauses, durations)
+def test_a_burst_ends_in_exactly_one_full_pass(pauses: Sequence[float], took: float) -> None:
+    watcher = Simulated(pass_seconds=took)
+    for pause in [0.0, *pauses]:
+        watcher.rest(pause)
+        watcher.hear(SAVED)
+        watcher.work()
+    assert watcher.count(QuickPass) == len(pauses) + 1
+    assert watcher.count(FullPass) == 0
+    watcher.rest(60)
+    assert watcher.count(FullPass) == 1
+    assert isinstance(watcher.done[-1], FullPass)
+    assert watcher.state.phase is Phase.SETTLED
+
+
+@given(steps, outcomes)
+def test_what_was_saved_is_taken_in_before_the_next_wait(
+    steps: Sequence[tuple[Events, float]], outcomes: list[Outcome]
+) -> None:
+    watcher = Simulated(outcomes=outcomes)
+    for happened, seconds in steps:
+        watcher.hear(happened)
+        before = len(watcher.done)
+        end = watcher.work()
+        new = watcher.done[before:]
+        if happened.saved and not isinstance(end, Stop):
+            assert any(isinstance(due, QuickPass | FullPass) for due in new)
+        if not isinstance(end, Stop):
+            assert not watcher.state.saved or watcher.state.phase is Phase.BLOCKED
+        watcher.now += seconds
+
+
+@given(st.integers(1, 400))
+def test_saves_without_end_still_get_full_passes(count: int) -> None:
+    watcher = Simulated()
+    for _ in range(count):
+        watcher.hear(SAVED)
+        watcher.work()
+        watcher.now += 0.1
+    passes = schedule.MAX_QUICK_PASSES + 1
+    assert watcher.count(FullPass) == count // passes
+    assert watcher.count(QuickPass) == count - count // passes
+
+
+@given(steps, outcomes)
+def test_stop_wins(steps: Sequence[tuple[Events, float]], outcomes: list[Outcome]) -> None:
+    watcher = Simulated(outcomes=outcomes)
+    for happened, seconds in steps:
+        watcher.hear(happened)
+        watcher.work()
+        watcher.now += seconds
+    if steps:
+        watcher.hear(replace(steps[-1][0], stop="asked to"))
+    else:
+        watcher.hear(Events(stop="asked to"))
+    assert isinstance(schedule.next(watcher.state, watcher.now), Stop)
+
+
+@given(steps, outcomes)
+def test_whatever_happens_it_settles_when_nothing_happens_any_more(
+    steps: Sequence[tuple[Events, float]], outcomes: list[Outcome]
+) -> None:
+    watcher = Simulated(outcomes=outcomes)
+    for happened, seconds in steps:
+        watcher.hear(happened)
+        watcher.work()
+        watcher.now += seconds
+    if isinstance(watcher.work(), Stop):
+        return
+    watcher.outcomes.clear()
+    watcher.rest(2 * schedule.DELEGATED_SECONDS)
+    assert watcher.state.phase is Phase.SETTLED
+    assert not watcher.state.saved
+    assert not watcher.state.wants_full
+    before = watcher.count(FullPass)
+    watcher.rest(schedule.SWEEP_SECONDS - 1)
+    assert watcher.count(FullPass) <= before + 1, "only the sweep"

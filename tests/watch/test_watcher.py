@@ -1,0 +1,434 @@
+"""The real watcher: what is saved is found, there is one of it, and it ends when it should."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import BIN, Ran, run
+from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.indexed import kept_on
+from tests.support.watchers import (
+    STYLES,
+    assert_same_as_a_rebuild,
+    rows,
+    soon,
+    status,
+    watched,
+    watchers_of,
+)
+from vault_index.hotpath import protocol
+from vault_index.index import reconcile
+from vault_index.vault import Vault
+from vault_index.watch import launch
+
+FILES = {
+    "devops/ci-cd/heap.md": lesson_text("Raise the heap", "When the build dies, raise the heap."),
+    "devops/docker/layers.md": lesson_text("Docker layers", "Install before you copy."),
+    "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC."),
+}
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, shelves: Path, tmp_path: Path) -> Iterator[Vault]:
+    """A vault of three lessons without a model; whatever watches it at the end is ended."""
+    vault = kept_on(
+        shelves / "watched", partial(make_vault, FILES, name="first"), tmp_path / "team"
+    )
+    yield vault
+    if vault.index_dir.is_dir():
+        launch.stop(vault.root, vault.index_dir)
+    for pid in watchers_of(vault.root):
+        os.kill(pid, signal.SIGKILL)
+
+
+def search(vault: Vault, *words: str) -> list[str]:
+    """Search with the real command; give the paths."""
+    hits = run("lessons", "search", "--json", *words, cwd=vault.root).json["hits"]
+    return [hit["path"] for hit in hits]
+
+
+def in_the_table(vault: Vault, word: str) -> bool:
+    return any(word in row["text"] for row in rows(vault))
+
+
+def log(vault: Vault) -> str:
+    return (vault.index_dir / launch.LOG).read_text()
+
+
+# what is saved is found
+
+
+@pytest.mark.slow
+def test_what_an_editor_saves_is_indexed_by_itself(team: Vault) -> None:
+    with watched(team):
+        for number, save in enumerate(STYLES):
+            word = f"zyzzyva{number}"
+            save(
+                team.lessons_dir / "devops/ci-cd/heap.md", lesson_text("Raise the heap", f"{word}.")
+            )
+            soon(partial(in_the_table, team, word), seconds=10)
+        time.sleep(0.5)
+    assert_same_as_a_rebuild(team)
+
+
+@pytest.mark.slow
+def test_new_moved_and_deleted_lessons(team: Vault) -> None:
+    with watched(team):
+        write(team.lessons_dir / "new/folder/deep.md", lesson_text("Deep", "Zyzzyva."))
+        (team.lessons_dir / "conventions/dates.md").unlink()
+        (team.lessons_dir / "devops/docker").rename(team.lessons_dir / "devops/containers")
+        there = {"devops/containers/layers", "devops/ci-cd/heap", "new/folder/deep"}
+        soon(lambda: {row["lesson_id"] for row in rows(team)} == there)
+    assert_same_as_a_rebuild(team)
+
+
+def test_who_searches_right_after_saving_finds_it(team: Vault) -> None:
+    with watched(team):
+        for number in range(5):
+            write(team.lessons_dir / f"quick/{number}.md", lesson_text("Quick", f"zyzzyva{number}"))
+            ran = run("lessons", "search", "--json", f"zyzzyva{number}", cwd=team.root)
+            paths = [hit["path"] for hit in ran.json["hits"]]
+            assert paths[:1] == [f"lessons/quick/{number}.md"], f"{ran.err}\n{log(team)}"
+
+
+@pytest.mark.slow
+def test_a_commit_gives_lessons_their_author(team: Vault) -> None:
+    with watched(team):
+        assert rows(team)[0]["author"] == ""
+        commit(team.root)
+        soon(lambda: all(row["author"] == "Ada Lovelace" for row in rows(team)))
+    assert_same_as_a_rebuild(team)
+
+
+@pytest.mark.slow
+def test_a_checkout_of_hundreds_of_files(team: Vault) -> None:
+    commit(team.root)
+    run("git", "checkout", "-q", "-b", "many", cwd=team.root)
+    for number in range(300):
+        write(
+            team.lessons_dir / f"area-{number % 7}/{number}.md", lesson_text(f"L{number}", "Text.")
+        )
+    commit(team.root)
+    run("git", "checkout", "-q", "-", cwd=team.root)
+    with watched(team):
+        run("git", "checkout", "-q", "many", cwd=team.root)
+        soon(lambda: len(rows(team)) == 303)
+        run("git", "checkout", "-q", "-", cwd=team.root)
+        soon(lambda: len(rows(team)) == 3)
+        time.sleep(3)  # git is asked when it is quiet
+    assert_same_as_a_rebuild(team)
+
+
+@pytest.mark.slow
+def test_a_folder_deleted_and_made_again(team: Vault) -> None:
+    commit(team.root)
+    with watched(team):
+        team.lessons_dir.rename(team.root / "away")
+        time.sleep(3)
+        assert len(rows(team)) == 3, "a folder that is away for a moment loses no lesson"
+        shutil.rmtree(team.root / "away")
+        run("git", "checkout", "-q", "--", "lessons", cwd=team.root)
+        write(team.lessons_dir / "again.md", lesson_text("Again", "Zyzzyva."))
+        soon(lambda: len(rows(team)) == 4)
+        write(team.lessons_dir / "and-again.md", lesson_text("Again", "Xylophone."))
+        soon(lambda: len(rows(team)) == 5, seconds=5)
+
+
+@pytest.mark.slow
+def test_a_broken_file_keeps_its_lesson_and_is_told(team: Vault) -> None:
+    with watched(team):
+        write(team.lessons_dir / "devops/ci-cd/heap.md", "---\ntitle: [\n---\nText\n")
+        ran = run("lessons", "search", "heap", cwd=team.root)
+        assert "warning: lessons/devops/ci-cd/heap.md:" in ran.err
+        assert "Raise the heap" in ran.out
+        write(team.lessons_dir / "devops/ci-cd/heap.md", FILES["devops/ci-cd/heap.md"])
+        assert run("lessons", "search", "heap", cwd=team.root).err.count("warning") == 0
+
+
+@pytest.mark.slow
+def test_new_settings_are_taken(team: Vault, with_model: Path) -> None:
+    run("lessons", "index", cwd=team.root)
+    asked = ("lessons", "recall", "when the build dies raise the heap")
+    with watched(team):
+        write(team.lessons_dir / "vault.toml", "floor = 0.1\n")
+        soon(lambda: "Raise the heap" in run(*asked, cwd=team.root).out)
+        write(team.lessons_dir / "vault.toml", "floor = 5\n")
+        soon(lambda: run(*asked, cwd=team.root).out == "")
+
+
+@pytest.mark.slow
+def test_broken_settings_are_an_error_with_a_watcher_as_without(
+    team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    run("lessons", "index", cwd=team.root)
+    settings = team.lessons_dir / "vault.toml"
+    with watched(team):
+        write(settings, "floor = \n")
+        asked = {"ask": "recall", "with": {"query": "raise the heap"}, "fresh": True}
+
+        def answer() -> dict[str, Any]:
+            return protocol.ask(str(team.root), asked, 30)
+
+        soon(lambda: "not TOML" in answer().get("refused", ""))
+        ran = run("lessons", "search", "heap", cwd=team.root, check=False)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.startswith(f"Error: {settings}: not TOML")
+        event = {"hook_event_name": "UserPromptSubmit", "prompt": "when the build dies, raise it"}
+        question = {"ask": "hook", "with": {"event": event, "ms": 0.0, "until": 1e9}}
+        assert "not TOML" in protocol.ask(str(team.root), question, 30)["problem"]
+        state = launch.status(team.root)
+        assert state is not None
+        assert "not TOML" in state["trouble"]
+        write(settings, "floor = 0.5\n")
+        soon(lambda: "refused" not in answer())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["0 > /proc/sys/user/max_inotify_instances",
+                                   "3 > /proc/sys/user/max_inotify_watches"])  # fmt: skip
+def test_without_file_events_it_looks_by_itself(team: Vault, limit: str) -> None:
+    """In a user namespace of its own, in which the system gives too few of them."""
+    inner = f"echo {limit} && exec "
+    probe = subprocess.run(["unshare", "-Ur", "sh", "-c", inner + "true"], capture_output=True)
+    if probe.returncode:
+        pytest.skip("this machine gives no user namespaces")
+    process = subprocess.Popen(
+        ["unshare", "-Ur", "sh", "-c", inner + f"{BIN}/lessons watch"],
+        cwd=team.root,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout
+        assert "no file events" in process.stdout.readline()
+        write(team.lessons_dir / "quiet.md", lesson_text("Quiet", "Zyzzyva."))
+        soon(lambda: len(rows(team)) == 4)
+        write(team.lessons_dir / "quiet.md", lesson_text("Quiet", "Xylophone."))
+        soon(lambda: any("Xylophone" in row["text"] for row in rows(team)))
+    finally:
+        process.terminate()
+        out, _ = process.communicate(timeout=20)
+    assert "no file events" not in out, "said once"
+
+
+# the command line asks it
+
+
+QUESTIONS = [
+    ("search", "heap"),
+    ("search", "--explain", "-c", "devops", "heap docker"),
+    ("search", "--json", "-k", "1", "heap"),
+    ("search", "nothing like it"),
+    ("recall", "--json", "raise the heap of the build"),
+    ("list",),
+    ("list", "-c", "devops", "--json"),
+    ("show", "heap"),
+    ("show", "--json", "dates"),
+    ("show", "no-such-lesson"),
+    ("search", "-c", "/", "heap"),
+]
+
+
+@pytest.mark.slow
+def test_with_and_without_a_watcher_a_command_prints_the_same(team: Vault) -> None:
+    def ask(words: tuple[str, ...]) -> Ran:
+        ran = run("lessons", *words, cwd=team.root, check=False)
+        no_model = (
+            "note: no embedding model here, so full text only; get it with `lessons model fetch`\n"
+        )
+        return Ran(ran.code, ran.out, ran.err.replace(no_model, ""))
+
+    run("lessons", "index", cwd=team.root)
+    alone = {words: ask(words) for words in QUESTIONS}
+    with watched(team) as state:
+        assert {words: ask(words) for words in QUESTIONS} == alone
+        assert status(team)["questions"] == state["questions"] + len(QUESTIONS)
+
+
+@pytest.mark.slow
+def test_whoever_has_other_settings_is_not_answered_by_it(team: Vault) -> None:
+    with watched(team):
+        ran = run("lessons", "search", "heap", cwd=team.root, env={"LESSONS_EMBEDDER": "none"})
+        assert "Raise the heap" in ran.out
+        assert status(team)["questions"] == 0
+
+
+# one of it
+
+
+@pytest.mark.slow
+def test_background_status_and_stop(team: Vault) -> None:
+    def watch(*options: str) -> str:
+        return run("lessons", "watch", *options, cwd=team.root).out
+
+    assert watch("--stop") == "there was no watcher\n"
+    assert watch("--status") == f"{team.root} has no watcher\n"
+    assert status(team) == {"running": False}
+    assert watch("--background").startswith(f"watching {team.lessons_dir} (pid ")
+    assert watch("--background").startswith(f"already watching {team.lessons_dir} (pid ")
+    assert run("lessons", "watch", cwd=team.root).err == f"{team.root} has a watcher already\n"
+    assert watch("--status").startswith(f"pid {watchers_of(team.root)[0]}, up ")
+    assert ", 3 lessons, 0 questions" in watch("--status")
+    assert "watcher    pid " in run("lessons", "status", cwd=team.root).out
+    assert len(watchers_of(team.root)) == 1
+    assert watch("--stop") == "stopped\n"
+    assert watchers_of(team.root) == []
+    assert "ended: asked to" in log(team)
+    assert not any(Path(place).exists() for place in protocol.places(str(team.root)))
+
+
+@pytest.mark.slow
+def test_in_the_foreground_it_tells_what_it_does_and_ends_with_ctrl_c(team: Vault) -> None:
+    process = subprocess.Popen(
+        [BIN / "lessons", "watch"], cwd=team.root, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert "watching" in process.stdout.readline()
+    time.sleep(1)
+    write(team.lessons_dir / "new.md", lesson_text("New", "Zyzzyva."))
+    lines: list[str] = []
+    while "1 added" not in "".join(lines):
+        lines.append(process.stdout.readline())
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert out.endswith("ended: SIGINT\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_however_it_ends_the_next_one_starts(team: Vault, number: signal.Signals) -> None:
+    with watched(team) as first:
+        os.kill(first["pid"], number)
+        soon(lambda: not launch.is_running(team.index_dir))
+        assert "Raise the heap" in run("lessons", "search", "heap", cwd=team.root).out
+        with watched(team) as second:
+            assert second["pid"] != first["pid"]
+            assert search(team, "heap")
+            assert status(team)["questions"] == 1
+
+
+@pytest.mark.slow
+def test_a_hung_one_can_be_stopped(team: Vault) -> None:
+    with watched(team) as state:
+        os.kill(state["pid"], signal.SIGSTOP)
+        assert run("lessons", "watch", "--stop", cwd=team.root).out == "stopped\n"
+    assert watchers_of(team.root) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone", [".vault_index", "."])
+def test_it_ends_when_its_vault_or_index_is_gone(team: Vault, gone: str) -> None:
+    with watched(team) as state:
+        time.sleep(1)
+        soon(lambda: not status(team)["indexing"])
+        shutil.rmtree(team.root / gone)
+        soon(lambda: state["pid"] not in watchers_of(team.root), seconds=15)
+    assert not (team.root / gone).exists()
+
+
+@pytest.mark.slow
+def test_it_ends_when_the_package_is_upgraded(team: Vault, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    package = Path(sys.modules["vault_index"].__file__ or "").parent
+    shutil.copytree(package, site / "vault_index")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vault_index", "watch"],
+        cwd=team.root,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    soon(lambda: status(team)["running"])
+    (site / "vault_index" / "search.py").touch()
+    out, _ = process.communicate(timeout=20)
+    assert out.endswith("ended: another version of vault-index was installed\n")
+    assert process.returncode == 0
+
+
+# the socket
+
+
+def test_the_socket_is_beside_the_index_or_where_its_path_is_short(tmp_path: Path) -> None:
+    runtime = protocol.runtime_folder()
+    assert protocol.places("/home/me/team")[0] == "/home/me/team/.vault_index/watch.sock"
+    assert [Path(one).parent for one in protocol.places("/home/me/team" + "/deep" * 20)] == [
+        Path(runtime)
+    ]
+    (tmp_path / "link").symlink_to("/home/me/team" + "/deep" * 20)
+    assert protocol.places(f"{tmp_path}/link") == protocol.places("/home/me/team" + "/deep" * 20)
+
+
+@pytest.mark.slow
+def test_a_clock_that_was_set_back_keeps_no_watcher_from_starting(team: Vault) -> None:
+    with watched(team):
+        pass
+    ahead = time.time() + 3600
+    os.utime(team.index_dir / launch.LOCK, (ahead, ahead))
+    with watched(team) as state:
+        assert state["running"]
+
+
+@pytest.mark.slow
+def test_the_socket_is_the_users_own_and_nothing_listens_on_a_port(team: Vault) -> None:
+    with watched(team) as state:
+        place = Path(state["socket"])
+        assert str(place) == protocol.places(str(team.root))[0]
+        assert place.stat().st_mode & 0o777 == 0o600
+        assert place.parent.stat().st_mode & 0o777 == 0o700
+        inodes = {
+            link.removeprefix("socket:[").removesuffix("]")
+            for file in Path(f"/proc/{state['pid']}/fd").iterdir()
+            if (link := str(file.readlink())).startswith("socket:[")
+        }
+        for table in ("tcp", "tcp6", "udp", "udp6"):
+            rows = Path("/proc/net", table).read_text().splitlines()[1:]
+            assert not inodes & {row.split()[9] for row in rows}
+
+
+@pytest.mark.slow
+def test_another_user_is_refused(team: Vault) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can be somebody else")
+    with watched(team) as state:
+        for folder in (team.index_dir, *team.index_dir.parents):
+            folder.chmod(folder.stat().st_mode | 0o055)
+        Path(state["socket"]).chmod(0o666)
+        code = (
+            "import os, sys; os.setgid(65534); os.setuid(65534); import socket\n"
+            "s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+            's.sendall(b\'{"protocol": 2, "ask": "status"}\\n\'); print(s.recv(100))'
+        )
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", code, state["socket"]],
+            capture_output=True,
+            text=True,
+            cwd="/",
+        )
+        assert done.stdout in ("b''\n", ""), done
+        assert '"pid"' not in done.stdout
+        assert status(team)["running"]
+
+
+@pytest.mark.slow
+def test_a_path_too_long_for_a_socket(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES, name="a-rather-long-name-" * 6)
+    reconcile.sync(vault)
+    with watched(vault) as state:
+        assert not state["socket"].startswith(str(vault.root))
+        assert Path(state["socket"]).parent.stat().st_mode & 0o777 == 0o700
+        assert search(vault, "heap")
+        assert status(vault)["questions"] == 1
+    assert not Path(state["socket"]).exists()

@@ -1,0 +1,134 @@
+"""Commands that change lesson files. The index follows at the next question or, watched, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index.edit import accept, add, delete, import_lessons, rename, update
+from vault_index.index.classifier import Proposal
+from vault_index.vault import SETTINGS
+
+if TYPE_CHECKING:
+    from vault_index.api import Caller
+    from vault_index.vault import Vault
+
+
+def add_lesson(vault: Vault, caller: Caller, text: str, **options: Any) -> dict[str, Any]:
+    """Put a lesson into the vault: `path`, absolute.
+
+    `text` is markdown with or without frontmatter; the options are those of `add.write`.
+    """
+    del caller
+    return {"path": str(add.write(vault, _bytes(text), **options))}
+
+
+def update_lesson(vault: Vault, caller: Caller, name: str, **changes: Any) -> dict[str, Any]:
+    """Change a lesson, named as for `show`: `id` and `path`. The changes are those of `update.write`."""
+    entry = _shown(caller, name)
+    return {"id": entry["id"], "path": str(update.write(vault, name, shown=entry, **changes))}
+
+
+def delete_lesson(
+    vault: Vault, caller: Caller, name: str, shown: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Delete a lesson: its `id`, its `path`, and whether its file is `removed`.
+
+    `shown` is the entry that somebody saw who agreed to it: another lesson of that name stays.
+    """
+    entry: Any = shown or _shown(caller, name)
+    path = delete.lesson(vault, name, shown=entry)
+    return {"id": entry["id"], "path": str(path), "removed": not path.exists()}
+
+
+def rename_category(
+    vault: Vault, caller: Caller, old: str, new: str, write: bool = False
+) -> dict[str, Any]:
+    """Rename a category: `changes` of files, `skipped` with the reason; only with `write` they happen.
+
+    `in_settings` is the old name where the vault's settings have it, which stay as they are.
+    """
+    del caller
+    planned = rename.plan(vault, old, new)
+    if write:
+        rename.apply(vault, planned)
+    settings = (vault.lessons_dir / SETTINGS).read_text("utf-8", "replace")
+    return {
+        "changes": [
+            {"path": change.path, "to": change.to, "categories": change.categories}
+            for change in planned.changes
+        ],
+        "skipped": list(planned.skipped),
+        "written": write,
+        "in_settings": planned.old if f'"{planned.old}' in settings else "",
+    }
+
+
+def accept_categories(
+    vault: Vault, caller: Caller, proposals: Sequence[Mapping[str, Any]], write: bool = True
+) -> dict[str, Any]:
+    """Write proposed categories into lesson files: `files` with their categories, `written`, `failed`.
+
+    `proposals` are those that `classify` returned. Without `write` no file changes.
+    """
+    del caller
+    given = [
+        Proposal(
+            **{
+                **proposal,
+                "categories": tuple(proposal["categories"]),
+                "why": tuple(proposal["why"]),
+            }
+        )
+        for proposal in proposals
+    ]
+    planned, failed = accept.preview(vault, given)
+    written: list[str] = []
+    if write:
+        written, failed = accept.write(vault, given)
+    return {"files": planned, "written": written, "failed": failed}
+
+
+def import_from(
+    vault: Vault,
+    caller: Caller,
+    source: str = "",
+    text: str | None = None,
+    format: str = "",
+    category: str = "",
+    write: bool = False,
+) -> dict[str, Any]:
+    """Bring in lessons from a file or folder, or from a text: `items`, `problems`, `empty`, `written`.
+
+    Each item has `source`, `line`, `path`, `title`, a `verdict` (write | same | taken | duplicate |
+    secret | refused) and `why`. Only with `write` files are written; the index then has them.
+    """
+    caller.index(vault)
+    planned = import_lessons.plan(
+        vault,
+        Path(source) if text is None else _bytes(text),
+        format=format,
+        category=category,
+        progress=caller.progress_of("comparing lessons"),
+    )
+    if write:
+        import_lessons.apply(vault, planned, caller.progress_of("writing lessons"))
+        caller.index(vault)
+    keys = ("source", "line", "path", "title", "verdict", "why")
+    return {
+        "items": [{key: getattr(item, key) for key in keys} for item in planned.items],
+        "problems": list(planned.problems),
+        "empty": list(planned.empty),
+        "written": write,
+    }
+
+
+def _shown(caller: Caller, name: str) -> Any:
+    """Return the entry of a lesson, with the hash of its file as it is."""
+    return caller.ask({"ask": "show", "with": {"name": name}}, prompts=False)["entry"]
+
+
+def _bytes(text: str) -> bytes:
+    """Return the bytes of a text; one that was read as bytes keeps those that are not UTF-8."""
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,34 @@
+"""What an agent gets: for a prompt, and for an event of its hooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index.recall import respond, select
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+
+def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
+    """Return what an agent would get for a prompt: `text`, `hits`, `skills`, `floor`, `silent`.
+
+    `text` is "" for silence, and `silent` then says why. `project` is the folder the agent is in.
+    """
+    injection = select.for_prompt(vault, query, project=Path(project) if project else None)
+    return {
+        "text": injection.text,
+        "hits": [hit.as_json() for hit in injection.hits],
+        "skills": [hit.as_json() for hit in injection.skills],
+        "floor": injection.floor,
+        "silent": injection.silent,
+    }
+
+
+def hook(vault: Vault, event: dict[str, Any], ms: float, until: float) -> dict[str, Any]:
+    """Answer a hook event: `answer` is what the agent's hook prints, None for silence.
+
+    `ms` is how long the hook has taken so far, `until` the monotonic time at which it gives up.
+    """
+    return {"answer": respond.respond(vault, event, by="watcher", ms=ms, until=until)}

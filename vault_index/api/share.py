@@ -1,0 +1,122 @@
+"""Commands about what goes to others and comes from them: check, log, sync."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from vault_index import check
+from vault_index.check import deadline
+from vault_index.errors import VaultError
+from vault_index.share import history, remote
+from vault_index.store import ownership
+from vault_index.vault import printable
+
+if TYPE_CHECKING:
+    from vault_index.api import Caller
+    from vault_index.check import Candidate, Finding
+    from vault_index.vault import Vault
+
+FILES_AT_ONCE = 50  # in one question to the watcher
+
+
+def check_files(
+    vault: Vault, caller: Caller, paths: Sequence[str] = (), staged: bool = False
+) -> dict[str, Any]:
+    """Check lesson files: `findings`, how many `files` and `errors`, `shown` as lines.
+
+    `paths` are absolute, of files or folders; without any it is the whole vault or, `staged`, what
+    the next commit adds or changes. What is staged has a limit of processor time: a commit must end.
+    """
+    if staged:
+        # git stages names that the vault passes over, because they are not UTF-8
+        candidates = [
+            replace(candidate, path=printable(candidate.path)) for candidate in check.staged(vault)
+        ]
+    elif paths:
+        candidates = check.named(vault, paths)
+    else:
+        candidates = check.everything(vault)
+    findings = _findings(vault, caller, candidates, staged=staged)
+    return {
+        "findings": [finding.as_json() for finding in findings],
+        "shown": [str(finding) for finding in findings],
+        "files": len(candidates),
+        "errors": sum(finding.severity == check.ERROR for finding in findings),
+    }
+
+
+def history_of(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
+    """List the commits that changed a lesson: `edits`, newest first, with its `id` and `path`.
+
+    `deleted_in` is the commit in which it was deleted, "" for a lesson that exists.
+    """
+    deleted_in = ""
+    try:
+        question = {"ask": "show", "with": {"name": name}}
+        entry = caller.ask(question, names_only=True, prompts=False)["entry"]
+        id, path = entry["id"], entry["path"]
+    except VaultError as error:
+        gone = history.deleted(vault, name)
+        if gone is None or not error.message.startswith("no lesson "):
+            raise
+        deleted_in, id, path = gone
+    edits = [asdict(edit) for edit in history.log(vault, id, path)]
+    return {"id": id, "path": path, "deleted_in": deleted_in, "edits": edits}
+
+
+def sync_with_others(vault: Vault, caller: Caller) -> dict[str, Any]:
+    """Fetch, rebase or merge, push, and bring the index up to date: `remote.SyncResult`, `lessons`."""
+    ownership.check(vault.index_dir)
+    result = remote.sync(vault)
+    caller.index(vault, or_stale=True)  # a search right after this shows who wrote what came
+    return {**asdict(result), "lessons": vault.open_index().lessons}
+
+
+def _findings(
+    vault: Vault, caller: Caller, candidates: Sequence[Candidate], *, staged: bool
+) -> list[Finding]:
+    """Check what the files say and, as far as there is an index, compare them with it."""
+    findings: list[Finding] = []
+    notes: list[str] = []
+    comparing = True
+    progress = caller.progress_of("checking lessons")
+    seconds = deadline.ALL_SECONDS if staged else math.inf
+    for start in range(0, len(candidates), FILES_AT_ONCE):
+        batch = candidates[start : start + FILES_AT_ONCE]
+        categories = list(vault.config.taxonomy)
+        try:
+            if comparing:
+                # a commit does not fetch the model of 90 MB
+                answer = caller.ask(_comparison(batch), fetch=not staged, on_note=notes.append)
+                findings += [check.Finding(**values) for values in answer["findings"]]
+                categories += answer["categories"]
+        except VaultError as error:
+            comparing = False
+            caller.note(f"warning: duplicates and prompts were not checked: {error.message}")
+        for candidate in batch:
+            if seconds <= 0:
+                why = f"the commit takes more than {deadline.ALL_SECONDS:.0f} s to check"
+                findings.append(check.not_checked(candidate.shown, why))
+                continue
+            began = time.process_time()
+            limit = min(seconds, deadline.RULE_SECONDS)
+            findings += check.of_text(candidate, categories, limit)
+            seconds -= time.process_time() - began
+            if candidate.is_lesson and not candidate.as_on_disk:
+                about = "duplicates and prompts are those of the file on disk"
+                caller.note(f"note: {candidate.shown}: {about}")
+        progress(start + len(batch), len(candidates))
+    reported = {f"{finding.path}:{finding.line}: {finding.message}" for finding in findings}
+    for line in dict.fromkeys(notes):  # the same ones come with each batch
+        if line.removeprefix("warning: ") not in reported:
+            caller.note(line)
+    return sorted(findings)
+
+
+def _comparison(batch: Sequence[Candidate]) -> Mapping[str, Any]:
+    paths = [candidate.path for candidate in batch if candidate.is_lesson]
+    return {"ask": "compare", "with": {"paths": paths}}

@@ -1,0 +1,75 @@
+"""Commands about a vault as a whole: make one, index it, show its state and settings, measure it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import status
+from vault_index.edit import add, init
+from vault_index.search import evaluate
+from vault_index.share import git_hooks
+from vault_index.vault import open_vault
+
+if TYPE_CHECKING:
+    from vault_index.api import Caller
+    from vault_index.vault import Vault
+
+
+def make_vault(folder: str) -> dict[str, Any]:
+    """Make a vault in a folder, with its git hooks and merge driver: what had to be done.
+
+    `repository`, `vault` and `ignored` as in `InitResult`; `hooks`, `upgraded`, `driver` and
+    `chain` as in `HooksResult`.
+    """
+    return asdict(init.init(Path(folder))) | asdict(git_hooks.set_up(Path(folder)))
+
+
+def index_vault(
+    vault: Vault,
+    caller: Caller,
+    rebuild: bool = False,
+    wait: bool = True,
+    fetch: bool = True,
+    read_all: bool = True,
+) -> dict[str, Any]:
+    """Bring the index up to date: `index.Stats` as JSON values, and a `summary` in words.
+
+    `rebuild` builds a new one and swaps it in; `read_all` reads each file, however it looks from
+    outside. Without `wait` nothing happens while another process is indexing, and without `fetch`
+    the model stays where it is.
+    """
+    stats: Any = caller.index(vault, rebuild=rebuild, wait=wait, fetch=fetch, read_all=read_all)
+    return {**asdict(stats), "summary": f"{stats} in {stats.seconds:.1f} s"}
+
+
+def state_of(vault: Vault, caller: Caller) -> dict[str, Any]:
+    """Return the state of a vault: see `status.of`."""
+    del caller
+    return status.of(vault)
+
+
+def settings_of(vault: Vault, caller: Caller) -> dict[str, Any]:
+    """List the `settings` in force, with who set each, and those that are `ignored`."""
+    del caller
+    return {"settings": status.settings(vault), "ignored": list(vault.config.ignored)}
+
+
+def measure(vault: Vault, caller: Caller, queries: str) -> dict[str, Any]:
+    """Measure recall and false injections over the labelled prompts of a file: see `evaluate.measure`."""
+    prompts = evaluate.load(Path(queries))
+    caller.index(vault)
+    return evaluate.measure(vault, prompts, caller.progress_of("searching"))
+
+
+@contextmanager
+def scratch_vault(lessons: str) -> Iterator[str]:
+    """Make a vault of the JSON lines in a file, to be measured, and remove it at the end."""
+    with tempfile.TemporaryDirectory(prefix="lessons-eval-") as folder:
+        init.init(Path(folder))
+        add.from_json_lines(open_vault(folder), evaluate.read_lines(Path(lessons)))
+        yield folder

@@ -1,0 +1,137 @@
+"""Whether a file is a lesson that others can find: frontmatter, types, categories, size."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import date, datetime
+from typing import Any
+
+from vault_index.check.finding import WARNING, Finding, line_of_key
+from vault_index.errors import LessonError
+from vault_index.lesson.category import MAX_DEPTH, from_folder, normalise, prefixes
+from vault_index.lesson.file import LessonFile
+from vault_index.lesson.frontmatter import metadata_of
+from vault_index.lesson.parse import TYPES, Lesson, lessons_of
+from vault_index.lesson.yaml_bounds import brief
+
+GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
+TYPO_LETTERS = 4  # shorter names are often one letter apart: ack and awk
+
+_LISTS = ("categories", "tags", "fires_on", "silent_on")
+_TEXTS = ("id", "title", "type", "source", "category")
+
+
+def findings(
+    path: str, data: bytes, shown: str, known: Collection[str]
+) -> tuple[list[Finding], list[Lesson]]:
+    """Check one file; return its findings and its lessons.
+
+    `path` is relative to the vault's folder, `shown` to its root; `known` are the categories of the
+    other lessons.
+    """
+    try:
+        file = LessonFile.of(data, path)
+        metadata = metadata_of(file)
+        lessons = lessons_of(file, metadata)
+    except LessonError as error:
+        message = error.message.removeprefix(f"{path}: ")
+        return [Finding(shown, error.line, "frontmatter", message)], []
+    text = file.text(range(len(file.lines)))
+    problems = [
+        *_types(shown, text, metadata),
+        *_categories(shown, text, path, lessons, known),
+        *_size(shown, lessons),
+    ]
+    return problems, lessons
+
+
+def _types(shown: str, text: str, metadata: dict[Any, Any]) -> Iterator[Finding]:
+    def wrong(key: str, wanted: str) -> Finding:
+        line = line_of_key(text, key)
+        return Finding(shown, line, "type", f"{key} must be {wanted}, not {brief(metadata[key])}")
+
+    for key, value in metadata.items():
+        if value is None:
+            continue
+        if key in _LISTS:
+            members = value if isinstance(value, list) else [value]
+            if not all(isinstance(member, (str, int, float, date)) for member in members):
+                yield wrong(key, "a list of texts")
+        elif key in _TEXTS and isinstance(value, (list, dict)):
+            yield wrong(key, "a text")
+        elif key == "confidence" and (type(value) is not int or not 1 <= value <= 5):
+            yield wrong(key, "a whole number from 1 to 5")
+        elif key == "created" and not _is_date(value):
+            yield wrong(key, "a date such as 2025-11-15 or 2025-11-15T10:30:00Z")
+    kind = metadata.get("type")
+    if isinstance(kind, str) and kind and kind not in TYPES:
+        yield wrong("type", f"one of {', '.join(TYPES)}")
+
+
+def _is_date(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            datetime.fromisoformat(value.strip())
+        except ValueError:
+            return False
+    return isinstance(value, (str, date))
+
+
+def _categories(
+    shown: str, text: str, path: str, lessons: list[Lesson], known: Collection[str]
+) -> Iterator[Finding]:
+    line = line_of_key(text, "categories")
+    declared = lessons[0].categories if lessons else ()
+    filed = []
+    for raw in declared:
+        category = normalise(raw)
+        filed.append(category)
+        if not category:
+            yield Finding(
+                shown, line, "category", f"{brief(raw)} is not a category: write devops/ci-cd"
+            )
+        elif category != raw:
+            yield Finding(
+                shown, line, "category", f"write {category[:200]}, not {brief(raw, 200)}", WARNING
+            )
+        elif category.count("/") >= MAX_DEPTH:
+            hint = f"deeper than {MAX_DEPTH} levels: a filter ends there"
+            yield Finding(shown, line, "category", f"{category} is {hint}", WARNING)
+    for category in filed or [from_folder(path) or ""]:
+        meant = _one_typo_away(category, known)
+        if meant:
+            message = f"{category} is new, and one letter away from {meant}"
+            yield Finding(shown, line, "category", message, WARNING)
+
+
+def _one_typo_away(category: str, known: Collection[str]) -> str:
+    """Return the existing category that differs by one letter in one part; "" if none does."""
+    if not category or category in known:
+        return ""
+    for prefix in prefixes(category):
+        if prefix in known:
+            continue
+        above, _, name = prefix.rpartition("/")
+        for other in sorted(known):
+            other_above, _, other_name = other.rpartition("/")
+            if other_above == above and len(name) >= TYPO_LETTERS and _is_typo(name, other_name):
+                return other
+        return ""
+    return ""
+
+
+def _is_typo(name: str, other: str) -> bool:
+    """Whether two names are one insertion, deletion, change or swap of neighbours apart."""
+    from rapidfuzz.distance import OSA  # 20 ms, for new categories only
+
+    return name != other and OSA.distance(name, other, score_cutoff=1) <= 1
+
+
+def _size(shown: str, lessons: list[Lesson]) -> Iterator[Finding]:
+    if not any(lesson.text.strip() for lesson in lessons):
+        yield Finding(shown, 1, "empty", "there is no text: say what was learned")
+    for lesson in lessons:
+        if len(lesson.text) > GIANT_CHARS:
+            size = f"{lesson.title!r:.60} has {len(lesson.text):,} characters"
+            hint = "an agent gets the first few hundred words; split it into lessons"
+            yield Finding(shown, 1, "giant", f"{size}: {hint}", WARNING)

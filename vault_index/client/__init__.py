@@ -1,0 +1,165 @@
+"""Asking a vault: its watcher answers, or else this process does, from an index that is up to date.
+
+    client.ask("path/to/vault", {"ask": "search", "with": {"text": "heap"}}, on_note=print)
+
+Every door but the hook comes through here. Nothing is printed: notes and progress go to callbacks.
+What `here` needs loads only when this process has to answer from the index.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from vault_index import api
+from vault_index.errors import VaultError
+from vault_index.hotpath import locate, protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vault_index.vault import Vault
+
+WATCHER_SECONDS = 10  # the watcher waits up to three itself for what was saved just now
+
+Note = Callable[[str], None]
+
+
+def silent(*_: object) -> None:
+    """Take a note or progress, and show it to nobody."""
+
+
+def ask(
+    place: Vault | Path | str | None,
+    question: Mapping[str, Any],
+    *,
+    fresh: bool = True,
+    settled: bool = False,
+    fetch: bool = True,
+    names_only: bool = False,
+    prompts: bool = True,
+    on_note: Note = silent,
+    on_progress: api.Progress = silent,
+    on_problem: Note | None = None,
+) -> dict[str, Any]:
+    """Answer a question, or carry out a command, of `api`: `{"ask": name, "with": {...}}`.
+
+    `place` is a vault, a folder in one or, for None, found from here upwards. `fresh` waits for what
+    was saved until now; `settled` also for what follows from it: documents, proposals, skills.
+    Without `fetch` a missing model stays missing, and full text answers. `names_only` is for callers
+    that show no more of a lesson than its id, title and path; without `prompts` a lesson may lack
+    those that should find it. `on_problem` takes the notes on files that the index has otherwise.
+
+    Raises VaultError.
+    """
+    on_note = _each_once(on_note)
+    on_problem = on_problem or on_note
+    name = question["ask"]
+    if name in api.QUESTIONS:
+        answer = _from_watcher(place, {**question, "fresh": fresh, "settled": settled}, on_problem)
+        if answer is not None:
+            return answer
+    vault = open_vault(place)
+    if name in api.QUESTIONS:
+        answer = _from_files(vault, question, names_only, prompts, on_problem)
+        if answer is not None:
+            return answer
+    from vault_index.client import here
+
+    if name not in api.QUESTIONS:
+        return here.run(vault, question, ask, on_note, on_progress)
+    return here.answer(
+        vault, question,
+        fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,
+    )  # fmt: skip
+
+
+def _each_once(note: Note) -> Note:
+    """Return a callback that passes on each line once: waiting for another process tries again."""
+    lines: set[str] = set()
+
+    def pass_on(line: str) -> None:
+        if line not in lines:
+            lines.add(line)
+            note(line)
+
+    return pass_on
+
+
+def open_vault(place: Vault | Path | str | None) -> Vault:
+    """Return a vault, the vault of a folder or, for None, the one found from here upwards."""
+    if place is not None and not isinstance(place, (str, os.PathLike)):
+        return place
+    from vault_index import vault
+
+    return vault.open_vault(place)
+
+
+def name_in_vault(place: str | None, lesson: str) -> str:
+    """Return the path from the vault's root of a lesson named by its file, else the name itself.
+
+    A file is named from the current folder, or by its absolute path; a section as `file.md#section`.
+    """
+    path, mark, section = lesson.partition("#")
+    # Path.expanduser raises for ~nobody
+    file = os.path.expanduser(path if path.endswith(".md") else f"{path}.md")  # noqa: PTH111
+    root = _root(place)
+    with contextlib.suppress(OSError, ValueError):
+        if root is not None and os.path.isfile(file):  # noqa: PTH113
+            inside = os.path.relpath(os.path.realpath(file), os.path.realpath(root))
+            if inside.startswith(f"{locate.FOLDER}/"):
+                return inside.removesuffix(".md") + mark + section
+    return lesson
+
+
+def _root(place: Vault | Path | str | None) -> str | None:
+    """Return the root of a vault as its settings file shows it; None without one."""
+    if place is None or isinstance(place, (str, os.PathLike)):
+        return locate.find(None if place is None else str(place), ".", os.environ)
+    return str(place.root)
+
+
+def _from_watcher(
+    place: Vault | Path | str | None, question: Mapping[str, Any], on_problem: Note
+) -> dict[str, Any] | None:
+    """Ask the watcher; None without one, and where it cannot answer. Raises VaultError."""
+    root = _root(place)
+    if root is None:
+        return None
+    try:
+        answer = protocol.ask(root, question, WATCHER_SECONDS)
+    except (protocol.NoWatcher, protocol.NoAnswer):
+        return None
+    if "refused" in answer:
+        raise VaultError(answer["refused"], answer["hint"])
+    for note in answer["notes"]:
+        on_problem(note)
+    return answer
+
+
+def _from_files(
+    vault: Vault, question: Mapping[str, Any], names_only: bool, prompts: bool, on_problem: Note
+) -> dict[str, Any] | None:
+    """Answer from the files alone; None where only the index can."""
+    with _without_garbage_collection():
+        read = api.from_files(vault, question, names_only=names_only, prompts=prompts)
+    if read is None:
+        return None
+    for problem in read[1]:
+        on_problem(api.warning(problem))
+    return read[0]
+
+
+@contextlib.contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Do not look for circles among thousands of small values: it takes a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,155 @@
+"""Answering in this process: the model is there, the index up to date, the floor fitted.
+
+A question would rather have an answer from the index as it is than none: where nothing can be written
+or embedded, and while another process takes long.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from vault_index import api
+from vault_index.embed import download, fetching
+from vault_index.errors import EmbedderError, IndexStateError, ModelError, WriteError
+from vault_index.index import reconcile
+from vault_index.search import floor
+
+if TYPE_CHECKING:
+    from vault_index.index.stats import Stats
+    from vault_index.vault import Vault
+
+PATIENCE_SECONDS = 3  # another process indexes a small change in that time
+
+Note = Callable[[str], None]
+
+
+def answer(
+    vault: Vault,
+    question: Mapping[str, Any],
+    *,
+    fresh: bool,
+    fetch: bool,
+    on_note: Note,
+    on_progress: api.Progress,
+    on_problem: Note,
+) -> dict[str, Any]:
+    """Answer from the index, `fresh` from one that is up to date; build a damaged one again."""
+    try:
+        if fresh:
+            up_to_date_or_stale(vault, on_note, on_progress, on_problem, fetch=fetch)
+        return api.answer(vault, question)
+    except IndexStateError as error:
+        if error.newer:
+            raise
+        on_note(f"note: {error.message}; it is built again")  # only the search found the damage
+    bring_up_to_date(vault, on_note, on_progress, rebuild=True, fetch=fetch)
+    return api.answer(vault, question)
+
+
+def run(
+    vault: Vault,
+    command: Mapping[str, Any],
+    ask: Callable[..., dict[str, Any]],
+    on_note: Note,
+    on_progress: api.Progress,
+) -> dict[str, Any]:
+    """Carry out a command, which puts its own questions by `ask`. Raises VaultError."""
+
+    def put(question: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+        return ask(vault, question, **{"on_note": on_note, "on_progress": on_progress, **options})
+
+    def index(other: Vault, *, or_stale: bool = False, **options: Any) -> Stats | None:
+        if or_stale:
+            return up_to_date_or_stale(other, on_note, on_progress, on_note, **options)
+        return bring_up_to_date(other, on_note, on_progress, **options)
+
+    return api.run(vault, api.Caller(on_note, on_progress, put, index), command)
+
+
+def bring_up_to_date(
+    vault: Vault,
+    on_note: Note,
+    on_progress: api.Progress,
+    *,
+    rebuild: bool = False,
+    wait: bool = True,
+    fetch: bool = True,
+    read_all: bool = False,
+) -> Stats:
+    """Fetch the model if it is missing, sync the index, fit the floor. Raises VaultError."""
+    if fetch:
+        fetch_model(vault, on_note)
+    progress = partial(on_progress, "indexing lessons")
+    stats = reconcile.sync(vault, rebuild=rebuild, wait=wait, read_all=read_all, progress=progress)
+    if not stats.busy and floor.is_stale(vault):
+        fit_floor(vault, on_progress)
+    return stats
+
+
+def up_to_date_or_stale(
+    vault: Vault,
+    on_note: Note,
+    on_progress: api.Progress,
+    on_problem: Note,
+    *,
+    fetch: bool = True,
+) -> Stats | None:
+    """Bring the index up to date if that is soon done; None where it cannot be written.
+
+    Raises VaultError where there is no index that would do instead.
+    """
+    try:
+        stats = bring_up_to_date(vault, on_note, on_progress, wait=False, fetch=fetch)
+        patience = time.monotonic() + PATIENCE_SECONDS
+        while stats.busy and (time.monotonic() < patience or not _has_index(vault)):
+            time.sleep(0.1)
+            stats = bring_up_to_date(vault, on_note, on_progress, wait=False, fetch=fetch)
+    except (WriteError, EmbedderError) as error:
+        if not _has_index(vault):
+            raise
+        on_note(f"warning: {error.message}; searching the index as it is")
+        return None
+    if stats.busy:
+        on_note("note: another process is indexing; searching the index as it is")
+    if stats.rebuilt and stats.rebuilt not in ("first index", "asked for"):
+        on_note(f"note: {stats.rebuilt}; it was built again")
+    for problem in stats.problems:
+        on_problem(api.warning(problem))
+    return stats
+
+
+def fit_floor(vault: Vault, on_progress: api.Progress) -> None:
+    """Fit the floor to the index as it is. Raises VaultError."""
+    floor.fit(vault, partial(on_progress, "fitting the floor"))
+
+
+def fetch_model(vault: Vault, on_note: Note) -> None:
+    """Fetch the built-in model if it is the embedder and nobody has tried; offline is no error."""
+    home = vault.config.home
+    if vault.config.embedder != "minilm" or download.is_ready(home):
+        return
+    if not fetching.is_due(vault.config):
+        if fetching.state(home).state == fetching.FETCHING:
+            on_note(f"note: {fetching.announcement(vault.config)}")
+            return
+        on_note(
+            "note: no embedding model here, so full text only; get it with `lessons model fetch`"
+        )
+        return
+    on_note(f"fetching the embedding model ({fetching.SIZE}, once)")
+    try:
+        fetching.attempt(home, progress=sys.stderr.isatty())
+    except (ModelError, WriteError) as error:
+        on_note(f"note: {error.message}; full text only until `lessons model fetch` succeeds")
+
+
+def _has_index(vault: Vault) -> bool:
+    try:
+        vault.open_index()
+    except IndexStateError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Changes to lesson files: init, add, update, delete, rename, import, accept."""

@@ -1,0 +1,103 @@
+"""Foreign files read as drafts of lesson files: bytes in, bytes out, nothing is written.
+
+Each reader takes a file's bytes and its path, and returns drafts. It raises LessonError, with the
+line, if a part is malformed: no file is half imported. Only JSON lines, each of which is a lesson by
+itself, are imported without the malformed ones, each of which is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from vault_index.edit.formats.bullets import read_bullets
+from vault_index.edit.formats.course import TITLE, read_course
+from vault_index.edit.formats.draft import Draft
+from vault_index.edit.formats.json_lines import read_json_lines
+from vault_index.edit.formats.lesson_file import unix_lines
+from vault_index.edit.formats.markdown import read_markdown
+from vault_index.edit.formats.obsidian import looks_like_obsidian, read_obsidian
+from vault_index.errors import LessonError
+from vault_index.lesson.file import BOM
+from vault_index.lesson.markdown import SECTION
+from vault_index.lesson.parse import parse_file
+
+__all__ = ["FORMATS", "Draft", "guess", "read", "read_good"]
+
+_WHOLE: Mapping[str, Callable[[bytes, str], list[Draft]]] = MappingProxyType(
+    {
+        "markdown": read_markdown,
+        "bullets": read_bullets,
+        "course": read_course,
+        "obsidian": read_obsidian,
+    }
+)
+FORMATS = (*_WHOLE, "jsonl")
+
+_INSTRUCTIONS = (
+    "claude.md",
+    "claude.local.md",
+    "agents.md",
+    "gemini.md",
+    ".cursorrules",
+    "copilot-instructions.md",
+)
+_SECTION = re.compile(f"^{SECTION.pattern}", re.MULTILINE)
+
+
+def guess(data: bytes, path: str) -> str:
+    """Return the format of a file, a key of FORMATS, by its name and its beginning."""
+    name = path.rpartition("/")[2].lower()
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return "jsonl"
+    if name in _INSTRUCTIONS:
+        return "bullets"
+    text = unix_lines(data.decode("utf-8", "replace")).lstrip(BOM)
+    start = text.lstrip()
+    if start.startswith(f"{TITLE}:"):
+        return "course"
+    if path == "-" and re.match(r"\{|\[\s*\{", start):
+        return "jsonl"
+    if name.endswith(".md") and not _SECTION.search(text) and looks_like_obsidian(text):
+        return "obsidian"
+    return "markdown"
+
+
+def read(data: bytes, path: str, format: str = "") -> list[Draft]:
+    """Read a file as drafts, in their order; without a `format` it is guessed.
+
+    `path` is relative to the imported folder, `-` for standard input. Raises LessonError, with the
+    path and the line, for a file that is malformed in any part, and for an unknown format.
+    """
+    drafts, errors = read_good(data, path, format)
+    if errors:
+        raise errors[0]
+    return drafts
+
+
+def read_good(data: bytes, path: str, format: str = "") -> tuple[list[Draft], list[LessonError]]:
+    """Read a file as `read` does; return what can be imported and the errors, in order of lines."""
+    format = format or guess(data, path)
+    if format not in FORMATS:
+        unknown = LessonError(
+            f"{path}: no format {format!r}", 1, f"use one of {', '.join(FORMATS)}"
+        )
+        return [], [unknown]
+    if format == "jsonl":
+        drafts, errors = read_json_lines(data, path)
+    else:
+        try:
+            drafts, errors = _WHOLE[format](data, path), []
+        except LessonError as error:
+            return [], [error]
+    good = []
+    for draft in drafts:
+        try:
+            parse_file(draft.data, path)
+            good.append(draft)
+        except LessonError as error:  # only what can be read back is a draft
+            errors.append(LessonError(error.message, draft.line, error.hint))
+    if errors and format != "jsonl":
+        good = []
+    return good, sorted(errors, key=lambda error: error.line)

@@ -1,0 +1,175 @@
+"""Instruction files of coding agents (CLAUDE.md, AGENTS.md, .cursorrules): a bullet is a lesson."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from vault_index.edit.formats.draft import Draft, cut, first_sentence, name_of, numbered
+from vault_index.edit.formats.lesson_file import file_of, has_body, one_lesson, text_of
+from vault_index.lesson.file import LessonFile
+from vault_index.lesson.frontmatter import metadata_of
+from vault_index.lesson.markdown import heading_of, slugify
+
+FEWEST_WORDS = 4  # a bullet of fewer is a label: "Node 20", "see below"
+
+_BULLET = re.compile(
+    r"(?P<mark>(?:[-*+]|[0-9]{1,9}[.)])(?:[ ]{1,4}|$))(?:\[[ xX]\][ ])?(?P<text>.*)"
+)
+_RULE = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
+_BOLD = re.compile(r"(\*\*|__)(?P<lead>[^*\n]+?)(?P<in>[:.])?\1(?P<out>[ ]*(?::|-|–|—)(?=\s|$)|$)?")  # noqa: RUF001
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
+_UNDERLINE = re.compile(r"(?:={2,}|-{2,})[ \t]*")
+_ONLY_A_POINTER = re.compile(
+    r"""(?:see:?[ ])?(?:
+        \[[^\]\n]*\]\([^)\n]*\) | <?https?://\S+ | `[^`\s/.]*[/.][^`\s]*` | @\S+ | [^\s`/]*/[^\s`]*
+    )[.,]?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class _Item:
+    """A top-level bullet: the columns of its mark and of its text, and its lines, dedented."""
+
+    line: int
+    mark: int
+    column: int
+    lines: list[str]
+    nested: bool = False  # has bullets or code of its own
+
+
+@dataclass(slots=True)
+class _Part:
+    """The lines between two headings: bullets, and the lines outside them, with their numbers."""
+
+    heading: str = ""  # "" above the first one and below the document's own
+    items: list[_Item] = field(default_factory=list)
+    loose: list[tuple[int, str]] = field(default_factory=list)
+
+
+def read_bullets(data: bytes, path: str) -> list[Draft]:
+    """Read an instruction file: a draft for each top-level bullet.
+
+    The text below a heading without bullets is one draft. Frontmatter is left out. Raises
+    LessonError, with the line, for text that is not UTF-8 and frontmatter that is not YAML.
+    """
+    file = LessonFile.of_text(text_of(data, path), path)
+    metadata_of(file)  # raises for frontmatter that is not YAML
+    drafts: list[Draft] = []
+    for part in _parts(file):
+        if part.items:
+            drafts += [_draft(_of_item(item), part, item.line, path) for item in part.items
+                       if _is_lesson(item)]  # fmt: skip
+        else:
+            loose = _without_comments("\n".join(line for _, line in part.loose))
+            if has_body(loose) and not _ONLY_A_POINTER.fullmatch(loose.strip()):
+                line = next(number for number, line in part.loose if line.strip())
+                drafts.append(_draft((part.heading, loose), part, line, path))
+    return numbered(drafts)
+
+
+def _without_comments(text: str) -> str:
+    """Remove HTML comments; a comment that is never closed is text."""
+    kept: list[str] = []
+    end = 0
+    while (start := text.find("<!--", end)) >= 0 and (close := text.find("-->", start)) >= 0:
+        kept.append(text[end:start])
+        end = close + len("-->")
+    return "".join(kept) + text[end:]
+
+
+def _draft(titled: tuple[str, str], part: _Part, line: int, path: str) -> Draft:
+    title, text = titled
+    title = cut(title) or first_sentence(text) or "Lesson"
+    keys: dict[str, Any] = {"title": title}
+    if path != "-":
+        keys["source"] = path
+    tag = slugify(part.heading)
+    if tag:
+        keys["tags"] = [tag]
+    return Draft(name_of(title), (), file_of(keys, one_lesson(text)), line)
+
+
+def _of_item(item: _Item) -> tuple[str, str]:
+    """Return a bullet's title, if it has a bold lead-in, and its text."""
+    bold = _BOLD.match(item.lines[0])
+    lead = bold["lead"].strip() if bold and (bold["in"] or bold["out"] is not None) else ""
+    return " ".join(lead.split()), "\n".join(item.lines)
+
+
+def _is_lesson(item: _Item) -> bool:
+    """Whether a bullet is more than a label, a link or a path."""
+    text = "\n".join(item.lines).strip()
+    if not has_body(text) or _ONLY_A_POINTER.fullmatch(text):
+        return False
+    return item.nested or len(_WORD.findall(text)) >= FEWEST_WORDS
+
+
+def _parts(file: LessonFile) -> Iterator[_Part]:
+    """Cut the lines of a file's body at their headings."""
+    part, item = _Part(), None
+    seen_heading = False
+    before, was_code = "", False  # the line before this one
+    for number in file.body:
+        line, code = file.lines[number].removesuffix("\n"), file.code_lines[number]
+        heading, top = ("", False) if code else (heading_of(line), not line.startswith("##"))
+        if not heading and not code and item is None and _UNDERLINE.fullmatch(line):
+            heading, top = _underlined(part, before), line.startswith("=")
+        if heading:
+            yield part
+            own = top and not seen_heading
+            part, item, seen_heading = _Part("" if own else heading), None, True
+        elif not code and _RULE.fullmatch(line):
+            item = None
+        else:
+            item = _next_item(line, (was_code, code), before, item, number + 1)
+            if item is None:
+                part.loose.append((number + 1, line))
+            elif not part.items or part.items[-1] is not item:
+                part.items.append(item)
+        before, was_code = line, code
+    yield part
+
+
+def _underlined(part: _Part, before: str) -> str:
+    """Remove the last line from a part's text if === or --- underlines it: it was a heading."""
+    if not before.strip() or not part.loose or part.loose[-1][1] != before:
+        return ""
+    if len(part.loose) > 1 and part.loose[-2][1].strip():
+        return ""  # a paragraph, and a rule below it
+    return part.loose.pop()[1].strip()
+
+
+def _next_item(
+    line: str, codes: tuple[bool, bool], before: str, item: _Item | None, number: int
+) -> _Item | None:
+    """Return the bullet that a line belongs to: the bullet above, a new one, or None.
+
+    `codes`: whether the line before this one, and this one, are code.
+    """
+    code = codes[1]
+    bare = line.lstrip(" \t")
+    column = len(line[: len(line) - len(bare)].expandtabs(4))
+    spread = " " * column + bare
+    bullet = None if all(codes) else _BULLET.fullmatch(spread[column:])
+    if bullet and (item is None or column < item.mark + 2):
+        if column > 3 and item is None:  # indented code, not a list
+            return None
+        return _Item(number, column, column + len(bullet["mark"]), [bullet["text"]])
+    if item is None:
+        return None
+    inside = column >= item.mark + 2
+    if not line.strip() or inside or bullet:
+        pass
+    elif code:
+        # a fence at the margin belongs to "run this:", and goes on once it has begun
+        if not (before.strip() or item.lines[-1].rstrip().endswith(":") or item.nested):
+            return None
+    elif not before.strip() or codes[0]:
+        return None  # a paragraph of its own
+    item.nested = item.nested or bool(bullet) or code
+    item.lines.append(spread[min(column, item.column) :])
+    return item

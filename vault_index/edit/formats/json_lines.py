@@ -1,0 +1,196 @@
+"""JSON lines: each line is an object and a lesson; an array of objects works, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from vault_index.edit.formats.draft import Draft, cut, first_sentence, name_of, numbered
+from vault_index.edit.formats.lesson_file import file_of, has_body, one_lesson, text_of, unix_lines
+from vault_index.errors import LessonError
+from vault_index.lesson import category
+from vault_index.lesson.markdown import heading_of
+from vault_index.lesson.yaml_bounds import MAX_NESTING
+
+_TEXT_KEYS = ("text", "content", "body", "lesson")
+_FILED = ("category", "categories")
+_NOT_JSON = "write an object a line, or one array of objects"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """The parts of one object, and where it is: `place` is its name in an error."""
+
+    place: str
+    line: int
+    id: str
+    title: str
+    text: str
+    categories: tuple[str, ...]
+    others: dict[str, Any]
+
+
+def read_json_lines(data: bytes, path: str) -> tuple[list[Draft], list[LessonError]]:
+    """Read a file of JSON objects; duplicate names within a category get -2, -3.
+
+    Return the drafts, and an error with its line for each part without a JSON object or text.
+    For a file that does not begin with JSON and has nothing to import, only the first error.
+    """
+    entries: list[_Entry] = []
+    errors: list[LessonError] = []
+    try:
+        parts = list(_parts(data, path))
+    except LessonError as error:
+        return [], [error]
+    for part in parts:
+        try:
+            entries.append(_entry(_value(part, path), part.place, part.line))
+        except LessonError as error:
+            errors.append(error)
+    if errors and not entries and errors[0].hint == _NOT_JSON:
+        return [], errors[:1]
+    nameless = [
+        Draft(name_of(each.id.rpartition("/")[2], each.title), each.categories, b"", each.line)
+        for each in entries
+    ]
+    drafts = []
+    ids: set[str] = set()
+    for entry, draft in zip(entries, numbered(nameless), strict=True):
+        written = _file(entry, draft.name, entry.id not in ids)
+        ids.add(entry.id)
+        drafts.append(Draft(draft.name, draft.categories, written, draft.line))
+    return drafts, errors
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A line, not parsed yet, or an object of an array; `place` is its name in an error."""
+
+    value: Any
+    place: str
+    line: int
+    is_parsed: bool
+
+
+def _parts(data: bytes, path: str) -> Iterator[_Part]:
+    """Take a file apart. Raises LessonError for an array that is not JSON."""
+    text = text_of(data, path)
+    if text.lstrip().startswith("["):
+        try:
+            values = _json(text, path, 1)
+        except LessonError:
+            if not _is_json(text.partition("\n")[0]):
+                raise
+        else:
+            for number, value in enumerate(values, start=1):
+                yield _Part(value, f"{path}: object {number}", 1, is_parsed=True)
+            return
+    for line, written in enumerate(text.split("\n"), start=1):
+        if written.strip():
+            yield _Part(written, path, line, is_parsed=False)
+
+
+def _is_json(written: str) -> bool:
+    try:
+        _json(written, "", 1)
+    except LessonError:
+        return False
+    return True
+
+
+def _value(part: _Part, path: str) -> Any:
+    return part.value if part.is_parsed else _json(part.value, path, part.line)
+
+
+def _json(written: str, path: str, line: int) -> Any:
+    try:
+        value = json.loads(written)
+        if "\\ud" in written.lower():  # half a surrogate pair is JSON, but not text
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise LessonError(
+            f"{path}: not JSON: {error.msg}",
+            line + min(error.lineno - 1, written.rstrip().count("\n")),
+            _NOT_JSON,
+        ) from None
+    except UnicodeEncodeError:
+        raise LessonError(f"{path}: half a surrogate pair, which is no character", line) from None
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 10,000 brackets
+        raise LessonError(f"{path}: not usable JSON: {error}", line) from None
+    return value
+
+
+def _entry(value: Any, place: str, line: int) -> _Entry:
+    """Take an object apart. Raises LessonError for an object that makes no lesson."""
+    if not isinstance(value, dict):
+        raise LessonError(f"{place}: a {type(value).__name__}, not a JSON object", line)
+    if _deeper(value, MAX_NESTING):
+        raise LessonError(f"{place}: nested deeper than {MAX_NESTING}", line)
+    values = {key: item for key, item in value.items() if item is not None}
+    key = next((key for key in _TEXT_KEYS if key in values), "text")
+    text = _string(values, key, place, line)
+    if not has_body(text):
+        raise LessonError(
+            f"{place}: no text", line, f"put its text under one of {', '.join(_TEXT_KEYS)}"
+        )
+    if "\0" in text:
+        raise LessonError(f"{place}: a NUL character in {key!r}", line)
+    first = text.strip().partition("\n")[0]
+    title = " ".join(_string(values, "title", place, line).split())
+    return _Entry(
+        place=place,
+        line=line,
+        id=_id(values, place, line),
+        title=title or cut(heading_of(first)) or first_sentence(text) or "Lesson",
+        text=unix_lines(text),
+        categories=_filed(values, place, line),
+        others={k: item for k, item in values.items() if k not in ("id", "title", key, *_FILED)},
+    )
+
+
+def _file(entry: _Entry, name: str, is_first: bool) -> bytes:
+    """Write the file. Only the first of an id declares it: a lesson's id is its own."""
+    keys: dict[str, Any] = {}
+    in_folder = entry.categories[0] if entry.categories else None
+    if is_first and entry.id and entry.id != f"{in_folder}/{name}":  # else the path says it
+        keys["id"] = entry.id
+    keys["title"] = entry.title
+    if len(entry.categories) > 1:
+        keys["categories"] = list(entry.categories)
+    return file_of(keys | entry.others, one_lesson(entry.text))
+
+
+def _string(values: dict[str, Any], key: str, place: str, line: int) -> str:
+    value = values.get(key, "")
+    if not isinstance(value, str):
+        raise LessonError(f"{place}: {key!r} is a {type(value).__name__}, not a string", line)
+    return value
+
+
+def _id(values: dict[str, Any], place: str, line: int) -> str:
+    value = values.get("id", "")
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise LessonError(f"{place}: 'id' is a {type(value).__name__}, not a string", line)
+    return " ".join(str(value).split())
+
+
+def _filed(values: dict[str, Any], place: str, line: int) -> tuple[str, ...]:
+    """Return the categories, normalised: from a string (`a, b` has two) or a list of strings."""
+    named: list[str] = []
+    for key in _FILED:
+        value = values.get(key, [])
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise LessonError(f"{place}: {key!r} is neither a string nor a list of them", line)
+        named += parts
+    return tuple(dict.fromkeys(filter(None, map(category.normalise, named))))
+
+
+def _deeper(value: Any, left: int) -> bool:
+    """Whether lists and objects are nested deeper than `left` levels."""
+    if not isinstance(value, (dict, list)):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return left == 0 or any(_deeper(item, left - 1) for item in inner)

@@ -1,0 +1,349 @@
+"""Import many lessons at once: first a plan of what is written where, then exactly that.
+
+Nothing in the vault is ever overwritten. A lesson that is in the vault already, word by word or nearly
+so, is left out with the reason, so a second run changes nothing. No source file is half imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import check, files
+from vault_index.edit import formats
+from vault_index.edit.formats import Draft
+from vault_index.embed.cache import VectorCache
+from vault_index.errors import VaultError, WriteError
+from vault_index.index import rows
+from vault_index.lesson import parse
+from vault_index.lesson.category import normalise
+from vault_index.search.duplicates import DUPLICATE_COSINE
+from vault_index.store import filters
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.store.schema import LessonRow
+    from vault_index.vault import Vault
+
+INBOX = "inbox"  # the folder of lessons without a category: the classifier proposes some
+WRITE, SAME, TAKEN = "write", "same", "taken"
+DUPLICATE, SECRET, REFUSED = "duplicate", "secret", "refused"
+
+Progress = Callable[[int, int], None]  # (lessons compared, lessons)
+
+MAX_NAME_BYTES = 255  # of a folder, on every file system here
+
+_BATCH = 256
+_SUFFIXES = (".md", ".markdown", ".txt", ".jsonl", ".ndjson")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A lesson file that could be written. `path` is relative to the vault's folder."""
+
+    source: str
+    line: int
+    path: str
+    title: str
+    data: bytes
+    verdict: str = WRITE  # write | same | taken | duplicate | secret | refused
+    why: str = ""  # it is not written
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an import would do. `problems` are sources that cannot be read: `path:line: message`.
+
+    `empty` are those with nothing in them to import: no text, a template.
+    """
+
+    items: tuple[Item, ...]
+    problems: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
+
+    @property
+    def to_write(self) -> list[Item]:
+        """The items that would be written."""
+        return [item for item in self.items if item.verdict == WRITE]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """An item with the rows of its lessons' first passages."""
+
+    item: Item
+    firsts: list[LessonRow] = field(default_factory=list)
+
+
+def read(
+    source: Path | bytes, format: str = ""
+) -> tuple[list[tuple[str, Draft]], list[str], list[str]]:
+    """Read a file, all files of a folder, or bytes.
+
+    Return (source, draft) pairs, the sources that cannot be read and why, and those without a draft.
+
+    Raises VaultError for a source that is not there or holds nothing of these formats.
+    """
+    if isinstance(source, bytes):
+        pairs: Iterator[tuple[str, bytes | OSError]] = iter([("-", source)])
+    elif source.is_dir():
+        if not format and (source / ".obsidian").is_dir():
+            format = "obsidian"
+        pairs = _files(source)
+    else:
+        pairs = iter([(_printable(source.name), files.read_file(source))])
+    drafts: list[tuple[str, Draft]] = []
+    problems: list[str] = []
+    empty: list[str] = []
+    found = False
+    for name, data in pairs:
+        found = True
+        if isinstance(data, OSError):
+            problems.append(f"{name}: cannot be read: {data.strerror}")
+            continue
+        kind = "" if format == "obsidian" and not name.endswith(".md") else format
+        several, errors = formats.read_good(data, name, kind)
+        drafts += [(name, draft) for draft in several]
+        empty += [] if several or errors else [name]
+        for error in errors:
+            message = error.message.removeprefix(f"{name}: ")
+            problems.append(f"{name}:{error.line}: {message}")
+    if not found and isinstance(source, Path):
+        hint = f"name one that ends in {', '.join(_SUFFIXES)}"
+        raise VaultError(f"{source}: no file to import", hint)
+    return drafts, problems, empty
+
+
+def plan(
+    vault: Vault,
+    source: Path | bytes,
+    *,
+    format: str = "",
+    category: str = "",
+    progress: Progress = lambda _done, _all: None,
+) -> Plan:
+    """Plan what an import writes where, and what it leaves out and why. Writes nothing.
+
+    `format` is a key of `formats.FORMATS`, guessed without. `category` is for drafts without
+    one. The index must be up to date: it is searched for duplicates. Raises VaultError for a source that
+    cannot be read, IndexStateError without an index.
+    """
+    filed = normalise(category)
+    if category and not filed:
+        raise VaultError(f"not a category: {category!r}", "name one such as devops/ci-cd")
+    pairs, problems, empty = read(source, format)
+    drafts: list[_Draft] = []
+    taken: dict[str, bytes] = {}
+    for name, draft in pairs:
+        try:
+            item = _placed(vault, name, draft, filed, taken)
+        except VaultError as error:
+            problems.append(f"{name}:{draft.line}: {error.message}")
+            continue
+        drafts.append(_Draft(_judged(item)))
+    compared = [draft for draft in drafts if draft.item.verdict in (WRITE, TAKEN)]
+    _without_duplicates(vault, compared, progress)
+    return Plan(tuple(draft.item for draft in drafts), tuple(problems), tuple(empty))
+
+
+def apply(vault: Vault, planned: Plan, progress: Progress = lambda _done, _all: None) -> list[Path]:
+    """Write the files of a plan and return them. If a file fails, no file of its source stays.
+
+    Files that were created or edited since stay as they are. Raises WriteError.
+    """
+    written: list[Path] = []
+    of_source: list[tuple[Path, bytes]] = []
+    items = planned.to_write
+    try:
+        for number, item in enumerate(items, start=1):
+            if number > 1 and item.source != items[number - 2].source:
+                of_source = []
+            file = vault.lessons_dir / item.path
+            if not files.create_file(file, item.data, within=vault.root):
+                continue  # it came since the plan was made
+            of_source.append((file, item.data))
+            written.append(file)
+            progress(number, len(items))
+    except BaseException:
+        for file, data in of_source:
+            with contextlib.suppress(WriteError):
+                files.remove_file(file, expected=data, within=vault.root)
+                files.remove_empty(file.parent, vault.lessons_dir)
+        raise
+    return written
+
+
+def _files(folder: Path) -> Iterator[tuple[str, bytes | OSError]]:
+    """Yield the files of a folder that may hold lessons, by path; hidden files are private."""
+    for place, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            file = Path(place, name)
+            if name.startswith(".") or file.suffix.lower() not in _SUFFIXES:
+                continue
+            if file.is_symlink() or not file.is_file():
+                continue
+            try:
+                yield _printable(str(file.relative_to(folder))), file.read_bytes()
+            except OSError as error:
+                yield _printable(str(file.relative_to(folder))), error
+
+
+def _refuse(error: OSError) -> None:
+    raise VaultError(f"{error.filename} cannot be read: {error.strerror}") from None
+
+
+def _printable(name: str) -> str:
+    """Return a file's name as text, with "?" for each byte that is not UTF-8."""
+    return name.encode("utf-8", "replace").decode()
+
+
+def _placed(
+    vault: Vault, source: str, draft: Draft, category: str, taken: dict[str, bytes]
+) -> Item:
+    """Return where a draft goes, with a number if another draft of this import has its name."""
+    folder = draft.categories[0] if draft.categories else category or INBOX
+    if any(len(part.encode()) > MAX_NAME_BYTES for part in folder.split("/")):
+        raise VaultError("the category is too long for the name of a folder")
+    files.refuse_links(vault.lessons_dir / folder, vault.root)
+    files.refuse_other_repository(vault.lessons_dir / folder, vault.lessons_dir)
+    path = f"{folder}/{draft.name}.md"
+    number = 2
+    while path in taken and taken[path] != draft.data:
+        path = f"{folder}/{draft.name}-{number}.md"
+        number += 1
+    first = parse.parse_file(draft.data, path)[0]
+    title = first.document or first.title
+    item = Item(source, draft.line, path, title, draft.data)
+    if path in taken:
+        return replace(item, verdict=SAME, why="twice in what is imported")
+    taken[path] = draft.data
+    try:
+        there = (vault.lessons_dir / path).read_bytes()
+    except OSError:
+        return item
+    if there == draft.data:
+        return replace(item, verdict=SAME, why="in the vault already")
+    return replace(item, verdict=TAKEN, why="another lesson has this name in the vault")
+
+
+def _judged(item: Item) -> Item:
+    if item.verdict != WRITE:
+        return item
+    error = check.first_error(item.path, item.data)
+    if error is None:
+        return item
+    if error.rule == SECRET:
+        return replace(item, verdict=SECRET, why=error.message)
+    return replace(item, verdict=REFUSED, why=f"{error.rule}: {error.message}")
+
+
+def _without_duplicates(vault: Vault, drafts: list[_Draft], progress: Progress) -> None:
+    """Mark the drafts all of whose lessons are, nearly so, in the vault or in a draft that comes in.
+
+    In their order: a draft that is left out does not cause another to be left out.
+    """
+    for draft in drafts:
+        lessons = parse.parse_file(draft.item.data, draft.item.path)
+        draft.firsts = [rows.of_lesson(each, draft.item.path, None)[0] for each in lessons]
+    everything = [row for draft in drafts for row in draft.firsts]
+    columns = ("id", "path", "content_hash")
+    known, vectors = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
+    same = {str(row["content_hash"]): str(row["path"]) for row in known}
+    new = None if vectors is None else _vectors(vault, everything, progress)
+    if new is None or vectors is None:
+        nearest: _Nearest | None = None
+    else:
+        nearest = _Nearest(vectors, [str(row["path"]) for row in known], new)
+    at = 0
+    for draft in drafts:
+        of_draft = range(at, at + len(draft.firsts))
+        at += len(draft.firsts)
+        found = []
+        for number, row in zip(of_draft, draft.firsts, strict=True):
+            there = same.get(row["content_hash"])
+            found.append((1.0, there) if there else nearest.of(number) if nearest else (0.0, ""))
+        best, path = max(found, default=(0.0, ""))
+        if found and min(found)[0] >= DUPLICATE_COSINE:
+            draft.item = replace(draft.item, verdict=DUPLICATE, why=f"{best:.0%} like {path}")
+        elif draft.item.verdict == WRITE:
+            shown = f"lessons/{draft.item.path}"
+            same |= {row["content_hash"]: shown for row in draft.firsts}
+            if nearest:
+                nearest.keep(of_draft, shown)
+
+
+class _Nearest:
+    """Finds the known lesson most like a new lesson; new lessons that are kept become known.
+
+    `known` float32[n, dimension] with their `paths`; `new` float32[m, dimension].
+    """
+
+    def __init__(self, known: np.ndarray, paths: Sequence[str], new: np.ndarray) -> None:
+        self._known = known
+        self._paths = list(paths)
+        self._new = new
+        self._kept: list[int] = []
+        self._block = range(0)
+
+    def of(self, number: int) -> tuple[float, str]:
+        """Return the cosine with the most similar lesson, and its path; (0.0, "") before the first."""
+        import numpy as np
+
+        if number not in self._block:
+            self._compare(number)
+        row = number - self._block.start
+        best, place = float(self._best[row]), int(self._place[row])
+        fresh = self._kept[self._compared :]  # kept since this block was compared
+        if fresh:
+            cosines = self._new[fresh] @ self._new[number]
+            at = int(np.argmax(cosines))
+            if cosines[at] > best:
+                best, place = float(cosines[at]), len(self._paths) - len(fresh) + at
+        return (best, self._paths[place]) if place >= 0 else (0.0, "")
+
+    def keep(self, numbers: Sequence[int], path: str) -> None:
+        """Add new lessons to the known ones."""
+        self._kept += numbers
+        self._paths += [path] * len(numbers)
+
+    def _compare(self, first: int) -> None:
+        """Compare a block of new lessons with all known lessons, in one multiplication."""
+        import numpy as np
+
+        self._block = range(first, min(first + _BATCH, len(self._new)))
+        self._compared = len(self._kept)
+        some = self._new[self._block.start : self._block.stop]
+        before = np.concatenate([self._known, self._new[self._kept]])
+        self._best = np.zeros(len(some), np.float32)
+        self._place = np.full(len(some), -1)
+        if len(before):
+            cosines = some @ before.T
+            self._place = cosines.argmax(axis=1)
+            self._best = cosines.max(axis=1)
+
+
+def _vectors(
+    vault: Vault, everything: Sequence[LessonRow], progress: Progress
+) -> np.ndarray | None:
+    """Embed the new lessons, and keep their vectors for the index, which will need them."""
+    import numpy as np
+
+    opened = vault.open_index()
+    embedder = vault.embedder
+    if embedder is None or embedder.name != opened.embedder or not everything:
+        return None
+    cache = VectorCache(vault.config.home, f"{embedder.name} {rows.RECIPE}", opened.store.dimension)
+    by_hash = {row["content_hash"]: row for row in everything}
+    known: dict[str, np.ndarray] = {}
+    hashes = list(by_hash)
+    for start in range(0, len(hashes), _BATCH):
+        some = {key: by_hash[key] for key in hashes[start : start + _BATCH]}
+        known |= cache.get_or_make(some, lambda new: rows.embed(embedder, new))
+        progress(len(known), len(hashes))
+    return np.array([known[row["content_hash"]] for row in everything], np.float32)

@@ -1,0 +1,54 @@
+"""Make a vault: a git repository, its settings, the index ignored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vault_index import files, git
+from vault_index.lesson import category
+from vault_index.vault import FOLDER, INDEX, SETTINGS
+
+_SETTINGS = """\
+# This vault's settings; every key is optional. `lessons status` shows what is in force.
+
+# prompt_lessons = 3             # at most so many lessons a prompt
+# prompt_tokens = 600            # at most so many tokens a prompt (4 characters each)
+# token_budget = 2000            # at most so many tokens at the start of a session
+# session_sources = ["startup"]  # also: resume, clear, compact, fork
+# floor = 0.65                   # score below which nothing is injected; default: fitted
+# prompt_skills = 1              # at most so many skills suggested for a prompt; 0 for none
+
+# The categories this vault means to use; those of its lessons are always known.
+taxonomy = [
+{taxonomy}
+]
+
+# [keywords]                     # phrases that file a lesson without a category
+# "GitHub Actions" = "devops/ci-cd"
+""".format(taxonomy="\n".join(f'  "{one}",' for one in category.DEFAULT_TAXONOMY))
+
+
+@dataclass(frozen=True, slots=True)
+class InitResult:
+    """What `init` had to do; all false where it had been done before."""
+
+    repository: bool
+    vault: bool
+    ignored: bool
+
+
+def init(folder: Path) -> InitResult:
+    """Make a vault in a folder: a git repository, `lessons/vault.toml`, the index ignored.
+
+    Existing files stay as they are, so a second run changes nothing. Raises WriteError.
+    """
+    with files.writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    settings = folder / FOLDER / SETTINGS
+    files.refuse_links(settings.parent, folder)
+    files.read_if_any(folder / ".gitignore")  # refuses before anything is made
+    repository = git.start_repository(folder)
+    made = files.create_file(settings, _SETTINGS.encode(), within=folder)
+    ignored = files.add_line(folder / ".gitignore", f"{INDEX}/")
+    return InitResult(repository, made, ignored)

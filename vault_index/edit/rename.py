@@ -1,0 +1,233 @@
+"""Rename a branch of the category tree, in all files in one go: all of it or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vault_index import files
+from vault_index.errors import ForeignIndexError, VaultError, WriteError
+from vault_index.lesson import edit_frontmatter, parse
+from vault_index.lesson.category import CategoryPath, is_category, normalise
+from vault_index.store import injections
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The change of a file. Paths are relative to the vault's folder."""
+
+    path: str
+    to: str  # the same path if only the frontmatter changes
+    categories: tuple[CategoryPath, ...] | None  # as they will be declared; None: none are
+    before: bytes | None = None  # the file as it is and as it will be; None: it only moves
+    after: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a rename would do. `skipped` are files that do not parse, with the reason."""
+
+    old: CategoryPath
+    new: CategoryPath
+    changes: tuple[Change, ...]
+    skipped: tuple[str, ...]
+
+
+def plan(vault: Vault, old: str, new: str) -> Plan:
+    """List the files that a rename of a category would touch, and what would happen to each.
+
+    Whatever is in a folder of that name moves with it, pictures too; what frontmatter declares is
+    rewritten, the rest of a file stays as it is. Raises VaultError for names that are no
+    categories, a category below itself, nothing to move, a file that is in the way, and files that
+    would move within, into or out of a git repository below the vault's folder.
+    """
+    before, after = normalise(old), normalise(new)
+    for raw, category in ((old, before), (new, after)):
+        if not category:
+            raise VaultError(f"not a category: {raw!r}", "name one such as devops/ci-cd")
+    if before == after:
+        raise VaultError(f"{old!r} and {new!r} are the same category: {before}")
+    if after.startswith(f"{before}/"):
+        raise VaultError(f"{before} cannot become {after}", "choose a name that is not below it")
+    if not is_category(after):
+        raise VaultError(
+            f"{after} is no category", "choose a name that says what its lessons are about"
+        )
+    changes: list[Change] = []
+    skipped: list[str] = []
+    lessons = {file.path for file in vault.files()[0]}
+    for path in sorted(lessons | set(_beside(vault))):
+        try:
+            change = _change(vault, path, before, after, path in lessons)
+        except VaultError as error:
+            skipped.append(error.message)
+            continue
+        if change is None:
+            continue
+        try:
+            for place in (change.path, change.to):
+                files.refuse_other_repository((vault.lessons_dir / place).parent, vault.lessons_dir)
+            changes.append(change)
+        except VaultError as error:
+            if change.to != change.path:
+                raise
+            skipped.append(f"{change.path}: {error.message}")
+    if not any(change.path in lessons for change in changes):
+        hint = "see the tree with `lessons categories`; proposed categories are in no file yet"
+        raise VaultError(f"no lesson is in {before}", hint)
+    _refuse_collisions(vault, changes)
+    return Plan(before, after, tuple(_in_order(changes)), tuple(skipped))
+
+
+def apply(vault: Vault, planned: Plan) -> None:
+    """Apply a plan. If a file cannot be changed, all changes are undone.
+
+    Each file is compared with the plan again right before it is changed, and a save in between
+    stays: a file saved since it moved is not moved back, and the error names it.
+
+    Raises ChangedError if a file is not as it was for the plan, VaultError if another one is in its
+    way, WriteError.
+    """
+    for change in planned.changes:
+        if change.before is not None:
+            files.refuse_changed(vault.lessons_dir / change.path, change.before)
+    _refuse_collisions(vault, planned.changes)
+    done: list[Change] = []
+    try:
+        for change in planned.changes:
+            _put(vault, change)
+            done.append(change)
+    except BaseException as error:
+        left = _undo(vault, done)
+        if left and isinstance(error, VaultError):
+            error.message += f"; saved since it was changed, so left as it is: {', '.join(left)}"
+            error.args = (error.message,)
+        raise
+    moved = [change for change in done if change.to != change.path and change.to.endswith(".md")]
+    with contextlib.suppress(ForeignIndexError):
+        renamed = {parse.id_of(change.path): parse.id_of(change.to) for change in moved}
+        injections.rename(vault.index_dir, renamed)
+
+
+def _beside(vault: Vault) -> Iterator[str]:
+    """Yield the files that are not lessons but may belong to some, such as pictures."""
+    for folder, folders, names in os.walk(vault.lessons_dir):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        inside = os.path.relpath(folder, vault.lessons_dir)
+        if inside != ".":
+            yield from (f"{inside}/{name}" for name in names if not name.startswith("."))
+
+
+def _change(
+    vault: Vault, path: str, old: CategoryPath, new: CategoryPath, is_lesson: bool
+) -> Change | None:
+    folder, _, name = path.rpartition("/")
+    moved = _moved(folder, old, new)
+    to = f"{moved}/{name}" if moved is not None else path
+    if not is_lesson:
+        return Change(path, to, None) if moved is not None else None
+    data = files.read_file(vault.lessons_dir / path)
+    metadata = edit_frontmatter.keys_of(data, path)
+    key = "categories" if metadata.get("categories") is not None else "category"
+    declared = parse.parse_file(data, path)
+    raw: Sequence[str] = declared[0].categories if declared else ()
+    renamed = [_renamed(normalise(category), old, new) for category in raw]
+    if any(renamed):
+        kept = [now or was for now, was in zip(renamed, raw, strict=True)]
+        filed = tuple(dict.fromkeys(kept))
+        value = list(filed) if isinstance(metadata.get(key), list) or len(filed) > 1 else filed[0]
+        after = edit_frontmatter.set_keys(data, {key: value}, path)
+        return Change(path, to, filed, data, after)
+    return Change(path, to, None, data, data) if moved is not None else None
+
+
+def _renamed(category: CategoryPath, old: CategoryPath, new: CategoryPath) -> CategoryPath | None:
+    """Return the new name of a category; None if it is not in or below the old one."""
+    if category == old:
+        return new
+    return new + category.removeprefix(old) if category.startswith(f"{old}/") else None
+
+
+def _moved(folder: str, old: CategoryPath, new: CategoryPath) -> str | None:
+    """Return the new name of a folder, with the part below the old name as it is written."""
+    if _renamed(normalise(folder), old, new) is None:
+        return None
+    parts = folder.split("/")
+    for count in range(1, len(parts) + 1):
+        if normalise("/".join(parts[:count])) == old:
+            return "/".join([new, *parts[count:]])
+    return None
+
+
+def _refuse_collisions(vault: Vault, changes: Sequence[Change]) -> None:
+    leaving = {change.path for change in changes if change.to != change.path}
+    targets: dict[str, str] = {}
+    for change in changes:
+        if change.to == change.path:
+            continue
+        target = vault.lessons_dir / change.to
+        files.refuse_links(target.parent, vault.root)
+        taken = change.to not in leaving and os.path.lexists(target)
+        if taken or targets.setdefault(change.to, change.path) != change.path:
+            raise _in_the_way(change)
+
+
+def _in_the_way(change: Change) -> VaultError:
+    return VaultError(
+        f"{change.path} cannot become {change.to}: that is there already",
+        "rename one of them first",
+    )
+
+
+def _in_order(changes: Sequence[Change]) -> list[Change]:
+    """Put a file whose place another takes before that one. There are no circles.
+
+    Each path becomes longer, or each becomes shorter, or goes into another branch.
+    """
+    ordered: list[Change] = []
+    waiting = list(changes)
+    while waiting:
+        occupied = {change.path for change in waiting}
+        free = [
+            change for change in waiting if change.to == change.path or change.to not in occupied
+        ]
+        ordered += free
+        waiting = [change for change in waiting if change not in free]
+    return ordered
+
+
+def _put(vault: Vault, change: Change) -> None:
+    """Rewrite and rename one file, or neither; folders left empty go."""
+    old, new = vault.lessons_dir / change.path, vault.lessons_dir / change.to
+    before, after = change.before, change.after
+    if before is not None and after is not None:
+        files.change_file(old, after, expected=before, within=vault.root)
+    if old == new:
+        return
+    try:
+        if not files.move_file(old, new, within=vault.root):
+            raise _in_the_way(change)
+    except BaseException:
+        if before is not None and after is not None:
+            with contextlib.suppress(WriteError):
+                files.change_file(old, before, expected=after, within=vault.root)
+        files.remove_empty(new.parent, vault.lessons_dir)
+        raise
+    files.remove_empty(old.parent, vault.lessons_dir)
+
+
+def _undo(vault: Vault, done: Sequence[Change]) -> list[str]:
+    """Take changes back, the last one first; return the paths of those that cannot be."""
+    left: list[str] = []
+    for change in reversed(done):
+        try:
+            _put(vault, Change(change.to, change.path, None, change.after, change.before))
+        except VaultError:
+            left.append(change.to)
+    return left

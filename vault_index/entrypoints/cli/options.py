@@ -1,0 +1,32 @@
+"""What several commands share: an option, counts, the line that closes a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vault_index import client
+from vault_index.entrypoints.cli import output
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def project_of(named: str | None) -> str:
+    """Register the skills of the project around the current folder; return the folder."""
+    from vault_index.index import skills
+
+    here = Path.cwd()
+    skills.register(client.open_vault(named), here)
+    return str(here)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 file`, `2 files`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def closing(number: int, noun: str, done: str, written: bool) -> None:
+    """Print how much was done, or that nothing was written."""
+    counted = count(number, noun)
+    output.say(f"{counted} {done}" if written else f"{counted}; nothing is written without --write")

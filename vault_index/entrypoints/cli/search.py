@@ -1,0 +1,194 @@
+"""`lessons search`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vault_index.entrypoints.cli import asking, completion, moments, output, terminal
+from vault_index.entrypoints.cli.options import json_option, project_of
+
+if TYPE_CHECKING:
+    from vault_index.search.hit import Hit
+    from vault_index.search.options import Query
+
+
+@click.command("search", epilog='Example: lessons search -c devops/ci-cd "heap out of memory"')
+@click.argument("query", nargs=-1, required=True)
+@click.option("-k", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many.")
+@click.option(
+    *("-c", "--category", "categories"),
+    multiple=True,
+    help="Only in or below it; repeatable.",
+    shell_complete=completion.categories,
+)
+@click.option(
+    *("--tag", "tags"),
+    multiple=True,
+    help="Only with this tag; repeatable: any of them.",
+    shell_complete=completion.tags,
+)
+@click.option(
+    *("--type", "type_"),
+    help="Only of this type: code_pattern, bug_fix, architecture, project_rule.",
+    shell_complete=completion.types,
+)
+@click.option("--since", metavar="DATE", help="Only new or changed since: 2026-03-31, or 30d, 8w.")
+@click.option("--until", metavar="DATE", help="Only as old as that, or older.")
+@click.option("--min-score", type=float, help="Leave out what scores less.")
+@click.option(
+    "--explain", is_flag=True, help="Show each term of the scores, and what was left out."
+)
+@click.option("--in", "within", metavar="NAME", help="Only in this document or category, by name.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(["lessons", "skills"]),
+    help="What to find; repeatable; without: lessons.",
+)
+@click.option(
+    "--neighbours",
+    default=0,
+    type=click.IntRange(0, 50),
+    help="Show that many passages before and after a hit.",
+)
+@click.option("--at", metavar="REV", help="What the vault knew at a commit, tag or date.")
+@json_option
+@click.pass_obj
+def command(
+    named: str | None,
+    query: tuple[str, ...],
+    k: int,
+    categories: tuple[str, ...],
+    tags: tuple[str, ...],
+    type_: str | None,
+    since: str | None,
+    until: str | None,
+    min_score: float | None,
+    explain: bool,
+    within: str,
+    kinds: tuple[str, ...],
+    neighbours: int,
+    at: str | None,
+    as_json: bool,
+) -> None:
+    """Find the lessons that answer QUERY, best first.
+
+    With --kind skills, find the skills. --in takes a name as you remember it: "intro to ai" finds
+    "Introduction to AI".
+    """
+    from vault_index.search.hit import Hit
+    from vault_index.search.options import Query
+    from vault_index.store import filters
+
+    only = _only(tags, type_, since, until)
+    if (within or only) and kinds and "lessons" not in kinds:
+        raise click.UsageError("--in, --tag, --type, --since and --until are for lessons")
+    asked = Query(
+        " ".join(query), k, categories, within, kinds or ("lessons",), filters.from_json(only),
+        min_score, project_of(named) if "skills" in kinds else "", explain, neighbours,
+    )  # fmt: skip
+    if at is None:
+        settled = bool(within or "skills" in kinds)
+        answer = asking.ask(named, "search", asked.to_json(), settled=settled)
+    else:
+        answer = asking.ask_as_of(named, at, "search", asked.to_json())
+        asking.note(f"note: as of commit {answer['commit'][:10]}")
+    floors = {"lessons": answer["floor"], "skills": answer["skills_floor"]}
+    if as_json:
+        output.json(_as_json(answer, asked, floors, only))
+        return
+    _show(answer, kinds)
+    if explain:
+        dropped = [(Hit.from_json(hit), why) for hit, why in answer["dropped"]]
+        _explain(list(map(Hit.from_json, answer["hits"])), dropped, floors)
+
+
+def _as_json(
+    answer: dict[str, Any], asked: Query, floors: dict[str, Any], only: dict[str, Any]
+) -> dict[str, Any]:
+    shown: dict[str, Any] = {"hits": [_with_floor(hit, floors) for hit in answer["hits"]]}
+    shown |= {"floor": answer["floor"], "text_only": answer["text_only"]}
+    shown |= {"skills_floor": answer["skills_floor"]} if "skills" in asked.kinds else {}
+    shown |= {"in": answer["place"]} if asked.within else {}
+    shown |= {"only": only} if only else {}
+    if asked.explain:
+        shown["dropped"] = [{**hit, "why": why} for hit, why in answer["dropped"]]
+    return shown
+
+
+def _only(
+    tags: tuple[str, ...], type: str | None, since: str | None, until: str | None
+) -> dict[str, Any]:
+    """Return what narrows lessons down, by name, without what was not given."""
+    only: dict[str, Any] = {"tags": list(tags), "type": type}
+    only["since"] = moments.since(since) if since else None
+    only["until"] = moments.until(until) if until else None
+    return {key: value for key, value in only.items() if value}
+
+
+def _show(answer: dict[str, Any], kinds: tuple[str, ...]) -> None:
+    from vault_index.entrypoints.cli import render
+    from vault_index.search.hit import Hit
+
+    if answer["text_only"] and answer["embedder"] != "none":
+        asking.note(f"note: full text only: {answer['text_only']}")
+    if answer["place"]:
+        asking.note(f"in {answer['place']}")
+    if not answer["hits"]:
+        asking.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
+    width = terminal.width()
+    silent_from = _silent_from(answer) if width else None
+    for number, values in enumerate(answer["hits"], start=1):
+        if number - 1 == silent_from:
+            least = f"below the floor ({100 * answer['floor']:.0f}%): hooks inject none of these"
+            output.row(output.styled(f"--- {least} ---", dim=True))
+        near = values.pop("neighbours", [])
+        hit = Hit.from_json(values)
+        first, *rest = render.terminal([hit], number, width=min(100, width or 100)).splitlines()
+        output.row(output.styled(first, bold=True))
+        for line in rest:
+            output.row(line)
+        if hit.withheld:
+            asking.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
+        for position, title, text in near:
+            mark = " <- found" if position == hit.position else ""
+            output.row(output.styled(f"--- {position}: {title}{mark}", dim=True))
+            output.text(text)
+
+
+def _silent_from(answer: dict[str, Any]) -> int | None:
+    """Return the place of the first lesson from which on hooks would inject none; None: no such one."""
+    if answer["floor"] is None:
+        return None
+    above = [hit["score"] >= answer["floor"] for hit in answer["hits"] if hit["kind"] == "lessons"]
+    while above and not above[-1]:
+        above.pop()
+    lessons = sum(hit["kind"] == "lessons" for hit in answer["hits"])
+    return len(above) if len(above) < lessons else None
+
+
+def _with_floor(hit: dict[str, Any], floors: dict[str, float | None]) -> dict[str, Any]:
+    least = floors[hit["kind"]]
+    return {**hit, "injected": least is not None and hit["score"] >= least}
+
+
+def _explain(
+    hits: list[Hit], dropped: list[tuple[Hit, str]], floors: dict[str, float | None]
+) -> None:
+    from vault_index.entrypoints.cli import render
+
+    least = floors["lessons"]
+    shown = "not fitted yet" if least is None else f"{least:.3f}"
+    output.say()
+    output.say(f"floor {shown}: a hook injects nothing that scores less")
+    if any(hit.kind == "skills" for hit in hits) and floors["skills"] is not None:
+        output.say(f"floor of skills {floors['skills']:.3f}")
+    for hit in hits:
+        least = floors[hit.kind]
+        silent = "" if least is not None and hit.score >= least else ", below the floor"
+        output.row(f"  {render.evidence(hit)}{silent}: {hit.lesson_id}")
+    for hit, why in dropped[:10]:
+        output.row(f"  {render.evidence(hit)}, dropped, {why}: {hit.lesson_id}")

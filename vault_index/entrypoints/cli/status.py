@@ -1,0 +1,125 @@
+"""`lessons status`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from vault_index import client
+from vault_index.entrypoints.cli import asking, output, watch
+from vault_index.entrypoints.cli.options import count
+
+
+def lines(state: dict[str, Any]) -> Iterator[str]:
+    """Yield the state for people, a line each."""
+    yield f"vault      {state['vault']}"
+    repository = state["git"]
+    if repository:
+        changed = repository["uncommitted"]
+        dirty = f", {count(changed, 'file')} not committed" if changed else ""
+        yield f"git        {repository['branch']} at {repository['head'] or 'no commit yet'}{dirty}"
+    else:
+        yield "git        not a repository: lessons have no author and no date"
+    yield f"embedder   {state['embedder']}"
+    built = state["index"]
+    if "error" in built:
+        yield f"index      {built['error']}"
+    else:
+        age = built["age_seconds"]
+        yield (
+            f"index      {count(state['lessons'], 'lesson')} in {count(built['files'], 'file')},"
+            f" {built['bytes'] / 1e6:.1f} MB, written {_ago(age)}"
+        )
+        least = built["floor"]
+        yield "floor      " + (
+            "not fitted yet: run `lessons index`" if least is None else f"{least:.3f}"
+        )
+    for problem in built.get("problems", []):
+        yield f"problem    {problem['path']}:{problem['line']}: {problem['message']}"
+    for path, why in sorted(state["withheld"].items()):
+        yield f"problem    {path}: hooks leave it out: {why}"
+    for key in state["ignored_settings"]:
+        yield f"problem    lessons/vault.toml: a vault may not set {key!r}; it is ignored"
+    for problem in state["skill_problems"]:
+        yield f"problem    {problem}"
+    yield from _in_force(state["settings"])
+    if state["categories"]:
+        unfiled = state["unfiled"]
+        proposed = f"; {unfiled} lessons are in none: see `lessons classify`" if unfiled else ""
+        yield f"categories {len(state['categories'])}{proposed}"
+        documents, skills = count(state["documents"], "document"), count(state["skills"], "skill")
+        yield f"also       {documents}, {skills}"
+    yield from _used(state["injections"])
+    hooks = state.get("hooks") or {}
+    places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"
+    yield f"hooks      {places}"
+    for entry in hooks.get("last_errors", []):
+        yield f"hook log   {entry['time']} {entry['event']}: {entry['message']}"
+
+
+def _used(injected: dict[str, Any]) -> Iterator[str]:
+    if not injected["prompts"]:
+        yield "prompts    none searched for yet"
+        return
+    yield (
+        f"prompts    {injected['prompts']} searched for since {injected['since']},"
+        f" {injected['answered']} answered; p50 {injected['p50_ms']:.0f} ms,"
+        f" p90 {injected['p90_ms']:.0f} ms"
+    )
+    for lesson_id, times in injected["most_used"]:
+        yield f"{times:>8}x  {lesson_id}"
+    if injected["never_used"]:
+        some = ", ".join(injected["some_never_used"][:3])
+        yield f"never used {injected['never_used']} lessons, such as {some}"
+
+
+def _in_force(settings: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each setting that somebody set, and one for all the others."""
+    from vault_index import config
+
+    of_nobody = [setting for setting in settings if setting["origin"] == config.DEFAULT]
+    for setting in settings:
+        if setting not in of_nobody:
+            yield f"setting    {setting['name']} = {shown_value(setting['value'])} ({setting['origin']})"
+    listed = ", ".join(
+        f"{setting['name']} = {shown_value(setting['value'])}" for setting in of_nobody
+    )
+    yield f"defaults   {listed}"
+
+
+def shown_value(value: Any) -> str:
+    """Return a setting's value in a line, as TOML writes it as far as that is short."""
+    if value is None:
+        return "unset"
+    if isinstance(value, dict):
+        return f"{len(value)} phrases"
+    if isinstance(value, (list, tuple)) and len(value) > 3:
+        return f"{len(value)} entries"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _ago(seconds: int) -> str:
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} seconds ago"
+
+
+@click.command("status", epilog="Example: lessons status --json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def command(named: str | None, as_json: bool) -> None:
+    """Show the vault, its index, the hooks and their errors."""
+    from vault_index.entrypoints import machine
+
+    state = asking.ask(named, "status")
+    state |= machine.state(client.open_vault(named))
+    if as_json:
+        output.json(state)
+        return
+    for line in lines(state):
+        output.say(line, indent=11)
+    output.say(f"watcher    {watch.line(state['watcher'])}", indent=11)

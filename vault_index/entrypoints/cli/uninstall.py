@@ -1,0 +1,25 @@
+"""`lessons uninstall`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vault_index.entrypoints.cli import output
+from vault_index.entrypoints.cli.install import agent_argument, scope_option
+
+
+@click.command("uninstall", epilog="Example: lessons uninstall claude")
+@agent_argument
+@scope_option
+def command(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so far
+    """Take exactly our hooks out of AGENT's settings.json."""
+    from vault_index import config
+    from vault_index.entrypoints.hook import claude_settings
+
+    if not for_user:
+        claude_settings.refuse_committed_links(Path.cwd())
+    settings = claude_settings.claude_settings(None if for_user else Path.cwd())
+    changed = claude_settings.uninstall(settings, config.home_folder())
+    output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")

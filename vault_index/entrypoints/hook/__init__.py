@@ -1,0 +1,1 @@
+"""`lessons-hook`, and its place in the settings of an agent."""

@@ -1,0 +1,249 @@
+"""`lessons-hook`: Claude Code runs it on every prompt. It never fails and never delays a prompt.
+
+It imports only `sys`. It decides itself that a prompt needs no search (chatter, slash commands,
+prompts that no person typed); it asks the watcher all others, starts one and waits for it if none
+runs (`hotpath.start`), and answers in this process where none may run (`fallback`). A thread ends the
+process at the deadline, whatever the rest is doing: of any failure the agent sees exit status 0 and no
+output.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from vault_index.hotpath.log import log
+
+TYPE_CHECKING = False  # typing takes 3 ms to load
+if TYPE_CHECKING:
+    from typing import Any
+
+USAGE = """\
+usage: lessons-hook             answer an event of a coding agent: JSON on stdin, JSON or nothing out
+       lessons-hook git FOLDER  have the vault around FOLDER look for changes; git's hooks call this
+
+`lessons install claude` sets it up; `lessons status` shows its last complaint.
+"""
+DEFAULT_DEADLINE_MS = 2000
+DEADLINE_SHARE = 0.95  # the rest is for ending the process, on an overloaded machine
+WATCHER_MS = 900  # a watcher that needs longer is hung; full text without it still fits
+PRINT_SECONDS = 0.03  # to print an answer, before the deadline
+SESSION_WATCHER_MS = 1200  # a session's start is a dozen searches and four questions to git
+# Parsing holds the interpreter, and then no thread ends the process at the deadline: 20 MB take 0.2 s.
+MAX_EVENT_BYTES = 4 * 1024 * 1024
+MAX_PROMPT_CHARS = 64 * 1024  # a search looks at the beginning
+MAX_FIELD_CHARS = 4096
+TICK_SECONDS = 0.01  # the unit in which the system reports when a process began
+# beside the prompt: nothing else of an event is used
+FIELDS = ("hook_event_name", "source", "session_id", "prompt_id", "cwd")
+
+
+def main() -> None:
+    """Read one event as JSON on stdin, print the answer or nothing, exit 0.
+
+    Git's hooks call `lessons-hook git FOLDER`: lessons of the vault there may have changed.
+    """
+    import os
+    import time
+
+    started = time.monotonic()
+    event: dict[str, object] = {}
+    if sys.argv[1:2] in (["--help"], ["-h"]):
+        sys.stdout.write(USAGE)
+        return
+    if sys.argv[1:2] == ["git"]:
+        _after_git(sys.argv[2] if len(sys.argv) > 2 else ".", started)
+        os._exit(0)
+    try:
+        from vault_index.hotpath import small_json
+
+        _arm(event, started)  # before reading: stdin may never be closed
+        parsed = small_json.loads(_read(0).decode("utf-8", "replace"))
+        event.update(pid=os.getpid(), began=time.time() - _age() + TICK_SECONDS)  # for `once`
+        event.update(_needed(parsed) if isinstance(parsed, dict) else {})
+        if _worth_asking(event):
+            answer = _answer(event, started)
+            if answer:
+                sys.stdout.write(small_json.dumps(answer))
+                sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001  # a hook never fails
+        log(event, f"{type(error).__name__}: {error}", started)
+    os._exit(0)  # no teardown of libraries, no closing of a broken pipe
+
+
+def _read(descriptor: int) -> bytes:
+    """Read to the end, so that the writer never fails; raise ValueError if it is too long to parse."""
+    import os
+
+    parts: list[bytes] = []
+    size = 0
+    while part := os.read(descriptor, 65536):
+        size += len(part)
+        if size <= MAX_EVENT_BYTES:
+            parts.append(part)
+    if size > MAX_EVENT_BYTES:
+        raise ValueError(f"an event of {size} bytes is not read")
+    return b"".join(parts)
+
+
+def _needed(event: dict[str, object]) -> dict[str, object]:
+    """Return the fields that are used, each text cut to the length that is looked at."""
+    needed = {name: event[name] for name in FIELDS if name in event}
+    texts = {name: value for name, value in needed.items() if isinstance(value, str)}
+    cut: dict[str, object] = {name: value[:MAX_FIELD_CHARS] for name, value in texts.items()}
+    prompt = event.get("prompt")
+    if prompt is not None:
+        cut["prompt"] = str(prompt)[:MAX_PROMPT_CHARS]
+    return cut
+
+
+def _after_git(folder: str, started: float) -> None:
+    """Have the watcher look at the files; without one, start the background index.
+
+    It starts no watcher: a worktree that git makes and removes again should leave no process behind.
+    """
+    import os
+
+    try:
+        for name in [name for name in os.environ if name.startswith("GIT_")]:
+            del os.environ[name]  # of the git command that runs the hook
+        from vault_index.hotpath import locate
+
+        root = locate.around(folder)
+        if root is None:
+            return
+        from vault_index.hotpath import protocol
+
+        try:
+            protocol.ask(root, {"ask": "look"}, WATCHER_MS / 1000)
+        except protocol.NoWatcher:
+            from vault_index.vault import open_vault
+            from vault_index.watch import background_index
+
+            vault = open_vault(root)
+            if vault.index_dir.is_dir():  # a vault that nobody searched needs no index yet
+                background_index.start(vault)
+    except BaseException as error:  # noqa: BLE001  # git goes on whatever fails here
+        log({"hook_event_name": "git", "cwd": folder}, f"{type(error).__name__}: {error}", started)
+
+
+def _worth_asking(event: dict[str, object]) -> bool:
+    """Whether an event can get lessons at all; nothing heavy loads for it."""
+    name = event.get("hook_event_name")
+    if name == "SessionStart":
+        return True
+    if name != "UserPromptSubmit":
+        return False
+    if event.get("source") in ("system", "loop_wakeup", "schedule_wakeup", "poll_event"):
+        return False
+    from vault_index.hotpath import chatter
+
+    return not chatter.why_skipped(str(event.get("prompt") or ""))
+
+
+def _answer(event: dict[str, object], started: float) -> object:
+    """Ask the watcher; answer in this process if it is not running or hung."""
+    import os
+
+    from vault_index.hotpath import locate
+
+    folder = str(event.get("cwd") or ".")
+    folder = folder if os.path.isdir(folder) else os.getcwd()  # noqa: PTH109, PTH112
+    root = locate.find(None, folder, os.environ)
+    if root is None:
+        return None  # most projects have no vault
+    from vault_index.hotpath import protocol
+
+    event["vault"] = root  # for the log
+    event.setdefault("cwd", os.getcwd())  # noqa: PTH109  # the watcher is not where we are
+    session = event["hook_event_name"] == "SessionStart"
+    patience = min(SESSION_WATCHER_MS if session else WATCHER_MS, _deadline() / 2) / 1000
+    runs = hung = False
+    try:
+        reply = _ask(root, event, started, min(patience, _left()))
+        if reply is not None:
+            if reply.get("problem"):
+                log(event, str(reply["problem"]), started)
+            return reply.get("answer")
+    except protocol.NoAnswer as error:
+        runs, hung = True, not isinstance(error, protocol.Declined)
+        log(event, f"the watcher did not answer: {error}", started)
+    from vault_index.entrypoints.hook import fallback
+
+    return fallback.answer(root, event, started, may_start=not runs, text_only=hung)
+
+
+def _ask(
+    root: str, event: dict[str, object], started: float, patience: float
+) -> dict[str, Any] | None:
+    """Ask the watcher that listens, else the one that starts; None if none may run."""
+    import time
+
+    from vault_index.hotpath import protocol
+
+    until = time.monotonic() + patience
+    try:
+        return protocol.ask(root, _question(event, started, until), patience)
+    except protocol.NoWatcher:
+        from vault_index.hotpath import start
+
+        until = time.monotonic() + max(0.0, _left() - PRINT_SECONDS)
+        return start.ask(root, _question(event, started, until), until, autostart)
+
+
+def autostart(settings: str) -> bool:
+    """Return the setting `watch.autostart` of the vault with this settings file."""
+    import os
+    from pathlib import Path
+
+    from vault_index import config
+
+    return config.load(Path(settings), os.environ).watch_autostart
+
+
+def _question(event: dict[str, object], started: float, until: float) -> dict[str, object]:
+    """Return the question for the watcher; it records no answer after `until`."""
+    import time
+
+    asked = {"event": event, "ms": 1000 * (time.monotonic() - started), "until": until}
+    return {"ask": "hook", "with": asked}
+
+
+def _deadline() -> int:
+    import os
+
+    named = os.environ.get("LESSONS_DEADLINE_MS", "")
+    return int(named) if named.isdigit() else DEFAULT_DEADLINE_MS
+
+
+def _arm(event: dict[str, object], started: float) -> None:
+    """End the process at the deadline, from a thread: all else may hang by then."""
+    import _thread  # `threading` loads more
+    import os
+    import time
+
+    milliseconds = _deadline()
+    seconds = _left()
+
+    def end() -> None:
+        time.sleep(seconds)
+        log(event, f"no answer in {milliseconds} ms", started)
+        os._exit(0)
+
+    _thread.start_new_thread(end, ())
+
+
+def _left() -> float:
+    """Return the seconds until this process ends itself."""
+    return max(0.001, DEADLINE_SHARE * _deadline() / 1000 - _age())
+
+
+def _age() -> float:
+    """Return the seconds that this process has run: the start of Python counts too."""
+    import time
+
+    try:
+        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+            ticks = int(file.read().rpartition(b")")[2].split()[19])  # since the machine started
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / 100)
+    except (OSError, AttributeError, ValueError):
+        return time.process_time()  # not Linux: at least this

@@ -1,0 +1,75 @@
+"""The hook's answer without a watcher: in this process, from the index as it is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from vault_index.errors import IndexStateError, NoVaultError, WriteError
+from vault_index.index import reconcile
+from vault_index.recall.respond import respond
+from vault_index.search import floor, query
+from vault_index.vault import Vault, open_vault
+from vault_index.watch import background_index, launch, warming
+
+FILES_AT_ONCE = 8  # changed files that a hook embeds itself: about 0.1 s
+BUSY_SECONDS = 0.4  # to wait for another process: it indexes the few files of a pull in that time
+
+
+def answer(
+    root: str, event: dict[str, Any], began: float, *, may_start: bool, text_only: bool
+) -> dict[str, Any] | None:
+    """Answer one Claude Code hook event in this process; None for silence. Anything may be raised.
+
+    `began` is when the hook began (monotonic). `may_start`: no watcher runs, and none starts.
+    `text_only`: one runs and is hung, so that little time is left.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more would only spin: see `cli`
+    try:
+        vault = open_vault(root)
+    except NoVaultError:  # removed a moment ago
+        return None
+    if may_start and vault.config.watch_autostart:
+        with contextlib.suppress(WriteError):  # a read-only vault has no watcher
+            launch.start(vault.root, vault.index_dir)  # for the next prompt
+    try:
+        project = Path(str(event.get("cwd") or "."))
+        prompt = "" if text_only else str(event.get("prompt") or project.name)
+        with warming.embedding(vault, prompt):
+            if not _bring_up_to_date(vault):
+                return None
+            if prompt:
+                query.load_ahead(vault)
+        ms = 1000 * (time.monotonic() - began)
+        return respond(vault, event, by="process", ms=ms, text_only=text_only)
+    except IndexStateError as error:
+        if not error.newer and not vault.config.watch_autostart:  # only searching shows this damage
+            background_index.start(vault, "--rebuild")
+        raise
+
+
+def _bring_up_to_date(vault: Vault) -> bool:
+    """Index a few changes and leave more to the background. Whether there is an index to search."""
+    try:
+        stats = reconcile.sync(vault, at_most=FILES_AT_ONCE, wait=False, ask_git=False)
+        patience = time.monotonic() + BUSY_SECONDS
+        while stats.busy and time.monotonic() < patience:  # another process indexes a pull, say
+            time.sleep(0.02)
+            stats = reconcile.sync(vault, at_most=FILES_AT_ONCE, wait=False, ask_git=False)
+        is_behind = bool(stats.pending or stats.wrote)
+    except WriteError:  # a read-only vault answers from the index it has
+        is_behind = False
+    opened = None
+    try:
+        opened = vault.open_index()
+        is_behind = is_behind or floor.is_stale(vault)
+    except IndexStateError as error:
+        if error.newer:
+            raise
+        is_behind = True
+    if is_behind and not vault.config.watch_autostart:
+        background_index.start(vault)
+    return opened is not None

@@ -1,0 +1,34 @@
+"""What only this machine knows about a vault: its watcher, and the hooks in the agent's settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index.entrypoints.hook import claude_settings, complaints
+from vault_index.errors import VaultError
+from vault_index.watch import launch
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+
+def state(vault: Vault) -> dict[str, Any]:
+    """Return `watcher` (None if it is not running) and `hooks`: where they are, and their last errors."""
+    return {"watcher": _watcher(vault.root), "hooks": _hooks(vault.root, vault.config.home)}
+
+
+def _watcher(root: Path) -> dict[str, Any] | None:
+    try:
+        return launch.status(root)
+    except VaultError as error:
+        return {"trouble": f"{error.message}; {error.hint}"}
+
+
+def _hooks(root: Path, home: Path) -> dict[str, Any]:
+    """Return where the hooks are installed, and the last lines of their log about this vault."""
+    places = [claude_settings.claude_settings(None), claude_settings.claude_settings(root)]
+    return {
+        "installed": [str(place) for place in places if claude_settings.is_installed(place)],
+        "last_errors": complaints.of(root, home)[-3:],
+    }

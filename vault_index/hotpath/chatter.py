@@ -1,0 +1,77 @@
+"""Prompts that get nothing, whatever the vault holds: recognised by their form, before any search.
+
+Only `re` loads with it: the hook asks this before it loads anything heavy.
+"""
+
+from __future__ import annotations
+
+import re
+
+MIN_CHARS = 10
+MAX_CHATTER_WORDS = 14
+MAX_CHARS = 10_000  # a longer prompt is no acknowledgement
+
+_SLASH_COMMAND = re.compile(r"/[a-z][\w:.-]*(\s|$)", re.IGNORECASE)
+# Claude Code itself sends these in place of a prompt
+_NOT_TYPED = re.compile(
+    r"<(task-notification|command-|local-command|system-reminder|bash-|teammate)"
+)
+_WORD = re.compile(r"[\w']+")
+
+# An acknowledgement opens like this ...
+_OPENERS = (
+    "yes yep yeah yup ya no nope nah ok okay k sure fine right thanks thank thx ty great perfect nice "
+    "cool awesome lovely excellent brilliant good looks sounds lgtm approved agreed correct exactly "
+    "done stop wait hold hang hm hmm hmmm oh ah alright "
+    "please that's thats that never nevermind actually wow haha lol"
+).split()  # fmt: skip
+# ... and goes on with nothing but these.
+_CHATTER = frozenset(
+    (
+        "a about after all already also am an and any are as at back bad be because before below "
+        "better big bit both but by bye can change changes come commit could day diff didn't did do "
+        "does doesn't don't each edit else even everything exactly far few file files finally fine "
+        "first for from get give go going good got great green had has have haven't here hold how's i "
+        "i'd i'll i'm i've idea if in instead is isn't it it's its job just keep kind last later left "
+        "less let let's like little long looks lot make many me mean meant mentioned merge minimal "
+        "minute moment more morning much my myself need never new next nice night not nothing now of "
+        "off ok on once one only open option or other others our out over passes perfect plan please "
+        "point pr push quick quite read ready really remaining revert right run same say second see "
+        "shall ship short shorter should simple simpler small smaller so some something soon sorry "
+        "sounds step stop such sure table take tell tests thank thanks that that's the their them then "
+        "there they thing things think third this those three through till to today together tomorrow "
+        "too touch try two undo until up us version very wait want warnings was way we we'll well "
+        "went were what's will with won't work worked working works would yes yet you you're your "
+        "again ahead already approve ci continue implementation proceed when where"
+    ).split()
+) | frozenset(_OPENERS)
+_WORK = frozenset(
+    "undo revert commit push merge open run edit tests pr ci diff table version".split()
+)
+
+
+def why_skipped(prompt: str) -> str:
+    """Return why a prompt gets no search; "" if it deserves one.
+
+    No search for: prompts under 10 characters, slash commands, messages of the agent's own machinery,
+    and acknowledgements - up to 14 words that open like one and hold no word of substance. Words of
+    work (undo, push, commit) count as substance unless such an opening precedes them, so "undo the
+    last commit" is searched for and "no, undo that" is not.
+    """
+    text = prompt.strip()
+    if len(text) < MIN_CHARS:
+        return f"fewer than {MIN_CHARS} characters"
+    if _SLASH_COMMAND.match(text):
+        return "a slash command"
+    if _NOT_TYPED.match(text):
+        return "not typed by a person"
+    if len(text) > MAX_CHARS:
+        return ""
+    words = _WORD.findall(text.lower().replace("\u2019", "'"))
+    if not words:
+        return "no words"
+    is_chatter = all(word in _CHATTER or word.isdigit() for word in words)
+    opens = words[0] in _OPENERS
+    if is_chatter and len(words) <= MAX_CHATTER_WORDS and (opens or not _WORK & set(words)):
+        return "an acknowledgement"
+    return ""

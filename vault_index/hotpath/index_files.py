@@ -1,0 +1,76 @@
+"""Open files of a `.vault_index`, and check that it is ours: standard library only.
+
+The hook loads this where no watcher listens, so it is as small as it can be; `store.ownership`
+explains the mark.
+"""
+
+from __future__ import annotations
+
+import os
+
+OWNER, KEY = "owner", "index.key"
+_TYPE, _FOLDER, _PLAIN = 0o170000, 0o040000, 0o100000  # the module `stat` is one more to load
+
+
+def open_folder(folder: str) -> int:
+    """Open a folder and return its descriptor. Raises OSError, for a link to a folder too."""
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def open_in(folder: int, name: str, flags: int) -> int:
+    """Open a file of a folder that is open and return its descriptor; with O_CREAT it is 0600.
+
+    Raises OSError for a link, for anything but a plain file, and for a file that has a second name or
+    belongs to another user.
+    """
+    import errno
+
+    # O_NONBLOCK: opening a pipe would wait for its other end
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(name, flags, 0o600, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise refused(name) from None
+        raise
+    opened = os.fstat(handle)
+    is_plain = opened.st_mode & _TYPE == _PLAIN and opened.st_nlink <= 1
+    if not is_plain or opened.st_uid != os.geteuid():
+        os.close(handle)
+        raise refused(name)
+    return handle
+
+
+def refused(name: str) -> OSError:
+    """Return the error for a name that is not opened."""
+    import errno
+
+    return OSError(errno.ELOOP, f"{name} is a link, or no file of this user alone: remove it", name)
+
+
+def is_ours(folder: str, home: str) -> bool:
+    """Whether a `.vault_index` carries the mark of this user and this checkout."""
+    try:
+        key = _read(f"{home}/{KEY}")
+        written = _read(f"{folder}/{OWNER}")
+    except OSError:
+        return False
+    import hmac
+
+    return hmac.compare_digest(written, mark(folder, key))
+
+
+def mark(folder: str, key: bytes) -> bytes:
+    """Return the content of the file `owner` in a `.vault_index` that was marked with this key."""
+    import hashlib
+
+    checkout = os.fsencode(os.path.realpath(os.path.dirname(folder)))  # noqa: PTH120
+    return hashlib.blake2b(checkout, key=key.strip(), digest_size=32).hexdigest().encode()
+
+
+def _read(path: str) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(handle, 128)
+    finally:
+        os.close(handle)

@@ -1,0 +1,80 @@
+"""The logs: the hooks', the watcher's, the background index's, and the record of injections.
+
+They share one rule: the process that finds a log full moves it away; two files are kept at most.
+Nothing but `sys` loads with this module, for the hook imports it before anything else.
+"""
+
+from __future__ import annotations
+
+MAX_BYTES = 256 * 1024
+MAX_MESSAGE_CHARS = 500
+HOOK_LOG = "hook.log"
+
+
+def log(event: dict[str, object], message: str, started: float) -> None:
+    """Append a line to the hooks' log in the user's folder; the prompt is not in it."""
+    try:
+        import os
+        import time
+
+        from vault_index.hotpath import locate, small_json
+
+        home = locate.home_folder(os.environ)
+        line = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "event": str(event.get("hook_event_name", "")),
+            "cwd": str(event.get("cwd", "")),
+            "vault": str(event.get("vault", "")),
+            "ms": round((time.monotonic() - started) * 1000),
+            "message": message[:MAX_MESSAGE_CHARS],
+        }
+        os.makedirs(home, mode=0o700, exist_ok=True)  # noqa: PTH103  # pathlib costs 8 ms here
+        folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)  # the user's may be a link
+        try:
+            append(folder, HOOK_LOG, f"{small_json.dumps(line)}\n".encode())
+        finally:
+            os.close(folder)
+    except Exception:  # noqa: BLE001  # a full disk: nobody is left to hear of it
+        return
+
+
+def append(
+    folder: int, name: str, data: bytes, *, max_bytes: int = MAX_BYTES, old: str = ""
+) -> None:
+    """Append to a log of an open folder, and move it away first if it holds over `max_bytes`.
+
+    It is moved to `old`, else to its own name with `.old`. Raises OSError: see `index_files.open_in`.
+    """
+    import os
+
+    handle = open_for_appending(folder, name, max_bytes=max_bytes, old=old)
+    try:
+        os.write(handle, data)
+    finally:
+        os.close(handle)
+
+
+def open_for_appending(folder: int, name: str, *, max_bytes: int = MAX_BYTES, old: str = "") -> int:
+    """Open a log of an open folder, as `append` does, and return its descriptor. Raises OSError."""
+    import fcntl
+    import os
+
+    from vault_index.hotpath import index_files
+
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+    handle = index_files.open_in(folder, name, flags)
+    opened = os.fstat(handle)
+    if opened.st_size <= max_bytes:
+        return handle
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # another process moves it, or writes to it for as long as it runs
+        return handle
+    try:
+        if os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino == opened.st_ino:
+            os.replace(name, old or f"{name}.old", src_dir_fd=folder, dst_dir_fd=folder)
+    except FileNotFoundError:
+        pass  # another process moved it, and none has begun a new file
+    finally:
+        os.close(handle)
+    return index_files.open_in(folder, name, flags)

@@ -1,0 +1,155 @@
+"""The protocol between the watcher and its clients: where the socket is, one question, one answer.
+
+A unix socket, so nothing listens on a port. A question is one line of JSON, the answer another, and
+the connection ends. Standard library only: the hook loads this on every prompt.
+"""
+
+from __future__ import annotations
+
+import _socket  # `socket` is built on it, loads `enum` and takes half as long as Python's start
+import os
+import sys
+import time
+
+from vault_index.hotpath import small_json
+
+TYPE_CHECKING = False  # typing takes 3 ms to load
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+PROTOCOL = 3  # raise it when questions or answers change; other versions then decline each other
+MAX_BYTES = 4 * 1024 * 1024  # of a question
+MAX_PATH_BYTES = 100  # the system's limit is 108 on Linux and 104 on macOS
+
+# A watcher answers only callers whose values of these variables equal its own.
+ENVIRONMENT = ("LESSONS_HOME", "LESSONS_EMBEDDER", "LESSONS_OLLAMA_MODEL", "OLLAMA_HOST")
+
+
+class NoWatcher(Exception):
+    """There is no watcher, or none whose socket this user may open."""
+
+
+class NoAnswer(Exception):
+    """A watcher runs, and it is busy or hung."""
+
+
+class Declined(NoAnswer):
+    """The watcher does not answer this: another version, other settings, a damaged index or a bug."""
+
+
+def settings_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of an environment that decides what a search finds."""
+    return {name: environ[name] for name in ENVIRONMENT if environ.get(name)}
+
+
+def places(root: str) -> list[str]:
+    """Return the paths where a vault's socket may be, best first.
+
+    Beside the index; or, where that path is too long or its file system has no sockets, in the
+    user's runtime folder.
+    """
+    root = os.path.realpath(root)  # a caller that comes by a link must find the same
+    beside = f"{root}/.vault_index/watch.sock"
+    where = [beside] if len(os.fsencode(beside)) <= MAX_PATH_BYTES else []
+    return [*where, f"{runtime_folder()}/{fnv64(root):016x}.sock"]
+
+
+def runtime_folder() -> str:
+    """Return the user's folder for sockets. No variable names it: both ends must find the same."""
+    own = f"/run/user/{os.getuid()}"
+    return f"{own}/lessons" if os.path.isdir(own) else f"/tmp/lessons-{os.getuid()}"  # noqa: PTH112
+
+
+def fnv64(text: str) -> int:
+    """Return the 64-bit FNV-1a hash of a text: hashlib takes longer to load than this to run."""
+    value = 0xCBF29CE484222325
+    for byte in os.fsencode(text):
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def ask(root: str, question: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+    """Ask the watcher of a vault and return its answer, within `timeout` seconds.
+
+    Raises NoWatcher, NoAnswer, Declined.
+    """
+    until = time.monotonic() + timeout
+    line = _connect(root, timeout)
+    try:
+        message = {"protocol": PROTOCOL, "settings": settings_of(os.environ), **question}
+        line.sendall(small_json.dumps(message).encode() + b"\n")
+        answer = small_json.loads(receive(line, until).decode())
+    except (OSError, ValueError) as error:
+        raise NoAnswer(f"{type(error).__name__}: {error}") from None
+    finally:
+        line.close()
+    if not isinstance(answer, dict) or answer.get("protocol") != PROTOCOL:
+        raise Declined("the watcher is of another version")
+    if "declined" in answer:
+        raise Declined(str(answer["declined"]))
+    return answer
+
+
+def receive(line: _socket.socket, until: float) -> bytes:
+    """Read one line. Raises TimeoutError at `until` (monotonic), ValueError if it is too long."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        line.settimeout(max(0.001, until - time.monotonic()))
+        part = line.recv(65536)
+        parts.append(part)
+        size += len(part)
+        if not part or part.endswith(b"\n"):
+            return b"".join(parts)
+        if size > MAX_BYTES or time.monotonic() > until:
+            raise ValueError("too long")
+
+
+def is_other_user(line: _socket.socket) -> bool:
+    """Whether the peer is another user; False where the platform cannot tell.
+
+    The modes of the socket, 0600, and of its folder keep others out on every platform.
+    """
+    if sys.platform == "linux":
+        credentials = line.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # pid, uid, gid
+        return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
+    if sys.platform == "darwin":
+        credentials = line.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED: version, uid, ...
+        return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
+    return False
+
+
+def _is_private(place: str) -> bool:
+    """Whether this user made the socket: a clone may bring a link to another."""
+    try:
+        folder, end = os.lstat(os.path.dirname(place)), os.lstat(place)  # noqa: PTH120
+    except OSError:
+        return False
+    # the types alone: `stat` is one more module to load
+    return (
+        folder.st_mode & 0o170000 == 0o040000
+        and end.st_mode & 0o170000 == 0o140000
+        and folder.st_uid == os.geteuid()
+    )
+
+
+def _connect(root: str, timeout: float) -> _socket.socket:
+    for place in places(root):
+        if not _is_private(place):
+            continue
+        line = _socket.socket(_socket.AF_UNIX)
+        line.settimeout(timeout)
+        try:
+            line.connect(place)
+        except (TimeoutError, BlockingIOError) as error:
+            line.close()
+            raise NoAnswer(f"its queue is full: {error}") from None
+        except OSError:
+            line.close()
+            continue
+        if is_other_user(line):  # anyone who may write to /tmp could wait for our prompts there
+            line.close()
+            continue
+        return line
+    raise NoWatcher

@@ -1,0 +1,317 @@
+"""A lesson without categories -> proposals, with reasons. No language model.
+
+First phrases that name a category. Then the lesson's vector: near the centroid of a category's
+lessons, near single lessons of it, and the category's name in the text; the share of that evidence
+becomes a probability by how often such a share is right in this vault (certainty.py). What nobody is
+sure of goes to a category above, or stays as it is.
+
+Only lessons whose author or folder says what they are about are learned from, never a proposal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vault_index.index import certainty, rows
+from vault_index.lesson.category import (
+    CLASSIFIER,
+    DEFAULT_TAXONOMY,
+    UNCATEGORIZED,
+    CategoryPath,
+    normalise,
+)
+from vault_index.store import filters
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.store.table import Table
+    from vault_index.vault import Vault
+
+MAX_CATEGORIES = 3  # categories of a proposal
+LEARNED_FROM = 3  # lessons that a category needs before one is said to be like them
+MIN_CATEGORIES = (
+    3  # of such, before likeness says anything: of one or two, one is always the likest
+)
+YOUNG_VAULT = 20  # filed lessons: below that the default phrases hold for categories not used yet
+
+# Found on the evaluation set by five-fold cross-validation, see benchmarks/.
+NEIGHBOURS = 10
+NAME_IN_TITLE, NAME_IN_TEXT = 0.2, 0.1
+TEMPERATURE = 0.06  # of the evidence; how sure its share makes, certainty.py says
+MIN_CERTAINTY = 0.5  # for the first category
+MIN_LIKENESS = 0.35  # cosine with the lessons of the category: others may be even less like it
+MIN_SECOND_SHARE = 0.3  # for the second and third
+
+DEFAULT_KEYWORDS: Mapping[str, CategoryPath] = {
+    "ci pipeline": "devops/ci-cd",
+    "github actions": "devops/ci-cd",
+    "gitlab ci": "devops/ci-cd",
+    "jenkins": "devops/ci-cd",
+    "docker compose": "devops/docker",
+    "docker image": "devops/docker",
+    "dockerfile": "devops/docker",
+    "helm": "devops/deployment",
+    "kubernetes": "devops/deployment",
+    "terraform": "devops/deployment",
+    "alerting": "devops/monitoring",
+    "grafana": "devops/monitoring",
+    "prometheus": "devops/monitoring",
+    "claude code": "workflow/claude-code",
+    "claude.md": "workflow/claude-code",
+    "code review": "workflow/code-review",
+    "pull request": "workflow/code-review",
+    "debugger": "workflow/debugging",
+    "stack trace": "workflow/debugging",
+    "css": "development/frontend",
+    "react component": "development/frontend",
+    "rest api": "development/backend",
+    "sql": "development/backend",
+    "eslint": "development/tooling",
+    "linter": "development/tooling",
+    "user story": "product-management",
+    "roadmap": "product-management",
+    "naming convention": "conventions",
+    "style guide": "conventions",
+}
+
+_WORD = re.compile(r"[^\W_][\w+#]*")
+_UNFILED = filters.filed_by(CLASSIFIER, rows.NOBODY)
+_FILED = filters.filed_by(rows.AUTHOR, rows.FOLDER)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a lesson is probably about, likeliest first, and why. `sure` is 0..1 for the first.
+
+    `categories` is `("uncategorized",)` where nothing is likely enough.
+    """
+
+    lesson_id: str
+    path: str  # from the vault's root
+    title: str
+    categories: tuple[CategoryPath, ...]
+    sure: float
+    why: tuple[str, ...]
+    file_hash: str = ""  # of the file that was looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """The categories of a text, and why. `sure` is 0..1 for the first."""
+
+    categories: tuple[CategoryPath, ...]
+    sure: float
+    why: tuple[str, ...]
+
+
+class Classifier:
+    """Knows the lessons of a vault by what they were filed under.
+
+    `vectors` float32[n, dimension], or None for phrases alone; `filed` and `titles` are of the same
+    n lessons.
+    """
+
+    def __init__(
+        self,
+        vectors: np.ndarray | None,
+        filed: Sequence[Sequence[CategoryPath]],
+        titles: Sequence[str],
+        keywords: Mapping[str, CategoryPath] | None = None,
+        taxonomy: Sequence[CategoryPath] = (),
+    ) -> None:
+        self._titles = titles
+        used = Counter(category for many in filed for category in set(many))
+        self._keywords = _in_force(used, keywords or {}, taxonomy)
+        self._known = sorted(path for path, count in used.items() if count >= LEARNED_FROM)
+        self._counts = used
+        self._names = {path: _plain(path.rpartition("/")[2]) for path in self._known}
+        self._vectors = vectors if len(self._known) >= MIN_CATEGORIES else None
+        if self._vectors is not None:
+            self._learn(filed)
+
+    def _learn(self, filed: Sequence[Sequence[CategoryPath]]) -> None:
+        import numpy as np
+
+        assert self._vectors is not None
+        member = np.zeros((len(self._known), len(filed)), np.float32)
+        place = {category: at for at, category in enumerate(self._known)}
+        for number, many in enumerate(filed):
+            for category in many:
+                if category in place:
+                    member[place[category], number] = 1
+        sums = member @ self._vectors
+        self._member = member
+        self._centroids = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        self._certainty = certainty.of_vault(self._vectors, member, NEIGHBOURS, _shares)
+
+    def classify(self, title: str, text: str, vector: np.ndarray | None) -> Classification:
+        """Return what a lesson is about. `vector` is its own, float32[dimension]."""
+        head, body = _plain(title), _plain(text)
+        verdict = self._by_keyword(head, body)
+        if verdict is None and vector is not None and self._vectors is not None:
+            verdict = self._by_likeness(head, body, vector)
+        return verdict or Classification((UNCATEGORIZED,), 0.0, (self._why_nothing(),))
+
+    def _why_nothing(self) -> str:
+        if len(self._known) < MIN_CATEGORIES:
+            return (
+                f"fewer than {MIN_CATEGORIES} categories have {LEARNED_FROM} lessons to learn from"
+            )
+        return "nothing it is like"
+
+    def _by_keyword(self, head: str, body: str) -> Classification | None:
+        """Look for the phrases that name a category: those in the title count first."""
+        named: dict[CategoryPath, tuple[int, str]] = {}
+        for phrase, category in self._keywords.items():
+            plain = _plain(phrase)
+            for weight, where, name in ((1000, head, "title"), (1, body, "text")):
+                times = where.count(plain) if plain else 0
+                if times:
+                    score, _ = named.get(category, (0, ""))
+                    named[category] = (score + weight * times, f"{phrase!r} is in its {name}")
+                    break
+        if not named:
+            return None
+        best = sorted(named, key=lambda path: (-named[path][0], path))[:MAX_CATEGORIES]
+        return Classification(tuple(best), 1.0, tuple(f"{path}: {named[path][1]}" for path in best))
+
+    def _by_likeness(self, head: str, body: str, vector: np.ndarray) -> Classification:
+        import numpy as np
+
+        assert self._vectors is not None
+        cosines = self._vectors @ vector
+        near = np.argsort(-cosines, kind="stable")[:NEIGHBOURS]
+        weight = np.maximum(cosines[near], 0) ** 2 / NEIGHBOURS
+        like = self._centroids @ vector
+        score = like + self._member[:, near] @ weight
+        for at, category in enumerate(self._known):
+            name = self._names[category]
+            if name and name in head:
+                score[at] += NAME_IN_TITLE
+            elif name and name in body:
+                score[at] += NAME_IN_TEXT
+        share = _shares(score[None])[0]
+        order = np.argsort(-share, kind="stable")
+        first, sure = self._known[order[0]], self._certainty.of(float(share[order[0]]))
+        why = f"{like[order[0]]:.0%} like the {self._counts[first]} lessons of {first}"
+        why += f", and like {self._titles[near[0]]!r:.60}"
+        if self._names[first] and self._names[first] in head:
+            why += ", and its title names it"
+        if like[order[0]] < MIN_LIKENESS:
+            return Classification((UNCATEGORIZED,), sure, (f"{why}; that is too little",))
+        if sure >= MIN_CERTAINTY:
+            beside = [
+                self._known[at] for at in order[1:MAX_CATEGORIES] if share[at] >= MIN_SECOND_SHARE
+            ]
+            return Classification((first, *beside), sure, (why, *(f"or {path}" for path in beside)))
+        above, of_above = _broadest(self._known, share.tolist())
+        sure_above = self._certainty.of(of_above)
+        if sure_above >= MIN_CERTAINTY:
+            return Classification((above,), sure_above, (f"{why}; of {above} at least it is sure",))
+        return Classification((UNCATEGORIZED,), sure, (f"{why}; not sure enough ({sure:.0%})",))
+
+
+def propose(vault: Vault) -> list[Proposal]:
+    """Propose categories for the lessons that have none, by id. The index is read as it is.
+
+    Raises IndexStateError without one.
+    """
+    opened = vault.open_index()
+    return _proposals(opened.store, vault.config.keywords, vault.config.taxonomy)
+
+
+def reclassify(
+    table: Table, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
+) -> int:
+    """Write the proposals into the rows of an index, for filters; return the number of rows changed.
+
+    The caller holds the index's lock. Files are never touched.
+    """
+    before = {
+        row["lesson_id"]: (row["categories"], row["filed_by"])
+        for row in table.rows(("lesson_id", "categories", "filed_by"), _UNFILED)
+    }
+    after: dict[str, tuple[list[CategoryPath], str]] = {}
+    for proposal in _proposals(table, keywords, taxonomy) if before else ():
+        source = rows.NOBODY if proposal.categories == (UNCATEGORIZED,) else CLASSIFIER
+        if before.get(proposal.lesson_id) != (list(proposal.categories), source):
+            after[proposal.lesson_id] = list(proposal.categories), source
+    changed = [
+        rows.with_categories(row, *after[row["lesson_id"]])
+        for row in table.rows_of_lessons(sorted(after))
+    ]
+    if changed:
+        table.upsert(changed)
+    return len(changed)
+
+
+def _proposals(
+    table: Table, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
+) -> list[Proposal]:
+    columns = ("id", "lesson_id", "path", "title", "text", "categories", "file_hash")
+    unfiled, their_vectors = table.rows_and_vectors(
+        columns, filters.all_of(_UNFILED, filters.WHOLE)
+    )
+    if not unfiled:
+        return []
+    filed, vectors = table.rows_and_vectors(
+        ("id", "title", "categories"), filters.all_of(_FILED, filters.WHOLE)
+    )
+    categories = [row["categories"] for row in filed]
+    titles = [row["title"] for row in filed]
+    classifier = Classifier(vectors, categories, titles, keywords, taxonomy)
+    proposals = []
+    for number, row in enumerate(unfiled):
+        vector = None if their_vectors is None else their_vectors[number]
+        verdict = classifier.classify(row["title"], row["text"], vector)
+        proposals.append(
+            Proposal(
+                *(row["lesson_id"], row["path"], row["title"]),
+                *(verdict.categories, verdict.sure, verdict.why),
+                file_hash=row["file_hash"],
+            )
+        )
+    return proposals
+
+
+def _in_force(
+    used: Mapping[CategoryPath, int],
+    keywords: Mapping[str, CategoryPath],
+    taxonomy: Sequence[CategoryPath],
+) -> dict[str, CategoryPath]:
+    """Return the phrases that hold here: the vault's own, and those default ones that fit its tree."""
+    allowed = {normalise(path) for path in taxonomy} | set(used)
+    if not taxonomy and sum(used.values()) < YOUNG_VAULT:
+        allowed |= set(DEFAULT_TAXONOMY)
+    chosen = {phrase: path for phrase, path in DEFAULT_KEYWORDS.items() if path in allowed}
+    own = {phrase: normalise(path) for phrase, path in keywords.items()}
+    return chosen | {phrase: path for phrase, path in own.items() if path}
+
+
+def _shares(evidence: np.ndarray) -> np.ndarray:
+    """Return the share that each category has of the evidence, both float32[lessons, categories]."""
+    import numpy as np
+
+    share = np.exp((evidence - evidence.max(axis=1, keepdims=True)) / TEMPERATURE)
+    return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+
+def _broadest(known: Sequence[CategoryPath], shares: Sequence[float]) -> tuple[CategoryPath, float]:
+    """Return the top category whose lessons, all below it together, are likeliest, and its share."""
+    total: dict[CategoryPath, float] = {}
+    for category, share in zip(known, shares, strict=True):
+        top = category.split("/")[0]
+        total[top] = total.get(top, 0.0) + share
+    best = max(total, key=lambda path: total[path])
+    return best, total[best]
+
+
+def _plain(text: str) -> str:
+    """Return the words of a text, in small letters, each between blanks: ` github actions `."""
+    words = _WORD.findall(text.lower())
+    return f" {' '.join(words)} " if words else ""

@@ -1,0 +1,277 @@
+"""What the disk has and the manifest has not: the one place where a difference is made out.
+
+By stat first (size, mtime, ctime, inode), then by content. `read` then reads the files whose lessons
+have to be written again and makes them into rows, with what git says of them and with ids that are
+unique in the vault. Whatever is wrong with one file is that file's problem; the others are indexed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vault_index import files, git
+from vault_index.errors import LessonError
+from vault_index.index import provenance
+from vault_index.index.provenance import Answer
+from vault_index.index.stats import Problem
+from vault_index.lesson import digest, parse
+from vault_index.lesson.file import MAX_BYTES
+from vault_index.lesson.parse import Lesson
+from vault_index.store.manifest import FileEntry, Manifest
+from vault_index.vault import SourceFile, shown
+
+if TYPE_CHECKING:
+    from vault_index.store.schema import LessonRow
+    from vault_index.vault import Skipped, Vault
+
+_UNREADABLE = "?"  # as the hash of a file: another user may read it, and no stat says so
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What the disk has and a manifest has not."""
+
+    listed: Mapping[str, SourceFile]  # all lesson files, by path below the vault's folder
+    touched: frozenset[str]  # new, or of another stamp
+    removed: frozenset[str]
+    skipped: list[Skipped]
+    head: str | None  # the commit now checked out, "" without one; None if git was not asked
+    has_new: bool  # whether the manifest never had a file as it was read
+
+    def __len__(self) -> int:
+        return len(self.touched) + len(self.removed)
+
+    @property
+    def unchanged(self) -> int:
+        """The number of files whose stamp is the manifest's."""
+        return len(self.listed) - len(self.touched)
+
+    def is_empty(self, manifest: Manifest) -> bool:
+        """Whether nothing is to be done: of the commit only as far as git was asked."""
+        return not len(self) and self.head in (None, manifest.head)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file as it was just read. `lessons` is None when its rows stay as they are."""
+
+    path: str
+    entry: FileEntry
+    lessons: Sequence[Lesson] | None = None
+    rows: Sequence[LessonRow] = ()
+
+
+def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = False) -> Diff:
+    """Compare the disk with a manifest, by stat; with `read_all` by content, too.
+
+    With `ask_git=False` authors stay as the manifest has them; those of new files are filled in by
+    the next sync that asks.
+    """
+    sources, skipped = vault.files()
+    listed = {source.path: source for source in sources}
+    touched = frozenset(
+        path
+        for path, source in listed.items()
+        if (entry := manifest.files.get(path)) is None
+        or tuple(entry.stamp) != source.stamp
+        or (read_all and _hash_now(vault, path) != entry.hash)
+    )
+    # a file below a folder that cannot be listed is not known to be gone
+    closed = {skip.path.rstrip("/") for skip in skipped if skip.hides_lessons}
+    hidden = tuple("" if path == "." else f"{path}/" for path in closed)
+    removed = frozenset(
+        path
+        for path in manifest.files
+        if path not in listed and path not in closed and not path.startswith(hidden)
+    )
+    has_new = any((entry := manifest.files.get(path)) is None or not entry.hash for path in touched)
+    head = (git.head(vault.root) or "") if ask_git else None
+    return Diff(listed, touched, removed, skipped, head, has_new)
+
+
+def read(
+    vault: Vault, manifest: Manifest, diff: Diff, authors: Answer, *, withheld: bool = True
+) -> list[ReadFile]:
+    """Read every file whose rows may have to change, by path.
+
+    Without `withheld` the rows may lack the reason for which hooks leave them out: to find it takes
+    9 ms for a page.
+    """
+    pending = dict.fromkeys(diff.touched) | dict.fromkeys(
+        path for path in authors.changed if path in diff.listed
+    )
+    reader = _Reader(vault, manifest, authors.changed, withheld)
+    results = {path: reader.read(diff.listed[path]) for path in pending}
+    owners = _owners(manifest, results, diff.removed)
+    for path in _taken_or_freed(manifest, owners):
+        if path not in diff.removed and (path not in results or results[path].lessons is None):
+            entry = manifest.files[path]
+            source = diff.listed[path] if path in pending else SourceFile(path, _stamp_of(entry))
+            results[path] = reader.read(source, even_if_same=True)
+    return [
+        _with_rows(_with_own_ids(results[path], owners), manifest.files.get(path))
+        for path in sorted(results)
+    ]
+
+
+def problems(manifest: Manifest, skipped: Iterable[Skipped]) -> list[Problem]:
+    """List what is not in the index as it is on disk, by path."""
+    broken = [
+        Problem(shown(path), entry.line, entry.problem.removeprefix(f"{path}: "))
+        for path, entry in manifest.files.items()
+        if entry.problem
+    ]
+    passed_over = [Problem(shown(skip.path), 0, skip.reason) for skip in skipped]
+    return sorted(broken + passed_over, key=lambda problem: (problem.path, problem.line))
+
+
+def withheld_by(path: str, data: bytes) -> str:
+    """Return why hooks leave out what is in a file: the first error in it; "" without one."""
+    from vault_index import check  # compiles its patterns: only where a file has to be read
+
+    return check.withheld(path, data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads and parses one file after another; an error in one goes into its manifest entry."""
+
+    vault: Vault
+    manifest: Manifest
+    authors: Mapping[str, git.Provenance]
+    withheld: bool
+
+    def read(self, source: SourceFile, *, even_if_same: bool = False) -> ReadFile:
+        """Read a file. Its lessons are None if nothing of them changed, or it cannot be parsed."""
+        path = source.path
+        before = self.manifest.files.get(path)
+        entry = self._entry(source, before)
+        try:
+            data = _content(self.vault, path)
+            content = digest.hash_of_file(data)
+            is_same = before is not None and before.hash == content
+            if before and is_same and not even_if_same and not _has_other_author(before, entry):
+                return ReadFile(path, entry)
+            entry = replace(entry, hash=content)
+            lessons = parse.parse_file(data, path)
+            if self.withheld and (before is None or not is_same or before.problem):
+                entry = replace(entry, withheld=withheld_by(path, data))
+        except LessonError as error:
+            return ReadFile(path, replace(entry, problem=error.message, line=error.line))
+        except FileNotFoundError:  # deleted since it was listed: the next look takes it out
+            return ReadFile(path, before or entry)
+        except OSError as error:
+            problem = f"{path}: cannot be read: {error.strerror}"
+            return ReadFile(
+                path, replace(entry, problem=problem, line=0, hash=_UNREADABLE, stamp=[])
+            )
+        except Exception as error:  # noqa: BLE001  # a bug of ours, and one file is not the vault
+            return ReadFile(path, replace(entry, problem=_unexpected(path, error), line=0))
+        declared = lessons[0].declared if lessons else ""
+        entry = replace(
+            entry, problem="", line=0, declared=declared, owns_id=True, lessons=len(lessons)
+        )
+        return ReadFile(path, entry, lessons)
+
+    def _entry(self, source: SourceFile, before: FileEntry | None) -> FileEntry:
+        """Return the entry of a file before its content is looked at."""
+        stamp = [] if files.is_racy(source.stamp) else list(source.stamp)
+        entry = replace(before, stamp=stamp) if before else FileEntry("", stamp)
+        author = self.authors.get(source.path)
+        if author is None:
+            return entry
+        return replace(entry, author=author.author, first=author.first, last=author.last)
+
+
+def _has_other_author(before: FileEntry, now: FileEntry) -> bool:
+    return provenance.of_entry(before) != provenance.of_entry(now)
+
+
+def _stamp_of(entry: FileEntry) -> files.Stamp:
+    size, mtime, ctime, inode = entry.stamp or (0, 0, 0, 0)
+    return size, mtime, ctime, inode
+
+
+def _content(vault: Vault, path: str) -> bytes:
+    """Return the content of a file; of one that is too large for a lesson just enough to tell."""
+    with (vault.lessons_dir / path).open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _hash_now(vault: Vault, path: str) -> str:
+    try:
+        return digest.hash_of_file(_content(vault, path))
+    except OSError:
+        return ""
+
+
+def _unexpected(path: str, error: Exception) -> str:
+    return f"{path}: {type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
+    """Return a file with its rows; where they cannot be made, those of before stay."""
+    if file.lessons is None:
+        return file
+    from vault_index.index import rows  # a listing of files that did not change needs none
+
+    entry, author = file.entry, provenance.of_entry(file.entry)
+    try:
+        path = shown(file.path)
+        made = rows.of_file(file.lessons, path, author, entry.hash, entry.withheld)
+        return replace(file, rows=made)
+    except Exception as error:  # noqa: BLE001  # as in `_Reader.read`
+        entry = replace(
+            entry,
+            lessons=before.lessons if before else 0,
+            withheld=before.withheld if before else "",
+            problem=_unexpected(file.path, error),
+            line=0,
+        )
+        return ReadFile(file.path, entry)
+
+
+# whose a declared id is
+
+
+def _owners(
+    manifest: Manifest, results: Mapping[str, ReadFile], removed: Iterable[str]
+) -> dict[str, str]:
+    """Return the file that owns each declared id: the first by path. An id that is a path is taken."""
+    declared = {path: entry.declared for path, entry in manifest.files.items()}
+    declared |= {path: file.entry.declared for path, file in results.items()}
+    for path in removed:
+        del declared[path]
+    taken = {parse.id_of(path) for path in declared}
+    owners: dict[str, str] = {}
+    for path in sorted(path for path, id in declared.items() if id):
+        id = declared[path]
+        if id not in taken or id == parse.id_of(path):
+            owners.setdefault(id, path)
+    return owners
+
+
+def _taken_or_freed(manifest: Manifest, owners: Mapping[str, str]) -> list[str]:
+    """List the files that lost their declared id to another one, or got it back."""
+    return [
+        path
+        for path, entry in manifest.files.items()
+        if entry.declared and (owners.get(entry.declared) == path) != entry.owns_id
+    ]
+
+
+def _with_own_ids(file: ReadFile, owners: Mapping[str, str]) -> ReadFile:
+    """Return a file with its path as id if it declares the id of another, which is its problem."""
+    declared = file.entry.declared
+    if not declared or file.lessons is None:
+        return file
+    if owners.get(declared) == file.path:
+        return file
+    other = owners.get(declared, f"{declared}.md")
+    problem = f"{file.path}: the id {declared!r} is taken by {other}"
+    base = parse.id_of(file.path)
+    lessons = [replace(lesson, id=base + lesson.id[len(declared) :]) for lesson in file.lessons]
+    entry = replace(file.entry, owns_id=False, problem=problem)
+    return ReadFile(file.path, entry, lessons)

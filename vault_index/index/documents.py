@@ -1,0 +1,95 @@
+"""The places to search in: a row per document and per category.
+
+A document is a file that holds more than one passage: a long lesson, a course, a collection. The
+table is derived from the lessons' rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from vault_index.embed.cache import VectorCache
+from vault_index.lesson import category
+from vault_index.lesson.digest import hash_of
+from vault_index.store.schema import DOCUMENTS, DocumentRow
+from vault_index.store.table import Table
+
+if TYPE_CHECKING:
+    from vault_index.embed import Embedder
+
+DOCUMENT, CATEGORY = "document", "category"
+_SOURCE = (
+    *("id", "path", "document", "title", "description", "link", "written_by", "author", "is_whole"),
+    "categories",
+)
+
+
+def refresh(lessons: Table, embedder: Embedder | None, cache: VectorCache) -> None:
+    """Make the table of documents follow the lessons' rows.
+
+    The caller holds the index's lock. Raises WriteError, EmbedderError.
+    """
+    table = Table(lessons.index, lessons.dimension, DOCUMENTS)
+    sources = lessons.rows(_SOURCE)
+    rows = [*_documents(sources), *_categories(sources)]
+    if not table.exists():
+        if not rows:
+            return
+        table.create()
+    before = {row["id"]: row["content_hash"] for row in table.rows(("id", "content_hash"))}
+    if {row["id"]: row["content_hash"] for row in rows} != before:
+        if table.dimension and embedder is not None:
+            rows = _with_vectors(rows, embedder, cache)
+        table.replace_all(rows)
+        table.optimize()
+
+
+def _documents(lessons: Sequence[dict[str, Any]]) -> list[DocumentRow]:
+    by_path: dict[str, list[dict[str, Any]]] = {}
+    for row in lessons:
+        by_path.setdefault(row["path"], []).append(row)
+    documents = []
+    for path, rows in by_path.items():
+        if len(rows) > 1:
+            rows.sort(key=lambda row: str(row["id"]))
+            first = rows[0]
+            about = first["description"] or "; ".join(_sections(rows))
+            author = first["written_by"] or first["author"] or ""
+            title, link = first["document"], first["link"]
+            documents.append(_row(DOCUMENT, path, title, about, link, author))
+    return documents
+
+
+def _sections(rows: Sequence[dict[str, Any]]) -> list[str]:
+    titles = [row["title"] for row in rows if row["is_whole"]]
+    return titles if len(titles) > 1 else []
+
+
+def _categories(lessons: Sequence[dict[str, Any]]) -> list[DocumentRow]:
+    used = category.counts(row["categories"] for row in lessons)
+    return [_row(CATEGORY, path, path.replace("/", " ").replace("-", " ")) for path in used]
+
+
+def _row(
+    kind: str, path: str, title: str, about: str = "", link: str = "", author: str = ""
+) -> DocumentRow:
+    return DocumentRow(
+        id=f"{kind}:{path}",
+        kind=kind,
+        path=path,
+        title=title,
+        description=about,
+        link=link,
+        author=author,
+        content_hash=hash_of(title, about, link, author),
+    )
+
+
+def _with_vectors(
+    rows: Sequence[DocumentRow], embedder: Embedder, cache: VectorCache
+) -> list[DocumentRow]:
+    """Return rows with the vectors of their titles."""
+    titles = {hash_of(row["title"]): row["title"] for row in rows}
+    vectors = cache.get_or_make(titles, lambda new: list(embedder.embed_documents(new)))
+    return [{**row, "vector": vectors[hash_of(row["title"])]} for row in rows]

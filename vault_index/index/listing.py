@@ -1,0 +1,194 @@
+"""The lessons as their files are now, read without a table: for `list`, `show` and `categories`.
+
+`listing.json`, beside the manifest, holds the columns of each lesson's row but its text. The manifest
+names the listing that belongs to it, so the two are never of different times. A file whose stamp is
+not that of the manifest is read again, by the same functions as in a sync, and the answer is the one
+that the table would give after it. Only `save` writes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import files
+from vault_index.errors import IndexStateError
+from vault_index.hotpath import locate
+from vault_index.index import diff, provenance
+from vault_index.lesson.digest import hash_of
+from vault_index.store import manifest, ownership
+from vault_index.store.manifest import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from vault_index.index.stats import Problem
+    from vault_index.store.table import Table
+    from vault_index.vault import Vault
+
+COLUMNS = (
+    *("lesson_id", "path", "title", "document", "categories", "filed_by", "tags", "type"),
+    *("confidence", "created_at", "updated_at", "author", "link", "withheld"),
+)
+CATEGORIES = "categories"  # the name under which a manifest says that proposals are fresh
+MANY = 50  # files: reading them for secrets and the like takes as long as a sync
+
+_FILE = "listing.json"
+_KEPT = tuple(name for name in COLUMNS if name != "path")
+_SHOWN = ("id", "path", *_KEPT[1:])  # the names in an entry
+_DATES = ("created_at", "updated_at")
+_UNFILED = ("classifier", "nobody")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The lessons, sorted by id, as `search.entries` has them without text, and the files' problems.
+
+    With `proposals_are_stale` the classifier may propose otherwise after the next sync.
+    """
+
+    lessons: list[dict[str, Any]]
+    problems: list[Problem]
+    proposals_are_stale: bool = False
+    hashes: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of files, by path in the vault's folder
+    broken: frozenset[str] = frozenset()  # files that have a problem: they may not parse
+    unchecked: frozenset[str] = frozenset()  # files whose `withheld` was not asked for
+
+    def is_filed(self, lessons: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether the categories of some lessons are those that the table would give."""
+        return not self.proposals_are_stale or all(
+            lesson["filed_by"] not in _UNFILED for lesson in lessons
+        )
+
+
+def save(table: Table) -> str:
+    """Write what a table says of each lesson, and return the mark for the manifest. Raises WriteError."""
+    from vault_index.store import filters  # a listing that is read needs no table
+
+    by_path: dict[str, list[list[Any]]] = {}
+    for row in table.rows(COLUMNS, filters.WHOLE):
+        by_path.setdefault(_below(row["path"]), []).append(_values(row))
+    ordered = {path: sorted(by_path[path]) for path in sorted(by_path)}
+    data = json.dumps(ordered, separators=(",", ":"))
+    mark = hash_of(data)
+    with files.writing(table.index):
+        content = f'{{"mark":"{mark}","files":{data}}}'
+        files.replace_file(table.index / _FILE, content.encode())
+    return mark
+
+
+def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing | None:
+    """Read the lessons as the files are; None where only a sync can tell.
+
+    Without `ask_git` authors may be those of before, and there are no dates; without `withheld` the
+    reason for which hooks leave lessons out may be that of before: see `Listing.unchecked`. Raises
+    IndexStateError for an index of a newer version, ForeignIndexError.
+    """
+    kept = _kept(vault)
+    if kept is None:
+        return None
+    known, saved = kept
+    changes = diff.scan(vault, known, ask_git)
+    if withheld and len(changes.touched) > MANY:
+        return None
+    read: list[diff.ReadFile] = []
+    if not changes.is_empty(known):
+        authors = provenance.ask(vault, known, changes)
+        read = diff.read(vault, known, changes, authors, withheld=withheld)
+    parsed = {file.path: file for file in read if file.lessons is not None}
+    after = manifest.with_files(known, {file.path: file.entry for file in read}, changes.removed)
+    entries = after.files
+    values = {**saved, **{path: _values_of(file) for path, file in parsed.items()}}
+    lessons = [
+        _entry(path, lesson, ask_git)
+        for path, several in values.items()
+        for lesson in several
+        if path not in changes.removed
+    ]
+    is_stale = bool(changes.removed or parsed) or not _is_classified(vault, known, saved)
+    return Listing(
+        sorted(lessons, key=lambda lesson: str(lesson["id"])),
+        diff.problems(after, changes.skipped),
+        is_stale,
+        {path: entry.hash for path, entry in entries.items()},
+        frozenset(path for path, entry in entries.items() if entry.problem),
+        frozenset() if withheld else frozenset(parsed),
+    )
+
+
+def categories_are_stale(vault: Vault, known: Manifest) -> bool:
+    """Whether the classifier's proposals are of other rows or settings than those of now."""
+    return known.derived.get(CATEGORIES) != classifier_settings(vault)
+
+
+def classifier_settings(vault: Vault) -> str:
+    """Return a hash of the settings that the classifier goes by; "" without any."""
+    config = vault.config
+    keywords = [f"{phrase}={category}" for phrase, category in config.keywords.items()]
+    return hash_of(*keywords, *config.taxonomy) if keywords or config.taxonomy else ""
+
+
+def _kept(vault: Vault) -> tuple[Manifest, Mapping[str, list[list[Any]]]] | None:
+    """Return the manifest and its listing, both empty without an index; None for an unusable one."""
+    index = manifest.current(vault.index_dir)
+    if index is None:
+        return Manifest(manifest.SCHEMA, "", 0), {}
+    try:
+        known = manifest.load(index)
+    except IndexStateError as error:
+        if error.newer:
+            raise
+        return None
+    saved = _load(index, known.listing) if known.schema == manifest.SCHEMA else None
+    return None if saved is None else (known, saved)
+
+
+def _is_classified(
+    vault: Vault, known: Manifest, saved: Mapping[str, Sequence[Sequence[Any]]]
+) -> bool:
+    """Whether the classifier's proposals are those of now, if there are any."""
+    column = _KEPT.index("filed_by")
+    if all(values[column] not in _UNFILED for several in saved.values() for values in several):
+        return True
+    name = vault.embedder.name if vault.embedder else manifest.NO_EMBEDDER
+    return known.embedder == name and not categories_are_stale(vault, known)
+
+
+def _load(index: Path, mark: str) -> dict[str, list[list[Any]]] | None:
+    """Read the listing that belongs to a manifest; None if it is not there."""
+    try:
+        raw = json.loads(ownership.read_text(index / _FILE))
+        return dict(raw["files"]) if mark and raw["mark"] == mark else None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _values_of(file: diff.ReadFile) -> list[list[Any]]:
+    return [_values(row) for row in file.rows if row["is_whole"]]
+
+
+def _values(row: Mapping[str, Any]) -> list[Any]:
+    """Return what is kept of a row, as JSON values."""
+    return [_iso(row[name]) if name in _DATES else row[name] for name in _KEPT]
+
+
+def _entry(path: str, values: list[Any], dates: bool) -> dict[str, Any]:
+    shown = f"{locate.FOLDER}/{path}"
+    entry: dict[str, Any] = dict(zip(_SHOWN, (values[0], shown, *values[1:]), strict=True))
+    for name in _DATES:
+        entry[name] = datetime.fromisoformat(entry[name]) if dates and entry[name] else None
+    return entry
+
+
+def _iso(moment: datetime | None) -> str | None:
+    """Return a moment in UTC, as tables keep it."""
+    return moment.astimezone(UTC).isoformat() if moment else None
+
+
+def _below(path: str) -> str:
+    return path.partition("/")[2]

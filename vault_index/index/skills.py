@@ -1,0 +1,197 @@
+"""SKILL.md files as rows of the table `skills`: those of the vault, of the user, of projects.
+
+A skill is found by its name and description: an agent chooses by the same. There are few, so after
+any change the whole table is written; their vectors are kept by content.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from stat import S_ISREG
+from typing import TYPE_CHECKING
+
+from vault_index import files
+from vault_index.embed.cache import VectorCache
+from vault_index.errors import ForeignIndexError, WriteError
+from vault_index.index import rows
+from vault_index.lesson import passages
+from vault_index.lesson.digest import hash_of
+from vault_index.skill import FILE, MAX_BYTES, Skill, project_folder, read, user_folder
+from vault_index.store import ownership
+from vault_index.store.schema import SKILLS, SkillRow
+from vault_index.store.table import Table
+
+if TYPE_CHECKING:
+    from vault_index.embed import Embedder
+    from vault_index.store.manifest import Manifest
+    from vault_index.vault import Vault
+VAULT, USER, PROJECT = "vault", "user", "project"
+MAX_PROJECTS = 50  # whose skills are known, the latest
+
+_PROJECTS = "projects"
+
+
+def folders(vault: Vault) -> dict[Path, str]:
+    """Return the folders whose skills are known in a vault, with their scopes."""
+    own = {vault.root / "skills": VAULT, user_folder(): USER}
+    return own | dict.fromkeys(_projects(vault), PROJECT)
+
+
+def register(vault: Vault, project: Path) -> bool:
+    """Note the skills of a project, to be indexed from now on; True if it has some and is new.
+
+    `project` is any folder in it. Never raises: a read-only vault notes none.
+    """
+    folder = project_folder(project)
+    known = _projects(vault)
+    if folder is None or folder in known or not str(folder).isprintable():
+        return False
+    listed = "".join(f"{path}\n" for path in [folder, *known][:MAX_PROJECTS])
+    try:
+        ownership.claim(vault.index_dir)
+        files.replace_file(vault.index_dir / _PROJECTS, listed.encode())
+    except (OSError, ForeignIndexError, WriteError):
+        return False
+    return True
+
+
+def differ(vault: Vault, stamps: Mapping[str, Sequence[int]]) -> bool:
+    """Whether the skills on disk are others than those an index has, by their stamps."""
+    return {path: list(stamp) for path, (stamp, _) in _files(vault).items()} != stamps
+
+
+def refresh(
+    vault: Vault, lessons: Table, manifest: Manifest, cache: VectorCache
+) -> tuple[Manifest, int | None]:
+    """Make the table follow the files. Return the number of skills, None if nothing changed.
+
+    The caller holds the index's lock and saves the manifest. Raises WriteError, EmbedderError.
+    """
+    listed = _files(vault)
+    stamps = {
+        path: [] if files.is_racy(stamp) else list(stamp) for path, (stamp, _) in listed.items()
+    }
+    skills = [_row(vault, skill) for skill in _read_all(listed)]
+    digest = hash_of(*(f"{row['id']} {row['file_hash']}" for row in skills))
+    after = replace(manifest, skills=stamps, skills_hash=digest)
+    table = Table(lessons.index, lessons.dimension, SKILLS)
+    if digest == manifest.skills_hash or not (skills or table.exists()):
+        return after, None
+    if not table.exists():
+        table.create()
+    if table.dimension and vault.embedder is not None:
+        skills = _with_vectors(skills, vault.embedder, cache)
+    table.replace_all(skills)
+    table.optimize()
+    return after, len(skills)
+
+
+def visible(vault: Vault, project: Path | None) -> set[str]:
+    """Return the folders whose skills somebody in a project has: the `folder` of their rows."""
+    folder = project_folder(project) if project else None
+    return {str(vault.root / "skills"), str(user_folder()), *([str(folder)] if folder else [])}
+
+
+def problems(vault: Vault) -> list[str]:
+    """List the SKILL.md files that cannot be used, with the reason."""
+    problems = []
+    for path, ((size, *_), scope) in _files(vault).items():
+        try:
+            data = Path(path).read_bytes() if size <= MAX_BYTES else b""
+        except OSError as error:
+            problems.append(f"{path}: cannot be read: {error.strerror}")
+            continue
+        if size > MAX_BYTES:
+            problems.append(f"{path}: larger than {MAX_BYTES // 1024} KB")
+        elif read(data, path, scope) is None:
+            problems.append(
+                f"{path}: its frontmatter does not parse, or nothing says what it is for"
+            )
+    return problems
+
+
+def _files(vault: Vault) -> dict[str, tuple[files.Stamp, str]]:
+    """Return the stamp and scope of each SKILL.md. Only the user's own may be links."""
+    stamps: dict[str, tuple[files.Stamp, str]] = {}
+    for folder, scope in folders(vault).items():
+        follow = scope == USER
+        try:
+            with os.scandir(folder) as entries:
+                names = sorted(e.name for e in entries if e.is_dir(follow_symlinks=follow))
+        except OSError:
+            continue
+        for name in names:
+            file = folder / name / FILE
+            try:
+                str(file).encode()
+                stat = file.stat(follow_symlinks=follow)
+            except (OSError, UnicodeEncodeError):  # such a path is no text for a table
+                continue
+            if S_ISREG(stat.st_mode):
+                stamps[str(file)] = (files.stamp_of(stat), scope)
+    return stamps
+
+
+def _read_all(listed: dict[str, tuple[files.Stamp, str]]) -> Iterator[Skill]:
+    from vault_index import check  # compiles its patterns: only where a skill changed
+
+    for path, ((size, *_), scope) in listed.items():
+        if size > MAX_BYTES:
+            continue
+        try:
+            data = Path(path).read_bytes()
+        except OSError:
+            continue
+        skill = read(data, path, scope)
+        if skill is not None:  # those of a project and of the user the agent has loaded itself
+            why = check.withheld(path, data, is_lesson=False) if scope == VAULT else ""
+            yield replace(skill, withheld=why)
+
+
+def _row(vault: Vault, skill: Skill) -> SkillRow:
+    words = _words(skill.name)
+    text = " ".join(filter(None, [skill.description, skill.when_to_use]))
+    file = Path(skill.path)
+    return SkillRow(
+        id=f"{skill.scope}:{skill.path}",
+        name=skill.name,
+        scope=skill.scope,
+        folder=str(file.parent.parent),
+        path=str(file.relative_to(vault.root)) if skill.scope == VAULT else skill.path,
+        text=text,
+        fulltext=f"{words}\n{words}\n{text}",
+        suggestible=skill.by_model,
+        file_hash=skill.file_hash,
+        withheld=skill.withheld,
+        content_hash=hash_of(words, text),
+    )
+
+
+def _words(name: str) -> str:
+    return name.replace("-", " ")
+
+
+def _with_vectors(
+    skills: Sequence[SkillRow], embedder: Embedder, cache: VectorCache
+) -> list[SkillRow]:
+    """Return rows with vectors, made as those of lessons are."""
+    by_hash = {row["content_hash"]: _titled(row) for row in skills}
+    vectors = cache.get_or_make(by_hash, lambda new: rows.embed_titled(embedder, new))
+    return [{**row, "vector": vectors[row["content_hash"]]} for row in skills]
+
+
+def _titled(row: SkillRow) -> tuple[str, str]:
+    words = _words(row["name"])
+    return words, passages.prose(row["text"]) or words
+
+
+def _projects(vault: Vault) -> list[Path]:
+    """Return the skill folders of the projects that asked this vault, as far as they still exist."""
+    try:
+        lines = ownership.read_text(vault.index_dir / _PROJECTS).split("\n")
+    except (OSError, UnicodeDecodeError, ForeignIndexError):
+        return []
+    return [Path(line) for line in lines if line and Path(line).is_dir()]

@@ -1,0 +1,52 @@
+"""What happens in a session, as every reader of transcripts reports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+# What a person typed. All but PROMPT stand apart in a transcript, and are easily missed.
+PROMPT = "prompt"
+QUEUED = "queued prompt"  # typed while the agent worked
+BESIDE_RESULT = "prompt beside a tool result"
+REFUSAL = "refusal"  # the reason that was typed when a tool call was refused
+SLASH_COMMAND = "slash command"
+SHELL_COMMAND = "shell command"  # `!cmd`
+ANSWER = "answer"  # to a question of the agent
+TYPED = frozenset({PROMPT, QUEUED, BESIDE_RESULT, REFUSAL, SLASH_COMMAND, SHELL_COMMAND, ANSWER})
+# What no person typed, though it has the role of the user.
+PLAN = "plan"  # "Implement the following plan:"
+AUTOMATED = "automated prompt"  # of a program that runs the agent
+INTERRUPT = "interrupt"
+# What the agent did.
+TEXT = "text"
+TOOL_CALL = "tool call"
+TOOL_RESULT = "tool result"
+# What happened to the conversation.
+COMPACTED = "compact summary"
+API_ERROR = "API error"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened. `at` is ISO 8601 as the agent wrote it, "" if it did not.
+
+    `uuid` is that of the transcript's record; several events may share one. `parent` is the uuid of
+    the record it follows. A tool call has `tool`, `call` (its id) and `input`; a result has `call`
+    and `is_error`. `in_subagent` marks the work of a subagent inside a session's own file.
+    """
+
+    kind: str
+    uuid: str
+    at: str
+    text: str = ""
+    parent: str = ""
+    session: str = ""
+    folder: str = ""
+    branch: str = ""
+    tool: str = ""
+    call: str = ""
+    input: dict[str, Any] = field(default_factory=dict)
+    is_error: bool = False
+    images: int = 0
+    in_subagent: bool = False

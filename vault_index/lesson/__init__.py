@@ -1,0 +1,1 @@
+"""A lesson file, bytes <-> `Lesson`. No disk, no git, no index."""

@@ -1,0 +1,120 @@
+"""The blocks of a markdown text that are not prose: code and HTML, as CommonMark has them.
+
+markdown-it-py finds them. It takes half a millisecond for an ordinary lesson and 65 to load, so the
+two cases of nearly every lesson are decided before: no line could begin such a block, or all of them
+are fences at the left margin, which no list, quotation or paragraph can hold. A test compares the
+answers with markdown-it's.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+FENCE, INDENTED, HTML = "fence", "indented", "html"
+CODE = (FENCE, INDENTED)
+KINDS = (*CODE, HTML)
+
+# A text with more is hostile (500 pages have 25,000): only its fences at the margin are seen.
+# markdown-it's steps are lines x depth, 10 s for this many in twenty nested quotations.
+MAX_LINES = 50_000
+
+# what a line may have before the block that begins in it: indentation, marks of lists and quotations
+_MARKS = r"[ \t>*+\-0-9.)]"
+# a line that may begin or end a block: a fence, HTML, text after four columns of space. The atomic
+# group keeps a line of a million spaces linear.
+_CANDIDATE = re.compile(
+    rf"^(?:(?P<before>{_MARKS}*)(?:(?P<fence>`{{3,}}|~{{3,}})(?P<rest>[^\n]*)|<)"
+    rf"|(?>{_MARKS}*?(?:[ ]{{4}}|\t))(?=[^\n]*[^ \t\n]))",
+    re.MULTILINE,
+)
+_KIND_OF_TOKEN = {"fence": FENCE, "code_block": INDENTED, "html_block": HTML}
+_RULES = ("code", "fence", "blockquote", "hr", "list", "html_block", "heading", "lheading")
+
+
+class Block(NamedTuple):
+    """Lines `start` up to, without, `end` of a text, counted from 0.
+
+    `mark` opens a fence, which ends with the text where it is not closed.
+    """
+
+    kind: str  # fence | indented | html
+    start: int
+    end: int
+    mark: str = ""
+    is_closed: bool = True
+
+    def moved(self, lines: int) -> Block:
+        """Return the block as it is in a text with so many more lines above."""
+        return self._replace(start=self.start + lines, end=self.end + lines)
+
+
+def of_text(text: str) -> Sequence[Block]:
+    """Return the blocks of code and HTML in a markdown text, in order. A line ends with a line feed."""
+    blocks, is_certain = _at_margin(text)
+    return blocks if is_certain or text.count("\n") > MAX_LINES else _of_markdown_it(text)
+
+
+def flags(blocks: Iterable[Block], lines: int, kinds: Collection[str] = KINDS) -> list[bool]:
+    """Return for each of so many lines whether it is in a block of these kinds."""
+    inside = [False] * lines
+    for block in blocks:
+        if block.kind in kinds:
+            inside[block.start : block.end] = [True] * (block.end - block.start)
+    return inside
+
+
+def code_lines(lines: Sequence[str]) -> list[bool]:
+    """Return for each of a text's lines, without their ends, whether it is code: see `CODE`."""
+    return flags(of_text("\n".join(lines)), len(lines), CODE)
+
+
+def _at_margin(text: str) -> tuple[list[Block], bool]:
+    """Return the fences at the left margin, and whether nothing else can be a block."""
+    blocks: list[Block] = []
+    mark, start, line, position = "", 0, 0, 0
+    is_certain = True
+    for match in _CANDIDATE.finditer(text):
+        line += text.count("\n", position, match.start())
+        position = match.start()
+        before, fence, rest = match["before"], match["fence"], match["rest"]
+        if mark:
+            closes = fence and fence.startswith(mark) and not rest.strip(" \t")
+            if closes and not before.strip(" ") and len(before) < 4:
+                blocks.append(Block(FENCE, start, line + 1, mark))
+                mark = ""
+        elif not fence or before:
+            is_certain = False
+        elif fence[0] == "~" or "`" not in rest:  # "```x``` y" is inline code
+            mark, start = fence, line
+    if mark:
+        end = text.count("\n") + (not text.endswith("\n"))
+        blocks.append(Block(FENCE, start, end, mark, is_closed=False))
+    return blocks, is_certain
+
+
+def _of_markdown_it(text: str) -> list[Block]:
+    parser, blocks = _parser(), []
+    tokens: list[Token] = []
+    # it takes a last line of spaces for none, if no line feed ends it
+    parser.block.parse(text if text.endswith("\n") else f"{text}\n", parser, {}, tokens)
+    for token in tokens:
+        if token.type in _KIND_OF_TOKEN and token.map:
+            start, end = token.map
+            is_closed = token.type != "fence" or token.content.count("\n") == end - start - 2
+            blocks.append(Block(_KIND_OF_TOKEN[token.type], start, end, token.markup, is_closed))
+    return blocks
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    """Return a parser of blocks alone: what is inside a line decides nothing here."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("zero", {"html": True}).enable(list(_RULES))

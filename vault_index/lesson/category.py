@@ -1,0 +1,95 @@
+"""Category paths such as `devops/ci-cd`, their prefixes, and the tree they form."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+CategoryPath = str  # lower case, parts joined by "/", no leading or trailing slash
+
+MAX_DEPTH = 4  # category_l0 .. category_l3: the level columns of the index
+UNCATEGORIZED: CategoryPath = "uncategorized"
+
+DEFAULT_TAXONOMY: tuple[CategoryPath, ...] = (
+    "development/frontend",
+    "development/backend",
+    "development/tooling",
+    "devops/ci-cd",
+    "devops/docker",
+    "devops/deployment",
+    "devops/monitoring",
+    "product-management",
+    "workflow/claude-code",
+    "workflow/debugging",
+    "workflow/code-review",
+    "conventions",
+)
+
+# folders named after where a lesson came from, not after its subject
+GENERIC_FOLDERS = frozenset(
+    "draft drafts imported import inbox lesson misc notes todo tmp unfiled unsorted".split()
+    + [UNCATEGORIZED]
+)
+
+CLASSIFIER = "classifier"  # as `filed_by`: nobody has accepted the categories
+
+_NOT_ALLOWED = re.compile(r"[^\w.+#-]+")
+
+
+def normalise(raw: str) -> CategoryPath:
+    """Return the only spelling of a category: `" DevOps / CI CD/"` -> `"devops/ci-cd"`; "" if empty."""
+    # without dots at the ends: a folder `.net` would be hidden, and `..` leads out of the vault
+    parts = (_NOT_ALLOWED.sub("-", part.lower()).strip("-.") for part in raw.split("/"))
+    return "/".join(part for part in parts if part)
+
+
+def from_folder(path: str) -> CategoryPath | None:
+    """Return the category that a file's folder names: `devops/ci-cd/heap.md` -> `devops/ci-cd`.
+
+    `path` is relative to the vault's folder. None for a file at its top.
+    """
+    folder, _, _ = path.rpartition("/")
+    return normalise(folder) or None
+
+
+def is_category(folder: CategoryPath) -> bool:
+    """Whether a folder is a category: `inbox` and `misc` are not, nor the folders below them."""
+    return folder.split("/")[0] not in GENERIC_FOLDERS
+
+
+def prefixes(category: CategoryPath) -> list[CategoryPath]:
+    """List a category and its ancestors, shortest first: `a/b/c` -> `[a, a/b, a/b/c]`."""
+    parts = category.split("/")
+    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def marked(categories: Iterable[CategoryPath], filed_by: str) -> tuple[str, ...]:
+    """Return categories as they are shown: with "?" at the end until somebody has accepted them."""
+    mark = "?" if filed_by == CLASSIFIER else ""
+    return tuple(f"{category}{mark}" for category in categories)
+
+
+def levels(categories: Iterable[CategoryPath]) -> list[list[CategoryPath]]:
+    """Return the level columns of a row: for each depth 0..3 the distinct prefixes of that depth."""
+    columns: list[list[CategoryPath]] = [[] for _ in range(MAX_DEPTH)]
+    for category in categories:
+        for depth, prefix in enumerate(prefixes(category)[:MAX_DEPTH]):
+            if prefix not in columns[depth]:
+                columns[depth].append(prefix)
+    return columns
+
+
+def own_counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, int]:
+    """Count lessons at each category itself, not below it, sorted by path."""
+    return dict(
+        sorted(Counter(path for categories in of_lessons for path in set(categories)).items())
+    )
+
+
+def counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, int]:
+    """Count lessons at or below each category, sorted by path: `{"devops": 3, "devops/docker": 1}`."""
+    tally: Counter[CategoryPath] = Counter()
+    for categories in of_lessons:
+        tally.update({prefix for category in categories for prefix in prefixes(category)})
+    return dict(sorted(tally.items()))

@@ -1,0 +1,184 @@
+"""A lesson file taken apart by lines: bytes <-> `LessonFile`. All readers and editors start here.
+
+    bom                       at most one byte-order mark
+    blank lines
+    ---                       `opening`
+    title: Heap               `frontmatter`: for YAML, see frontmatter.py
+    ---                       `closing`
+    Text, or a heading.       `body`, from here on: `preamble`
+    ## Lesson: Raise it       `sections`, each up to the next one
+    Text.
+
+Neither YAML nor markdown-it is loaded to do so, unless a line that would begin a section may be code.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from vault_index.errors import LessonError
+from vault_index.lesson import blocks
+from vault_index.lesson.blocks import Block
+from vault_index.lesson.markdown import SECTION, section_of
+
+MAX_BYTES = 2_200_000  # of a lesson file: 500 pages; a rule reads that in seconds
+BOM = "\ufeff"
+_BOUNDARY = re.compile(r"-{3,}\s*")
+
+
+class Section(NamedTuple):
+    """A lesson within a file: the number of its heading's line, and of the line after its last."""
+
+    title: str
+    heading: int
+    end: int
+
+
+@dataclass(frozen=True)
+class LessonFile:
+    """The lines of a lesson file, with their ends, and where its parts are. Lines count from 0.
+
+    `opening` and `closing` are the lines of dashes around the frontmatter. None: there are none. An
+    `opening` without a `closing` is a rule, or frontmatter that its author did not close.
+    """
+
+    path: str  # relative to the vault's folder
+    bom: str
+    lines: tuple[str, ...]
+    opening: int | None
+    closing: int | None
+
+    @classmethod
+    def of(cls, data: bytes, path: str) -> LessonFile:
+        """Take a file's bytes apart. Raises LessonError, with the line, for what is not UTF-8 text."""
+        bom = BOM if data.startswith(BOM.encode()) else ""
+        return cls.of_text(decode(data, path), path, bom)
+
+    @classmethod
+    def of_text(cls, text: str, path: str, bom: str = "") -> LessonFile:
+        """Take a file's text apart."""
+        return cls.of_lines(lines_of(text), path, bom)
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[str], path: str, bom: str = "") -> LessonFile:
+        """Find the frontmatter in a file's lines: from dashes in the first line that is not blank."""
+        kept = tuple(lines)
+        first = next((number for number, line in enumerate(kept) if line.strip()), None)
+        if first is None or not _is_boundary(kept[first].lstrip()):
+            return cls(path, bom, kept, None, None)
+        below = range(first + 1, len(kept))
+        closing = next((number for number in below if _is_boundary(kept[number])), None)
+        return cls(path, bom, kept, first, closing)
+
+    @property
+    def newline(self) -> str:
+        """The end of most lines: a pasted line with another end does not count."""
+        windows = sum(line.endswith("\r\n") for line in self.lines)
+        return "\r\n" if 2 * windows > sum(line.endswith("\n") for line in self.lines) else "\n"
+
+    @property
+    def frontmatter(self) -> range:
+        """The lines between the dashes."""
+        if self.opening is None or self.closing is None:
+            return range(0)
+        return range(self.opening + 1, self.closing)
+
+    @property
+    def body(self) -> range:
+        """The lines below the frontmatter."""
+        return range(0 if self.closing is None else self.closing + 1, len(self.lines))
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The code and HTML of the body, by lines of the file."""
+        start = self.body.start
+        of_body = blocks.of_text(self.text(self.body))
+        return tuple(block.moved(start) for block in of_body) if start else tuple(of_body)
+
+    @cached_property
+    def code_lines(self) -> tuple[bool, ...]:
+        """Whether each line of the file is code; the marks of a fence are."""
+        return tuple(blocks.flags(self.blocks, len(self.lines), blocks.CODE))
+
+    @cached_property
+    def fence_starts(self) -> tuple[int | None, ...]:
+        """The line in which the code fence around each line of the file begins; None outside fences."""
+        starts: list[int | None] = [None] * len(self.lines)
+        for block in self.blocks:
+            if block.kind == blocks.FENCE:
+                starts[block.start : block.end] = [block.start] * (block.end - block.start)
+        return tuple(starts)
+
+    def headings(self, mark: re.Pattern[str]) -> list[int]:
+        """Return which lines of the body match `mark` at their beginning, and are prose.
+
+        `mark` matches headings (`#`), which no code or HTML contains as headings.
+        """
+        numbers = [number for number in self.body if mark.match(self.lines[number])]
+        if not numbers:
+            return []
+        raw = blocks.flags(self.blocks, len(self.lines))
+        return [number for number in numbers if not raw[number]]
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The `## Lesson: title` sections."""
+        headings = self.headings(SECTION)
+        bounds = itertools.pairwise([*headings, len(self.lines)])
+        return tuple(
+            Section(section_of(_without_end(self.lines[heading])) or "", heading, end)
+            for heading, end in bounds
+        )
+
+    @property
+    def preamble(self) -> range:
+        """The lines of the body above the first section."""
+        first = self.sections[0].heading if self.sections else len(self.lines)
+        return range(self.body.start, first)
+
+    def text(self, span: range) -> str:
+        """Return lines as one text, with line feeds only."""
+        return "".join(self.lines[span.start : span.stop]).replace("\r\n", "\n")
+
+    def to_bytes(self) -> bytes:
+        """Return the file's bytes: those that it was made of."""
+        return (self.bom + "".join(self.lines)).encode()
+
+
+def decode(data: bytes, path: str) -> str:
+    """Decode a lesson file; a byte-order mark is dropped. Raises LessonError when it is not text."""
+    if len(data) > MAX_BYTES:
+        raise LessonError(
+            f"{path}: larger than {MAX_BYTES // 1024**2} MB", 1, "split it into lessons"
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise LessonError(
+            f"{path}: not UTF-8 text", line, "save it as UTF-8, or rename it if it is not markdown"
+        ) from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise LessonError(f"{path}: a binary file", line, "rename it: only markdown ends in .md")
+    return text
+
+
+def lines_of(text: str) -> list[str]:
+    """Split at line feeds only, which stay: `splitlines()` also splits at form feeds and the like."""
+    return io.StringIO(text, newline="\n").readlines()
+
+
+def _is_boundary(line: str) -> bool:
+    """Whether a line opens or closes frontmatter: three or more dashes and nothing else."""
+    return line.startswith("---") and bool(_BOUNDARY.fullmatch(line))
+
+
+def _without_end(line: str) -> str:
+    return line.removesuffix("\n").removesuffix("\r")

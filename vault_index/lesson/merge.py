@@ -1,0 +1,351 @@
+"""Merge two versions of a lesson file: frontmatter by key, the body by section.
+
+A three-way merge in which both sides are alike: the result does not depend on which of them is
+"ours", and several branches give the same keys and sections in any order. Ordinary conflict markers,
+with both texts between them, remain only where both sides changed the same key or section in different
+ways. A heading identifies a section, or its text where the heading was renamed; text that both sides
+moved, to different places, is a conflict rather than kept twice.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vault_index.errors import LessonError
+from vault_index.lesson import edit_frontmatter, renames
+from vault_index.lesson.file import LessonFile, lines_of
+from vault_index.lesson.frontmatter import metadata_of
+
+OURS, BETWEEN, THEIRS = "<<<<<<< ours\n", "=======\n", ">>>>>>> theirs\n"
+_LATEST = frozenset({"updated"})  # keys of which the later value is right when both changed it
+_KEY = re.compile(r"""^(?P<name>"[^"]*"|'[^']*'|[^\s#'"\[\]{},&*!|>%@`:-][^:#]*?)\s*:(\s|$)""")
+_COMMENT = re.compile(r"(?m)(^|\s)#")
+_HEADING = re.compile(r"^##[ \t]+\S")
+
+Parts = dict[str, str]  # name -> text, in order
+Sides = Sequence[Any]  # of the base, ours, theirs
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """The merged file, and the keys and headings between conflict markers."""
+
+    data: bytes
+    conflicts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A version of the file in parts. `gaps` are the blank lines below each section but the last."""
+
+    file: LessonFile
+    keys: Parts
+    values: Mapping[str, Any]  # of the keys, by YAML
+    sections: Parts
+    gaps: Mapping[str, int]
+    lead: int  # blank lines above the first section
+
+
+def files(base: bytes, ours: bytes, theirs: bytes) -> MergeResult | None:
+    """Merge two versions of a file that come from `base` (empty where both are new).
+
+    None if one of them cannot be taken apart: text that is not UTF-8, frontmatter that is not one
+    key a line.
+    """
+    if ours == theirs or theirs == base:
+        return MergeResult(ours, ())
+    if ours == base:
+        return MergeResult(theirs, ())
+    try:
+        old, *new = (_take_apart(data) for data in (base, ours, theirs))
+    except (LessonError, ValueError):
+        return None
+    conflicts: list[str] = []
+    sides = [old, *new]
+    keys = _merge_parts(
+        [side.keys for side in sides],
+        lambda name, texts: _merge_key(name, texts, [s.values.get(name) for s in sides], conflicts),
+    )
+    renamed = renames.undone(old.sections, [side.sections for side in new])
+    new = [_under_old_headings(side, names) for side, names in zip(new, renamed, strict=True)]
+    parts = [side.sections for side in (old, *new)]
+    sections = _merge_parts(parts, lambda name, texts: _merge_section(name, texts, conflicts))
+    _refuse_repeated(sections, parts, conflicts)
+    text = "".join(keys.values())
+    text = f"---\n{text}---\n" if text else ""
+    text += "\n" * max(side.lead for side in new) + _body(sections, new)
+    newline = min(side.file.newline for side in new)  # of Windows if both are: "\n" < "\r\n"
+    bom = min(side.file.bom for side in new)  # if both have one: "" < BOM
+    return MergeResult((bom + text.replace("\n", newline)).encode(), tuple(conflicts))
+
+
+def _under_old_headings(side: _Side, names: Mapping[str, str]) -> _Side:
+    """Return a side with its renamed sections under the names that they have in the base."""
+    sections = {names.get(name, name): text for name, text in side.sections.items()}
+    gaps = {names.get(name, name): gap for name, gap in side.gaps.items()}
+    return replace(side, sections=sections, gaps=gaps)
+
+
+def _body(sections: Parts, sides: Sequence[_Side]) -> str:
+    written = [(name, text) for name, text in sections.items() if text]
+    body = ""
+    for number, (name, text) in enumerate(written, start=1):
+        gap = max((side.gaps[name] for side in sides if name in side.gaps), default=1)
+        body += text + ("\n" * gap if number < len(written) else "")
+    return body
+
+
+# a file in parts
+
+
+def _take_apart(data: bytes) -> _Side:
+    """Cut a file into parts. Raises LessonError or ValueError if that is not possible."""
+    file = LessonFile.of(data, "lesson.md")
+    values = {str(key): value for key, value in metadata_of(file).items()}
+    keys = _keys(lines_of(file.text(file.frontmatter)))
+    if {name for name in keys if name} != set(values):
+        raise ValueError("frontmatter that is not one key a line")
+    sections, gaps = _sections(file)
+    # lines with spaces in them belong to the section
+    written = (lead for lead, number in enumerate(file.body) if file.lines[number].rstrip("\r\n"))
+    return _Side(file, keys, values, sections, gaps, next(written, 0))
+
+
+def _keys(lines: Iterable[str]) -> Parts:
+    """Return the text of each key: its lines, with the comments and blank lines above them."""
+    parts: Parts = {}
+    pending = last = ""
+    for line in lines:
+        match = _KEY.match(line)
+        if match:
+            last = match["name"].strip().strip("\"'")
+            if last in parts:
+                raise ValueError(f"the key {last} twice")
+            parts[last], pending = pending + line, ""
+        elif not line.strip() or line.startswith("#"):
+            pending += line
+        elif last:
+            parts[last] += pending + line
+            pending = ""
+        else:
+            raise ValueError("a line before the first key")
+    if pending:
+        parts[""] = pending  # comments below the last key
+    return parts
+
+
+def _sections(file: LessonFile) -> tuple[Parts, dict[str, int]]:
+    """Return the text of each `##` section by its heading, and the blank lines below all but the last.
+
+    The text above the first heading has the name "".
+    """
+    starts = file.headings(_HEADING)
+    names = ["", *_unique(" ".join(file.lines[number].split()) for number in starts)]
+    bounds = [file.body.start, *starts, len(file.lines)]
+    spans = map(range, bounds, bounds[1:])
+    texts = {name: file.text(span) for name, span in zip(names, spans, strict=True)}
+    texts = {name: _with_end(text) for name, text in texts.items() if text.strip("\n")}
+    gaps = {name: len(text) - len(text.rstrip("\n")) - 1 for name, text in texts.items()}
+    for last in list(texts)[-1:]:
+        del gaps[last]
+    return {name: text.strip("\n") + "\n" for name, text in texts.items()}, gaps
+
+
+def _unique(headings: Iterable[str]) -> list[str]:
+    """Return headings with a number at each that repeats one: `## A`, `## A (2)`."""
+    names: dict[str, None] = {}
+    for heading in headings:
+        number, name = 1, heading
+        while name in names:
+            number += 1
+            name = f"{heading} ({number})"
+        names[name] = None
+    return list(names)
+
+
+def _with_end(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+# the merge
+
+
+def _merge_parts(sides: Sequence[Parts], both: Callable[[str, Sides], str]) -> Parts:
+    """Merge the parts of three sides; `both` merges those that both changed. A removed part is ""."""
+    merged: Parts = {}
+    for name in _order(*map(list, sides)):
+        base, ours, theirs = versions = [side.get(name) for side in sides]
+        if theirs in (base, ours):
+            merged[name] = ours or ""
+        elif ours == base:
+            merged[name] = theirs or ""
+        else:
+            merged[name] = both(name, versions)
+    return merged
+
+
+def _order(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
+    """Order the names of three sides, in the same way whichever of two is "ours".
+
+    The names that all three have are the spine. Each side hangs runs of other names on it:
+
+        base     a   b   c           spine:  |     a       c
+        ours     a x b   c           ours:   | []  a [x b] c []
+        theirs   a y     c z         theirs: | []  a [y]   c [z]
+
+        new names after the name of the spine on their own side, by name where both sides have some
+        (x, y), then what a side removed, in the order of the base (b): a x y b c z
+
+    The spine is the base's order, or that of the only side which changed it, or of both alike.
+    """
+    shared = set(base) & set(ours) & set(theirs)
+    spine = [name for name in base if name in shared]
+    orders = [[name for name in side if name in shared] for side in (ours, theirs)]
+    changed = [order for order in orders if order != spine]
+    if changed and (len(changed) == 1 or changed[0] == changed[1]):
+        spine = changed[0]
+    runs = [_runs(side, shared) for side in (ours, theirs)]
+    ordered: list[str] = []
+    for place in [None, *spine]:
+        ordered += [] if place is None else [place]
+        after = [side.get(place, []) for side in runs]
+        new = [[name for name in run if name not in base] for run in after]
+        new = [run for run in new if run]
+        alike = all(run == new[0] for run in new)
+        ordered += new[0] if new and alike else sorted({name for run in new for name in run})
+        ordered += [name for name in base if any(name in run for run in after)]
+    return list(dict.fromkeys(ordered))
+
+
+def _runs(side: list[str], shared: Set[str]) -> dict[str | None, list[str]]:
+    """Return the names of a side that not all have, by the shared name above them, None at the top."""
+    runs: dict[str | None, list[str]] = {}
+    above: str | None = None
+    for name in side:
+        if name in shared:
+            above = name
+        else:
+            runs.setdefault(above, []).append(name)
+    return runs
+
+
+def _merge_key(name: str, texts: Sides, values: Sides, conflicts: list[str]) -> str:
+    """Merge a key that both sides changed: lists as sets, the later date; else with markers.
+
+    Comments above it are merged apart. Comments within a list have a place only in its lines.
+    """
+    _, ours, theirs = values
+    parts = [_apart_from_comments(text or "") for text in texts]
+    above, keys = _merge_comments([part[0] for part in parts]), [part[1] for part in parts]
+    merged: str | None = None
+    if isinstance(ours, list) and isinstance(theirs, list):
+        commented = any(map(_COMMENT.search, keys))
+        merged = _merge_lines(*keys) if commented else _merge_lists(name, values)
+    elif name in _LATEST and ours is not None and type(ours) is type(theirs):
+        merged = max((ours, keys[1]), (theirs, keys[2]))[1]
+    elif name and ours == theirs and None not in texts[1:]:  # the same, written in two ways
+        merged = min(keys[1:])
+    if merged is not None:
+        return above + merged
+    conflicts.append(name or "a comment")
+    return f"{OURS}{texts[1] or ''}{BETWEEN}{texts[2] or ''}{THEIRS}"
+
+
+def _apart_from_comments(text: str) -> tuple[str, str]:
+    """Cut a key's text into the comments and blank lines above it, and the rest."""
+    lines = lines_of(text)
+    start = next((n for n, line in enumerate(lines) if _KEY.match(line)), len(lines))
+    return "".join(lines[:start]), "".join(lines[start:])
+
+
+def _merge_comments(sides: Sequence[str]) -> str:
+    """Merge comments line by line; of those that both changed, all are kept."""
+    merged = _merge_lines(*sides)
+    if merged is not None:
+        return merged
+    first, second = sorted(sides[1:])
+    return "".join(dict.fromkeys(lines_of(first) + lines_of(second)))
+
+
+def _merge_lists(name: str, values: Sides) -> str:
+    lists = [value if isinstance(value, list) else [] for value in values]
+    by_text = {repr(item): item for members in lists for item in members}
+    base, ours, theirs = ([repr(item) for item in members] for members in lists)
+    kept = [
+        by_text[text]
+        for text in _order(base, ours, theirs)
+        if text not in base or (text in ours and text in theirs)
+    ]
+    return f"{edit_frontmatter.line_of(name, kept)}\n"
+
+
+def _merge_section(name: str, texts: Sides, conflicts: list[str]) -> str:
+    """Merge a section that both sides changed, heading and lines, where that is possible."""
+    base, ours, theirs = (text or "" for text in texts)
+    if base and ours and theirs:
+        headings, bodies = zip(*map(_apart_from_heading, (base, ours, theirs)), strict=True)
+        heading, body = _merge_headings(*headings), _merge_lines(*bodies)
+        if heading is not None and body is not None:
+            return heading + body
+    conflicts.append(name or "the text")
+    return f"{OURS}{ours}{BETWEEN}{theirs}{THEIRS}"
+
+
+def _apart_from_heading(section: str) -> tuple[str, str]:
+    first, end, rest = section.partition("\n")
+    return (first + end, rest) if _HEADING.match(first) else ("", section)
+
+
+def _merge_headings(base: str, ours: str, theirs: str) -> str | None:
+    if theirs in (base, ours):
+        return ours
+    return theirs if ours == base else None
+
+
+def _refuse_repeated(sections: Parts, sides: Sequence[Parts], conflicts: list[str]) -> None:
+    """Put markers around sections with a line that every side has once, and the merged text twice.
+
+    Both sides moved it, to different places.
+    """
+    clean = {name: text for name, text in sections.items() if not text.startswith(OURS)}
+    merged = _counted(clean)
+    counts = [_counted(side) for side in sides]
+    twice = {line for line, count in merged.items() if count > 1}
+    twice = {line for line in twice if all(count[line] == 1 for count in counts)}
+    for name, text in clean.items():
+        ours, theirs = (side.get(name, "") for side in sides[1:])
+        if ours != theirs and twice.intersection(lines_of(text)):
+            conflicts.append(name or "the text")
+            sections[name] = f"{OURS}{ours}{BETWEEN}{theirs}{THEIRS}"
+
+
+def _counted(sections: Parts) -> Counter[str]:
+    """Count the lines with a letter or digit."""
+    lines = (line for text in sections.values() for line in lines_of(text))
+    return Counter(line for line in lines if any(map(str.isalnum, line)))
+
+
+def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
+    """Merge as diff3 does; None where both sides changed the same lines, or lines that touch."""
+    lines = [lines_of(text) for text in (base, ours, theirs)]
+    changes = {
+        (start, end, tuple(side[low:high]))
+        for side in lines[1:]
+        for tag, start, end, low, high in difflib.SequenceMatcher(
+            None, lines[0], side, autojunk=False
+        ).get_opcodes()
+        if tag != "equal"
+    }
+    merged: list[str] = []
+    done = -1  # a change that begins at or before this line of the base touches the one above
+    for start, end, text in sorted(changes):
+        if start <= done:
+            return None
+        merged += [*lines[0][max(done, 0) : start], *text]
+        done = end
+    return "".join([*merged, *lines[0][max(done, 0) :]])

@@ -1,0 +1,172 @@
+"""A lesson: one frontmatter markdown file, or one `## Lesson: title` section of a file.
+
+Parsing only; `edit_frontmatter` and `edit_body` write. `parse_file` never guesses at a file it cannot
+read: it raises `LessonError` with the line, and the index keeps the file's last good rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from vault_index.errors import LessonError
+from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
+from vault_index.lesson.file import LessonFile, Section
+from vault_index.lesson.frontmatter import metadata_of
+from vault_index.lesson.markdown import free_slug, has_text, heading_of
+
+LessonId = str
+
+TYPES = ("code_pattern", "bug_fix", "architecture", "project_rule")
+MAX_SECTIONS = 5_000  # of one file: an hour's course has some twenty
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One lesson as its author wrote it. Every frontmatter key is optional, so most have defaults.
+
+    `id` is unique within a vault, `path` is relative to the vault's folder, `text` is markdown
+    without the title. `categories` are as declared: the folder is not in them. A file of several
+    lessons is a document: each of them carries its title.
+    """
+
+    id: LessonId
+    path: str
+    title: str
+    text: str
+    categories: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    type: str = ""
+    confidence: int = DEFAULT_CONFIDENCE
+    created: datetime | None = None
+    source: str = ""
+    fires_on: tuple[str, ...] = ()
+    silent_on: tuple[str, ...] = ()
+    declared: str = ""  # the frontmatter `id`, from which `id` comes
+    document: str = ""  # the title of the file that this is a section of
+    description: str = ""  # of the file: what it is about
+    link: str = ""  # where the file's content comes from
+    written_by: str = ""  # the frontmatter `author`: of a course, a talk, an article
+
+
+def parse_file(data: bytes, path: str) -> list[Lesson]:
+    """Parse one file of a vault into its lessons, in their order.
+
+    `path` is relative to the vault's folder. Ids come from the frontmatter key `id`, else from the
+    path; making them unique across files is the index's job. An empty file holds no lesson.
+
+    Raises LessonError, with the line, for text that is not UTF-8 and frontmatter that is not a
+    YAML mapping.
+    """
+    file = LessonFile.of(data, path)
+    return lessons_of(file, metadata_of(file))
+
+
+def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
+    """Return the lessons of a file, of which `metadata` is the frontmatter."""
+    path = file.path
+    declared = _one_line(metadata.get("id")).replace("#", "-")  # a "#" begins a section
+    base = declared or id_of(path)
+    shared: dict[str, Any] = {
+        "path": path,
+        "categories": _words(metadata.get("categories", metadata.get("category"))),
+        "tags": _words(metadata.get("tags")),
+        "type": _one_line(metadata.get("type")),
+        "confidence": _confidence(metadata.get("confidence")),
+        "created": _moment(metadata.get("created")),
+        "source": _one_line(metadata.get("source")),
+        "fires_on": _texts(metadata.get("fires_on")),
+        "silent_on": _texts(metadata.get("silent_on")),
+        "declared": declared,
+        "description": _one_line(metadata.get("description")),
+        "link": _one_line(metadata.get("link")),
+        "written_by": _one_line(metadata.get("author")),
+    }
+    declared_title = _one_line(metadata.get("title"))
+    if len(file.sections) > MAX_SECTIONS:
+        raise LessonError(f"{path}: more than {MAX_SECTIONS} sections", 1, "split it into files")
+    preamble = file.text(file.preamble)
+    title, text = _title_of(preamble, declared_title, path)
+    if file.sections:
+        shared["document"] = title
+    lessons: list[Lesson] = []
+    if not file.sections or has_text(preamble):
+        if not file.sections and not text and not metadata:
+            return []
+        lessons.append(Lesson(id=base, title=title, text=text, **shared))
+    for slug, section in slugs_of(file):
+        text = file.text(range(section.heading + 1, section.end)).strip()
+        lessons.append(Lesson(id=f"{base}#{slug}", title=section.title, text=text, **shared))
+    return lessons
+
+
+def slugs_of(file: LessonFile) -> Iterator[tuple[str, Section]]:
+    """Yield the sections of a file, each with the name that its id ends with."""
+    taken: dict[str, int] = {}
+    for section in file.sections:
+        yield free_slug(section.title, taken), section
+
+
+def id_of(path: str) -> LessonId:
+    """Return the id that a file's path makes; a "#" in a name begins no section."""
+    return path.removesuffix(".md").replace("#", "%23")
+
+
+def _title_of(body: str, declared: str, path: str) -> tuple[str, str]:
+    """Choose a title (frontmatter, else the first heading, else the file name) and the text."""
+    body = body.strip()
+    first, _, rest = body.partition("\n")
+    heading = heading_of(first)
+    if heading and (not declared or declared == heading):
+        return heading, rest.strip()
+    name = path.rpartition("/")[2].removesuffix(".md")
+    return declared or " ".join(name.replace("_", "-").split("-")).strip() or path, body
+
+
+def _one_line(value: Any) -> str:
+    """Return a scalar as one line of text; "" for lists and mappings."""
+    if value is None or isinstance(value, (list, dict, set, tuple)):
+        return ""
+    try:
+        return " ".join(str(value).split())
+    except ValueError:  # a whole number of more than 4,300 digits
+        return ""
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """Return a list of texts; a lone scalar counts as a list, other values are dropped."""
+    values = value if isinstance(value, (list, tuple, set)) else [value]
+    return tuple(text for text in map(_one_line, values) if text)
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    """Return a list of words; the string `a, b` has two."""
+    if isinstance(value, str):
+        value = value.split(",")
+    return _texts(value)
+
+
+def _confidence(value: Any) -> int:
+    """Return 1..5; the default for anything that is not a number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+        return DEFAULT_CONFIDENCE
+    return int(min(5, max(1, value)))
+
+
+def _moment(value: Any) -> datetime | None:
+    """Return a date as UTC, which is also assumed without a zone; None for any other value."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        try:
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        except OverflowError:  # year 1 or 9999 with an offset
+            return None
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return None

@@ -1,0 +1,1 @@
+"""An event of an agent -> the context block that it gets."""

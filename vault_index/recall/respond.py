@@ -1,0 +1,73 @@
+"""An agent event -> a context block: a prompt is searched for, a session start looks at the project.
+
+A hook has no time to index much. It indexes a few changed files itself; more files, and their
+authors, are left to the watcher or, without one, to a `lessons index` in the background.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from vault_index.index import skills
+from vault_index.recall import once, select
+from vault_index.recall.select import Injection
+from vault_index.recall.sessions import file_of, forget_old, given, remember
+from vault_index.store import injections
+from vault_index.vault import Vault
+
+
+def respond(
+    vault: Vault,
+    event: dict[str, Any],
+    *,
+    by: str,
+    ms: float,
+    text_only: bool = False,
+    until: float = float("inf"),
+) -> dict[str, Any] | None:
+    """Search for an event and record the injection; None for silence.
+
+    `ms` is how long the hook has taken so far; after `until`, by the monotonic clock, the hook has
+    gone on without this answer, so nothing is recorded. Of two hooks of one event the second is silent.
+    Raises VaultError.
+    """
+    began = time.monotonic()
+    since = float(event.get("began") or time.time() - ms / 1000)
+    name = str(event["hook_event_name"])
+    source = event.get("source", "startup")
+    if name == "SessionStart" and source not in vault.config.session_sources:
+        return None
+    session = str(event.get("session_id") or "")
+    injection = _injection(vault, event, session, text_only)
+    if time.monotonic() > until:
+        return None
+    if session and not once.claim(file_of(vault, session), event, since):
+        return None
+    injections.record(
+        vault.index_dir,
+        name,
+        session,
+        str(event.get("prompt") or ""),
+        [(hit.lesson_id, hit.score) for hit in injection.hits],
+        [(hit.title, hit.score) for hit in injection.skills],
+        injection.floor,
+        ms + 1000 * (time.monotonic() - began),
+        by,
+    )
+    if not injection.text:
+        return None
+    remember(vault, session, injection)
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": injection.text}}
+
+
+def _injection(vault: Vault, event: dict[str, Any], session: str, text_only: bool) -> Injection:
+    already = given(vault, session)
+    project = Path(str(event.get("cwd") or "."))
+    skills.register(vault, project)
+    if event["hook_event_name"] == "SessionStart":
+        forget_old(vault)
+        return select.for_session(vault, project, already, text_only=text_only)
+    prompt = str(event.get("prompt") or "")
+    return select.for_prompt(vault, prompt, already, project=project, text_only=text_only)

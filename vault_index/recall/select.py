@@ -1,0 +1,194 @@
+"""What to put into an agent's context: for a prompt, or at the start of a session.
+
+The one path that the hook and `lessons recall` share: search, floor, budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import git
+from vault_index.hotpath import chatter
+from vault_index.recall import block, trust
+from vault_index.search import floor, query
+from vault_index.search.options import Query
+
+if TYPE_CHECKING:
+    from vault_index.search.hit import Hit
+    from vault_index.vault import Vault
+
+
+# A hit that scores under three quarters of the first is noise beside it: on the evaluation set the
+# cut loses no right lesson and takes out every tenth of those injected.
+COMPANION_SHARE = 0.75
+RULE = "project_rule"  # the type of lessons that a session begins with
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """A block to inject. `text` is "" for silence, and `silent` then says why."""
+
+    text: str
+    hits: Sequence[Hit] = ()  # lessons
+    skills: Sequence[Hit] = ()
+    floor: float | None = None
+    silent: str = ""
+
+
+def for_prompt(
+    vault: Vault,
+    prompt: str,
+    already: Collection[str] = (),
+    *,
+    project: Path | None = None,
+    text_only: bool = False,
+) -> Injection:
+    """Return what a prompt should get: up to three lessons and a skill above their floors.
+
+    `already` are the ids that this session received before. `project` is the folder that the prompt
+    was typed in, which may have skills. `text_only` saves the time to embed the prompt.
+    """
+    reason = chatter.why_skipped(prompt)
+    if reason:
+        return Injection("", silent=reason)
+    config = vault.config
+    injection = _above_floor(
+        vault, [prompt], config.prompt_lessons, already, COMPANION_SHARE, text_only=text_only
+    )
+    suggested = _suggested(vault, prompt, project, already, text_only)
+    return _rendered(injection, suggested, config.prompt_tokens)
+
+
+def for_session(
+    vault: Vault, project: Path, already: Collection[str] = (), *, text_only: bool = False
+) -> Injection:
+    """Return what the start of a session in a project should get, by what the project is doing.
+
+    Each of the last commits' subjects is a query, and so are the branch and the changed files with
+    the project's name: a subject found among ten others in one query would be lost. Rules of the
+    project come first, as an agent needs them before the work begins.
+    """
+    activity = git.activity(project)
+    about = " ".join([activity.name, *_words(activity.branch), *map(_name, activity.changed)])
+    queries = [about, *activity.subjects]
+    asked = [text for text in dict.fromkeys(queries) if not chatter.why_skipped(text)]
+    config = vault.config
+    injection = _above_floor(
+        vault, asked, config.session_lessons, already, first=RULE, text_only=text_only
+    )
+    return _rendered(injection, [], config.token_budget)
+
+
+def _rendered(injection: Injection, suggested: Sequence[Hit], max_tokens: int) -> Injection:
+    """Render the hits and the suggested skills as one block."""
+    if not injection.hits and not suggested:
+        return injection
+    text = block.injection(injection.hits, max_tokens, suggested)
+    return Injection(text, injection.hits, suggested, injection.floor)
+
+
+def _suggested(
+    vault: Vault, prompt: str, project: Path | None, already: Collection[str], text_only: bool
+) -> list[Hit]:
+    """Return trusted skills that a prompt asks for and that the session has not received."""
+    k = vault.config.prompt_skills
+    least = floor.for_skills(vault, text_only=text_only) if k else None
+    if least is None:
+        return []
+    wanted = k + len(already)
+    asked = Query(
+        prompt, wanted,
+        min_score=least, project=str(project or ""), text_only=text_only, for_agent=True,
+    )  # fmt: skip
+    results = query.skills(vault, asked)
+    if results.text_only and not text_only:
+        least = floor.for_skills(vault, text_only=True)
+        results = query.skills(vault, replace(asked, min_score=least, text_only=True))
+    trusted = trust.only_trusted(vault, [hit for hit in results.hits if not hit.withheld])
+    return [hit for hit in trusted if hit.lesson_id not in already][:k]
+
+
+def _above_floor(
+    vault: Vault,
+    queries: Sequence[str],
+    k: int,
+    already: Collection[str],
+    share_of_first: float = 0.0,
+    *,
+    first: str = "",
+    text_only: bool = False,
+) -> Injection:
+    """Search for queries: the best `k` lessons above the floor, those of type `first` before others."""
+    best: dict[str, Hit] = {}
+    left_out: dict[str, str] = {}
+    least: float | None = None
+    for text in queries:
+        wanted = k + len(already) + (trust.EXTRA_HITS if trust.is_restricted(vault) else 0)
+        hits, withheld, least = _usable(vault, text, wanted, text_only)
+        if least is None:
+            return Injection("", silent="no floor was fitted yet: run `lessons index`")
+        left_out |= withheld
+        for hit in trust.only_trusted(vault, hits):
+            before = best.get(hit.lesson_id)
+            if hit.score >= least and (before is None or hit.score > before.score):
+                best[hit.lesson_id] = hit
+    least_beside = share_of_first * max((hit.score for hit in best.values()), default=0.0)
+    fresh = [
+        hit for hit in best.values() if hit.lesson_id not in already and hit.score >= least_beside
+    ]
+    fresh.sort(key=lambda hit: (-query.rank(hit), hit.lesson_id))
+    hits = sorted(fresh, key=lambda hit: hit.type != first)[:k] if first else fresh[:k]
+    if not hits:
+        silent = "nothing new" if best else "nothing above the floor"
+        for path, why in () if best else sorted(left_out.items())[:1]:
+            silent = f"{path} is left out: {why}"
+        return Injection("", floor=least, silent=silent)
+    return Injection("", hits, floor=least)
+
+
+def _usable(
+    vault: Vault, text: str, k: int, text_only: bool
+) -> tuple[list[Hit], dict[str, str], float | None]:
+    """Search past withheld files: up to `k` hits, the files left out with the reason, the floor.
+
+    An error in a file costs a second search only where the file was found.
+    """
+    wanted = k
+    while True:
+        results, least = _over_floor(vault, text, wanted, text_only)
+        hits = [hit for hit in results.hits if not hit.withheld]
+        if len(hits) >= k or len(results.hits) < wanted or least is None:
+            return hits[:k], {hit.path: hit.withheld for hit in results.hits if hit.withheld}, least
+        wanted *= 4
+
+
+def _over_floor(
+    vault: Vault, text: str, k: int, text_only: bool
+) -> tuple[query.Results, float | None]:
+    """Search for hits above the floor: that of the vectors or, where they fail, of full text."""
+    least = _full_text_floor(vault) if text_only else floor.in_force(vault)
+    results = query.run(vault, Query(text, k, min_score=least, text_only=text_only))
+    if results.text_only and not text_only:
+        least = _full_text_floor(vault)
+        results = query.run(vault, Query(text, k, min_score=least, text_only=True))
+    return results, least
+
+
+def _full_text_floor(vault: Vault) -> float:
+    """Return the floor of full text; until one is fitted, a score that is clear in any vault."""
+    least = floor.in_force(vault, text_only=True)
+    return floor.before_fit(vault.open_index().lessons) if least is None else least
+
+
+def _words(branch: str) -> list[str]:
+    """Split a branch name into words; the usual main branches say nothing."""
+    if branch in ("main", "master", "develop", "trunk"):
+        return []
+    return branch.replace("/", " ").replace("-", " ").replace("_", " ").split()
+
+
+def _name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]

@@ -1,0 +1,24 @@
+"""A query -> hits; entries, documents, the floor, near-duplicates, evaluation.
+
+The names below load when they are used: a command that lists files needs none of the rest.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vault_index.search.hit import Hit
+    from vault_index.search.options import Query
+    from vault_index.search.query import Results, find
+
+__all__ = ["Hit", "Query", "Results", "find"]
+
+_HOMES = {"Hit": "hit", "Query": "options", "Results": "query", "find": "query"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

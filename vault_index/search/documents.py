@@ -1,0 +1,130 @@
+"""Documents and categories by name: the one that a name means, even misspelt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vault_index.errors import EmbedderError, VaultError
+from vault_index.index.documents import CATEGORY
+from vault_index.lesson import category
+from vault_index.store import filters
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.vault import Vault
+
+# Names are compared by their letters (the mean of rapidfuzz's token_set_ratio and token_sort_ratio,
+# 0..1) and by what they mean (cosine). Measured on 60 half-remembered names of 60 documents: letters
+# or meaning alone get 53 right.
+MIN_LIKENESS = 0.9  # a name that is less like any title means none of them
+INITIALS_WEIGHT = 0.4  # `ML` for Machine Learning
+SHOWN = 3  # nearest names in the error
+
+_PATH = "name one by its path: --in lessons/..."
+_SMALL = frozenset("a an and at by do for from i in is it of on or so the to we what with".split())
+_COLUMNS = ("id", "path", "title", "description", "link", "author", "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document or a category of the vault, and how much a name is like its own (0..2)."""
+
+    kind: str  # document | category
+    path: str  # of the document's file from the vault's root; or the category
+    title: str
+    description: str
+    link: str
+    author: str
+    likeness: float = 0.0
+
+
+def places(vault: Vault) -> list[Document]:
+    """List the documents and categories, by kind and path. Raises IndexStateError without an index."""
+    return sorted((place for place, _ in _all(vault)), key=lambda place: (place.kind, place.path))
+
+
+def near(vault: Vault, name: str) -> list[Document]:
+    """Rank the documents and categories by how much a name is like theirs, best first."""
+    all_places = _all(vault)
+    if not all_places:
+        return []
+    from rapidfuzz import fuzz, process, utils
+
+    titles = [place.title for place, _ in all_places]
+    # of the words they share, and of all their words: else a title of one word is like any with it
+    letters = sum(
+        process.cdist([name], titles, scorer=scorer, processor=utils.default_process)[0]
+        for scorer in (fuzz.token_set_ratio, fuzz.token_sort_ratio)
+    )
+    meaning = _cosines(vault, name, [vector for _, vector in all_places])
+    ranked = []
+    for number, (place, _) in enumerate(all_places):
+        likeness = (
+            float(letters[number]) / 200
+            + meaning[number]
+            + INITIALS_WEIGHT * _abbreviates(name, place.title)
+        )
+        if name.strip().lower() in (place.title.lower(), place.path.lower()):
+            likeness = 2.0
+        ranked.append(replace(place, likeness=likeness))
+    return sorted(ranked, key=lambda place: (-place.likeness, place.kind, place.path))
+
+
+def resolve(vault: Vault, name: str) -> Document:
+    """Return the document or category of a name, even misspelt or in part.
+
+    Raises VaultError, with the nearest names, if none is near enough.
+    """
+    ranked = near(vault, name)
+    alike = [place for place in ranked if place.likeness == ranked[0].likeness]
+    if len(alike) > 1 and len({place.title for place in alike}) == 1:
+        paths = ", ".join(place.path for place in alike[:SHOWN])
+        raise VaultError(f"{len(alike)} documents are called {alike[0].title!r}: {paths}", _PATH)
+    least = MIN_LIKENESS if vault.embedder is not None else MIN_LIKENESS - 0.25  # letters alone
+    if ranked and ranked[0].likeness >= least:
+        return ranked[0]
+    some = ", ".join(f"{place.title!r:.60}" for place in ranked[:SHOWN])
+    raise VaultError(
+        f"no document or category is called {name!r}",
+        f"name one of the nearest: {some}" if some else "name a lesson of several passages",
+    )
+
+
+def within(place: Document) -> str:
+    """Return the condition for the rows of a document, or in and below a category."""
+    if place.kind == CATEGORY:
+        return filters.below([place.path])
+    return filters.of_paths([place.path])
+
+
+def _all(vault: Vault) -> list[tuple[Document, np.ndarray | None]]:
+    table = vault.open_index().documents
+    if not table.exists():
+        return []
+    rows, vectors = table.rows_and_vectors(_COLUMNS)
+    places = [Document(**{name: row[name] for name in _COLUMNS if name != "id"}) for row in rows]
+    return list(zip(places, vectors if vectors is not None else [None] * len(places), strict=True))
+
+
+def _cosines(vault: Vault, name: str, vectors: Sequence[np.ndarray | None]) -> list[float]:
+    """Return the cosine of a name with each title; zeros where nothing can be embedded."""
+    try:
+        embedder = vault.embedder
+        if embedder is not None and embedder.name == vault.open_index().embedder:
+            asked = embedder.embed_query(name)
+            return [0.0 if vector is None else float(vector @ asked) for vector in vectors]
+    except EmbedderError:
+        pass
+    return [0.0] * len(vectors)
+
+
+def _abbreviates(name: str, title: str) -> bool:
+    """Whether a word of a name is the initials of neighbouring words of a title."""
+    words_of_title = [word for word in category.normalise(title).split("-") if word not in _SMALL]
+    initials = "".join(word[0] for word in words_of_title if word)
+    words = "".join(char if char.isalnum() or char == " " else "" for char in name.lower())
+    asked = [word for word in words.split() if word not in _SMALL]
+    return any(1 < len(word) < 5 and word in initials for word in asked)

@@ -1,0 +1,111 @@
+"""A lesson beside the others: whether the vault has it already, whether its own prompts find it.
+
+`against_index` asks the index, in the watcher where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from vault_index.check.finding import WARNING, Finding, line_of_key
+from vault_index.errors import LessonError
+from vault_index.index import rows
+from vault_index.lesson import category
+from vault_index.lesson.file import MAX_BYTES, decode
+from vault_index.lesson.parse import Lesson, parse_file
+from vault_index.search import floor, query
+from vault_index.search.options import Query
+from vault_index.vault import shown
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.vault import Vault
+
+# Four pairs of the evaluation set's 1,870 notes are above it: three say the same, one nearly.
+DUPLICATE_COSINE = 0.9
+TOP_K = 3  # a prompt of its own must find a lesson among these: as many as a hook injects
+
+
+def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
+    """Check files as they are on disk against the index, which must know them.
+
+    Return `findings`, as JSON values, and `categories`: those of all other lessons.
+    """
+    found = [finding.as_json() for finding in findings(vault, paths)]
+    mine = {shown(path) for path in paths}
+    stored = vault.open_index().store.rows(("path", "categories"))
+    others = [row["categories"] for row in stored if row["path"] not in mine]
+    return {"findings": found, "categories": sorted({*category.counts(others)})}
+
+
+def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
+    """Check files of the vault's folder, as they are on disk, against an index that knows them.
+
+    Raises IndexStateError without one.
+    """
+    for path in paths:
+        try:
+            with (vault.lessons_dir / path).open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+            text = decode(data, path)
+            lessons = parse_file(data, path)
+        except (OSError, LessonError):  # deleted, or reported by another rule
+            continue
+        yield from _duplicates(vault, lessons, path)
+        for lesson in lessons[:1]:  # the prompts are those of the file
+            yield from _prompts(vault, lesson, path, text)
+
+
+def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Finding]:
+    """Report for each of these lessons the one elsewhere that is most like it."""
+    import numpy as np
+
+    opened = vault.open_index()
+    written = [lesson for lesson in lessons if lesson.text.strip()]
+    for lesson, vector in zip(written, _vectors(vault, written, path), strict=False):
+        ids, cosines = opened.store.nearest(vector, 64, None)
+        close = np.flatnonzero(cosines >= DUPLICATE_COSINE)
+        close = close[np.argsort(-cosines[close])][:64]
+        for number, row in zip(close, opened.store.take(ids[close].tolist()), strict=True):
+            # beginnings are compared: a passage of mere code is like any other
+            if row["path"] != shown(path) and row["is_whole"]:
+                like = f"{cosines[number]:.0%} like {row['path']} ({row['title']!r:.60})"
+                message = f"{lesson.title!r:.60} is {like}: add to that one instead?"
+                yield Finding(shown(path), 1, "near-duplicate", message, WARNING)
+                break
+
+
+def _vectors(vault: Vault, lessons: list[Lesson], path: str) -> list[np.ndarray]:
+    """Return the vector of each lesson's first passage; none without an embedder."""
+    opened = vault.open_index()
+    embedder = vault.embedder
+    if embedder is None or embedder.name != opened.embedder or not lessons:
+        return []
+    firsts = [rows.of_lesson(lesson, shown(path), None)[0] for lesson in lessons]
+    by_hash = opened.store.vectors(sorted({row["content_hash"] for row in firsts}))
+    new = [row for row in firsts if row["content_hash"] not in by_hash]
+    embedded = rows.embed(embedder, new) if new else []
+    by_hash |= {row["content_hash"]: vector for row, vector in zip(new, embedded, strict=True)}
+    return [by_hash[row["content_hash"]] for row in firsts]
+
+
+def _prompts(vault: Vault, lesson: Lesson, path: str, text: str) -> Iterator[Finding]:
+    for prompt in lesson.fires_on:
+        if shown(path) not in _injected(vault, prompt):
+            message = f"{prompt!r:.80} does not find it among the first {TOP_K} above the floor"
+            yield Finding(shown(path), line_of_key(text, "fires_on"), "fires-on", message)
+    for prompt in lesson.silent_on:
+        if shown(path) in _injected(vault, prompt):
+            message = f"{prompt!r:.80} finds it above the floor"
+            yield Finding(shown(path), line_of_key(text, "silent_on"), "silent-on", message)
+
+
+def _injected(vault: Vault, prompt: str) -> list[str]:
+    """Return the paths of what a hook would inject for a prompt, if it was not chatter."""
+    results = query.run(vault, Query(prompt, TOP_K, min_score=floor.in_force(vault)))
+    if results.text_only:
+        least = floor.in_force(vault, text_only=True)
+        results = query.run(vault, Query(prompt, TOP_K, min_score=least, text_only=True))
+    return [hit.path for hit in results.hits]

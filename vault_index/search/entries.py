@@ -1,0 +1,257 @@
+"""What is in a vault: its lessons, listed or looked up by name, and its categories."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+from vault_index import files
+from vault_index.errors import VaultError
+from vault_index.index import diff, listing
+from vault_index.lesson import body, digest, parse
+from vault_index.lesson.category import CategoryPath, counts, normalise, own_counts
+from vault_index.search import names
+from vault_index.store import filters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from vault_index.index.listing import Listing
+    from vault_index.vault import Vault
+
+ORDERS = ("id", "title", "created", "updated", "confidence")
+
+
+class Entry(TypedDict, total=False):
+    """A lesson as the index has it; `text`, `fires_on` and `silent_on` only from `entry`."""
+
+    id: str
+    path: str  # from the vault's root
+    title: str
+    document: str  # the title of the file that it is a section of; its own if of none
+    categories: list[CategoryPath]
+    filed_by: str  # who says so: author | folder | classifier | nobody
+    tags: list[str]
+    type: str
+    confidence: int  # 1..5
+    created_at: datetime | None
+    updated_at: datetime | None  # of the last commit
+    author: str
+    link: str
+    withheld: str  # why hooks leave it out: an error in its file; "" otherwise
+    text: str
+    file_hash: str  # of the file that all this was read from; only from `entry`
+    fires_on: list[str]
+    silent_on: list[str]
+
+
+def entries(
+    vault: Vault,
+    category: str | None = None,
+    *,
+    tag: str | None = None,
+    type: str | None = None,
+    since: datetime | None = None,
+    order: str = "id",
+    reverse: bool = False,
+    limit: int | None = None,
+    offset: int = 0,
+    known: Sequence[Entry] | None = None,
+) -> list[Entry]:
+    """List the lessons without their texts. `known` are all of them, for a caller that has read them.
+
+    `category` narrows to those in or below it, `since` to those created or committed then or later.
+    Times and confidence are sorted latest and highest first. Raises IndexStateError without an
+    index, VaultError for an unknown order.
+    """
+    if order not in ORDERS:
+        raise VaultError(f"cannot sort by {order!r}", f"choose one of {', '.join(ORDERS)}")
+    path = normalise(category) if category else ""
+    if category and not path:
+        raise VaultError(f"not a category: {category!r}", "name one such as devops/ci-cd")
+    lessons = (
+        _of_table(vault, path)
+        if known is None
+        else [lesson for lesson in known if _is_in(lesson, path)]
+    )
+    if tag:
+        lessons = [
+            lesson for lesson in lessons if tag.lower() in (own.lower() for own in lesson["tags"])
+        ]
+    if type:
+        lessons = [lesson for lesson in lessons if lesson["type"] == type]
+    if since:
+        lessons = [lesson for lesson in lessons if _last(lesson) >= since]
+    keys: dict[str, Any] = {
+        "title": lambda lesson: (lesson["title"].lower(), lesson["id"]),
+        "created": lambda lesson: -_seconds(lesson["created_at"]),
+        "updated": lambda lesson: -_last(lesson).timestamp(),
+        "confidence": lambda lesson: -lesson["confidence"],
+    }
+    if order in keys:
+        lessons.sort(key=keys[order])
+    if reverse:
+        lessons.reverse()
+    return lessons[offset : None if limit is None else offset + limit]
+
+
+def from_files(
+    vault: Vault, *, names_only: bool = False, dates: bool = False
+) -> tuple[list[Entry], Listing] | None:
+    """Return the lessons as `entries` does, read without a table; None where only a sync can tell.
+
+    With `names_only` the results of git, the classifier and `check` may be those of the last sync;
+    with `dates` those of git may not.
+    """
+    now = listing.now(vault, ask_git=dates or not names_only, withheld=not names_only)
+    if now is None or not (names_only or now.is_filed(now.lessons)):
+        return None
+    return [cast("Entry", lesson) for lesson in now.lessons], now
+
+
+def entry_from_file(
+    vault: Vault, name: str, *, names_only: bool = False, prompts: bool = True
+) -> tuple[Entry, Listing] | None:
+    """Return one lesson as `entry` with `beginnings` does; None where only a sync can tell.
+
+    No table is opened. Without `prompts` it has no `fires_on` and `silent_on`. Raises VaultError as
+    `entry` does.
+    """
+    now = listing.now(vault, ask_git=not names_only, withheld=False)
+    if now is None:
+        return None
+    entry = named(name, [cast("Entry", lesson) for lesson in now.lessons], beginnings=True)
+    below = entry["path"].partition("/")[2]
+    if not names_only and not now.is_filed([entry]):
+        return None
+    try:
+        data = files.read_file(vault.root / entry["path"])
+        if digest.hash_of_file(data) != now.hashes.get(below):  # saved since it was listed
+            return None
+        text = None
+        if not prompts and below not in now.broken:
+            slug = entry["id"].partition("#")[2]
+            text = body.text_of(data, below, slug, entry["title"])
+        more = _parsed(entry, data, below) if text is None else Entry(text=text)
+    except (VaultError, ValueError):  # the table has its last good rows
+        return None
+    entry |= Entry(text=more.pop("text"), file_hash=now.hashes[below])
+    entry |= more
+    if not names_only and below in now.unchecked:
+        entry["withheld"] = diff.withheld_by(below, data)
+    return entry, now
+
+
+def _parsed(entry: Entry, data: bytes, path: str) -> Entry:
+    """Return what the index has of a lesson besides its listing. Raises LessonError, ValueError."""
+    whole, *_ = [
+        lesson for lesson in parse.parse_file(data, path) if _is_of(entry, lesson.id, path)
+    ]
+    return Entry(text=whole.text, fires_on=list(whole.fires_on), silent_on=list(whole.silent_on))
+
+
+def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
+    """Return one lesson with its text, by id, by path, or by the end of either.
+
+    With `beginnings` the beginning of an end is enough. Raises VaultError if there is none, or more
+    than one.
+    """
+    lesson = named(name, _lessons(vault, listing.COLUMNS), beginnings=beginnings)
+    where = filters.wholes_of([lesson["id"]])
+    columns = (*listing.COLUMNS, "text", "file_hash", "fires_on", "silent_on")
+    return _lessons(vault, columns, where)[0]
+
+
+def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Entry:
+    """Return the lesson of a name: its id, its path, or the end of either.
+
+    With `beginnings` the beginning of an end is enough, as people type it. Raises VaultError if there
+    is none, or more than one.
+    """
+    by_id = {lesson["id"]: lesson for lesson in known}
+    paths = {id: lesson["path"] for id, lesson in by_id.items()}
+    return by_id[names.find(name, paths, beginnings=beginnings)]
+
+
+def content(vault: Vault, entry: Entry, *, unchanged: bool = False) -> bytes:
+    """Read the file of a lesson that is to be changed or deleted: still the lesson of this entry.
+
+    Raises VaultError if the file now has another lesson in its place: of another title and text or,
+    where it must be `unchanged`, either. LessonError if it does not parse.
+    """
+    data = files.read_file(vault.root / entry["path"])
+    if digest.hash_of_file(data) == entry.get("file_hash"):
+        return data
+    below = entry["path"].partition("/")[2]
+    now = next(
+        (lesson for lesson in parse.parse_file(data, below) if _is_of(entry, lesson.id, below)),
+        None,
+    )
+    if now is None and "#" in entry["id"]:
+        return data  # the caller looks for the section and reports that it is gone
+    same = [now is not None and getattr(now, key) == entry[key] for key in ("title", "text")]
+    if not (all(same) if unchanged else any(same)):
+        hint = f"look at it again: `lessons show {entry['id']}`"
+        raise VaultError(f"{entry['path']} changed; {entry['id']} is not what it was", hint)
+    return data
+
+
+def _is_of(entry: Entry, id: str, path: str) -> bool:
+    """Whether a lesson in a file has an entry's id; an id that another file took is a path there."""
+    slug = id.partition("#")[2]
+    return entry["id"] in (id, parse.id_of(path) + (f"#{slug}" if slug else ""))
+
+
+def categories(
+    vault: Vault, *, own: bool = False, known: Iterable[Entry] | None = None
+) -> dict[CategoryPath, int]:
+    """Count the lessons in and below each category, by path: `{"devops": 3, "devops/docker": 1}`.
+
+    `own` counts those of the category itself only. A lesson counts once in each of its categories,
+    also in proposed ones. `known` are all lessons, for a caller that has read them.
+
+    Raises IndexStateError without an index.
+    """
+    if known is None:
+        known = _lessons(vault, ("lesson_id", "categories"))
+    filed = [lesson["categories"] for lesson in known]
+    return own_counts(filed) if own else counts(filed)
+
+
+def withheld(vault: Vault) -> dict[str, str]:
+    """Return the files that hooks leave out, lessons and skills, with the error in each.
+
+    Raises IndexStateError without an index.
+    """
+
+    opened = vault.open_index()
+    tables = [opened.store, *([opened.skills] if opened.skills.exists() else [])]
+    rows = [row for table in tables for row in table.rows(("path", "withheld"), filters.WITHHELD)]
+    return {str(row["path"]): str(row["withheld"]) for row in rows}
+
+
+def _of_table(vault: Vault, category: CategoryPath) -> list[Entry]:
+    return _lessons(vault, listing.COLUMNS, filters.below([category]) if category else None)
+
+
+def _is_in(entry: Entry, category: CategoryPath) -> bool:
+    """Whether a lesson is in a category or below it; in any for ""."""
+    return not category or any(
+        f"{path}/".startswith(f"{category}/") for path in entry["categories"]
+    )
+
+
+def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -> list[Entry]:
+    rows = vault.open_index().store.rows(columns, filters.all_of(filters.WHOLE, where))
+    lessons: list[Any] = [{"id": row.pop("lesson_id"), **row} for row in rows]
+    return sorted(lessons, key=lambda lesson: str(lesson["id"]))
+
+
+def _last(entry: Entry) -> datetime:
+    """Return when a lesson was last changed; now if it is not committed and has no date."""
+    times = [time for time in (entry["created_at"], entry["updated_at"]) if time]
+    return max(times, default=datetime.now(UTC))
+
+
+def _seconds(time: datetime | None) -> float:
+    return time.timestamp() if time else 0.0

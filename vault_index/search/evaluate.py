@@ -1,0 +1,216 @@
+"""Recall and false injections over labelled prompts: does the right lesson come, and only it?
+
+Definitions, as in information retrieval: recall@k is the share of answerable prompts with a right
+lesson among the first k; MRR@10 the mean of 1/rank, 0 beyond ten; AUC the chance that an answerable
+prompt's best score exceeds an unanswerable one's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index.errors import VaultError
+from vault_index.hotpath import chatter
+from vault_index.search import entries, floor
+from vault_index.search.query import find
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+DEPTH = 10  # hits looked at for each prompt
+INJECTED = 3
+
+EXPLAINED = {
+    "prompts": "that some lesson answers",
+    "recall@1": "share of them with a right lesson first",
+    "recall@3": "among the first 3, as many as a hook injects",
+    "recall@5": "among the first 5",
+    "mrr@10": "mean of 1/rank of the first right lesson; 0 beyond 10",
+    "auc": "chance that a prompt with an answer scores above one without",
+    "recall@3_fi2": "recall@3 above the floor that 2% of the prompts without an answer pass",
+    "recall@3_fi5": "the same at 5%",
+    "floor": "score below which hooks inject nothing",
+    "at_floor": "at that floor; hit: a right lesson is injected, false: anything is where silence is"
+    " right, orphan: something else beside or instead of it",
+    "by_kind": "the same for the prompts of each kind; injected: anything is",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPrompt:
+    """A prompt and the ids of the lessons that answer it; none means that silence is right."""
+
+    query: str
+    relevant: frozenset[str]
+    kind: str
+    line: int = 0  # in the file; 0 without a file
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The result of searching a prompt. Scores are -1 where the form of the prompt decides."""
+
+    prompt: LabelledPrompt
+    rank: int | None  # of the first right lesson, from 0
+    best: float  # score of the first hit
+    right: float  # score of the best right lesson among the first three
+    without: float  # score of the best hit that is not a right one
+    first: str  # id of the first hit; "" without
+
+
+def load(path: Path) -> list[LabelledPrompt]:
+    """Read labelled prompts: JSON lines with `query`, `relevant` (ids) and `kind`.
+
+    Raises VaultError with the line for anything else.
+    """
+    prompts = []
+    for number, values in read_lines(path):
+        query, relevant = values.get("query"), values.get("relevant", [])
+        if not isinstance(query, str) or not isinstance(relevant, list):
+            raise VaultError(
+                f"{path}:{number}: not a labelled prompt",
+                'write it like {"query": "...", "relevant": ["id"], "kind": "..."}',
+            )
+        kind = str(values.get("kind", ""))
+        prompts.append(LabelledPrompt(query, frozenset(map(str, relevant)), kind, number))
+    return prompts
+
+
+def read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """Read a file of JSON objects, one a line, with their line numbers. Raises VaultError."""
+    values = []
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise VaultError(f"{path} cannot be read: {error}") from None
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                value = json.loads(line)
+            except ValueError:
+                value = None
+            if not isinstance(value, dict):
+                raise VaultError(f"{path}:{number}: not a JSON object")
+            values.append((number, value))
+    return values
+
+
+def measure(
+    vault: Vault,
+    prompts: Sequence[LabelledPrompt],
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> dict[str, Any]:
+    """Search every prompt and return the figures, shares 0..1, under the keys of `lessons eval --json`.
+
+    Raises IndexStateError without an index.
+    """
+    outcomes = []
+    for number, prompt in enumerate(prompts, start=1):
+        outcomes.append(_look(vault, prompt))
+        progress(number, len(prompts))
+    answerable = [outcome for outcome in outcomes if outcome.prompt.relevant]
+    others = [outcome for outcome in outcomes if not outcome.prompt.relevant]
+    figures = _ranking(answerable)
+    figures["auc"] = _auc(
+        [outcome.best for outcome in answerable], [outcome.best for outcome in others]
+    )
+    for percent in (2, 5):
+        least = _floor_for(others, percent / 100)
+        figures[f"recall@3_fi{percent}"] = _share([outcome.right > least for outcome in answerable])
+    fitted = floor.in_force(vault)
+    figures["floor"] = fitted
+    at_floor = fitted if fitted is not None else float("inf")
+    figures["at_floor"] = {
+        "hit": _share([outcome.right >= at_floor for outcome in answerable]),
+        "false": _share([outcome.best >= at_floor for outcome in others]),
+        "orphan": _share([outcome.without >= at_floor for outcome in answerable]),
+    }
+    figures["by_kind"] = {
+        kind: _of_kind([outcome for outcome in outcomes if outcome.prompt.kind == kind], at_floor)
+        for kind in sorted({outcome.prompt.kind for outcome in outcomes})
+    }
+    figures["unknown"] = _unknown(vault, prompts)
+    figures["missed"] = [
+        _shown(outcome)
+        for outcome in answerable
+        if outcome.rank is None or outcome.rank >= INJECTED
+    ]
+    figures["injected_falsely"] = [
+        _shown(outcome) for outcome in others if outcome.best >= at_floor
+    ]
+    return figures
+
+
+def _unknown(vault: Vault, prompts: Sequence[LabelledPrompt]) -> list[dict[str, Any]]:
+    """List the ids in `relevant` that no lesson has: its prompt counts as missed."""
+    ids = {lesson["id"] for lesson in entries.entries(vault)}
+    return [
+        {"line": prompt.line, "id": id}
+        for prompt in prompts
+        for id in sorted(prompt.relevant - ids)
+    ]
+
+
+def _shown(outcome: _Outcome) -> dict[str, Any]:
+    """Return a prompt that went wrong and what came first; `rank` counts from 1."""
+    prompt = outcome.prompt
+    return {
+        "line": prompt.line,
+        "query": prompt.query,
+        "relevant": sorted(prompt.relevant),
+        "rank": None if outcome.rank is None else outcome.rank + 1,
+        "first": outcome.first,
+        "score": round(outcome.best, 4),
+    }
+
+
+def _look(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
+    hits = find(vault, prompt.query, k=DEPTH + len(prompt.relevant))
+    rank = next((n for n, hit in enumerate(hits) if hit.lesson_id in prompt.relevant), None)
+    first = hits[0].lesson_id if hits else ""
+    if chatter.why_skipped(prompt.query):
+        return _Outcome(prompt, rank, -1.0, -1.0, -1.0, first)
+    right = [hit.score for hit in hits[:INJECTED] if hit.lesson_id in prompt.relevant]
+    others = [hit.score for hit in hits if hit.lesson_id not in prompt.relevant]
+    best = max((hit.score for hit in hits), default=-1.0)
+    without = max(others, default=-1.0)
+    return _Outcome(prompt, rank, best, max(right, default=-1.0), without, first)
+
+
+def _ranking(answerable: Sequence[_Outcome]) -> dict[str, Any]:
+    ranks = [outcome.rank for outcome in answerable]
+    figures: dict[str, Any] = {"prompts": len(answerable)}
+    for k in (1, 3, 5):
+        figures[f"recall@{k}"] = _share([rank is not None and rank < k for rank in ranks])
+    reciprocals = [1 / (rank + 1) for rank in ranks if rank is not None and rank < DEPTH]
+    figures["mrr@10"] = sum(reciprocals) / len(ranks) if ranks else None
+    return figures
+
+
+def _of_kind(outcomes: Sequence[_Outcome], least: float) -> dict[str, Any]:
+    got = _share([outcome.best >= least for outcome in outcomes])
+    if not any(outcome.prompt.relevant for outcome in outcomes):
+        return {"prompts": len(outcomes), "false": got}
+    hit = _share([outcome.right >= least for outcome in outcomes])
+    return {**_ranking(outcomes), "hit": hit, "injected": got}
+
+
+def _floor_for(others: Sequence[_Outcome], share: float) -> float:
+    """Return the lowest floor that at most `share` of the unanswerable prompts are above."""
+    scores = sorted((outcome.best for outcome in others), reverse=True)
+    allowed = int(share * len(scores))
+    return scores[allowed] if allowed < len(scores) else -1.0
+
+
+def _auc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
+    pairs = len(positive) * len(negative)
+    won = sum((a > b) + 0.5 * (a == b) for a in positive for b in negative)
+    return won / pairs if pairs else None
+
+
+def _share(truths: Sequence[bool]) -> float | None:
+    return sum(truths) / len(truths) if truths else None

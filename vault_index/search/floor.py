@@ -1,0 +1,264 @@
+"""When to be silent: the floor, a score fitted to a vault and an embedder without any labels.
+
+A constant does not carry from one vault to another: BM25 and the best of n cosines grow with the
+vault. So prompts that no lesson answers, shipped with the package, are searched in the vault at
+hand, and a high quantile of their best scores is the floor. A vault's own `fires_on` and
+`silent_on` prompts move it, within bounds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+from vault_index import files
+from vault_index.embed.cache import VectorCache
+from vault_index.errors import EmbedderError, VaultError
+from vault_index.hotpath import chatter
+from vault_index.lesson.digest import hash_of
+from vault_index.search import query
+from vault_index.search.options import Query
+from vault_index.store import filters, ownership
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy as np
+
+    from vault_index.vault import Vault
+
+# Of the foreign prompts' best scores. Nearly half of them are requests on common subjects, harder
+# than what people mostly type: measured false injections are 1 to 5% (see benchmarks/).
+QUANTILE = 0.95
+# Of the vectors' scores a little more in a small vault: fewer of the foreign prompts come near a lesson
+# of it, and the quantile falls among harmless ones. On 30 random halves of the evaluation set (935
+# lessons) false injections go from 4.1 to 3.4%, on 40 tenths (187 lessons) from 4.8 to 2.9%.
+MEASURED_ON = 1870  # lessons: from there on it is QUANTILE
+SMALL_VAULT = 4.7  # times 1 / lessons is what the share rises by
+SMALLEST_VAULT = 0.973  # the share in the smallest
+LOWEST_SHARE, HIGHEST_SHARE = 0.92, 0.98  # as far as a vault's own prompts may move the floor
+OWN_PROMPTS = 5  # fewer say nothing
+# A wrong skill costs more than a wrong lesson: an agent does what it says. On 120 prompts for 40
+# skills (40 of them written for other work) this keeps 32 of the 60 right ones, none of them second
+# to a wrong one, and lets through none of 35 requests and chatter that no skill is for; 7 of 25
+# that are about a skill's subject and ask for other work. Few skills say little about what is
+# foreign to them, hence the lowest.
+SKILLS_QUANTILE, SKILLS_LOWEST = 0.98, 0.4
+OWN_LOST_SHARE = 0.02  # the share of the vault's own prompts that may stay below its floor
+MIN_FULL_TEXT = 0.1  # of full text, however few lessons there are: two rare words in common
+REFIT_SHARE = 0.1  # of the lessons changed in number since the fit
+
+_FILE = "floor.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The floors of one index: with vectors, and for full text alone; and what they were fitted to."""
+
+    vectors: float
+    full_text: float
+    lessons: int
+    prompts: int
+    skills: float = SKILLS_LOWEST
+    skills_full_text: float = 0.0
+    skill_files: int = 0
+
+
+def in_force(vault: Vault, *, text_only: bool = False) -> float | None:
+    """Return the floor of the vault's index: the one its settings name, else the fitted one.
+
+    None if none was fitted yet: hooks are silent until then, or go by `before_fit`.
+    """
+    if vault.config.floor is not None and not text_only:
+        return vault.config.floor
+    fitted = _load(vault)
+    if fitted is None:
+        return None
+    return fitted.full_text if text_only else fitted.vectors
+
+
+def before_fit(lessons: int) -> float:
+    """Return the floor of full text alone that holds until one is fitted to a vault of this size.
+
+    BM25 grows with the logarithm of the number of lessons. On the development set, on half and on a
+    tenth of it: 1, 2 and 1 of 80 prompts without an answer get something, and 21, 29 and 67% of the
+    others a right lesson; with the fitted floor it is 2, 2 and 1, and 22, 29 and 67%.
+    """
+    return max(MIN_FULL_TEXT, 0.04 * math.log(max(1, lessons)) - 0.05)
+
+
+def for_skills(vault: Vault, *, text_only: bool = False) -> float | None:
+    """Return the floor of the skills; None if none was fitted yet."""
+    fitted = _load(vault)
+    if fitted is None or fitted.skill_files == 0:
+        return None
+    return fitted.skills_full_text if text_only else fitted.skills
+
+
+def is_stale(vault: Vault) -> bool:
+    """Whether the index changed so much that a floor should be fitted again."""
+    fitted = _load(vault)
+    return (
+        fitted is None
+        or _has_outgrown(vault, fitted)
+        or len(vault.open_index().known_skills) != fitted.skill_files
+    )
+
+
+def _has_outgrown(vault: Vault, fitted: Floor) -> bool:
+    count = vault.open_index().lessons
+    return abs(count - fitted.lessons) > REFIT_SHARE * max(1, fitted.lessons)
+
+
+def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Floor:
+    """Fit the floors to the index as it is, and keep them beside it. Raises WriteError.
+
+    Takes about 3 s on 1,870 lessons: 250 prompts are searched. If only the skills are others than
+    before, only their floor is fitted.
+    """
+    opened = vault.open_index()
+    prompts = [prompt for prompt in foreign_prompts() if not chatter.why_skipped(prompt)]
+    fitted = _load(vault)
+    skills_changed = fitted is not None and len(opened.known_skills) != fitted.skill_files
+    if fitted is None or _has_outgrown(vault, fitted) or not skills_changed:
+        fitted = _fit_lessons(vault, prompts, progress)
+    if opened.known_skills:
+        fitted = _fit_skills(vault, fitted, prompts, progress)
+    fitted = replace(fitted, skill_files=len(opened.known_skills))
+    with files.writing(opened.store.index):
+        files.replace_file(opened.store.index / _FILE, json.dumps(asdict(fitted)).encode())
+    return fitted
+
+
+def _fit_lessons(
+    vault: Vault, prompts: Sequence[str], progress: Callable[[int, int], None]
+) -> Floor:
+    """Return the floors of the lessons, and the lowest for skills."""
+    lessons = vault.open_index().lessons
+    query.load_ahead(vault, rows=True)  # or each search reads its rows: twice the time
+    scores, texts = _best_scores(vault, prompts, query.run, progress)
+    fires, silent = _own_scores(vault)
+    return Floor(
+        vectors=_choose(scores, fires, silent, share_of(lessons)),
+        full_text=quantile(texts, QUANTILE),
+        lessons=lessons,
+        prompts=len(prompts),
+    )
+
+
+def _fit_skills(
+    vault: Vault, floor: Floor, prompts: Sequence[str], progress: Callable[[int, int], None]
+) -> Floor:
+    """Return a floor with those of the skills."""
+    vault.open_index().skills.load(rows=True)
+    scores, texts = _best_scores(vault, prompts, query.skills, progress)
+    return replace(
+        floor,
+        skills=max(SKILLS_LOWEST, quantile(scores, SKILLS_QUANTILE)),
+        skills_full_text=quantile(texts, SKILLS_QUANTILE),
+    )
+
+
+def _best_scores(
+    vault: Vault,
+    prompts: Sequence[str],
+    searched: Callable[[Vault, Query], query.Results],
+    progress: Callable[[int, int], None],
+) -> tuple[list[float], list[float]]:
+    """Return the best score of anything for each prompt: with vectors, and of full text alone."""
+    scores: list[float] = []
+    texts: list[float] = []
+    vectors = _vectors(vault, prompts)
+    for number, prompt in enumerate(prompts, start=1):
+        if vault.embedder is not None and prompt in vectors:
+            vault.last_query = (vault.embedder.name, prompt), vectors[prompt]
+        best = searched(vault, Query(prompt, k=1))
+        scores.append(_highest(best))
+        if not best.text_only:
+            best = searched(vault, Query(prompt, k=1, text_only=True))
+        texts.append(_highest(best))
+        progress(number, len(prompts))
+    return scores, texts
+
+
+def _highest(results: query.Results) -> float:
+    every = results.hits + [hit for hit, _ in results.dropped]
+    return max([hit.score for hit in every], default=0.0)
+
+
+def _vectors(vault: Vault, prompts: Sequence[str]) -> Mapping[str, np.ndarray]:
+    """Return the vectors of prompts, kept for all of the user's vaults; none without an embedder."""
+    opened = vault.open_index()
+    embedder = vault.embedder
+    if embedder is None or embedder.name != opened.embedder:
+        return {}
+    cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
+    try:
+        kept = cache.get_or_make(
+            {hash_of(prompt): prompt for prompt in prompts},
+            lambda some: [embedder.embed_query(prompt) for prompt in some],
+        )
+    except EmbedderError:  # each search says why it has full text only
+        return {}
+    return {prompt: kept[hash_of(prompt)] for prompt in prompts}
+
+
+def foreign_prompts() -> list[str]:
+    """List the prompts that no lesson answers: acknowledgements, chit-chat, other people's code..."""
+    from importlib import resources
+
+    text = resources.files("vault_index.search").joinpath("foreign_prompts.txt").read_text("utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith("# ")]
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the value that `share` of the values do not exceed, interpolated; 0.0 for none."""
+    import numpy as np
+
+    return float(np.quantile(values, share)) if values else 0.0
+
+
+def share_of(lessons: int) -> float:
+    """Return the share of the foreign prompts that a vault of so many lessons is silent for."""
+    rise = SMALL_VAULT * (1 / max(1, lessons) - 1 / MEASURED_ON)
+    return min(SMALLEST_VAULT, max(QUANTILE, QUANTILE + rise))
+
+
+def _choose(
+    foreign: Sequence[float], fires: Sequence[float], silent: Sequence[float], share: float
+) -> float:
+    """Choose the floor: the quantile, moved within bounds by the vault's own prompts.
+
+    With `fires_on` prompts it goes where nearly all of them still find their lesson, `silent_on`
+    prompts raise it.
+    """
+    chosen = quantile(foreign, share)
+    if len(fires) >= OWN_PROMPTS:
+        lowest, highest = quantile(foreign, LOWEST_SHARE), quantile(foreign, HIGHEST_SHARE)
+        chosen = max(lowest, min(highest, quantile(fires, OWN_LOST_SHARE)))
+    if silent:
+        chosen = max(chosen, min(quantile(foreign, HIGHEST_SHARE), max(silent) + 1e-6))
+    return chosen
+
+
+def _own_scores(vault: Vault) -> tuple[list[float], list[float]]:
+    """Return the scores that lessons get from the prompts they carry: `fires_on`, `silent_on`."""
+    fires: list[float] = []
+    silent: list[float] = []
+    columns = ("lesson_id", "fires_on", "silent_on")
+    for row in vault.open_index().store.rows(columns, filters.WHOLE):
+        for column, into in (("fires_on", fires), ("silent_on", silent)):
+            for prompt in row[column] or ():
+                hits = query.find(vault, prompt, k=3)
+                into += [hit.score for hit in hits if hit.lesson_id == row["lesson_id"]]
+    return fires, silent
+
+
+def _load(vault: Vault) -> Floor | None:
+    try:
+        kept = json.loads(ownership.read_text(vault.open_index().store.index / _FILE))
+        return Floor(**kept)
+    except (OSError, ValueError, TypeError, VaultError):
+        return None

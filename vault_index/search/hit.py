@@ -1,0 +1,133 @@
+"""A hit: a lesson or skill that answers a query, with the evidence for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from vault_index.lesson.category import marked
+from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a file, and the title of the lesson it is of."""
+
+    position: int  # in the file, from 0
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A lesson or skill and why it was found. `score` is `cosine + full_text`, in absolute units.
+
+    `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25. `text` is the best
+    passage. `confidence` only orders hits of like score: it is not in `score`. Of a skill `title`
+    is the name, `text` what it is for and `type` where it is from: vault, user or project.
+    """
+
+    lesson_id: str
+    path: str  # from the vault's root
+    title: str
+    text: str
+    categories: tuple[str, ...]
+    tags: tuple[str, ...]
+    type: str
+    confidence: int
+    author: str  # of the last commit; "" before the first
+    created_at: datetime | None
+    updated_at: datetime | None
+    score: float
+    cosine: float
+    full_text: float
+    kind: str = "lessons"  # lessons | skills
+    document: str = ""  # the title of what the lesson is a part of; its own if of nothing
+    link: str = ""
+    file_hash: str = ""  # of the file that `text` was read from; for trust, and not in the JSON
+    filed_by: str = ""  # who says the categories: author | folder | classifier | nobody
+    withheld: str = ""  # why hooks leave it out: an error that `lessons check` finds in its file
+    position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
+    suggestible: bool = True  # whether an agent may load the skill by itself; not in the JSON
+
+    @property
+    def percent(self) -> int:
+        """The score for people, 0..99; a score above 1 counts as 1."""
+        return max(0, min(99, round(100 * self.score)))
+
+    @property
+    def filed_under(self) -> tuple[str, ...]:
+        """The categories as they are shown: one that only the classifier proposes ends with "?"."""
+        return marked(self.categories, self.filed_by)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the hit as JSON values; dates are ISO 8601."""
+        values = asdict(self)
+        del values["file_hash"], values["suggestible"]
+        for key in ("created_at", "updated_at"):
+            values[key] = values[key].isoformat() if values[key] else None
+        for key in ("score", "cosine", "full_text"):
+            values[key] = round(values[key], 4)
+        return values
+
+    @classmethod
+    def of_lesson(cls, row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
+        """Return the hit of a row of the lessons' table."""
+        return cls(
+            lesson_id=row["lesson_id"],
+            path=row["path"],
+            categories=tuple(row["categories"] or ()),
+            tags=tuple(row["tags"] or ()),
+            confidence=row["confidence"],
+            created_at=row["created_at"],
+            updated_at=row["updated_at"],
+            position=row["position"] or 0,
+            title=row["title"] or "",
+            text=row["text"] or "",
+            type=row["type"] or "",
+            document=row["document"] or "",
+            link=row["link"] or "",
+            author=row["author"] or "",
+            file_hash=row["file_hash"] or "",
+            withheld=row["withheld"] or "",
+            filed_by=row["filed_by"] or "",
+            score=cosine + full_text,
+            cosine=cosine,
+            full_text=full_text,
+        )
+
+    @classmethod
+    def of_skill(cls, row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
+        """Return the hit of a row of the skills' table. Its `document` is the folder it is in."""
+        return cls(
+            lesson_id=f"{row['scope']}:{row['name']}",
+            path=row["path"],
+            title=row["name"],
+            text=row["text"],
+            categories=(),
+            tags=(),
+            type=row["scope"],
+            confidence=DEFAULT_CONFIDENCE,
+            author="",
+            created_at=None,
+            updated_at=None,
+            score=cosine + full_text,
+            cosine=cosine,
+            full_text=full_text,
+            document=row["folder"],
+            file_hash=row["file_hash"],
+            withheld=row["withheld"],
+            suggestible=row["suggestible"],
+        )
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Hit:
+        """Return the hit of what `as_json` returned."""
+        given = dict(values)
+        for key in ("created_at", "updated_at"):
+            given[key] = datetime.fromisoformat(given[key]) if given[key] else None
+        for key in ("categories", "tags"):
+            given[key] = tuple(given[key])
+        return cls(**given)

@@ -1,0 +1,1 @@
+"""Other people: sync, history, git hooks."""

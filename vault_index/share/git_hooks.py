@@ -1,0 +1,165 @@
+"""The git hooks of a vault, and the merge driver for its files: what `lessons init` puts in place.
+
+Hooks are programs, and a vault comes from anyone. So hooks that are there and are not exactly ours
+are never switched on, and never overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from vault_index import files, git
+from vault_index.errors import WriteError
+
+FOLDER = ".githooks"
+ATTRIBUTES = "lessons/**/*.md merge=lessons"
+# Statuses that no program ends with by accident: neither one that is broken or was killed, nor
+# another one of that name. After any other status git's own merge takes over, which leaves ordinary
+# markers.
+CLEAN, CONFLICT, REFUSED = 90, 91, 92
+DRIVER = (
+    "if command -v lessons >/dev/null 2>&1; then"
+    f" lessons merge-driver --marker-size %L --clean-status {CLEAN} --conflict-status {CONFLICT}"
+    " %O %A %B 2>/dev/null; status=$?;"
+    f" case $status in {CLEAN}) exit 0;; {CONFLICT}) exit 1;; esac;"
+    ' echo "vault-index: warning: lessons ended with status $status; git merges line by line" >&2;'
+    " fi;"
+    " git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
+)
+CHECK = f"""\
+command -v lessons >/dev/null 2>&1 || exit 0
+vault=${{0%/*}}/..
+said=$(lessons --vault "$vault" check --staged --error-status {REFUSED} 2>&1)
+status=$?
+if [ $status = 2 ]; then # a version before this hook: it has no such option
+  said=$(lessons --vault "$vault" check --staged 2>&1)
+  status=$?
+  [ $status = 1 ] && status={REFUSED}
+fi
+if [ $status != 0 ] && [ $status != {REFUSED} ]; then
+  last=$(printf '%s\\n' "$said" | tail -n 1)
+  echo "vault-index: warning: lessons were not checked, status $status: $last" >&2
+  exit 0
+fi
+[ -z "$said" ] || printf '%s\\n' "$said" >&2
+[ $status = 0 ] || exit 1
+"""
+_CHECK = f"""\
+#!/bin/sh
+# vault-index: checks the lessons of the commit. Without it, once: git commit --no-verify
+{CHECK}"""
+_TELL = """\
+#!/bin/sh
+# vault-index: tells the watcher that lessons may have changed; waits for nothing, never fails
+command -v lessons-hook >/dev/null 2>&1 || exit 0
+(lessons-hook git "${0%/*}/.." </dev/null >/dev/null 2>&1 &)
+exit 0
+"""
+_FORMER_CHECK = """\
+#!/bin/sh
+# vault-index: checks the lessons of the commit. Without it, once: git commit --no-verify
+command -v lessons >/dev/null 2>&1 || exit 0
+exec lessons --vault "${0%/*}/.." check --staged
+"""
+HOOKS = {
+    "pre-commit": _CHECK,
+    "post-checkout": _TELL,
+    "post-commit": _TELL,
+    "post-merge": _TELL,
+    "post-rewrite": _TELL,
+}
+# what earlier versions put in place
+FORMER_HOOKS = {"pre-commit": (_FORMER_CHECK,)}
+
+
+@dataclass(frozen=True, slots=True)
+class HooksResult:
+    """What `set_up` did; `chain` says how to call our hooks from those that exist already.
+
+    `upgraded` if there were hooks of an earlier version.
+    """
+
+    hooks: bool = False
+    upgraded: bool = False
+    driver: bool = False
+    chain: str = ""
+
+
+def set_up(root: Path) -> HooksResult:
+    """Put hooks and merge driver of the vault at `root` in place; a second run changes nothing.
+
+    Raises WriteError, GitError.
+    """
+    folder = root / FOLDER
+    files.refuse_links(folder, root)
+    driver = _set_up_driver(root)
+    wanted = os.path.relpath(folder, git.top(root))
+    configured = git.setting(root, "core.hooksPath")
+    if configured and configured != wanted:
+        return HooksResult(driver=driver, chain=_chain(configured))
+    present = {name: _content(folder / name) for name in HOOKS}
+    former = [name for name, text in present.items() if text in FORMER_HOOKS.get(name, ())]
+    missing = [name for name, text in present.items() if text is None]
+    foreign = [name for name in HOOKS if present[name] != HOOKS[name]]
+    foreign = [name for name in foreign if name not in (*former, *missing)]
+    active = git.active_hooks(root) if not configured else []
+    if foreign or active:
+        return HooksResult(driver=driver, chain=_chain(FOLDER if foreign else active[0]))
+    with files.writing(folder):
+        folder.mkdir(exist_ok=True)
+        for name, text in HOOKS.items():
+            if name in missing:
+                files.create_file(folder / name, text.encode(), within=root)
+            elif name in former:
+                expected = (present[name] or "").encode()
+                files.change_file(folder / name, text.encode(), expected=expected, within=root)
+            (folder / name).chmod(0o755)
+    git.configure(root, "core.hooksPath", wanted)
+    return HooksResult(bool(missing) or not configured, bool(former), driver)
+
+
+def lacking(root: Path) -> str:
+    """Return which hook or driver is not as `set_up` leaves it, "" if all are.
+
+    Hooks that somebody chose stay, as long as they check commits.
+    """
+    folder = root / FOLDER
+    configured = git.setting(root, "core.hooksPath")
+    if configured and configured != os.path.relpath(folder, git.top(root)):
+        own = git.top(root) / configured / "pre-commit"
+        return "" if "lessons check" in (_content(own) or "") else _chain(configured)
+    active = [hook for hook in git.active_hooks(root) if not configured]
+    if active:
+        checks = any("lessons check" in (_content(Path(hook)) or "") for hook in active)
+        return "" if checks else _chain(active[0])
+    if not configured:
+        return "the git hooks are not switched on"
+    if any(_content(folder / name) != text for name, text in HOOKS.items()):
+        return f"the git hooks in {FOLDER} are not those of this version"
+    if git.setting(root, "merge.lessons.driver") != DRIVER:
+        return "the merge driver is not set up, or that of another version"
+    return ""
+
+
+def _set_up_driver(root: Path) -> bool:
+    git.configure(root, "merge.lessons.name", "lesson files: frontmatter by key, body by section")
+    changed = git.configure(root, "merge.lessons.driver", DRIVER)
+    return files.add_line(root / ".gitattributes", ATTRIBUTES) or changed
+
+
+def _content(file: Path) -> str | None:
+    """Return the text of a hook, None for no file, "" for what cannot be read."""
+    try:
+        data = files.read_if_any(file)
+        return None if data is None else data.decode("utf-8")
+    except (WriteError, UnicodeDecodeError):  # a link, a pipe
+        return ""
+
+
+def _chain(where: str) -> str:
+    return (
+        f"git hooks are in {where} already; to add ours, call `lessons check --staged` in pre-commit"
+        " and `lessons-hook git . &` in post-commit, post-merge, post-checkout and post-rewrite"
+    )

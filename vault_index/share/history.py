@@ -1,0 +1,164 @@
+"""A vault as it was at a commit, and what became of a lesson since it was written."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import files, git
+from vault_index.errors import GitError, LessonError, VaultError
+from vault_index.hotpath import locate
+from vault_index.lesson import parse
+from vault_index.store import ownership
+from vault_index.vault import Vault, shown
+
+if TYPE_CHECKING:
+    from vault_index.lesson.parse import Lesson
+
+KEPT_TREES = 5  # of those that were asked for last
+BUILDING_SECONDS = 600  # a folder that is older was left by one that was killed
+_BUILDING = ".building-"
+_TREE = re.compile(r"[0-9a-f]{16}|\.building-\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A commit that changed a lesson. `when` is ISO 8601, `why` the commit's subject."""
+
+    commit: str
+    who: str
+    when: str
+    why: str
+
+
+def log(vault: Vault, lesson_id: str, path: str) -> list[Edit]:
+    """List the commits that changed a lesson, newest first; for a section only those that touched it.
+
+    `path` is the lesson's file from the vault's root. Renames are followed.
+    """
+    versions = list(git.versions(vault.root, path))
+    if "#" not in lesson_id:
+        return [
+            Edit(version.commit, version.name, version.when, version.subject)
+            for version in versions
+        ]
+    slug = lesson_id.partition("#")[2]
+    texts = [_section(version.content, version.path, slug) for version in versions]
+    return [
+        Edit(version.commit, version.name, version.when, version.subject)
+        for version, text, before in zip(versions, texts, [*texts[1:], None], strict=True)
+        if text != before
+    ]
+
+
+def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
+    """Find the lesson that was last deleted under a name: (commit, id, path); None without one.
+
+    The name is its path, with or without `.md`, or the end of it; `#section` for a section. A
+    section may also be gone from a file that is there.
+    """
+    path, mark, section = name.strip().partition("#")
+    wanted = "/" + path.removesuffix(".md").strip("/").removeprefix(f"{locate.FOLDER}/")
+    gone = (
+        (commit, f"{locate.FOLDER}/{below}") for commit, below in git.deleted(vault.lessons_dir)
+    )
+    present = (("", shown(file.path)) for file in vault.files()[0])
+    for commit, file in (*(present if mark else ()), *gone):
+        id = parse.id_of(file.partition("/")[2])
+        is_named = file.endswith(".md") and f"/{id}".endswith(wanted)
+        if (is_named and not os.path.lexists(vault.root / file)) or (is_named and not commit):
+            lesson_id = f"{id}{mark}{section}"
+            edits = log(vault, lesson_id, file) if mark else []
+            if not mark or any(edits):
+                return commit or edits[0].commit, lesson_id, file
+    return None
+
+
+def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:
+    try:
+        lessons: list[Lesson] = parse.parse_file(content, path)
+    except LessonError:
+        return None
+    return next(
+        (section for section in ((f.title, f.text) for f in lessons if f.id.endswith(f"#{slug}"))),
+        None,
+    )
+
+
+def signed(vault: Vault, commit: str, hits: Iterable[dict[str, Any]]) -> None:
+    """Put author and date, as they were at a commit, into hits (as JSON) of `at`, which has none."""
+    for hit in hits:
+        change = git.last_change(vault.root, str(hit["path"]), commit)
+        if change is not None:
+            hit["author"], hit["updated_at"] = change.name, change.when
+
+
+def at(vault: Vault, revision: str) -> tuple[Vault, str]:
+    """Return the vault as it was at a commit, tag or date, in a folder of its own, and the commit.
+
+    The folder is in the index folder, named for the tree, so the same tree is built once. Its index
+    is for `index.sync` to bring up to date. Raises VaultError for a name of no commit.
+    """
+    commit = git.resolve(vault.root, revision) or git.at_date(vault.root, revision)
+    if not commit:
+        raise VaultError(
+            f"no commit {revision!r}", "name a commit, tag, branch or date: --at 2026-03-31"
+        )
+    tree = git.tree(vault.lessons_dir, commit)
+    if not tree:
+        raise VaultError(f"there was no vault at {revision}", "choose a later commit")
+    trees = vault.index_dir / "at"
+    root = trees / tree[:16]
+    with files.writing(trees):
+        ownership.claim(vault.index_dir)
+        ownership.make_folder(trees)
+        if not ownership.is_folder(root):
+            _build(vault, commit, root)
+        os.utime(root)
+        for _, old in sorted(_others(trees, root))[:-KEPT_TREES]:
+            ownership.remove_tree(old)
+    return Vault(root, vault.config), commit
+
+
+def _build(vault: Vault, commit: str, root: Path) -> None:
+    """Make the folder of a tree beside its place and rename it there."""
+    building = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=root.parent))
+    try:
+        _extract(git.archive(vault.lessons_dir, commit), building / vault.lessons_dir.name)
+        with contextlib.suppress(OSError):  # somebody else was quicker
+            building.rename(root)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _others(trees: Path, root: Path) -> Iterator[tuple[float, Path]]:
+    """Yield the folders besides one, without those being built now, and when they were last used."""
+    for folder in trees.iterdir():
+        if not _TREE.fullmatch(folder.name):
+            continue
+        with contextlib.suppress(FileNotFoundError):  # built, or removed, since it was listed
+            when = folder.lstat().st_mtime
+            building = time.time() - when < BUILDING_SECONDS and folder.name.startswith(_BUILDING)
+            if folder != root and not building:
+                yield when, folder
+
+
+def _extract(archive: bytes, folder: Path) -> None:
+    folder.mkdir()
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            # no links: the vault does not follow them, and one that leads out is an error here
+            members = [member for member in files if member.isreg() or member.isdir()]
+            files.extractall(folder, members, filter="data")
+    except tarfile.TarError as error:
+        raise GitError(f"git archive gave no archive: {error}") from None

@@ -1,0 +1,73 @@
+"""SKILL.md <-> `Skill`, and the folders that hold them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from vault_index.errors import LessonError
+from vault_index.lesson import digest
+from vault_index.lesson.file import LessonFile
+from vault_index.lesson.frontmatter import metadata_of
+
+FILE = "SKILL.md"
+MAX_BYTES = 256 * 1024  # of a SKILL.md; a larger one is left out
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill as in its SKILL.md. `path` is absolute; `scope` is vault, user or project."""
+
+    name: str
+    description: str
+    path: str
+    scope: str
+    when_to_use: str = ""
+    by_model: bool = True  # whether an agent may load it by itself
+    file_hash: str = ""
+    withheld: str = ""  # why hooks do not suggest it: an error in its file
+
+
+def read(data: bytes, path: str, scope: str) -> Skill | None:
+    """Return the skill in a SKILL.md; None if it does not parse or has no description.
+
+    `path` is absolute. Without a `name` the folder's is used, without a `description` the first
+    paragraph, as in Claude Code.
+    """
+    try:
+        file = LessonFile.of(data, path)
+        metadata, body = metadata_of(file), file.text(file.body).strip()
+    except LessonError:
+        return None
+    name = _text(metadata.get("name")) or Path(path).parent.name
+    paragraphs = (part.strip() for part in body.split("\n\n"))
+    first = next((part for part in paragraphs if part and not part.startswith("#")), "")
+    description = _text(metadata.get("description")) or _text(first)
+    if not description:
+        return None
+    hidden = metadata.get("disable-model-invocation") in (True, "true", "yes")
+    when = _text(metadata.get("when_to_use"))
+    file_hash = digest.hash_of_file(data)
+    return Skill(name[:64], description[:1536], path, scope, when[:1536], not hidden, file_hash)
+
+
+def project_folder(start: Path) -> Path | None:
+    """Return the nearest `.claude/skills` from a folder upwards, except the user's own."""
+    own = user_folder()
+    for folder in (start, *start.parents):
+        skills = folder / ".claude" / "skills"
+        if skills == own or folder == folder.parent:
+            return None
+        if skills.is_dir():
+            return skills
+    return None
+
+
+def user_folder() -> Path:
+    """Return the folder of the user's own skills."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "skills"
+
+
+def _text(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""

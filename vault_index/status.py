@@ -1,0 +1,113 @@
+"""The state of a vault: files, index, embedder, floor; for `lessons status`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import config, git
+from vault_index.embed import fetching
+from vault_index.errors import VaultError
+from vault_index.hotpath import locate
+from vault_index.index import diff, documents, skills
+from vault_index.lesson import category
+from vault_index.search import entries, floor, query
+from vault_index.search.documents import places
+from vault_index.store import injections, manifest
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+
+def of(vault: Vault) -> dict[str, Any]:
+    """Return the state as JSON values. Reads only; a bad index raises nothing."""
+    state: dict[str, Any] = {
+        "vault": str(vault.root),
+        "git": _git(vault),
+        "embedder": _embedder(vault),
+        "model": asdict(fetching.state(vault.config.home)),
+        "index": _index(vault),
+        "ignored_settings": list(vault.config.ignored),
+        "settings": settings(vault),
+    }
+    try:
+        lessons = entries.entries(vault)
+        state["lessons"] = len(lessons)
+        state["categories"] = category.counts(lesson["categories"] for lesson in lessons)
+        state["unfiled"] = sum(lesson["filed_by"] in ("classifier", "nobody") for lesson in lessons)
+        state["documents"] = sum(place.kind == documents.DOCUMENT for place in places(vault))
+        state["skills"] = query.count_skills(vault)
+        state["withheld"] = entries.withheld(vault)
+    except VaultError:
+        lessons = []
+        state |= dict.fromkeys(("lessons", "unfiled", "documents", "skills"))
+        state |= {"categories": {}, "withheld": {}}
+    state["skill_problems"] = skills.problems(vault)
+    ids = [lesson["id"] for lesson in lessons]
+    state["injections"] = _injections(vault, ids)
+    return state
+
+
+def settings(vault: Vault) -> list[dict[str, Any]]:
+    """Return the settings in force as JSON values, the vault's own file by its path in the vault."""
+    shown = {str(vault.lessons_dir / locate.SETTINGS): f"{locate.FOLDER}/{locate.SETTINGS}"}
+    return [
+        {
+            "name": setting.name,
+            "value": str(setting.value) if isinstance(setting.value, Path) else setting.value,
+            "origin": shown.get(setting.origin, setting.origin),
+        }
+        for setting in config.settings_in_force(vault.config)
+    ]
+
+
+def _git(vault: Vault) -> dict[str, Any] | None:
+    worktree = git.worktree(vault.lessons_dir)
+    if worktree is None:
+        return None
+    return {
+        "branch": worktree.branch,
+        "head": worktree.head,
+        "uncommitted": len(worktree.uncommitted),
+    }
+
+
+def _injections(vault: Vault, ids: list[str]) -> dict[str, Any]:
+    try:
+        return injections.summary(vault.index_dir, ids)
+    except VaultError:  # what `index` says already
+        return injections.total([], ids)
+
+
+def _embedder(vault: Vault) -> str:
+    try:
+        embedder = vault.embedder
+    except VaultError as error:
+        return error.message
+    if embedder is not None:
+        return embedder.name
+    if vault.config.embedder == "none":
+        return "none: full text only"
+    return f"none here, so full text only: {fetching.state(vault.config.home)}"
+
+
+def _index(vault: Vault) -> dict[str, Any]:
+    try:
+        opened = vault.open_index()
+        built = manifest.load(opened.store.index)
+    except VaultError as error:
+        return {"error": f"{error.message}; {error.hint}"}
+    return {
+        "embedder": opened.embedder,
+        "files": opened.files,
+        "bytes": _size(opened.store.index),
+        "age_seconds": round(time.time() - manifest.written(opened.store.index)),
+        "floor": floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
+        "problems": [asdict(problem) for problem in diff.problems(built, vault.files()[1])],
+    }
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -1,0 +1,132 @@
+"""Conditions on the rows of tables, as SQL for LanceDB: the only module that writes any.
+
+A condition is a text; `all_of` joins some. What a caller passes into one is quoted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from vault_index.lesson.category import MAX_DEPTH, CategoryPath
+
+WHOLE = "is_whole"  # the row of a whole lesson, and none of its pieces
+WITHHELD = "withheld != ''"  # what hooks leave out
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Only lessons with one of these tags, of this type, new or changed in this time.
+
+    What is neither committed nor dated is of now.
+    """
+
+    tags: Sequence[str] = ()
+    type: str = ""
+    since: datetime | None = None
+    until: datetime | None = None  # up to, and not at, this moment
+
+    def where(self) -> list[str]:
+        """Return the conditions on the rows' columns, all of which hold."""
+        tests = []
+        if self.tags:
+            own = "concat('|', lower(array_to_string(tags, '|')), '|')"
+            named = (f"contains({own}, {quoted(f'|{tag.strip().lower()}|')})" for tag in self.tags)
+            tests.append(" OR ".join(named))
+        if self.type:
+            tests.append(f"type = {quoted(self.type)}")
+        undated = "(created_at IS NULL AND updated_at IS NULL)"
+        now = datetime.now(UTC)
+        if self.since:
+            later = [
+                f"{column} >= {_moment(self.since)}" for column in ("created_at", "updated_at")
+            ]
+            tests.append(" OR ".join([*later, undated] if self.since <= now else later))
+        if self.until:
+            before = [
+                f"({column} IS NULL OR {column} < {_moment(self.until)})"
+                for column in ("created_at", "updated_at")
+            ]
+            tests.append(" AND ".join(before))
+            tests += [f"NOT {undated}"] if self.until <= now else []
+        return tests
+
+
+EVERYTHING = Filter()
+
+
+def from_json(values: Mapping[str, Any]) -> Filter:
+    """Make a filter of JSON values: moments are ISO 8601, "" for none."""
+    since, until = (values.get(key) or "" for key in ("since", "until"))
+    return Filter(
+        tuple(values.get("tags") or ()),
+        values.get("type") or "",
+        datetime.fromisoformat(since) if since else None,
+        datetime.fromisoformat(until) if until else None,
+    )
+
+
+def _moment(time: datetime) -> str:
+    return f"timestamp '{time.astimezone(UTC).isoformat()}'"
+
+
+def all_of(*conditions: str | None) -> str | None:
+    """Return the condition that all of these hold; None, which all rows meet, without any."""
+    return " AND ".join(f"({condition})" for condition in conditions if condition) or None
+
+
+def below(categories: Iterable[CategoryPath]) -> str:
+    """Return the condition for rows in any of these categories or below them."""
+    from vault_index.store.schema import LEVELS  # most searches are of all lessons
+
+    tests = []
+    for category in categories:
+        depth = category.count("/")
+        if depth < MAX_DEPTH:
+            tests.append(f"array_has_any({LEVELS[depth]}, [{quoted(category)}])")
+        else:  # deeper than the level columns: look at the declared ones, narrowed by the last column
+            column, top = LEVELS[-1], "/".join(category.split("/")[:MAX_DEPTH])
+            declared = "concat('|', array_to_string(categories, '/|'), '/')"
+            tests.append(
+                f"(array_has_any({column}, [{quoted(top)}])"
+                f" AND contains({declared}, {quoted(f'|{category}/')}))"
+            )
+    return " OR ".join(tests)
+
+
+def filed_by(*sources: str) -> str:
+    """Return the condition for rows whose categories come from any of these: author, folder..."""
+    return any_of("filed_by", sources)
+
+
+def of_paths(paths: Iterable[str]) -> str:
+    """Return the condition for the rows of these files."""
+    return any_of("path", paths)
+
+
+def of_lessons(lesson_ids: Iterable[str]) -> str:
+    """Return the condition for the rows of these lessons."""
+    return any_of("lesson_id", lesson_ids)
+
+
+def wholes_of(lesson_ids: Iterable[str]) -> str:
+    """Return the condition for the rows of these lessons that are the whole of each."""
+    return f"{WHOLE} AND {of_lessons(lesson_ids)}"
+
+
+def pieces_of(lesson_ids: Iterable[str]) -> str:
+    """Return the condition for the rows of these lessons that are pieces of long ones."""
+    return f"NOT {WHOLE} AND {of_lessons(lesson_ids)}"
+
+
+def any_of(column: str, values: Iterable[str]) -> str:
+    """Return the condition that a column has any of these values; false for none."""
+    listed = ", ".join(map(quoted, values))
+    return f"{column} IN ({listed})" if listed else "false"
+
+
+def quoted(text: str) -> str:
+    """Return a text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,118 @@
+"""The wide door: LanceDB's package as it is documented. Importing it takes 1 to 2.5 seconds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import lancedb
+    import numpy as np
+    import pyarrow as pa
+
+_ALWAYS = timedelta(0)  # see what other processes committed
+
+
+def create(folder: Path, name: str, schema: pa.Schema) -> Opened:
+    """Make a table without rows, and open it."""
+    return Opened(_connect(folder).create_table(name, schema=schema))
+
+
+def open_table(folder: Path, name: str) -> Opened:
+    """Open a table."""
+    return Opened(_connect(folder).open_table(name))
+
+
+def _connect(folder: Path) -> lancedb.db.DBConnection:
+    os.environ.setdefault("LANCE_LOG", "error")  # it warns on stderr about every new table
+    import lancedb
+
+    return lancedb.connect(folder, read_consistency_interval=_ALWAYS)
+
+
+class Opened:
+    """A table of the package."""
+
+    def __init__(self, table: lancedb.table.Table) -> None:
+        self._table = table
+
+    def version(self) -> int:
+        """Return the version that this handle reads."""
+        return int(self._table.version)
+
+    def checkout(self, version: int) -> None:
+        """Read this version from now on, whatever is written."""
+        self._table.checkout(version)
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return int(self._table.count_rows())
+
+    def scan(self, columns: Sequence[str] | None, where: str | None, ids: bool) -> pa.Table:
+        """Return columns (None: all) of the rows that a filter names; with `ids` also `_rowid`."""
+        query = self._table.search().limit(None)
+        if columns is not None:
+            query = query.select(list(columns))
+        return _rows(query.with_row_id(True) if ids else query, where)
+
+    def nearest(self, vector: np.ndarray, limit: int, where: str | None) -> pa.Table:
+        """Return `_distance` (of the cosine) and `_rowid` of the rows nearest to a unit vector."""
+        query = self._table.search(vector, vector_column_name="vector")
+        query = query.distance_type("cosine").limit(limit).with_row_id(True)
+        return _rows(query.select(["_distance"]), where)
+
+    def matches(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
+        """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
+        from lancedb.query import MatchQuery
+
+        query = self._table.search(MatchQuery(text, column), query_type="fts").limit(limit)
+        return _rows(query.with_row_id(True).select(["_score"]), where)
+
+    def take(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Return columns and `_rowid` of these rows, in the order of the table."""
+        query = self._table.take_row_ids(list(row_ids)).with_row_id()
+        return query.select(list(columns)).to_arrow()
+
+    def merge(self, rows: pa.Table, key: str, delete: bool, where: str | None) -> None:
+        """Write rows in the place of those with the same key, in one commit."""
+        merge = self._table.merge_insert(key).when_matched_update_all()
+        merge = merge.when_not_matched_insert_all()
+        (merge.when_not_matched_by_source_delete(where) if delete else merge).execute(rows)
+
+    def optimize(self, older_than: timedelta | None) -> None:
+        """Fold new rows into the indexes, and drop versions that are older than this."""
+        self._table.optimize(cleanup_older_than=older_than)
+
+    def count_versions(self) -> int:
+        """Return the number of versions that are kept."""
+        return len(self._table.list_versions())
+
+    def indexed(self) -> set[str]:
+        """Return the columns that have an index."""
+        return {column for index in self._table.list_indices() for column in index.columns}
+
+    def prepare(self, key: str, text: str, single: Sequence[str], lists: Sequence[str]) -> None:
+        """Set the key of an empty table, and make its indexes: of a text (unless ""), columns, lists."""
+        from lancedb.index import FTS, BTree, LabelList
+
+        self._table.set_unenforced_primary_key(key)
+        for column in single:
+            self._table.create_index(column, config=BTree())
+        for column in lists:
+            self._table.create_index(column, config=LabelList())
+        if text:
+            config = FTS(with_position=False, stem=True, remove_stop_words=True)
+            self._table.create_index(text, config=config)
+
+    def index_vectors(self, column: str) -> None:
+        """Make the approximate index that a large table needs."""
+        from lancedb.index import IvfFlat
+
+        self._table.create_index(column, config=IvfFlat(distance_type="cosine"))
+
+
+def _rows(query: Any, where: str | None) -> pa.Table:
+    return (query.where(where) if where is not None else query).to_arrow()

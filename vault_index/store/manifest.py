@@ -1,0 +1,224 @@
+"""The manifest of an index, and which index of a vault is the current one.
+
+    .vault_index/
+      current          the name of the folder in force; replaced with one rename
+      20261120-...-a/  an index: the LanceDB tables and
+        manifest.json    what they were made from
+        dirty.json       a write-ahead mark: the files whose rows may be newer than the manifest
+      lock             one writer at a time
+      owner            whose it is: see `ownership`
+
+A reader follows `current` once and then stays with one folder, so it never sees half an index. The
+manifest names the schema, the embedder and each file's hash, size, times and inode. What a killed
+writer leaves, and who repairs it, is drawn in `index.reconcile`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import files
+from vault_index.errors import IndexStateError
+from vault_index.store import ownership
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+SCHEMA = 6  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
+KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one
+
+NO_EMBEDDER = "none"
+
+_POINTER = "current"
+_FILE = "manifest.json"
+_DIRTY = "dirty.json"
+
+
+@dataclass(slots=True)  # replaced and never changed, but frozen it takes twice as long to load
+class FileEntry:
+    """What the index holds of one file. `problem` is why its last good rows are kept."""
+
+    hash: str
+    stamp: list[int]  # as of `files.stamp_of`; empty: not to be trusted, so look again
+    lessons: int = 0
+    declared: str = ""  # the frontmatter `id`
+    owns_id: bool = True  # False: another file declares the same id, so the path is this one's
+    author: str = ""  # of the last commit; "" before the first
+    first: str = ""  # ISO dates of the first and last commit
+    last: str = ""
+    problem: str = ""
+    line: int = 0
+    withheld: str = ""  # why hooks leave out the rows: an error in the text that they are from
+
+
+# a value that most files have is not written: half of the time to load it
+_DEFAULTS = {column.name: column.default for column in fields(FileEntry)}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an index was built from."""
+
+    schema: int
+    embedder: str  # a name such as "minilm-l6-v2-int8"; "none" for full text only
+    dimension: int
+    head: str = ""  # the commit whose authors and dates the rows have; "": ask git about all files
+    derived: Mapping[str, str] = field(default_factory=dict)  # the fresh ones: see `index.derived`
+    listing: str = ""  # the mark of the listing that goes with this manifest; "" for none
+    skills: Mapping[str, list[int]] = field(default_factory=dict)  # SKILL.md -> its stamp
+    skills_hash: str = ""  # of all of their content
+    files: Mapping[str, FileEntry] = field(default_factory=dict)  # by path below the vault's folder
+
+
+def current(folder: Path) -> Path | None:
+    """Return the index folder in force below `.vault_index`; None before the first one is whole.
+
+    An index that is not ours does not count.
+    """
+    if not ownership.is_ours(folder):
+        return None
+    try:
+        name = ownership.read_text(folder / _POINTER).strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    whole = ownership.INDEX_NAME.fullmatch(name) and ownership.is_folder(folder / name)
+    return folder / name if whole else None
+
+
+def load(index: Path) -> Manifest:
+    """Read an index's manifest.
+
+    Raises IndexStateError if it is missing or damaged, or says that a newer version wrote it.
+    """
+    try:
+        raw = json.loads(ownership.read_text(index / _FILE))
+        schema = int(raw["schema"])
+        if schema > SCHEMA:
+            raise IndexStateError(
+                f"the index was written by a newer version (schema {schema}, this one knows {SCHEMA})",
+                "upgrade this installation, or run `lessons index --rebuild`",
+                newer=True,
+            )
+        if schema < SCHEMA:
+            return Manifest(schema, "", 0)
+        files = {path: FileEntry(**entry) for path, entry in raw.pop("files").items()}
+        return _restore_dirty(index, Manifest(files=files, **raw))
+    except OSError as error:
+        raise IndexStateError(
+            f"the index has no readable manifest: {error.strerror}", _REBUILD
+        ) from None
+    except IndexStateError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise IndexStateError("the index's manifest is damaged", _REBUILD) from None
+
+
+def version(index: Path) -> files.Stamp:
+    """Return what differs after each write of a manifest: its stamp; zeros if it is not there.
+
+    Two changes may fall into one tick of the clock, but each is a new file.
+    """
+    try:
+        return files.stamp_of((index / _FILE).lstat())
+    except OSError:
+        return 0, 0, 0, 0
+
+
+def written(index: Path) -> float:
+    """Return when a manifest was last written, in seconds; 0 if it is not there."""
+    return version(index)[1] / 1e9
+
+
+_REBUILD = "run `lessons index --rebuild`"
+
+
+def save(index: Path, manifest: Manifest, *, even_if_same: bool = True) -> None:
+    """Write an index's manifest in one rename, which makes readers open the tables again.
+
+    Without `even_if_same`, only if it says something new. The dirty mark goes. Raises WriteError.
+    """
+    values = {column.name: getattr(manifest, column.name) for column in fields(manifest)}
+    values["files"] = {
+        path: {
+            key: value
+            for key, default in _DEFAULTS.items()
+            if (value := getattr(entry, key)) != default  # asdict() takes five times as long
+        }
+        for path, entry in manifest.files.items()
+    }
+    data = json.dumps(values, separators=(",", ":")).encode()
+    with files.writing(index):
+        if even_if_same or is_dirty(index) or not _holds(index / _FILE, data):
+            files.replace_file(index / _FILE, data)
+        (index / _DIRTY).unlink(missing_ok=True)
+
+
+def _holds(file: Path, data: bytes) -> bool:
+    """Whether a file has this content already."""
+    try:
+        return file.read_bytes() == data
+    except OSError:
+        return False
+
+
+def with_files(
+    manifest: Manifest, entries: Mapping[str, FileEntry], removed: Collection[str] = ()
+) -> Manifest:
+    """Return a manifest with other entries for some files, and without those removed."""
+    gone = set(removed)
+    files = {path: entry for path, entry in manifest.files.items() if path not in gone}
+    return replace(manifest, files={**files, **entries})
+
+
+def touch(index: Path) -> None:
+    """Make readers open the tables again. Raises WriteError."""
+    with files.writing(index):
+        os.utime(index / _FILE)
+
+
+def mark_dirty(index: Path, paths: Iterable[str]) -> None:
+    """Note which files' rows are about to change, until the next `save`. Raises WriteError.
+
+    If the process dies in between, `load` treats these files as unknown, so the next sync reads or
+    removes them, and derived tables as stale. Without the mark a lesson that was deleted, or put
+    back as it was, before the next sync would keep the rows of the sync that was killed.
+    """
+    with files.writing(index):
+        files.replace_file(index / _DIRTY, json.dumps(sorted(paths)).encode())
+
+
+def is_dirty(index: Path) -> bool:
+    """Whether tables may be newer than the manifest: somebody is writing, or was killed."""
+    return (index / _DIRTY).exists()
+
+
+def _restore_dirty(index: Path, manifest: Manifest) -> Manifest:
+    """Return a manifest without what a writer that has not saved it may have overtaken."""
+    try:
+        paths = [str(path) for path in json.loads(ownership.read_text(index / _DIRTY))]
+    except FileNotFoundError:
+        return manifest
+    unknown = {
+        path: replace(before, hash="?", stamp=[])
+        if (before := manifest.files.get(path))
+        else FileEntry("", [])
+        for path in paths
+    }
+    return replace(manifest, files={**manifest.files, **unknown}, derived={}, skills_hash="")
+
+
+def make_current(folder: Path, index: Path) -> None:
+    """Put an index in force, in one rename, and remove those that nobody can use any more."""
+    with files.writing(folder):
+        files.replace_file(folder / _POINTER, index.name.encode())
+        now = time.time()
+        for other in folder.iterdir():
+            if other == index or not ownership.INDEX_NAME.fullmatch(other.name):
+                continue
+            if now - written(other) > KEEP_OLD_SECONDS:
+                ownership.remove_tree(other)

@@ -1,0 +1,219 @@
+"""Whose `.vault_index` it is: ours only if this user made it, on this machine, for this checkout.
+
+A clone may bring a folder of that name, with links in it or an index of other texts. So an
+index is believed only if `.vault_index/owner` holds a mark that is made of a random key, `index.key`
+in the user's folder, and of the checkout's path. Nothing is done with it if `.vault_index` is a
+link, is tracked by git, or belongs to somebody else. A folder of this user without the mark is of an
+older version, or was copied or moved with its checkout: what has one of our names is removed from it
+unread, and the index is built again.
+
+What is opened below it is opened through `open_file`: no link, no pipe, no second name of another file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from vault_index import git
+from vault_index.errors import ForeignIndexError, WriteError
+from vault_index.hotpath import index_files, locate
+from vault_index.hotpath.index_files import KEY, OWNER
+
+INDEX_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")  # of the folder of an index: when it was built
+_KEY = re.compile(rb"[0-9a-f]{64}")
+# every name that we make in `.vault_index`, with what a kill leaves of them
+_NAMES = re.compile(
+    INDEX_NAME.pattern
+    + r"|owner|current|lock|building|at|sessions|projects|background\.log(\.old)?|\.gitignore"
+    r"|watch\.(lock|log|log\.old|sock)|injections(\.old)?\.jsonl|\.(owner|current|projects)\..{8}"
+)
+_RECORD = re.compile(r"injections(\.old)?\.jsonl")  # the user's, and no part of the index
+
+# git's own index file -> which it was when git was asked, and what it said
+_asked: dict[Path, tuple[tuple[int, ...], bool]] = {}
+
+
+def check(folder: Path) -> None:
+    """Raise ForeignIndexError if a `.vault_index` is not to be touched, whatever it holds."""
+    if _is_tracked(folder):
+        raise ForeignIndexError(
+            f"{folder} is tracked by git, so it is not an index of this machine",
+            f"git -C {folder.parent} rm -r -q -f {folder.name}, then commit that",
+        )
+    try:
+        stat_now = folder.lstat()
+    except OSError:
+        return  # it does not exist yet, or whoever opens it will see why not
+    if not stat.S_ISDIR(stat_now.st_mode):
+        kind = "a link" if stat.S_ISLNK(stat_now.st_mode) else "no folder"
+        raise ForeignIndexError(f"{folder} is {kind}, so it is not used", f"rm {folder}")
+    if stat_now.st_uid != os.geteuid():
+        raise ForeignIndexError(
+            f"{folder} belongs to another user", "use a clone of your own, or remove the folder"
+        )
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether a `.vault_index` carries the mark of this user and this checkout."""
+    return index_files.is_ours(str(folder), locate.home_folder(os.environ))
+
+
+def claim(folder: Path) -> None:
+    """Make `.vault_index` ours: empty if it is new, or if it does not carry our mark.
+
+    Raises ForeignIndexError, WriteError, OSError.
+    """
+    check(folder)
+    if is_ours(folder):
+        return
+    with _key() as key:  # one of ten at once does it
+        if is_ours(folder):
+            return
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with _opened(folder) as handle:
+            os.fchmod(handle, 0o700)
+            for name in os.listdir(handle):  # noqa: PTH208  # of the folder that is open, by no path
+                if _NAMES.fullmatch(name) and not _is_record(handle, name):
+                    _remove(handle, name)
+            _make(handle, ".gitignore", b"*\n")
+            _make(handle, OWNER, index_files.mark(str(folder), key))
+
+
+def open_file(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a file below `.vault_index` and return its descriptor; with O_CREAT it is 0600.
+
+    Raises OSError for a link, also in the place of its folder, for what is no file, and for a file
+    that has a second name or is somebody else's.
+    """
+    with _opened(path.parent) as handle:
+        return index_files.open_in(handle, path.name, flags)
+
+
+def read_text(path: Path) -> str:
+    """Read a text file below `.vault_index`. Raises OSError as `open_file` does, and ValueError."""
+    with os.fdopen(open_file(path), encoding="utf-8") as file:
+        return file.read()
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder, and not a link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder below `.vault_index` unless it is there. Raises OSError for a link to one."""
+    path.mkdir(mode=0o700, exist_ok=True)
+    with _opened(path):
+        return
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise OSError if anything below a folder is neither file nor folder: LanceDB follows links."""
+    pending = [folder]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(Path(entry.path))
+                elif not entry.is_file(follow_symlinks=False):
+                    raise index_files.refused(entry.path)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder of ours, or a link in its place; what cannot be removed stays."""
+    if is_folder(folder):
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            folder.unlink()
+
+
+def _is_tracked(folder: Path) -> bool:
+    """Ask git, unless its index file is the one that it was asked about before."""
+    file = git.index_file(folder.parent)
+    if file is None:
+        return False
+    try:
+        is_now = file.stat()
+    except OSError:  # nothing was ever added
+        return False
+    now = (is_now.st_mtime_ns, is_now.st_ctime_ns, is_now.st_ino, is_now.st_size)
+    before = _asked.get(folder)
+    if before is None or before[0] != now:
+        before = now, git.is_tracked(folder.parent, folder.name)
+        _asked[folder] = before
+    return before[1]
+
+
+@contextmanager
+def _key() -> Iterator[bytes]:
+    """Yield the user's key, made if missing, while nobody else can. Raises WriteError."""
+    home = Path(locate.home_folder(os.environ))
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(home / KEY, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise WriteError(
+            f"cannot write {home / KEY}: {error.strerror}",
+            f"make {home} writable: the key that marks indexes is kept in it",
+        ) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        key = os.pread(handle, 128, 0)
+        if not _KEY.fullmatch(key):
+            import secrets
+
+            key = secrets.token_hex(32).encode()
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, key, 0)
+            os.fchmod(handle, 0o600)
+        yield key
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _opened(folder: Path | str) -> Iterator[int]:
+    handle = index_files.open_folder(str(folder))
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _make(folder: int, name: str, data: bytes) -> None:
+    handle = index_files.open_in(folder, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+
+
+def _is_record(folder: int, name: str) -> bool:
+    """Whether a name is that of a record of injections, and a plain file: it stays."""
+    if not _RECORD.fullmatch(name):
+        return False
+    try:
+        os.close(index_files.open_in(folder, name, os.O_WRONLY))
+    except OSError:
+        return False
+    return True
+
+
+def _remove(folder: int, name: str) -> None:
+    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    if stat.S_ISDIR(mode):
+        import shutil
+
+        shutil.rmtree(name, dir_fd=folder)
+    else:
+        os.unlink(name, dir_fd=folder)

@@ -1,0 +1,149 @@
+"""The tables of an index: what a row of each holds, and how it is searched.
+
+A row is a `TypedDict`; the Arrow columns of its table are read off the same class, so the two cannot
+differ. `SCHEMA` in `manifest` is raised when one of them changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from vault_index.lesson.category import MAX_DEPTH
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VECTOR = "vector"
+FULL_TEXT = "fulltext"  # of a lesson: categories, title, title, text; of a skill: name, name, text
+LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
+
+
+class LessonRow(TypedDict, total=False):
+    """A passage with all that is known of its lesson. `vector` is float32[dimension]."""
+
+    id: str  # of the passage: `<lesson_id>@<number>`
+    lesson_id: str
+    path: str  # of the file, from the vault's root
+    title: str
+    document: str  # the title of the file that the lesson is a section of; else its own
+    description: str
+    link: str
+    written_by: str
+    text: str
+    fulltext: str  # "" for the pieces of a long lesson: its whole has their words
+    is_whole: bool  # False for a piece of a long lesson
+    position: int  # among the passages of the file; -1 for a whole that also has pieces
+    filed_by: str  # author | folder | classifier | nobody
+    categories: list[str]
+    category_l0: list[str]
+    category_l1: list[str]
+    category_l2: list[str]
+    category_l3: list[str]
+    tags: list[str]
+    fires_on: list[str]
+    silent_on: list[str]
+    type: str
+    confidence: int  # 1..5
+    created_at: datetime | None
+    updated_at: datetime | None
+    author: str
+    file_hash: str  # of the file as it was when this row was made
+    withheld: str  # why hooks leave it out: an error in the file; "" otherwise
+    content_hash: str  # of what is embedded
+    vector: Any
+
+
+class SkillRow(TypedDict, total=False):
+    """A SKILL.md. `vector` is float32[dimension], of its name and text."""
+
+    id: str  # `<scope>:<absolute path>`
+    name: str
+    scope: str  # vault | user | project
+    folder: str  # absolute: the folder of skills that it is in
+    path: str  # from the vault's root for the vault's own, else absolute
+    text: str  # what it is for, and when to use it
+    fulltext: str
+    suggestible: bool  # whether an agent may load it by itself
+    file_hash: str
+    withheld: str  # why hooks do not suggest it: an error in the file; "" otherwise
+    content_hash: str  # of what is embedded
+    vector: Any
+
+
+class DocumentRow(TypedDict, total=False):
+    """A document or a category: a place to search in. `vector` is float32[dimension], of its title."""
+
+    id: str  # `<kind>:<path>`
+    kind: str  # document | category
+    path: str  # of the document's file from the vault's root; or the category
+    title: str
+    description: str
+    link: str
+    author: str
+    content_hash: str  # of all of it
+    vector: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A table: its name and row, the columns with an index, and those that a hit shows."""
+
+    table: str
+    row: type
+    indexed: tuple[str, ...]  # columns of single values
+    indexed_lists: tuple[str, ...] = ()
+    full_text: str = ""  # the column that full text searches; "" for none
+    shown: tuple[str, ...] = ()
+    has_pieces: bool = False  # rows with `is_whole` false are pieces of the whole of a lesson
+
+    def arrow(self, dimension: int) -> pa.Schema:
+        """Return the columns of the table; vectors have `dimension` numbers, none with 0."""
+        import pyarrow as pa
+
+        kinds = {
+            "str": pa.string(),
+            "bool": pa.bool_(),
+            "int": pa.int32(),
+            "list[str]": pa.list_(pa.string()),
+            "datetime | None": pa.timestamp("us", tz="UTC"),
+        }
+        fields = [
+            pa.field(name, kinds[kind], nullable=name not in _REQUIRED)
+            for name, kind in self.columns().items()
+            if name != VECTOR
+        ]
+        if dimension:
+            fields.append(pa.field(VECTOR, pa.list_(pa.float32(), dimension)))
+        return pa.schema(fields)
+
+    def columns(self) -> Mapping[str, str]:
+        """Return the names of the columns with their types as the row's class writes them."""
+        return {name: kind.__forward_arg__ for name, kind in self.row.__annotations__.items()}
+
+
+_REQUIRED = ("id", "lesson_id", "path")
+
+LESSONS = Schema(
+    table="lessons",
+    row=LessonRow,
+    indexed=("id", "lesson_id", "path", "content_hash"),
+    indexed_lists=LEVELS,
+    full_text=FULL_TEXT,
+    shown=(
+        *("id", "lesson_id", "path", "title", "document", "link", "text", "is_whole", "categories"),
+        *("tags", "position", "type", "confidence", "created_at", "updated_at", "author"),
+        *("file_hash", "withheld", "filed_by"),
+    ),
+    has_pieces=True,
+)
+SKILLS = Schema(
+    table="skills",
+    row=SkillRow,
+    indexed=("id",),
+    full_text=FULL_TEXT,
+    shown=("name", "scope", "folder", "path", "text", "suggestible", "file_hash", "withheld"),
+)
+DOCUMENTS = Schema(table="documents", row=DocumentRow, indexed=("id",))

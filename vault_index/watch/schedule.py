@@ -1,0 +1,287 @@
+"""Decide what the watcher does next, from what it heard and did: pure functions, without clock or thread.
+
+    events -> heard -> state -> next -> what is due; the watcher does it -> after -> state
+
+A *quick pass* takes in what was saved, at once. A *full pass* also does what can wait: it asks git for
+authors, folds new rows into the text index, and refreshes what follows from the lessons. The states:
+
+                     saved                     quiet for QUIET_SECONDS
+    SETTLED ----> quick pass ----> CHANGED ----> full pass ----> SETTLED
+                      |              |               |
+                      |              +<-- saved -----+
+        another process writes: BLOCKED, and the pass is repeated every RETRY_SECONDS
+        too many files: DELEGATED to the background index; a quick pass follows when it ends
+
+A full pass comes without a pause after MAX_QUICK_PASSES quick ones, when the repository's head moved
+(a search right after a pull shows the authors), and when a question needs what only it refreshes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+FIRST_SECONDS = 0.5  # before the first full pass: questions that waited for the start come first
+LOOK_SECONDS = 2.0  # between two looks at what no event reports
+QUIET_SECONDS = 2.0  # without a change, before a full pass
+RETRY_SECONDS = 0.2  # between two tries to write while another process writes
+SWEEP_SECONDS = 180.0  # between two comparisons with the disk, events or not
+DELEGATED_SECONDS = 20.0  # before a full pass looks whether the background index ran at all
+POLL_SHARE = 0.05  # at most this share of the time goes into comparing where there are no events
+MAX_QUICK_PASSES = 50  # force a full pass after this many quick ones in a row
+TIDY_SECONDS = 30.0  # without a write, before old versions are cleaned away
+LOST_SECONDS = 60.0  # a `lessons/` that is gone may come back: a checkout, an editor's undo
+IDLE_SECONDS = 86_400.0  # without a question or a change
+
+
+class Phase(Enum):
+    """How the index compares with the files, as far as the watcher knows."""
+
+    SETTLED = "settled"  # nothing is owed until something happens
+    CHANGED = "changed"  # quick passes only since the last full one, which is owed
+    BLOCKED = "blocked"  # another process was writing; the pass is owed again
+    DELEGATED = "delegated"  # too much for a pass: the background index does it
+
+
+class Outcome(Enum):
+    """How a pass ended."""
+
+    DONE = "done"
+    BUSY = "busy"  # another process is writing
+    TOO_MUCH = "too much"  # more files than one pass takes, or an index to be rebuilt
+    FAILED = "failed"  # it will fail again until something changes
+
+
+@dataclass(frozen=True, slots=True)
+class QuickPass:
+    """Take in what was saved."""
+
+
+@dataclass(frozen=True, slots=True)
+class FullPass:
+    """Take in what was saved, and do all that can wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundIndex:
+    """Index in a process of lower priority, since there is much to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """Build a new index in a process of lower priority, since this one is damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class FitFloor:
+    """Fit the floor in a process of lower priority."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchModel:
+    """Fetch the built-in model in a process of lower priority."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reopen:
+    """Read the settings again, and open the embedder and the index that they name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tidy:
+    """Clean old versions of the tables away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the watcher."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait for an event, for so many seconds at most."""
+
+    seconds: float
+
+
+Background = BackgroundIndex | Rebuild | FitFloor | FetchModel
+Due = QuickPass | FullPass | Background | Reopen | Tidy | Stop | Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What was seen since the last look.
+
+    `head` differs after each commit, checkout and reset. `index_ended` is whether a background index
+    ended, well or not. `model_came`: the built-in model is on disk and not in use; `model_due`: it is
+    missing, and may be fetched now. `stop` is a reason to end, or "".
+    """
+
+    saved: bool = False
+    asked: bool = False
+    full_asked: bool = False
+    settings_changed: bool = False
+    skills_changed: bool = False
+    index_damaged: bool = False
+    index_ended: bool = False
+    model_came: bool = False
+    model_due: bool = False
+    lessons_gone: bool = False
+    polling: bool = False
+    head: object = None
+    stop: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a pass came to. `head` is that of the repository before it; `seconds` is what it took."""
+
+    outcome: Outcome
+    wrote: bool = False
+    floor_stale: bool = False
+    seconds: float = 0.0
+    head: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is owed, and when things happened last. All times are seconds of one monotonic clock."""
+
+    phase: Phase
+    full_due: float  # when a full pass is due, in CHANGED and DELEGATED
+    active: float  # the last question or change
+    present: float  # when `lessons/` was last seen
+    swept: float  # the last comparison with the disk
+    sweep_seconds: float = 0.0  # and how long it took
+    not_before: float = 0.0  # when a pass may be tried again
+    wrote: float | None = None  # the last write since old versions were cleaned away
+    quick_passes: int = 0  # since the last full pass
+    head: object = None  # of the repository, at the last full pass
+    polling: bool = False
+    saved: bool = False  # something was, and no pass took it in
+    wants_full: bool = False  # at once, quiet or not
+    wants_reopen: bool = False
+    wants: tuple[Background, ...] = ()  # what is to be started
+    stop: str = ""
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether the index waits for another process, which may take long."""
+        return self.phase in (Phase.BLOCKED, Phase.DELEGATED)
+
+
+def started(now: float) -> State:
+    """Return the state of a watcher that is about to listen, after its first quick pass."""
+    return State(Phase.CHANGED, now + FIRST_SECONDS, active=now, present=now, swept=now)
+
+
+def heard(state: State, now: float, events: Events) -> State:
+    """Return the state that also owes what these events call for."""
+    changed = events.settings_changed or events.model_came or events.index_ended
+    saved = events.saved or changed
+    called_for: list[Background] = [Rebuild()] if events.index_damaged else []
+    called_for += [FetchModel()] if events.model_due else []
+    moved = events.skills_changed or events.head != state.head
+    return replace(
+        state,
+        active=now if events.asked or saved else state.active,
+        present=state.present if events.lessons_gone else now,
+        not_before=now if saved else state.not_before,
+        wrote=now if events.index_ended else state.wrote,
+        polling=events.polling,
+        saved=state.saved or saved,
+        wants_full=state.wants_full or events.full_asked or moved,
+        wants_reopen=state.wants_reopen or changed,
+        wants=_with(state.wants, called_for),
+        stop=state.stop or events.stop,
+    )
+
+
+def next(state: State, now: float) -> Due:  # read as `schedule.next`
+    """Return what is due; `Wait` while nothing is."""
+    reason = _reason_to_stop(state, now)
+    if reason:
+        return Stop(reason)
+    if state.wants_reopen:
+        return Reopen()
+    if state.wants:
+        return state.wants[0]
+    later: list[float] = []
+    for at, due in _appointments(state):
+        if at <= now:
+            return due
+        later.append(at)
+    return Wait(min([LOOK_SECONDS, *(at - now for at in later)]))
+
+
+def after(state: State, now: float, due: Due, passed: Passed | None = None) -> State:
+    """Return the state after what was due was done; of a pass and of tidying with what came of it."""
+    if isinstance(due, Reopen):
+        return replace(state, wants_reopen=False)
+    if isinstance(due, Background):
+        return replace(state, wants=tuple(other for other in state.wants if other != due))
+    if isinstance(due, Tidy):
+        is_tidy = passed is not None and passed.outcome is Outcome.DONE
+        return replace(state, wrote=None if is_tidy else now)
+    if isinstance(due, QuickPass | FullPass) and passed is not None:
+        return _after_pass(state, now, isinstance(due, FullPass), passed)
+    return state
+
+
+def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
+    swept = replace(
+        state,
+        swept=now,
+        sweep_seconds=passed.seconds,
+        wrote=now if passed.wrote else state.wrote,
+    )
+    if passed.outcome is Outcome.BUSY:  # whatever was owed still is
+        return replace(swept, phase=Phase.BLOCKED, saved=True, not_before=now + RETRY_SECONDS)
+    called_for: list[Background] = [FitFloor()] if passed.floor_stale else []
+    if passed.outcome is Outcome.TOO_MUCH:
+        called_for, phase, full_due = [BackgroundIndex()], Phase.DELEGATED, now + DELEGATED_SECONDS
+    else:
+        phase, full_due = Phase.SETTLED if full else Phase.CHANGED, now + QUIET_SECONDS
+    return replace(
+        swept,
+        phase=phase,
+        full_due=full_due,
+        quick_passes=0 if full else state.quick_passes + 1,
+        head=passed.head if full else state.head,
+        saved=False,
+        wants_full=state.wants_full and not full,
+        wants=_with(state.wants, called_for),
+    )
+
+
+def _appointments(state: State) -> list[tuple[float, Due]]:
+    """Return what is to be done, with the time from which it is due; the more urgent first."""
+    due: list[tuple[float, Due]] = []
+    is_forced = state.saved and state.quick_passes >= MAX_QUICK_PASSES
+    if state.wants_full or is_forced:
+        return [(state.not_before, FullPass())]
+    if state.saved:
+        return [(state.not_before, QuickPass())]
+    if state.phase is not Phase.SETTLED:
+        due.append((state.full_due, FullPass()))
+    polled = max(LOOK_SECONDS, state.sweep_seconds / POLL_SHARE)
+    due.append((state.swept + (polled if state.polling else SWEEP_SECONDS), FullPass()))
+    if state.phase is Phase.SETTLED and state.wrote is not None:
+        due.append((state.wrote + TIDY_SECONDS, Tidy()))
+    return due
+
+
+def _reason_to_stop(state: State, now: float) -> str:
+    if state.stop:
+        return state.stop
+    if now - state.present > LOST_SECONDS:
+        return "the folder with the lessons is gone"
+    if now - state.active > IDLE_SECONDS:
+        return "a day without a question or a change"
+    return ""
+
+
+def _with(wants: tuple[Background, ...], others: list[Background]) -> tuple[Background, ...]:
+    return wants + tuple(due for due in others if due not in wants)
