@@ -56,12 +56,20 @@ class Config:
     trusted_authors: tuple[str, ...] = ()  # names or addresses: hooks inject what they wrote last
     trusted_keys: tuple[str, ...] = ()  # fingerprints: hooks inject what was signed with them
     watch_autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
+    journal_refine: str = ""  # the model that refines sessions, "ollama:MODEL"; "" for none
+    journal_refine_a_day: int = 20  # sessions that a model may refine in a day
+    journal_retention_days: int = 365  # days that a session is kept after its end; 0: for ever
+    journal_window_days: int = 90  # days that a search of the journal looks back; 0: all
+    journal_session_start: bool = True  # a session's start gets what was done here last
+    journal_prompt: bool = False  # a prompt gets at most one record of the journal
+    journal_left_out: tuple[str, ...] = ()  # globs of paths that the journal does not name
     taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
     ignored: tuple[str, ...] = ()  # keys of vault.toml that are unknown or not for a vault to set
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
 
 
+TABLES = ("watch", "journal")  # of a settings file: `[watch] autostart` is `watch_autostart`
 DEFAULT = "default"  # the origin of a setting that nobody set
 _NOT_SETTINGS = frozenset({"home", "ignored", "origins"})
 
@@ -86,7 +94,10 @@ def settings_in_force(config: Config) -> list[Setting]:
 
 def spelled(key: str) -> str:
     """Return the name of a field of `Config` as settings files spell it: `watch.autostart`."""
-    return key.replace("watch_", "watch.", 1)
+    for table in TABLES:
+        if key.startswith(f"{table}_"):
+            return f"{table}.{key.removeprefix(f'{table}_')}"
+    return key
 
 
 def home_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -129,11 +140,11 @@ def vault_problems(data: bytes) -> list[tuple[str, str]]:
         values = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         return [("", f"not TOML: {error}")]
-    watch = values.pop("watch", {})
-    if not isinstance(watch, dict):
-        return [("watch", "watch must be a table: [watch]")]
-    named = {key: (key, value) for key, value in values.items()}
-    named |= {f"watch_{key}": (f"watch.{key}", value) for key, value in watch.items()}
+    try:
+        flat = _without_tables(values)
+    except SettingsError as error:
+        return [(error.message.partition(" ")[0], error.message)]
+    named = {key: (spelled(key), value) for key, value in flat.items()}
     problems = []
     for key, (shown, value) in named.items():
         if key in VAULT_KEYS:
@@ -167,10 +178,21 @@ def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
         raise SettingsError(f"{path}: not TOML: {error}", "correct or remove the file") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
-    watch = values.pop("watch", {})
-    if not isinstance(watch, dict):
-        raise SettingsError(f"{path}: watch must be a table: [watch]")
-    return values | {f"watch_{key}": value for key, value in watch.items()}
+    try:
+        return _without_tables(values)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error.message}") from None
+
+
+def _without_tables(values: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with those of a table named after it: `watch_autostart`. Raises SettingsError."""
+    flat = dict(values)
+    for table in TABLES:
+        inner = flat.pop(table, {})
+        if not isinstance(inner, dict):
+            raise SettingsError(f"{table} must be a table: [{table}]")
+        flat |= {f"{table}_{key}": value for key, value in inner.items()}
+    return flat
 
 
 def _is_file(descriptor: int) -> bool:

@@ -128,7 +128,7 @@ def test_what_is_odd_is_counted_and_never_fatal() -> None:
 
 
 def test_codex_comes_through_the_same_door() -> None:
-    records = [
+    records: list[dict[str, Any]] = [
         {"type": "session_meta", "payload": {"id": "s1", "cwd": "/code", "git": {"branch": "main"}}},
         {"type": "response_item", "payload": {"type": "message", "role": "user", "content": []}},
         {"type": "event_msg", "payload": {"type": "user_message", "message": "fix it"}},
@@ -144,6 +144,6 @@ def test_codex_comes_through_the_same_door() -> None:
     assert (session[0].session, session[0].branch, session[0].text) == ("s1", "main", "fix it")
     assert session[1].input == {"cmd": "make"}
     assert session[2].is_error
-    records[0]["payload"]["originator"] = "codex_exec"  # type: ignore[index]
+    records[0]["payload"]["originator"] = "codex_exec"
     automated = list(codex.read(json.dumps(record).encode() for record in records))
     assert automated[0].kind == events.AUTOMATED

@@ -1,0 +1,103 @@
+"""What the journal keeps of a session: its prompts, its observations and a summary.
+
+A record is immutable and holds no secret: `redact` comes before it. Its texts are those of the session
+file, so a record can be read back from the file it was written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+PROMPT, OBSERVATION, SUMMARY = "prompt", "observation", "summary"
+KINDS = (PROMPT, OBSERVATION, SUMMARY)
+# of observations; the nouns of the field
+TYPES = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
+CONCEPTS = (
+    *("how-it-works", "why-it-exists", "what-changed", "problem-solution", "gotcha"),
+    *("pattern", "trade-off"),
+)
+# of a summary, in this order
+FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A shell command that the agent ran. `status` is its exit status; None if nobody knows it.
+
+    `output` is the first and last lines of what a failed command printed; "" for the others.
+    """
+
+    text: str
+    status: int | None = None
+    failed: bool = False
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A prompt, an observation or the summary of a session.
+
+    `id` is `<first 8 characters of the session>-<kind letter><number>` such as `3f2a91c0-p3`, the
+    second observation of prompt 3 `3f2a91c0-o3.2`, the summary `3f2a91c0-s`. `number` counts the
+    prompts of a session from 1; an observation has that of the prompt it belongs to, 0 before the
+    first. `at` is ISO 8601 in UTC, "" where the transcript has none. `uuids` are those of the
+    transcript's records it was made from, of an observation also that of its prompt.
+    """
+
+    id: str
+    kind: str
+    number: int
+    at: str
+    title: str  # one line
+    text: str  # the prompt as typed; the narrative; "" for a summary, which has `fields`
+    uuids: tuple[str, ...] = ()
+    branch: str = ""
+    origin: str = ""  # of a prompt: the kind of its event (`events.PROMPT`, `QUEUED`, `PLAN`...)
+    context: str = ""  # of a prompt: the end of what the agent had said, which it answers
+    type: str = ""  # of an observation: one of TYPES
+    facts: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()  # relative to the project's folder; absolute outside of it
+    files_modified: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
+    errors: tuple[str, ...] = ()  # first and last lines of results that are errors
+    fields: Mapping[str, str] = field(default_factory=dict)  # of a summary: FIELDS -> text
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTo:
+    """How far a transcript was read for good: `bytes` from its beginning, and their `hash`.
+
+    Records of numbers below `number` were made from them and stay; what follows is read again when
+    the transcript grows, since its last turn may have gone on.
+    """
+
+    bytes: int = 0
+    hash: str = ""  # SHA-256 of those bytes, 16 hexadecimal digits
+    number: int = 0
+    size: int = 0  # of the transcript when it was read last
+    state: Mapping[str, Any] = field(default_factory=dict)  # what a reader needs to go on: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A conversation with an agent, as the journal keeps it: one file, its records in their order."""
+
+    id: str  # the agent's own
+    agent: str  # claude | codex
+    transcript: str  # the path of the agent's file
+    project: str = ""  # the name of the project's folder in the journal
+    folder: str = ""  # where the agent was started
+    branch: str = ""  # the first
+    began: str = ""
+    ended: str = ""  # of the last event
+    parent: str = ""  # of a subagent's transcript: the session that started it
+    version: str = ""  # of the agent
+    prompts: int = 0  # typed by a person
+    tool_calls: int = 0
+    unread: int = 0  # lines and record types that nobody described yet
+    refined: str = ""  # the model that refined it, or why none will
+    read: ReadTo = field(default_factory=ReadTo)
+    records: tuple[Record, ...] = ()
