@@ -105,10 +105,10 @@ def name_in_vault(place: str | None, lesson: str) -> str:
     """
     path, mark, section = lesson.partition("#")
     # Path.expanduser raises for ~nobody
-    file = os.path.expanduser(path if path.endswith(".md") else f"{path}.md")  # noqa: PTH111
+    file = os.path.expanduser(path if path.endswith(".md") else f"{path}.md")
     root = _root(place)
     with contextlib.suppress(OSError, ValueError):
-        if root is not None and os.path.isfile(file):  # noqa: PTH113
+        if root is not None and os.path.isfile(file):
             inside = os.path.relpath(os.path.realpath(file), os.path.realpath(root))
             if inside.startswith(f"{locate.FOLDER}/"):
                 return inside.removesuffix(".md") + mark + section

@@ -64,7 +64,7 @@ def mark(folder: str, key: bytes) -> bytes:
     """Return the content of the file `owner` in a `.vault_index` that was marked with this key."""
     import hashlib
 
-    checkout = os.fsencode(os.path.realpath(os.path.dirname(folder)))  # noqa: PTH120
+    checkout = os.fsencode(os.path.realpath(os.path.dirname(folder)))
     return hashlib.blake2b(checkout, key=key.strip(), digest_size=32).hexdigest().encode()
 
 

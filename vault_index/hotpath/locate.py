@@ -25,8 +25,8 @@ def find(named: str | None, folder: str, environ: Mapping[str, str]) -> str | No
     """
     named = named or environ.get("LESSONS_VAULT")
     if named:
-        place = os.path.expanduser(named)  # noqa: PTH111
-        return around(place) if os.path.exists(place) else None  # noqa: PTH110
+        place = os.path.expanduser(named)
+        return around(place) if os.path.exists(place) else None
     return around(folder) or _default(environ)
 
 
@@ -35,7 +35,7 @@ def around(folder: str) -> str | None:
 
     A `lessons` that is a link is no vault: it may lead to anything of the user's.
     """
-    here = os.path.abspath(folder)  # noqa: PTH100
+    here = os.path.abspath(folder)
     while True:
         if _is_vault(f"{here}/{FOLDER}"):
             return here
@@ -49,19 +49,19 @@ def around(folder: str) -> str | None:
 
 def home_folder(environ: Mapping[str, str]) -> str:
     """Return the user's folder: `$LESSONS_HOME`, else `~/.lessons`."""
-    return os.path.expanduser(environ.get("LESSONS_HOME") or "~/.lessons")  # noqa: PTH111
+    return os.path.expanduser(environ.get("LESSONS_HOME") or "~/.lessons")
 
 
 def _is_vault(folder: str) -> bool:
-    return os.path.isfile(f"{folder}/{SETTINGS}") and not os.path.islink(folder)  # noqa: PTH113, PTH114
+    return os.path.isfile(f"{folder}/{SETTINGS}") and not os.path.islink(folder)
 
 
 def _default(environ: Mapping[str, str]) -> str | None:
     path = f"{home_folder(environ)}/config.toml"
-    if not os.path.isfile(path):  # noqa: PTH113
+    if not os.path.isfile(path):
         return None
     import tomllib
 
-    with open(path, "rb") as file:  # noqa: PTH123
+    with open(path, "rb") as file:
         chosen = tomllib.load(file).get("vault")
-    return around(os.path.expanduser(chosen)) if isinstance(chosen, str) else None  # noqa: PTH111
+    return around(os.path.expanduser(chosen)) if isinstance(chosen, str) else None

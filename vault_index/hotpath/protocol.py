@@ -58,7 +58,7 @@ def places(root: str) -> list[str]:
 def runtime_folder() -> str:
     """Return the user's folder for sockets. No variable names it: both ends must find the same."""
     own = f"/run/user/{os.getuid()}"
-    return f"{own}/lessons" if os.path.isdir(own) else f"/tmp/lessons-{os.getuid()}"  # noqa: PTH112
+    return f"{own}/lessons" if os.path.isdir(own) else f"/tmp/lessons-{os.getuid()}"
 
 
 def fnv64(text: str) -> int:
@@ -123,7 +123,7 @@ def is_other_user(line: _socket.socket) -> bool:
 def _is_private(place: str) -> bool:
     """Whether this user made the socket: a clone may bring a link to another."""
     try:
-        folder, end = os.lstat(os.path.dirname(place)), os.lstat(place)  # noqa: PTH120
+        folder, end = os.lstat(os.path.dirname(place)), os.lstat(place)
     except OSError:
         return False
     # the types alone: `stat` is one more module to load

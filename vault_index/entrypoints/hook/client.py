@@ -147,14 +147,14 @@ def _answer(event: dict[str, object], started: float) -> object:
     from vault_index.hotpath import locate
 
     folder = str(event.get("cwd") or ".")
-    folder = folder if os.path.isdir(folder) else os.getcwd()  # noqa: PTH109, PTH112
+    folder = folder if os.path.isdir(folder) else os.getcwd()
     root = locate.find(None, folder, os.environ)
     if root is None:
         return None  # most projects have no vault
     from vault_index.hotpath import protocol
 
     event["vault"] = root  # for the log
-    event.setdefault("cwd", os.getcwd())  # noqa: PTH109  # the watcher is not where we are
+    event.setdefault("cwd", os.getcwd())  # the watcher is not where we are
     session = event["hook_event_name"] == "SessionStart"
     patience = min(SESSION_WATCHER_MS if session else WATCHER_MS, _deadline() / 2) / 1000
     runs = hung = False
@@ -242,7 +242,7 @@ def _age() -> float:
     import time
 
     try:
-        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+        with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])  # since the machine started
         return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / 100)
     except (OSError, AttributeError, ValueError):
