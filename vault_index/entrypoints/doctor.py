@@ -154,7 +154,7 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
     for scope, commands in hooks.items():
         again = f"lessons uninstall claude {scope}; lessons install claude {scope}"
-        if commands and set(commands) != set(claude_settings.EVENTS):
+        if commands and not set(claude_settings.EVENTS) <= set(commands):
             missing = ", ".join(sorted(set(claude_settings.EVENTS) - set(commands)))
             what = f"{places[scope]}: no hook for {missing}"
             yield Trouble("hooks", what, f"lessons install claude {scope}")
