@@ -1,7 +1,7 @@
 """*This transcript grew*: how the hooks of a turn's end tell it, so that nothing is lost or waits.
 
     ~/.lessons/journal/
-      recorded        whose sessions are recorded: a folder a line, `*` for all
+      recorded        whose sessions are recorded: a folder a line, `*` for all, `!` before one: never
       .grown/         0700
         <hash>        the path of a transcript that grew: a file each, however often it grew
         lock          held by the process that takes them in
@@ -20,7 +20,8 @@ TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-JOURNAL, RECORDED, EVERYTHING = "journal", "recorded", "*"
+JOURNAL, RECORDED = "journal", "recorded"
+EVERYTHING, NEVER = "*", "!"  # lines of `recorded`; the second before a folder
 FOLDER = ".grown"
 INTERNAL = "LESSONS_INTERNAL"  # set to 1 in the sessions that this product starts
 WATCHER_SECONDS = 0.3  # the watcher only notes it; one that needs longer is hung
@@ -60,14 +61,19 @@ def is_recorded(journal: str, folder: str) -> bool:
         lines = os.read(handle, MAX_BYTES).decode("utf-8", "replace").split("\n")
     finally:
         os.close(handle)
-    folders = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    if EVERYTHING in folders:
-        return True
+    kept = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if kept in ([], [EVERYTHING]):
+        return bool(kept)
     places = [os.path.abspath(folder), os.path.realpath(folder)]  # noqa: PTH100
-    places += [main for place in places[:1] if folders and (main := _main_worktree(place))]
-    return any(
-        f"{place}/".startswith(f"{kept.rstrip('/')}/") for place in places for kept in folders
-    )
+    places += filter(None, [_main_worktree(places[0])])
+    around = [line for line in kept if any(_is_below(place, line) for place in places)]
+    nearest = max(around, key=lambda line: len(line.removeprefix(NEVER)), default="")
+    return not nearest.startswith(NEVER) if nearest else EVERYTHING in kept
+
+
+def _is_below(place: str, line: str) -> bool:
+    folder = line.removeprefix(NEVER).rstrip("/")
+    return f"{place}/".startswith(f"{folder}/")
 
 
 def open_spool(journal: str) -> int:
