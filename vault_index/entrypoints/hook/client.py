@@ -171,7 +171,7 @@ def _answer(event: dict[str, object], started: float) -> object:
     folder = folder if os.path.isdir(folder) else os.getcwd()  # noqa: PTH109, PTH112
     root = locate.find(None, folder, os.environ)
     if root is None:
-        return None  # most projects have no vault
+        return _without_vault(event)  # most projects have none
     from vault_index.hotpath import protocol
 
     event["vault"] = root  # for the log
@@ -191,6 +191,20 @@ def _answer(event: dict[str, object], started: float) -> object:
     from vault_index.entrypoints.hook import fallback
 
     return fallback.answer(root, event, started, may_start=not runs, text_only=hung)
+
+
+def _without_vault(event: dict[str, object]) -> object:
+    """Answer the start of a session from the journal, if the user has one."""
+    import os
+
+    from vault_index.hotpath import grown
+
+    if event["hook_event_name"] != "SessionStart" or not os.path.isdir(grown.place_of()):  # noqa: PTH112
+        return None
+    from vault_index.entrypoints.hook import without_vault
+
+    event.setdefault("cwd", os.getcwd())  # noqa: PTH109
+    return without_vault.answer(event)
 
 
 def _ask(
