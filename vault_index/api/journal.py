@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.journal import catch_up, forget, index, listing, projects, take
-from vault_index.journal.record import SUMMARY, Record, Session
+from vault_index.journal import forget, index, listing, overview, projects, take
+from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.search import journal as finding
 from vault_index.search import timeline as around
 
@@ -69,8 +68,8 @@ def sessions(
 
 
 def status(journal: Journal) -> dict[str, Any]:
-    """Return what is recorded and kept, when it was written last, and what went wrong."""
-    raise NotImplementedError
+    """Return what is recorded and kept, and what went wrong: see `overview.of`."""
+    return overview.of(journal)
 
 
 def import_(
@@ -114,7 +113,12 @@ def _session(file: Path, session: Session) -> dict[str, Any]:
         "tool_calls",
     )
     values: dict[str, Any] = {name: getattr(session, name) for name in names}
-    values |= {"parent": session.parent, "transcript": session.transcript, "file": str(file)}
+    values |= {
+        "short": short_id(session.id),
+        "parent": session.parent,
+        "transcript": session.transcript,
+        "file": str(file),
+    }
     return {**values, "request": " ".join((asked or typed).split()), "files": list(modified)}
 
 

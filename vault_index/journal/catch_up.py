@@ -59,14 +59,12 @@ def waiting(journal: Journal) -> list[Note]:
     return [written for _, written in sorted(notes, key=lambda pair: pair[0])]
 
 
-def catch_up(
-    journal: Journal, say: Callable[[str], None], *, lock: int | None = None, embed: bool = True
-) -> int:
+def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None = None) -> int:
     """Take in what waits, and bring the index up to date; return how many transcripts were taken in.
 
     `lock` is the one that this process was started with. Nothing happens while another process
     holds it. What cannot be read is said and no longer waits; what cannot be written goes on waiting.
-    Without `embed` the index is left as it is. Raises VaultError.
+    Raises VaultError.
     """
     taken = 0
     while True:
@@ -75,7 +73,7 @@ def catch_up(
             return taken
         try:
             taken += _take_all(journal, say)
-            if taken and embed:
+            if taken:
                 index.sync(journal, wait=True)
         finally:
             os.close(lock)

@@ -11,12 +11,12 @@ from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.journal import places, session_file
 from vault_index.journal.journal import Journal
-from vault_index.journal.record import KINDS, Record, Session
+from vault_index.journal.record import KINDS, Record, Session, short_id
 
 _MARK = b"\n<!-- record "
 _RECORD = re.compile(rb'^<!-- record \{"id": "[^"]*-([pos])[\d.]*"', re.MULTILINE)
 _LETTERS = {kind[0].encode(): kind for kind in KINDS}
-_RECORD_ID = re.compile(r"(?P<session>.+)-(?:[po]\d[\d.]*|s)")
+_RECORD_ID = re.compile(r".+-(?:[po]\d[\d.]*|s)")
 
 
 @dataclass(slots=True)
@@ -71,17 +71,16 @@ def session_of(journal: Journal, name: str) -> tuple[Path, Session, tuple[Record
 
     Of a record's id only that record. Raises VaultError if there is none, or several.
     """
-    record = _RECORD_ID.fullmatch(name)
-    wanted = record["session"] if record else name
-    short = places.short(wanted)
+    is_record = _RECORD_ID.fullmatch(name) is not None
+    wanted = f'"id": "{name}"' if is_record else name
     there: list[tuple[Path, Session]] = []
     for file in places.session_files(journal.folder):
-        if file.stem[3:].startswith(short):
-            session = session_file.parse(files.read_file(file), file)
-            if session.id.removeprefix("agent-").startswith(wanted.removeprefix("agent-")):
+        data = files.read_file(file)
+        if wanted.encode("utf-8", "replace") in (data if is_record else data.partition(_MARK)[0]):
+            session = session_file.parse(data, file)
+            names = (short_id(session.id), *(each.id for each in session.records))
+            if session.id.startswith(name) or name in names:
                 there.append((file, session))
-    if record:
-        there = [pair for pair in there if any(name == each.id for each in pair[1].records)]
     if not there:
         raise VaultError(
             f"nothing in the journal is named {name!r}", "look for it: lessons journal sessions"
@@ -90,7 +89,7 @@ def session_of(journal: Journal, name: str) -> tuple[Path, Session, tuple[Record
         ids = ", ".join(sorted(session.id for _, session in there)[:5])
         raise VaultError(f"{name!r} may be {ids}", "name more of it")
     file, session = there[0]
-    chosen = [each for each in session.records if not record or each.id == name]
+    chosen = [each for each in session.records if not is_record or each.id == name]
     return file, session, tuple(chosen)
 
 

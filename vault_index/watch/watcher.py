@@ -236,6 +236,8 @@ class Watcher:
                 self._events.hurry()
                 return {}
             case "journal grown":
+                if question.get("settings") != protocol.settings_of(os.environ):
+                    return {"declined": "the watcher was started with other settings"}
                 self._journal.call()
                 return {}
             case _:

@@ -86,7 +86,7 @@ def print_session(session: Json) -> None:
     about += [lasted(session["began"], session["ended"])]
     output.row(
         output.styled(local(session["began"]), dim=True),
-        f"  {session['id'][:8]}  {where}  ",
+        f"  {session['short']}  {where}  ",
         output.styled(session["request"] or "(no prompt)", bold=True),
         f"  {', '.join(filter(None, about))}",
     )

@@ -53,7 +53,7 @@ def command(
         if record["session"] != session:
             session = record["session"]
             where = record["project"] + (f"@{record['branch']}" if record["branch"] else "")
-            output.row(output.styled(f"{session[:8]} {where}", bold=True))
+            output.row(output.styled(f"{record['id'].rpartition('-')[0]} {where}", bold=True))
         is_anchor = record["id"] == answer["anchor"]
         if form == "full":
             lines.print_full(record)
