@@ -55,9 +55,7 @@ class Conversation:
             **more,
         }
 
-    def _tool(
-        self, name: str, values: dict[str, Any], output: str, failed: bool
-    ) -> Conversation:
+    def _tool(self, name: str, values: dict[str, Any], output: str, failed: bool) -> Conversation:
         call = f"toolu_{self._lines:04d}"
         self._assistant({"type": "tool_use", "id": call, "name": name, "input": values})
         result = {"type": "tool_result", "tool_use_id": call, "content": output}
