@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, str] = {
     "config": "state.settings_of",
     "eval": "state.measure",
     "journal import": "journal.import_",
+    "journal index": "journal.index_",
     "journal forget": "journal.forget_",
 }
 

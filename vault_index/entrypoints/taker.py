@@ -24,7 +24,7 @@ def is_asked_for(words: list[str]) -> bool:
 
 
 def main(words: list[str]) -> int:
-    """Take in what waits, under the lock that the starting process took, and once more what grew since."""
+    """Take in what waits, under the lock that was taken for it, and once more what grew since."""
     signal.alarm(HANG_SECONDS)
     os.chdir("/")
     if os.getsid(0) != os.getpid():

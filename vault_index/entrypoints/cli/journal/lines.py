@@ -60,7 +60,7 @@ def print_full(record: Json) -> None:
     """Print all that is known of a record."""
     output.say(output.styled(heading(record), bold=True))
     output.say(output.styled(place(record), dim=True))
-    if record["text"]:
+    if record["text"] and " ".join(record["text"].split()) != record["title"]:
         output.say()
         output.text(record["text"])
     for name in ("facts", "concepts", "files_read", "files_modified", "errors"):
