@@ -1,4 +1,4 @@
-"""Take in the transcripts of which a hook, or a watcher, noted that they grew: see `hotpath.grown`.
+"""Take in the transcripts that wait, and bring the index up to date.
 
 One process at a time does it, under a lock that nobody waits for: whoever finds it held has noted its
 transcript before, and the holder looks once more after it has let go.
@@ -6,57 +6,13 @@ transcript before, and the holder looks once more after it has let go.
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 
-from vault_index import files
 from vault_index.errors import VaultError, WriteError
-from vault_index.hotpath import grown, index_files, taking
-from vault_index.journal import index, places
+from vault_index.journal import index, places, spool
 from vault_index.journal.journal import Journal
-from vault_index.journal.lock import make_folder
 from vault_index.journal.take import take
-
-_NAME_CHARS = 16  # of a note, a hash in hexadecimal; others are half-written
-MAX_PATH_BYTES = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A transcript that grew. `inode` is that of the note's file, another each time it is written."""
-
-    name: str
-    inode: int
-    transcript: Path
-
-
-def note(journal: Journal, transcripts: Iterable[Path]) -> None:
-    """Note that transcripts grew. Raises WriteError."""
-    make_folder(journal.folder)
-    with files.writing(journal.folder):
-        for transcript in transcripts:
-            grown.note(str(journal.folder), str(transcript))
-
-
-def waiting(journal: Journal) -> list[Note]:
-    """Return the transcripts that wait to be taken in, the oldest note first."""
-    try:
-        spool = index_files.open_folder(str(journal.folder / grown.FOLDER))
-    except OSError:
-        return []
-    notes: list[tuple[int, Note]] = []
-    try:
-        names = os.listdir(spool)  # noqa: PTH208  # of the folder that is open
-        for name in names:
-            if len(name) == _NAME_CHARS:
-                with contextlib.suppress(OSError):
-                    notes.append(_read(spool, name))
-    finally:
-        os.close(spool)
-    return [written for _, written in sorted(notes, key=lambda pair: pair[0])]
 
 
 def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None = None) -> int:
@@ -68,7 +24,7 @@ def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None =
     """
     taken = 0
     while True:
-        lock = _lock(journal) if lock is None else lock
+        lock = spool.take_lock(journal) if lock is None else lock
         if lock is None:
             return taken
         try:
@@ -78,13 +34,13 @@ def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None =
         finally:
             os.close(lock)
         lock = None
-        if not waiting(journal):  # noted while we held the lock
+        if not spool.waiting(journal):  # noted while we held the lock
             return taken
 
 
 def _take_all(journal: Journal, say: Callable[[str], None]) -> int:
     taken = 0
-    while notes := waiting(journal):
+    while notes := spool.waiting(journal):
         for written in notes:
             try:
                 take(journal, written.transcript, places.agent_of(written.transcript))
@@ -93,41 +49,5 @@ def _take_all(journal: Journal, say: Callable[[str], None]) -> int:
                 raise
             except VaultError as error:
                 say(f"error: {error.message}")
-            _remove(journal, written)
+            spool.remove(journal, written)
     return taken
-
-
-def _lock(journal: Journal) -> int | None:
-    """Take the lock; None if it is held, or nothing was ever noted."""
-    try:
-        spool = index_files.open_folder(str(journal.folder / grown.FOLDER))
-    except OSError:
-        return None
-    try:
-        return taking.take_lock(spool)
-    except OSError as error:
-        raise WriteError(f"{journal.folder / grown.FOLDER}: {error.strerror}") from None
-    finally:
-        os.close(spool)
-
-
-def _read(spool: int, name: str) -> tuple[int, Note]:
-    handle = index_files.open_in(spool, name, os.O_RDONLY)
-    try:
-        now = os.fstat(handle)
-        transcript = Path(os.fsdecode(os.read(handle, MAX_PATH_BYTES)))
-    finally:
-        os.close(handle)
-    return now.st_mtime_ns, Note(name, now.st_ino, transcript)
-
-
-def _remove(journal: Journal, written: Note) -> None:
-    """Remove a note, unless the transcript was noted again since it was read."""
-    file = journal.folder / grown.FOLDER / written.name
-    aside = file.with_name(f"{written.name}.taken")
-    with files.writing(file), contextlib.suppress(FileNotFoundError):
-        file.replace(aside)
-        if aside.stat().st_ino == written.inode:
-            aside.unlink()
-        else:
-            aside.replace(file)

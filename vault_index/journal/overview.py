@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import catch_up, index, listing, projects
+from vault_index.journal import index, listing, projects, spool
 from vault_index.journal.journal import Journal
 
 
@@ -23,7 +23,7 @@ def of(journal: Journal) -> dict[str, Any]:
         "mb": totals.bytes / 1e6,
         "last": last,
         "unread": totals.unread,
-        "waiting": len(catch_up.waiting(journal)),
+        "waiting": len(spool.waiting(journal)),
         "index": _index(journal) if totals.sessions else {},
         "problems": totals.problems,
     }

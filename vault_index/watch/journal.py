@@ -7,6 +7,7 @@ end. Much at once is left to a process of lower priority.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from typing import Any
 from vault_index import api
 from vault_index.errors import VaultError
 from vault_index.hotpath import taking
-from vault_index.journal import catch_up
+from vault_index.journal import spool
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault
 from vault_index.watch.growth import Growth
@@ -47,7 +48,7 @@ class JournalWatch:
     def start(self) -> None:
         """Begin to take in what is noted from now on, and what was noted before."""
         threading.Thread(target=self._work, daemon=True, name="journal").start()
-        if catch_up.waiting(self.journal):
+        if spool.waiting(self.journal):
             self.call()
 
     @property
@@ -70,7 +71,7 @@ class JournalWatch:
         """Whether transcripts grew since the last look of which no hook said so; they are noted."""
         grown = [path for path in self._growth.look(self.journal) if self._has_news(path)]
         if grown:
-            catch_up.note(self.journal, grown)
+            spool.note(self.journal, grown)
         return bool(grown)
 
     def call(self) -> None:
@@ -81,7 +82,7 @@ class JournalWatch:
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a question about the journal; a `fresh` one waits for what just grew."""
-        if question.get("fresh") and catch_up.waiting(self.journal):
+        if question.get("fresh") and spool.waiting(self.journal):
             self.call()
             until = time.monotonic() + PATIENCE_SECONDS
             with self._changed:
@@ -110,15 +111,17 @@ class JournalWatch:
         later = [path for path in self._sizes if self._has_news(path)]
         self._sizes = {}
         if later:
-            catch_up.note(journal, later)
-        transcripts = [note.transcript for note in catch_up.waiting(journal)]
+            spool.note(journal, later)
+        transcripts = [note.transcript for note in spool.waiting(journal)]
         if not transcripts:
             return False
         sizes = {path: _size(path) for path in transcripts}
         if len(sizes) > MANY_FILES or sum(sizes.values()) > MANY_BYTES:
             taking.start_process(str(journal.folder))
             return False
-        if catch_up.catch_up(journal, self._say):
+        # what reads transcripts is loaded here: the first prompt does not wait for it
+        reading = importlib.import_module("vault_index.journal.catch_up")
+        if reading.catch_up(journal, self._say):
             self._sizes = sizes
         return bool(self._sizes)
 
