@@ -19,7 +19,7 @@ class Conversation:
     ) -> None:
         self.folder = folder
         self.branch = branch
-        self.id = str(uuid5(NAMESPACE_URL, f"{folder}/{name}"))
+        self.id = str(uuid5(NAMESPACE_URL, f"{folder.name}/{name}"))
         self._at = began or datetime.now(UTC) - timedelta(hours=1)
         self._last: str | None = None
         self._lines = 0

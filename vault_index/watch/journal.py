@@ -20,9 +20,12 @@ from vault_index.hotpath import taking
 from vault_index.journal import spool
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault
+from vault_index.watch import malloc
 from vault_index.watch.growth import Growth
 
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
+TIDY_SECONDS = 30.0  # without a write, before old versions of the index are cleaned away
+REFINE_SECONDS = 300.0  # between two looks whether sessions are to be refined by a model
 PATIENCE_SECONDS = 2.0  # that a question waits for what just grew
 MANY_FILES = 12  # transcripts that are left to another process
 MANY_BYTES = 8 * 1024 * 1024  # of transcripts, that are
@@ -44,6 +47,10 @@ class JournalWatch:
         self._changed = threading.Condition()
         self._called = 0
         self._done = 0
+        self._settling = False
+        self._tidy = True
+        self._refined = 0.0  # when a model was last asked about sessions
+        self._refining: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin to take in what is noted from now on, and what was noted before."""
@@ -89,21 +96,58 @@ class JournalWatch:
                 self._changed.wait_for(lambda: not self.is_busy, until - time.monotonic())
         return api.answer(self.journal, question)
 
+    def refine(self) -> None:
+        """Have a model refine sessions that are quiet, in a thread of its own: a call takes minutes."""
+        self._refined = time.monotonic()
+        self._refining = threading.Thread(target=self._refine, daemon=True, name="refine")
+        self._refining.start()
+
+    @property
+    def refine_is_due(self) -> bool:
+        """Whether the user wants sessions refined, and it is time to look for some."""
+        if not self.journal.config.journal_refine or self._refining is not None:
+            return False
+        return time.monotonic() - self._refined > REFINE_SECONDS
+
+    def _refine(self) -> None:
+        try:
+            outcomes = importlib.import_module("vault_index.journal.refine").run(self.journal)
+            if outcomes:
+                self._reading.index.sync(self.journal)
+        except Exception as error:  # noqa: BLE001  # the text that rules made stays
+            self._complain(f"{type(error).__name__}: {error}")
+        finally:
+            self._refining = None
+
+    @property
+    def _reading(self) -> Any:
+        """The module that reads transcripts, loaded here: the first prompt does not wait for it."""
+        return importlib.import_module("vault_index.journal.catch_up")
+
     def _work(self) -> None:
-        settling = False
         while True:
+            seconds = SETTLE_SECONDS if self._settling else None if self._tidy else TIDY_SECONDS
             with self._changed:
-                self._changed.wait_for(lambda: self.is_busy, SETTLE_SECONDS if settling else None)
+                self._changed.wait_for(lambda: self.is_busy, seconds)
                 called = self._called
             try:
-                settling = self._take_in()
+                self._do(called > self._done)
                 self.trouble = ""
             except Exception as error:  # noqa: BLE001  # the next may go well
-                settling = False
+                self._settling, self._tidy = False, True
                 self._complain(f"{type(error).__name__}: {error}")
             with self._changed:
                 self._done = called
                 self._changed.notify_all()
+
+    def _do(self, called: bool) -> None:
+        """Take in what grew; where nothing does any more, clean up."""
+        if called or self._settling:
+            self._settling = self._take_in()
+            self._tidy = self._tidy and not self._settling
+            malloc.trim()
+        else:
+            self._tidy = self._reading.index.tidy(self.journal)
 
     def _take_in(self) -> bool:
         """Take in what is noted, and what grew since it was. Whether it may grow on."""
@@ -119,9 +163,7 @@ class JournalWatch:
         if len(sizes) > MANY_FILES or sum(sizes.values()) > MANY_BYTES:
             taking.start_process(str(journal.folder))
             return False
-        # what reads transcripts is loaded here: the first prompt does not wait for it
-        reading = importlib.import_module("vault_index.journal.catch_up")
-        if reading.catch_up(journal, self._say):
+        if self._reading.catch_up(journal, self._say):
             self._sizes = sizes
         return bool(self._sizes)
 
