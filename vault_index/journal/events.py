@@ -26,6 +26,9 @@ TOOL_RESULT = "tool result"
 COMPACTED = "compact summary"
 API_ERROR = "API error"
 
+# The first line of each prompt that this product sends to an agent: such a session is not recorded.
+MARKER = "[lessons: an internal request of vault-index, not a session of the user]"
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

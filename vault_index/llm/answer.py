@@ -20,8 +20,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 _REFUSAL = re.compile(
     r"(?i)^\W{0,5}(?:(?:i'?m|i am) (?:very |so |really )?(?:sorry|afraid)|sorry\b|i apologi[sz]e"
-    r"|unfortunately|(?:as an ai\b.{0,60}?)?i (?:can(?:no|')?t|am unable|am not able|'?m unable|'?m not able|won'?t"
-    r"|will not|must decline|have to decline))[^.!?\n]{0,60}?"
+    r"|unfortunately|(?:as an ai\b.{0,60}?)?i (?:can(?:no|')?t|won'?t|will not|must decline)"
+    r"|(?:as an ai\b.{0,60}?)?i(?:'?m| am) (?:unable|not able))[^.!?\n]{0,60}?"
     r"\b(?:can(?:no|')?t|unable|not able|won'?t|will not|declin\w+|assist|help|comply|provide|fulfil\w*"
     r"|process|answer|summari[sz]e|discuss|do that)\b"
 )
