@@ -120,7 +120,6 @@ def test_what_is_not_due(journal: Journal, server: OllamaServer) -> None:
     assert refine.due(Journal(replace(journal.config, journal_refine="")), NOW) == []
     changed: tuple[dict[str, Any], ...] = (
         {"parent": "3f2a91c0"},  # a subagent's is a part of its session
-        {"prompts": 0},  # a program's
         {"records": session.records[:1]},  # nothing was done
         {"refined": "ollama:other"},  # of a journal that came from elsewhere
     )

@@ -162,7 +162,7 @@ def forget(journal: Journal, sessions: set[str]) -> None:
 
 def _is_due(session: Session, asked: Asked | None, now: float) -> bool:
     """Whether a session is quiet, has something to say, and was not asked about as it is."""
-    if session.parent or not session.prompts or now - _seconds(session.ended) < QUIET_SECONDS:
+    if session.parent or now - _seconds(session.ended) < QUIET_SECONDS:
         return False
     if asked is None:  # of a journal that came without its refine.json
         return not session.refined and bool(excerpt.of(session))
