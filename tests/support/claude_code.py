@@ -51,7 +51,7 @@ def environment(api: MessagesApi, home: Path) -> dict[str, str]:
     }
 
 
-class Conversation:
+class OpenSession:
     """A session that stays open for prompts: `claude -p` that reads them from a pipe, line by line."""
 
     def __init__(self, claude: Path, folder: Path, environ: dict[str, str]) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from vault_index import files, llm
 from vault_index.errors import ModelAwayError, ModelCallError, ModelRefusedError, VaultError
-from vault_index.journal import events, excerpt, places, session_file
+from vault_index.journal import events, excerpt, lock, places, session_file
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session
 from vault_index.journal.redact import redact
@@ -132,10 +132,10 @@ def refine(journal: Journal, file: Path, now: float) -> str:
     state.trouble = redact(trouble)[:200]
     _save(journal, state)
     if refined is not None:
-        _change(file, lambda session: excerpt.with_answer(session, refined, model.name))
+        _change(journal, file, lambda session: excerpt.with_answer(session, refined, model.name))
     elif asked.gave_up:
         reason = f"no: {model.name}: {asked.gave_up}"
-        _change(file, lambda session: replace(session, refined=session.refined or reason))
+        _change(journal, file, lambda session: replace(session, refined=session.refined or reason))
     return asked.outcome
 
 
@@ -193,10 +193,14 @@ def _answered(model: Model, session: Session) -> excerpt.Answer:
     return excerpt.redacted(answer, redact)
 
 
-def _change(file: Path, change: Callable[[Session], Session]) -> None:
+def _change(journal: Journal, file: Path, change: Callable[[Session], Session]) -> None:
     """Change a session as it is now, since it may have gone on during the call. Raises VaultError."""
-    session = session_file.parse(files.read_file(file), file)
-    files.replace_file(file, session_file.dump(change(session)))
+    with lock.held(journal.folder):
+        if not file.exists():
+            return  # forgotten
+        session = session_file.parse(files.read_file(file), file)
+        with files.writing(file):
+            files.replace_file(file, session_file.dump(change(session)))
 
 
 def _read(file: Path) -> Session | None:
@@ -217,16 +221,16 @@ def _alone(journal: Journal) -> Iterator[bool]:
     """Hold the lock of all that refine; False if another process has it. Raises WriteError."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
     with files.writing(journal.folder / LOCK):
-        lock = os.open(journal.folder / LOCK, flags, 0o600)
+        descriptor = os.open(journal.folder / LOCK, flags, 0o600)
     try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             is_alone = True
         except BlockingIOError:
             is_alone = False
         yield is_alone
     finally:
-        os.close(lock)
+        os.close(descriptor)
 
 
 def _day(now: float) -> str:
