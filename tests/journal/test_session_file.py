@@ -91,7 +91,9 @@ def test_a_person_can_read_it() -> None:
 def test_what_a_person_edited_is_what_is_read() -> None:
     text = session_file.dump(a_session()).decode()
     text = text.replace(": The redirect keeps its query", ": A better title")
-    text = text.replace("- The old code", "\n- Added by hand.\n\n- The old code") + "\nMy own note.\n"
+    text = (
+        text.replace("- The old code", "\n- Added by hand.\n\n- The old code") + "\nMy own note.\n"
+    )
     start, end = text.index("<!-- record"), text.index("<!-- record", text.index("<!-- record") + 1)
     session = session_file.parse((text[:start] + text[end:]).encode(), "a.md")
     assert [record.kind for record in session.records] == ["observation", "summary"]

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -156,7 +156,9 @@ def _read_frontmatter(lines: Sequence[str], where: str | Path) -> tuple[dict[str
             elif not colon and line.strip():
                 raise ValueError("a line of it is no `key: value`")
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise VaultError(f"{where}:{number}: the frontmatter is damaged: {error}", _HINT) from None
+            raise VaultError(
+                f"{where}:{number}: the frontmatter is damaged: {error}", _HINT
+            ) from None
     raise VaultError(f"{where}:1: the frontmatter has no end", _HINT)
 
 
@@ -258,14 +260,14 @@ def _read_record(lines: Sequence[str]) -> Record:
     ]
     ends = [*(start - 1 for _, start in parts[1:]), len(body)]
     texts: dict[str, str] = {}
-    for (label, start), end in zip(parts, ends, strict=True):
+    for (name, start), end in zip(parts, ends, strict=True):
         some = list(body[start:end])
-        if not label and some and not some[0]:
+        if not name and some and not some[0]:
             some = some[1:]  # below the heading
         if some and not some[-1]:
             some.pop()  # the line between two parts
         text = "\n".join(some)
-        texts[label] = _ESCAPED.sub("", text) if "\\" in text else text
+        texts[name] = _ESCAPED.sub("", text) if "\\" in text else text
     return Record(
         id=str(values.get("id", "")),
         kind=str(values["kind"]),
@@ -289,7 +291,7 @@ def _read_parts(texts: dict[str, str]) -> dict[str, Any]:
         "text": texts[""],
         "context": "\n".join(line[2:] if line[:2] == "> " else line for line in answered),
     }
-    readers: dict[str, tuple[str, Callable[[str], Sequence[Any]]]] = {
+    readers: dict[str, tuple[str, Callable[[str], Iterable[Any]]]] = {
         "facts": (_FACTS, _read_bullets),
         "files_read": (_READ, _read_bullets),
         "files_modified": (_MODIFIED, _read_bullets),
