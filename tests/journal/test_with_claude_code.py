@@ -44,10 +44,10 @@ WITNESS = "import sys; print(sys.stdin.read().strip(), file=open(sys.argv[1], 'a
 def answer(request: dict[str, Any]) -> Blocks:
     """Answer as a model that raises the heap with a tool, and then decides on retries."""
     last = last_text(request)
-    if "tool_result" in last:
-        return [text(RAISED)]
     if "retried five times" in last:
         return [text(DECIDED)]
+    if "tool_result" in last:
+        return [text(RAISED)]
     if "raise the heap" in last:
         command = "echo NODE_OPTIONS=--max-old-space-size=4096 > build.env"
         return [text("The heap is set in build.env."), tool_use("Bash", command=command)]

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from uuid import uuid4
 
 from tests.support.local_server import LocalServer
 
@@ -21,7 +22,7 @@ def text(words: str) -> dict[str, Any]:
 
 def tool_use(name: str, **input: Any) -> dict[str, Any]:
     """Return a block that calls a tool."""
-    return {"type": "tool_use", "id": f"toolu_{name}_1", "name": name, "input": input}
+    return {"type": "tool_use", "id": f"toolu_{uuid4().hex[:24]}", "name": name, "input": input}
 
 
 class MessagesApi(LocalServer):
@@ -82,14 +83,15 @@ class MessagesApi(LocalServer):
 
 
 def last_text(request: dict[str, Any]) -> str:
-    """Return the text of the last message that the agent sent, JSON for what is not text."""
-    return json.dumps(request["messages"][-1]["content"])
+    """Return what the user or a tool said last, as JSON; messages of the system may follow."""
+    of_user = [message for message in request["messages"] if message["role"] == "user"]
+    return json.dumps(of_user[-1]["content"])
 
 
 def _message(request: dict[str, Any], blocks: Blocks) -> dict[str, Any]:
     calls = any(block["type"] == "tool_use" for block in blocks)
     return {
-        "id": "msg_1",
+        "id": f"msg_{uuid4().hex[:24]}",  # blocks of one id are one message
         "type": "message",
         "role": "assistant",
         "model": request.get("model", "model"),

@@ -65,7 +65,7 @@ def _fitting(parts: list[str], room: int) -> list[str]:
 
 def _shown(record: Record, size: int) -> str:
     lines = [f"\n## {short_id(record)} {record.type}".rstrip()]
-    if record.kind == OBSERVATION:
+    if record.kind == OBSERVATION and record.title not in record.text:
         lines.append(_cut(record.title, min(size, 200)))
     lines += [_cut(text, size) for text in _texts(record) if text]
     if record.kind == OBSERVATION:
