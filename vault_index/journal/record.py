@@ -64,7 +64,8 @@ class Record:
     files_modified: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     errors: tuple[str, ...] = ()  # first and last lines of results that are errors
-    fields: Mapping[str, str] = field(default_factory=dict)  # of a summary: FIELDS -> text
+    # of a summary: FIELDS -> text; with a model's text, also that by rule (see `refined`)
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
