@@ -14,6 +14,8 @@ from pathlib import Path
 
 MAX_BYTES = 64 * 1024 * 1024  # of an index that is read whole
 
+MAX_SETTINGS = 1024 * 1024
+
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BRANCH = re.compile(r"ref: (refs/heads/[^\s:?*\[\\^~]+)")
 
@@ -68,6 +70,25 @@ def git_folder(top: Path) -> Path:
     except OSError:
         return dot
     return top / content.removeprefix("gitdir:").strip()
+
+
+def common_folder(top: Path) -> Path | None:
+    """Return git's folder of the main work tree, if `top` is a linked one; None if it is not."""
+    folder = git_folder(top)
+    named = _read(folder / "commondir")
+    return Path(os.path.realpath(folder / named)) if named else None
+
+
+def origin_of(common: Path) -> str:
+    """Return the address that a repository was cloned from, as its settings spell it; "" without one."""
+    section = ""
+    for line in _read(common / "config", MAX_SETTINGS).splitlines():
+        text = line.strip()
+        if text.startswith("["):
+            section = text
+        elif section == '[remote "origin"]' and re.match(r"url\s*=", text):
+            return text.partition("=")[2].strip()
+    return ""
 
 
 def head_of(top: Path) -> str | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
+
+MAX_LINE = 32 * 1024 * 1024  # bytes; 20 MB were seen, a longer one is passed over
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(slots=True)
@@ -16,18 +19,32 @@ class Unread:
     lines: int = 0  # that are not JSON
     types: Counter[str] = field(default_factory=Counter)  # of records that nobody described yet
 
+    def count(self) -> int:
+        """Return how many there are."""
+        return self.lines + self.types.total()
 
-def records(lines: Iterable[bytes], unread: Unread) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a transcript; a line may hold several."""
-    decoder = json.JSONDecoder()
-    for line in lines:
-        text = line.decode("utf-8", "replace").strip()
-        while text:
-            try:
-                record, end = decoder.raw_decode(text)
-            except (json.JSONDecodeError, RecursionError):
-                unread.lines += 1
-                break
-            if isinstance(record, dict):
-                yield record
-            text = text[end:].lstrip()
+
+def lines(opened: BinaryIO) -> Iterator[tuple[bytes, bool]]:
+    """Yield the lines of a file from where it is, with their ends, and whether each is one.
+
+    Of a line above MAX_LINE come pieces, of which none is a line.
+    """
+    is_whole = True
+    while line := opened.readline(MAX_LINE):
+        has_end = line.endswith(b"\n")
+        yield line, is_whole and (has_end or len(line) < MAX_LINE)
+        is_whole = has_end
+
+
+def records(line: bytes, unread: Unread) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a line, which may hold several."""
+    text = line.decode("utf-8", "replace").strip()
+    while text:
+        try:
+            record, end = _DECODER.raw_decode(text)
+        except (json.JSONDecodeError, RecursionError):
+            unread.lines += 1
+            break
+        if isinstance(record, dict):
+            yield record
+        text = text[end:].lstrip()

@@ -1,0 +1,136 @@
+"""Shell commands that an agent ran: which of them check, commit or read, and whether output says no."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+_CHECK = re.compile(
+    r"""(?:^|[;&|(]\s*|\b(?:run|exec|uvx?|npx|bunx|poetry|mise|just|nix)\s+(?:[\w-]+\s+)?(?:--\s+)?)
+    (?:sudo\s+|time\s+|env\s+|command\s+|\w+=\S*\s+|\S*/)*
+    (?:pytest|tox|nox|mypy|ruff|black|pyright|unittest|jest|vitest|mocha|tsc|eslint|prettier|biome
+    |golangci-lint|shellcheck|phpunit|rspec|rubocop|make|just|task|ninja|cmake|bazel|gradlew?|mvn
+    |playwright|python3?\ -m\ (?:pytest|unittest|mypy|compileall)
+    |go\ (?:test|build|vet|run|install|mod)|cargo\ (?:test|build|check|clippy|run|fmt|llvm-cov|nextest)
+    |(?:npm|pnpm|yarn|bun|deno)\ (?:run\ )?(?:test|build|lint|check|typecheck|ci|install|dev|start)
+    |mise\ run|uv\ (?:run|sync|build)|dotnet\ (?:test|build)|swift\ (?:test|build)|gofmt|mix\ test
+    |terraform\ (?:plan|validate)|docker\ build|git\ (?:push|rebase|merge|cherry-pick|pull))\b""",
+    re.VERBOSE,
+)
+_COMMIT = re.compile(r"\bgit\s+(?:-\S+\s+\S+\s+)*commit\b")
+_COMMITTED = re.compile(r"^\[[^\]\n]*?[0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
+_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n\s*(.+)")
+_MESSAGE = re.compile(r"""\s-(?:a?m|-message)[ =]?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL)
+_PULL_REQUEST = re.compile(
+    r"""\bgh\s+pr\s+create\b.*?--title[ =](?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL
+)
+# Lines by which checks say that they failed, though their status is that of `| tail`.
+_FAILED = re.compile(
+    r"^(?:FAIL\b|FAILED\b|--- FAIL|E   |panic:|fatal:|error(?:\[\w+\])?:|Error:|npm ERR!|make: \*\*\*"
+    r"|Traceback \(most|Build FAILED|.{0,80}\berror TS\d+:|\S+:\d+:\d+: (?:error|undefined|cannot)"
+    r"|.{0,60}\b[1-9]\d* (?:failed|failures?|errors?)\b)",
+    re.MULTILINE,
+)
+_CD = re.compile(r"^\s*cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
+_WORDS = re.compile(r"[\w./-]+")
+_READERS = ("cat", "head", "tail", "sed", "nl", "less", "bat")
+_SEARCHERS = ("grep", "rg", "ag", "find", "fd", "ls", "tree")
+
+
+def text_of(command: Any) -> str:
+    """Return a command as one text; an agent may write it as a list of words."""
+    if isinstance(command, list):
+        words = list(map(str, command))
+        if len(words) == 3 and words[1] in ("-c", "-lc"):  # bash -lc "..."
+            return words[2]
+        return shlex.join(words)
+    return str(command or "")
+
+
+def is_check(command: str) -> bool:
+    """Whether a command tests, builds, lints or pushes: its failure and its passing mean something."""
+    return bool(_CHECK.search(without_data(command)))
+
+
+def is_commit(command: str) -> bool:
+    """Whether a command makes a commit, or opens a pull request."""
+    text = without_data(command)
+    return bool(_COMMIT.search(text)) or "gh pr create" in text
+
+
+def says_failed(output: str) -> bool:
+    """Whether the output of a check says that it failed."""
+    return bool(_FAILED.search(output))
+
+
+def subjects(command: str, output: str) -> list[str]:
+    """Return the subjects of the commits that a command made: as git printed them, else as given."""
+    if not _COMMIT.search(without_data(command)):
+        return []
+    if printed := _COMMITTED.findall(output):
+        return [subject.strip() for subject in printed]
+    after = command[command.find("commit") :]
+    if heredoc := _HEREDOC.search(after):
+        return [heredoc[2].strip()]
+    if message := _MESSAGE.search(after):
+        given = (message[1] or message[2] or "").strip().splitlines()
+        return given[:1]
+    return []
+
+
+def pull_request(command: str) -> str:
+    """Return the title of the pull request that a command opens, or ""."""
+    match = _PULL_REQUEST.search(command)
+    return (match[1] or match[2] or "").strip() if match else ""
+
+
+def without_data(command: str) -> str:
+    """Return a command without the text of its here-documents and quotations of several lines."""
+    command = re.sub(
+        r"(<<-?\s*['\"]?(\w+)['\"]?)[^\n]*\n.*?^\s*\2\b", r"\1", command, flags=re.S | re.M
+    )
+    return re.sub(r"\"[^\"]*\n[^\"]*\"|'[^']*\n[^']*'", '""', command)
+
+
+def same_as(command: str) -> str:
+    """Return what two runs of one check have in common: the program and its first words.
+
+    Folder, redirections, filters behind a pipe and options are left out: `go test ./... 2>&1 | tail`
+    after changes is the check that failed as `cd x && go test -run TestA ./...`.
+    """
+    text = without_data(command)
+    while match := _CD.match(text):
+        text = text[match.end() :]
+    first = re.split(r"\s*(?:&&|\|\|?|;|\n)\s*", text.strip(), maxsplit=1)[0]
+    first = re.sub(r"\d?>(?:&\d|\s*\S+)", "", first)
+    words = [word for word in first.split() if "=" not in word and not word.startswith("-")]
+    if words[:1] in (["go"], ["cargo"], ["npm"], ["git"], ["mise"], ["uv"], ["pnpm"], ["yarn"]):
+        return " ".join(words[:3] if words[1:2] in (["run"], ["tool"]) else words[:2])
+    if words[:2] == ["python", "-m"] or words[:1] in (["make"], ["just"], ["npx"]):
+        return " ".join(words[:2])
+    return words[0].rsplit("/", 1)[-1] if is_check(first) and words else " ".join(words)
+
+
+def reads(command: str) -> list[str]:
+    """Return the files that a command shows: `cat a.py`, `sed -n 1,80p a.py`."""
+    paths: list[str] = []
+    text = without_data(command)
+    if not re.search(rf"\b(?:{'|'.join(_READERS)})\b", text) or len(text) > 2000:
+        return paths
+    for part in re.split(r"&&|\|\|?|;|\n", text):
+        try:
+            words = shlex.split(part)
+        except ValueError:
+            continue
+        if words and words[0] in _READERS and "-i" not in words and ">" not in part:
+            names = [word for word in words[1:] if not word.startswith("-")]
+            names = names[1:] if words[0] == "sed" else names
+            paths += [name for name in names if re.fullmatch(r"[\w./@+~-]*\.\w{1,8}", name)]
+    return paths
+
+
+def is_search(command: str) -> bool:
+    """Whether a command looks for something."""
+    words = command.split(maxsplit=1)
+    return bool(words) and words[0] in _SEARCHERS
