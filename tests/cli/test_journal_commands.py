@@ -47,7 +47,7 @@ def test_import_shows_what_it_would_take_and_takes_it_once(shop: Path, own_world
     assert not list((own_world / "journal").rglob("*.md"))
     assert "3 sessions of 2 projects" in journal(shop, "import").out
     assert "nothing new, 3 there already" in journal(shop, "import").out
-    assert "no sessions" in journal(shop, "import", "--since", "2030-01-01").out
+    assert "3 older" in journal(shop, "import", "--since", "2030-01-01").err
 
 
 def test_search_finds_by_words_file_type_and_time(imported: Path) -> None:

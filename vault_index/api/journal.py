@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import forget, index, listing, overview, places, projects, take
+from vault_index.journal import forget, importing, index, listing, overview, places, projects
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.search.journal import find
 from vault_index.search.options import OF_JOURNAL, Query
@@ -112,10 +113,29 @@ def status(journal: Journal) -> dict[str, Any]:
 
 
 def import_(
-    journal: Journal, caller: Caller, since: str = "", project: str = "", dry_run: bool = False
+    journal: Journal,
+    caller: Caller,
+    since: str | None = None,
+    project: str = "",
+    folder: str = "",
+    dry_run: bool = False,
 ) -> dict[str, Any]:
-    """Take in the transcripts of this machine that went on since a time, and index them."""
-    raise NotImplementedError
+    """Take in the transcripts of this machine that went on since a time, and index them.
+
+    `since` is ISO 8601, "" for all, None for the usual 30 days; only those of a project, if one is
+    named or its folder. The answer is `importing.Imported`, with `problems` as lines.
+    """
+    limit = datetime.fromisoformat(since).timestamp() if since else None if since is None else 0.0
+    name = project or (projects.name_for(journal, folder) if folder else "")
+    progress = None if dry_run else caller.progress_of("reading transcripts")
+    done = importing.import_all(journal, limit, name, dry_run=dry_run, progress=progress)
+    answer = asdict(done)
+    answer["problems"] = [f"{path}: {message}" for path, message in done.problems]
+    if not dry_run:
+        stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
+        answer["seconds"] += stats.seconds
+        answer["problems"] += [f"{path}: {why}" for path, why in stats.problems.items()]
+    return answer
 
 
 def index_(journal: Journal, caller: Caller, rebuild: bool = False) -> dict[str, Any]:
