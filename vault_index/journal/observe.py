@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from vault_index.journal import events, places_of_files, shell, signs, tools, wording
+from vault_index.journal import events, paths, shell, signs, tools, wording
 from vault_index.journal.events import Event
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record
 from vault_index.journal.turns import Call, Said, Turn
@@ -198,12 +198,10 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
                           signs.is_correction(part.turn, part.place))  # fmt: skip
     named = [(call, path) for call in part.calls for path in signs.files(call)]
     modified = _unique(
-        places_of_files.shown(path, folder, call.folder)
-        for call, path in named
-        if signs.is_done_edit(call)
+        paths.shown(path, folder, call.folder) for call, path in named if signs.is_done_edit(call)
     )
     read = _unique(
-        places_of_files.shown(path, folder, call.folder)
+        paths.shown(path, folder, call.folder)
         for call, path in named
         if call.kind in (tools.READ, tools.SHELL) and not call.is_error
     )

@@ -165,10 +165,7 @@ def reads(command: str) -> list[str]:
     if not re.search(rf"\b(?:{'|'.join(_READERS)})\b", text) or len(text) > 2000:
         return paths
     for part in re.split(r"&&|\|\|?|;|\n", text):
-        try:
-            words = shlex.split(part)
-        except ValueError:
-            continue
+        words = [word.strip("\"'") for word in part.split()]
         if words and words[0] in _READERS and "-i" not in words and ">" not in part:
             names = [word for word in words[1:] if not word.startswith("-")]
             names = names[1:] if words[0] == "sed" else names

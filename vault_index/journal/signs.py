@@ -54,7 +54,7 @@ _CONCEPTS = (
     ("why-it-exists", r"\b(?:why (?:do|does|is|are|did|was|we)|the reason|exists? (?:because|to|for)|was (?:added|introduced) (?:to|because|for)|historically)\b"),
     ("gotcha", r"\b(?:gotcha|pitfall|caveat|beware|careful|silently|surprising\w*|unexpected\w*|turns out|subtle|footgun|misleading|counter-?intuitive)\b"),
     ("pattern", r"\b(?:(?:this|same|common|design|usual|existing) patterns?|conventions?|idiom\w*|best practice|same (?:approach|way) as)\b"),
-    ("trade-off", r"\b(?:trade-?offs?|pros and cons|pros|cons|downsides?|drawbacks?|versus|alternatives?|option [AB12]\b)"),
+    ("trade-off", r"\b(?:trade-?offs?|pros and cons|pros|cons|downsides?|drawbacks?|versus|alternatives?|option [ab12]\b)"),
 )  # fmt: skip
 _MUNDANE = re.compile(
     r"\s*(?:<tool_use_error>)?(?:Sibling tool call|Cancelled: parallel|File has not been read|Found \d+ matches"
@@ -207,8 +207,8 @@ def concepts(prompt: str, narrative: str, type_: str, has_changed: bool) -> tupl
         result.add("what-changed")
     if type_ == "bugfix":
         result.add("problem-solution")
-    text = f"{prompt[:1000]}\n{narrative}"
-    result |= {name for name, pattern in _CONCEPTS if re.search(pattern, text, re.IGNORECASE)}
+    text = f"{prompt[:1000]}\n{narrative}".lower()
+    result |= {name for name, pattern in _CONCEPTS if re.search(pattern, text)}
     return tuple(name for name in CONCEPTS if name in result)
 
 
@@ -277,4 +277,4 @@ def _is_statement(sentence: str, least: int) -> bool:
     """Whether a sentence states something: neither what comes next nor a courtesy nor a question."""
     if len(sentence) < least or sentence.endswith(("?", ":")) or _CHATTER.match(sentence):
         return False
-    return sum(char.isalpha() for char in sentence) > len(sentence) // 2
+    return sum(map(str.isalpha, sentence)) > len(sentence) // 2
