@@ -19,6 +19,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import taking
 from vault_index.journal import spool
 from vault_index.journal.journal import Journal
+from vault_index.search import journal_floor
 from vault_index.vault import Vault
 from vault_index.watch import malloc
 from vault_index.watch.growth import Growth
@@ -148,6 +149,8 @@ class JournalWatch:
             malloc.trim()
         else:
             self._tidy = self._reading.index.tidy(self.journal)
+            if self.journal.config.journal_prompt and journal_floor.is_stale(self.journal):
+                journal_floor.fit(self.journal)
 
     def _take_in(self) -> bool:
         """Take in what is noted, and what grew since it was. Whether it may grow on."""
