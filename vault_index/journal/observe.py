@@ -194,8 +194,8 @@ def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
 
 
 def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
-    type_ = signs.type_of(part.answers, part.edits, part.commits, part.repairs,
-                          signs.is_correction(part.turn, part.place))  # fmt: skip
+    corrected = signs.is_correction(part.turn, part.place)
+    type_ = signs.type_of(part.answers, part.edits, part.commits, bool(part.repairs), corrected)
     named = [(call, path) for call in part.calls for path in signs.files(call)]
     modified = _unique(
         paths.shown(path, folder, call.folder) for call, path in named if signs.is_done_edit(call)

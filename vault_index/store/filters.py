@@ -141,7 +141,8 @@ def firsts_of(
 
 def of_rows(row_ids: Iterable[int]) -> str:
     """Return the condition for rows by their row ids."""
-    return f"_rowid IN ({', '.join(map(str, row_ids)) or '-1'})"
+    listed = ", ".join(map(str, row_ids))
+    return f"_rowid IN ({listed})" if listed else "false"
 
 
 def filed_by(*sources: str) -> str:

@@ -181,7 +181,7 @@ DOCUMENTS = Schema(table="documents", row=DocumentRow, indexed=("id",))
 JOURNAL = Schema(
     table="journal",
     row=JournalRow,
-    indexed=("id", "path", "content_hash", "project", "at", "session"),
+    indexed=("id", "path", "content_hash", "project", "at", "session", "record"),
     full_text=FULL_TEXT,
     in_memory=("at", "turn", "place", "position"),
     shown=(
