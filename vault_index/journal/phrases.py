@@ -56,7 +56,7 @@ _CHOICE = _any_of(
     go with
     i(?:'d| would) (?:prefer|go|rather)
     option [A-D1-4]
-    the (?:first|second|third|former|latter)(?: one)?
+    the (?:first|second|third|former|latter|other) (?:one|option|approach|way|idea)
     we (?:decided|agreed)
     prefer
     """
@@ -134,9 +134,11 @@ _CHATTER = _any_of(
     (?:committed|pushed)
     the (?:build|tests?) pass
     (?:yes|no|fixed|updated)(?=[.,!]?$)
+    option [a-d1-4]
     """,
     begin="",
 )
+_SIGNS = re.compile(r"^[^\w`(\[]+")  # an emoji in front
 _CONCLUDES = _any_of(
     r"""
     because|since|root cause|caused? by|turns out|so that|therefore|means|in short|confirmed
@@ -201,7 +203,7 @@ def is_mundane_error(text: str) -> bool:
 
 def is_chatter(sentence: str) -> bool:
     """Whether a sentence is about the next step, or a courtesy."""
-    return bool(_CHATTER.match(_straight(sentence[:100])))
+    return bool(_CHATTER.match(_SIGNS.sub("", _straight(sentence[:100]))))
 
 
 def concludes(sentence: str) -> bool:

@@ -53,8 +53,7 @@ _FAILED = re.compile(
     r"|.{0,60}\b[1-9]\d* (?:failed|failures?|errors?)\b)",
     re.MULTILINE,
 )
-_CD = re.compile(r"^\s*cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
-_WORDS = re.compile(r"[\w./-]+")
+_REDIRECTION = re.compile(r"\d?>>?(?:&\d|\s*\S+)")
 _READERS = ("cat", "head", "tail", "sed", "nl", "less", "bat")
 _SEARCHERS = ("grep", "rg", "ag", "find", "fd", "ls", "tree")
 
@@ -145,17 +144,21 @@ def same_as(command: str) -> str:
     Folder, redirections, filters behind a pipe and options are left out: `go test ./... 2>&1 | tail`
     after changes is the check that failed as `cd x && go test -run TestA ./...`.
     """
-    text = without_data(command)
-    while match := _CD.match(text):
-        text = text[match.end() :]
-    first = re.split(r"\s*(?:&&|\|\|?|;|\n)\s*", text.strip(), maxsplit=1)[0]
-    first = re.sub(r"\d?>(?:&\d|\s*\S+)", "", first)
-    words = [word for word in first.split() if "=" not in word and not word.startswith("-")]
-    if words[:1] in (["go"], ["cargo"], ["npm"], ["git"], ["mise"], ["uv"], ["pnpm"], ["yarn"]):
-        return " ".join(words[:3] if words[1:2] in (["run"], ["tool"]) else words[:2])
-    if words[:2] == ["python", "-m"] or words[:1] in (["make"], ["just"], ["npx"]):
-        return " ".join(words[:2])
-    return words[0].rsplit("/", 1)[-1] if is_check(first) and words else " ".join(words)
+    parts = [part.strip() for part in _SEPARATOR.split(without_data(command))]
+    parts = [part for part in parts if part and not part.startswith("cd ")] or [command]
+    part = next((part for part in parts if _is_check(part.split())), parts[0])
+    words = _REDIRECTION.sub("", part).split()
+    words = [word for word in words if "=" not in word]
+    if words[1:2] == ["-m"] and len(words) > 2:  # python -m pytest
+        return words[2]
+    words = [word for word in words if not word.startswith("-")] or words
+    if not _is_check(part.split()):
+        return " ".join(words)
+    if words[0] in _RUNNERS_OF and words[1:2] and words[1] in _RUNNERS_OF[words[0]].split():
+        return " ".join(words[:3])
+    return " ".join(
+        words[:2] if words[0] in _CHECKS_OF or words[0] in ("make", "just") else words[:1]
+    )
 
 
 def reads(command: str) -> list[str]:

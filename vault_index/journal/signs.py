@@ -10,8 +10,8 @@ from vault_index.journal import events, phrases, shell, tools, wording
 from vault_index.journal.record import CONCEPTS
 from vault_index.journal.turns import Call, Turn
 
-
 LEAST_EXPLANATION = 120  # characters of an answer that explains how something works
+PROSE = (".md", ".rst", ".txt", ".adoc")
 LEAST_CONCLUSION = 80  # and of a text whose sentences may be facts
 
 
@@ -114,7 +114,8 @@ def type_of(
     if subjects:
         return phrases.type_of_subject(subjects[0])
     if edits:
-        return phrases.type_of_request(prompt)
+        only_prose = all(path.endswith(PROSE) for call in edits for path in files(call))
+        return "change" if only_prose else phrases.type_of_request(prompt)
     return "decision" if phrases.chooses(prompt) else "discovery"
 
 
