@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         versions,
     )
     from vault_index.git.overwritten import overwritten_files
-    from vault_index.git.plain import common_folder, index_file, origin_of, top_of
+    from vault_index.git.plain import branch_of, common_folder, index_file, origin_of, top_of
     from vault_index.git.run import command
     from vault_index.git.shortcuts import head, is_tracked
     from vault_index.git.vouched import Voucher, contents, vouchers
@@ -55,6 +55,7 @@ __all__ = [
     "activity",
     "archive",
     "at_date",
+    "branch_of",
     "command",
     "common_folder",
     "configure",

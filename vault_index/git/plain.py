@@ -107,6 +107,13 @@ def head_of(top: Path) -> str | None:
     return commit if _HASH.fullmatch(commit) else None
 
 
+def branch_of(folder: Path) -> str:
+    """Return the branch that is checked out around a folder, by its files alone; "" where none is."""
+    top = top_of(folder)
+    branch = _BRANCH.fullmatch(_read(git_folder(top) / "HEAD")) if top else None
+    return branch[1].removeprefix("refs/heads/") if branch else ""
+
+
 def tracks_nothing_named(top: Path, name: str) -> bool:
     """Whether git's index surely has no path with this name in it, in any case of its letters."""
     folder = git_folder(top)

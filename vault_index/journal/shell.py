@@ -4,23 +4,44 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import lru_cache
 from typing import Any
 
-_CHECK = re.compile(
-    r"""(?:^|[;&|(]\s*|\b(?:run|exec|uvx?|npx|bunx|poetry|mise|just|nix)\s+(?:[\w-]+\s+)?(?:--\s+)?)
-    (?:sudo\s+|time\s+|env\s+|command\s+|\w+=\S*\s+|\S*/)*
-    (?:pytest|tox|nox|mypy|ruff|black|pyright|unittest|jest|vitest|mocha|tsc|eslint|prettier|biome
-    |golangci-lint|shellcheck|phpunit|rspec|rubocop|make|just|task|ninja|cmake|bazel|gradlew?|mvn
-    |playwright|python3?\ -m\ (?:pytest|unittest|mypy|compileall)
-    |go\ (?:test|build|vet|run|install|mod)|cargo\ (?:test|build|check|clippy|run|fmt|llvm-cov|nextest)
-    |(?:npm|pnpm|yarn|bun|deno)\ (?:run\ )?(?:test|build|lint|check|typecheck|ci|install|dev|start)
-    |mise\ run|uv\ (?:run|sync|build)|dotnet\ (?:test|build)|swift\ (?:test|build)|gofmt|mix\ test
-    |terraform\ (?:plan|validate)|docker\ build|git\ (?:push|rebase|merge|cherry-pick|pull))\b""",
-    re.VERBOSE,
+# Programs that test, build or lint, and those of which only some first words do.
+_CHECKS = frozenset(
+    "pytest tox nox mypy ruff black pyright jest vitest mocha tsc eslint prettier biome golangci-lint"
+    " shellcheck phpunit rspec rubocop make just task ninja cmake bazel gradle gradlew mvn playwright"
+    " gofmt goreleaser pre-commit actionlint".split()
 )
+_CHECKS_OF = {
+    "go": "test build vet run install mod generate",
+    "cargo": "test build check clippy run fmt nextest llvm-cov",
+    "git": "push rebase merge cherry-pick pull",
+    "uv": "sync build",
+    "dotnet": "test build",
+    "swift": "test build",
+    "mix": "test compile",
+    "terraform": "plan validate apply",
+    "docker": "build compose",
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn", "bun", "deno"), "test build lint check typecheck ci install dev"
+    ),
+}
+_RUNNERS = frozenset(
+    "sudo time env command exec npx bunx uvx poetry pipenv nix xargs timeout".split()
+)
+_RUNNERS_OF = {"uv": "run tool", "npm": "run", "pnpm": "run exec", "yarn": "run", "bun": "run x",
+               "mise": "run exec x", "poetry": "run", "bundle": "exec"}  # fmt: skip
+_MODULES = frozenset("pytest unittest mypy ruff compileall build tox".split())  # of `python -m`
+_SEPARATOR = re.compile(r"&&|\|\|?|;|\n|\(|\)|&(?!\d|>)")
+MAX_COMMAND = 4_000  # characters that are looked at
 _COMMIT = re.compile(r"\bgit\s+(?:-\S+\s+\S+\s+)*commit\b")
 _COMMITTED = re.compile(r"^\[[^\]\n]*?[0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n\s*(.+)")
+_HERE_DOCUMENT = re.compile(
+    r"(<<-?[ \t]*['\"]?(\w+)['\"]?)[^\n]*\n.*?(?:^[ \t]*\2\b|\Z)", re.DOTALL | re.MULTILINE
+)
+_LONG_QUOTATION = re.compile(r"\"[^\"\n]*\n[^\"]*\"|'[^'\n]*\n[^']*'")
 _MESSAGE = re.compile(r"""\s-(?:a?m|-message)[ =]?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL)
 _PULL_REQUEST = re.compile(
     r"""\bgh\s+pr\s+create\b.*?--title[ =](?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL
@@ -48,9 +69,33 @@ def text_of(command: Any) -> str:
     return str(command or "")
 
 
+@lru_cache(maxsize=256)
 def is_check(command: str) -> bool:
     """Whether a command tests, builds, lints or pushes: its failure and its passing mean something."""
-    return bool(_CHECK.search(without_data(command)))
+    return any(_is_check(part.split()) for part in _SEPARATOR.split(without_data(command)))
+
+
+def _is_check(words: list[str]) -> bool:
+    while words:
+        program, rest = words[0].rsplit("/", 1)[-1], words[1:]
+        options = [word for word in rest if not word.startswith("-")]
+        if program in _CHECKS:
+            return True
+        if program in ("python", "python3") and rest[:1] == ["-m"]:
+            return rest[1:2] != [] and rest[1] in _MODULES
+        if options and options[0].split(":")[0] in _CHECKS_OF.get(program, "").split():
+            return True
+        if options and options[0] in _RUNNERS_OF.get(program, "").split():
+            words = options[1:]
+            if program in ("npm", "pnpm", "yarn", "bun", "mise"):  # scripts have names of their own
+                return any(
+                    re.match(r"test|build|lint|check|type|fmt|format", word) for word in words
+                )
+        elif program in _RUNNERS or "=" in words[0] or program.isdigit():
+            words = rest
+        else:
+            return False
+    return False
 
 
 def is_commit(command: str) -> bool:
@@ -85,12 +130,13 @@ def pull_request(command: str) -> str:
     return (match[1] or match[2] or "").strip() if match else ""
 
 
+@lru_cache(maxsize=256)
 def without_data(command: str) -> str:
     """Return a command without the text of its here-documents and quotations of several lines."""
-    command = re.sub(
-        r"(<<-?\s*['\"]?(\w+)['\"]?)[^\n]*\n.*?^\s*\2\b", r"\1", command, flags=re.S | re.M
-    )
-    return re.sub(r"\"[^\"]*\n[^\"]*\"|'[^']*\n[^']*'", '""', command)
+    command = command[:MAX_COMMAND]
+    if "\n" not in command:
+        return command
+    return _LONG_QUOTATION.sub('""', _HERE_DOCUMENT.sub(r"\1", command))
 
 
 def same_as(command: str) -> str:

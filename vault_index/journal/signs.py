@@ -53,7 +53,7 @@ _REQUESTS = (
 _CONCEPTS = (
     ("why-it-exists", r"\b(?:why (?:do|does|is|are|did|was|we)|the reason|exists? (?:because|to|for)|was (?:added|introduced) (?:to|because|for)|historically)\b"),
     ("gotcha", r"\b(?:gotcha|pitfall|caveat|beware|careful|silently|surprising\w*|unexpected\w*|turns out|subtle|footgun|misleading|counter-?intuitive)\b"),
-    ("pattern", r"\b(?:patterns?|conventions?|idiom\w*|best practice|same (?:approach|way) as)\b"),
+    ("pattern", r"\b(?:(?:this|same|common|design|usual|existing) patterns?|conventions?|idiom\w*|best practice|same (?:approach|way) as)\b"),
     ("trade-off", r"\b(?:trade-?offs?|pros and cons|pros|cons|downsides?|drawbacks?|versus|alternatives?|option [AB12]\b)"),
 )  # fmt: skip
 _MUNDANE = re.compile(
@@ -62,11 +62,13 @@ _MUNDANE = re.compile(
     r"|File does not exist|EISDIR|This tool requires|InputValidationError|No changes to make)"
 )
 _CHATTER = re.compile(
-    r"""(?:let\ me|let's|let’s|i'?ll|i’ll|i\ will|i'?m\ (?:going|now)|now\b|next\b|first,|great|perfect|good\b|excellent
-    |ok(?:ay)?\b|sure|done\b|all\ (?:set|good|done|tests?\ pass)|you'?re\ (?:right|welcome|absolutely)|you’re\ right
-    |absolutely|got\ it|thanks|sorry|apologies|i\ apologi|i\ (?:need|want|have|should|see\b|can\ see|understand|think\ i)
-    |looking\ at|checking|running|here'?s|here\ (?:is|are)|here’s|hmm|interesting|wait\b|actually,\ let|yes[.,!]?$|no[.,!]?$
+    r"""(?:let\ me|let's|let\u2019s|i'?ll|i\u2019ll|i\ will|i'?m\ (?:going|now)|now\b|next\b|first,|great|perfect|good\b|excellent
+    |ok(?:ay)?\b|sure|done\b|all\ (?:set|good|done|tests?\ pass)|you'?re\ (?:right|welcome|absolutely)|you\u2019re\ right
+    |ah\b|oh\b|understood|thank|correct\b|exactly|agreed|one\ concern|absolutely|got\ it|thanks|sorry|apologies|i\ apologi|i\ (?:need|want|have|should|see\b|can\ see|understand|think\ i)
+    |looking\ at|checking|running|here'?s|here\ (?:is|are)|here\u2019s|hmm|interesting|wait\b|actually,\ let|yes[.,!]?$|no[.,!]?$
     |time\ to|would\ you|want\ me|shall|should\ i|do\ you|what\ would|please|ready|alright|right\b|fair|nice|still\ |so\ let
+    |i'?ve\ (?:read|looked|reviewed|gone|got)|(?:compil|read|go|add|updat|creat|implement|mov|start|fix|verify|test|build
+    |apply|remov|search|digg|investigat|pull|fetch|mak|continu|proceed|writ|wir|examin|explor|reproduc)ing\b|both\ |two\ \w+s?\ landed
     |committed|pushed|fixed[.!]|updated[.!]|summary|the\ (?:build|tests?)\ pass)""",
     re.IGNORECASE | re.VERBOSE,
 )  # fmt: skip
@@ -89,6 +91,12 @@ class Repair:
 def is_done_edit(call: Call) -> bool:
     """Whether a call changed a file: neither refused nor failed."""
     return call.kind == tools.EDIT and call.is_done and not call.is_error
+
+
+def is_change(call: Call) -> bool:
+    """Whether a call changed a file of the work: not the agent's own plan."""
+    own = ("/.claude/plans/", "/.claude/projects/")
+    return is_done_edit(call) and not any(folder in path for path in files(call) for folder in own)
 
 
 def failed(call: Call) -> bool:
@@ -125,7 +133,7 @@ def repairs(calls: Sequence[Call]) -> list[Repair]:
     waiting: dict[str, tuple[Call, int]] = {}
     edits, result = 0, []
     for call in calls:
-        edits += is_done_edit(call)
+        edits += is_change(call)
         command = str(call.input.get("command") or "") if call.kind == tools.SHELL else ""
         if not command or not call.is_done or (call.status is None and not call.is_error):
             continue
@@ -150,7 +158,10 @@ def is_correction(turn: Turn, place: int = 0) -> bool:
     if prompt.kind not in events.TYPED or not turn.context:
         return False
     text = prompt.text[:400]
-    return bool(_CORRECTION.match(text) or _CORRECTS.search(text))
+    if match := _CORRECTION.match(text):
+        asks = wording.split_sentences(text)[0].endswith("?")
+        return not asks or match[0].strip().lower().startswith(("no", "don", "why", "you", "or"))
+    return bool(_CORRECTS.search(text))
 
 
 def is_choice(turn: Turn) -> bool:
@@ -162,7 +173,7 @@ def is_choice(turn: Turn) -> bool:
 
 
 def type_of(
-    prompt: str, texts: Sequence[str], edits: Sequence[Call], subjects: Sequence[str],
+    prompt: str, edits: Sequence[Call], subjects: Sequence[str],
     repaired: Sequence[Repair], corrected: bool,
 ) -> str:  # fmt: skip
     """Return the type of an observation. `corrected`: the user did, `subjects`: of its commits."""
@@ -203,10 +214,10 @@ def concepts(prompt: str, narrative: str, type_: str, has_changed: bool) -> tupl
 
 def conclusion(texts: Sequence[str]) -> str:
     """Return the sentence that says what came out: the first good one of the last long text."""
-    for text in sorted(texts[-4:][::-1], key=lambda text: len(text) < 120):
+    for text in sorted(reversed(texts[-4:]), key=lambda text: len(text) < 120):
         for sentence in wording.sentences(text):
             if _is_statement(sentence, 24):
-                return sentence.rstrip(":")
+                return sentence
     return ""
 
 
@@ -224,14 +235,18 @@ def facts(
     for call in turn.calls if place == 0 else ():
         if title := shell.pull_request(str(call.input.get("command") or "")):
             result.append(f"Pull request: {title}")
-    result += _conclusions(texts)
+    result += [
+        sentence
+        for sentence in _conclusions(texts)
+        if not any(subject in sentence for subject in subjects)
+    ]
     return list(dict.fromkeys(result))
 
 
 def _repair(repair: Repair, modified: Sequence[str]) -> str:
     command = wording.one_line(str(repair.failed.input.get("command") or ""), 80)
     said = error_line(repair.failed.text)
-    by = f" after changes to {', '.join(modified[:4])}" if modified else ""
+    by = f" after changes to {', '.join(modified[:3])}" if modified else ""
     return f"`{command}` failed ({wording.one_line(said, 120)}) and passed{by}"
 
 
@@ -260,6 +275,6 @@ def _conclusions(texts: Sequence[str]) -> list[str]:
 
 def _is_statement(sentence: str, least: int) -> bool:
     """Whether a sentence states something: neither what comes next nor a courtesy nor a question."""
-    if len(sentence) < least or sentence.endswith("?") or _CHATTER.match(sentence):
+    if len(sentence) < least or sentence.endswith(("?", ":")) or _CHATTER.match(sentence):
         return False
     return sum(char.isalpha() for char in sentence) > len(sentence) // 2

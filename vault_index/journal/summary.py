@@ -125,8 +125,8 @@ def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, s
     if said:
         last = wording.tail(said[-1], 3000)
         in_rest = False
-        for line, is_heading in wording.plain_lines(last):
-            if is_heading or line.endswith(":"):
+        for line, kind in wording.plain_lines(last):
+            if kind == wording.HEADING or line.endswith(":"):
                 in_rest = bool(_IS_ABOUT_REST.match(line))
             elif in_rest:
                 lines.append(line)

@@ -1,4 +1,4 @@
-"""The tools of agents: which of them read, change, search or run something, and what is kept of a call."""
+"""The tools of agents: which read, change, search or run something, and what is kept of a call."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from vault_index.journal import shell
 
 EDIT, READ, SEARCH, SHELL, TODO, OTHER = "edit", "read", "search", "shell", "todo", "other"
+QUESTION = "AskUserQuestion"
 _KINDS = {
     EDIT: "Edit MultiEdit Write NotebookEdit apply_patch replace write_file",
     READ: "Read NotebookRead read_file view_image",
@@ -18,7 +19,16 @@ _KINDS = {
     TODO: "TodoWrite TaskCreate TaskUpdate update_plan",
 }
 _KIND = {name: kind for kind, names in _KINDS.items() for name in names.split()}
-_KEPT = ("file_path", "notebook_path", "path", "pattern", "glob", "query", "url", "description")
+_KEPT: tuple[str, ...] = (
+    "file_path",
+    "notebook_path",
+    "path",
+    "pattern",
+    "glob",
+    "query",
+    "url",
+    "description",
+)
 _KEPT += ("skill", "subject", "status", "taskId", "workdir")
 _SHORT = 500  # characters of a value that is not the point of its call
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
@@ -62,7 +72,7 @@ def shown_to_user(tool: str, values: Mapping[str, Any]) -> str:
     """Return the text of a call that the user reads: a plan, or questions with their choices."""
     if tool == "ExitPlanMode":
         return str(values.get("plan") or "")
-    if tool != "AskUserQuestion":
+    if tool != QUESTION:
         return ""
     lines = []
     for question in values.get("questions") or []:

@@ -32,6 +32,7 @@ class Said:
     text: str
     uuid: str
     at: str
+    is_question: bool = False  # with choices: no statement
 
 
 @dataclass(slots=True)
@@ -119,11 +120,11 @@ class Turns:
         finished, self._turn = self.end(), turn
         return finished
 
-    def _say(self, event: Event, text: str) -> None:
+    def _say(self, event: Event, text: str, *, is_question: bool = False) -> None:
         text = self._clean(text)
         if not text:
             return
-        self._turn.steps.append(Said(text, event.uuid, event.at))
+        self._turn.steps.append(Said(text, event.uuid, event.at, is_question))
         self._said = wording.tail(f"{self._said}\n\n{text}", CONTEXT_CHARS)
 
     def _call(self, event: Event) -> None:
@@ -137,7 +138,7 @@ class Turns:
         self._turn.steps.append(call)
         self._open[event.call] = call
         if not event.in_subagent and (shown := tools.shown_to_user(event.tool, event.input)):
-            self._say(event, shown)
+            self._say(event, shown, is_question=event.tool == tools.QUESTION)
 
     def _result(self, event: Event) -> None:
         call = self._open.pop(event.call, None)

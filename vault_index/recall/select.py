@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from vault_index import git
 from vault_index.hotpath import chatter
-from vault_index.recall import block, trust
+from vault_index.journal.journal import Journal
+from vault_index.recall import block, journal, trust
 from vault_index.search import floor, query
 from vault_index.search.options import Query
 
 if TYPE_CHECKING:
+    from vault_index.config import Config
     from vault_index.search.hit import Hit
     from vault_index.vault import Vault
 
@@ -63,9 +65,16 @@ def for_prompt(
 
 
 def for_session(
-    vault: Vault, project: Path, already: Collection[str] = (), *, text_only: bool = False
+    vault: Vault,
+    project: Path,
+    already: Collection[str] = (),
+    *,
+    session: str = "",
+    text_only: bool = False,
 ) -> Injection:
     """Return what the start of a session in a project should get, by what the project is doing.
+
+    Before the lessons comes what was done here last, older than this `session` (`recall.journal`).
 
     Each of the last commits' subjects is a query, and so are the branch and the changed files with
     the project's name: a subject found among ten others in one query would be lost. Rules of the
@@ -79,14 +88,25 @@ def for_session(
     injection = _above_floor(
         vault, asked, config.session_lessons, already, first=RULE, text_only=text_only
     )
-    return _rendered(injection, [], config.token_budget)
+    done = journal.section(Journal(config), project, session)
+    return _rendered(injection, [], config.token_budget, done)
 
 
-def _rendered(injection: Injection, suggested: Sequence[Hit], max_tokens: int) -> Injection:
-    """Render the hits and the suggested skills as one block."""
-    if not injection.hits and not suggested:
+def without_vault(config: Config, project: Path, session: str) -> Injection:
+    """Return what the start of a session gets in a project without a vault: what was done here last."""
+    done = journal.section(Journal(config), project, session)
+    if not done:
+        return Injection("", silent="nothing in the journal")
+    return Injection(block.injection([], config.token_budget, journal=done))
+
+
+def _rendered(
+    injection: Injection, suggested: Sequence[Hit], max_tokens: int, done: str = ""
+) -> Injection:
+    """Render the hits, the suggested skills and what was `done` as one block."""
+    if not injection.hits and not suggested and not done:
         return injection
-    text = block.injection(injection.hits, max_tokens, suggested)
+    text = block.injection(injection.hits, max_tokens, suggested, done)
     return Injection(text, injection.hits, suggested, injection.floor)
 
 

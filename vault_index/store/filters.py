@@ -96,6 +96,46 @@ def below(categories: Iterable[CategoryPath]) -> str:
     return " OR ".join(tests)
 
 
+def of_records(
+    kinds: Sequence[str] = (), project: str = "", type: str = "", concept: str = "", file: str = ""
+) -> str | None:
+    """Return the condition for rows of the journal; None for all of them.
+
+    `file` is a path, the tail of one, or a folder, in the spelling of the column `files`.
+    """
+    return all_of(
+        any_of("kind", kinds) if kinds else None,
+        f"project = {quoted(project)}" if project else None,
+        f"type = {quoted(type)}" if type else None,
+        f"array_has(concepts, {quoted(concept)})" if concept else None,
+        _touching(file) if file else None,
+    )
+
+
+def _touching(file: str) -> str:
+    named = "concat('|', array_to_string(files, '|'), '|')"
+    tests = [f"contains({named}, {quoted(f'{file}|')})", f"contains({named}, {quoted(f'{file}/')})"]
+    parts = file.split("/")[1:]  # the file of an absolute path is kept below its project's folder
+    tails = ("/" + "/".join(parts[at:]) for at in range(1, len(parts)))
+    tests += [f"contains({named}, {quoted(f'|{tail}|')})" for tail in tails]
+    return " OR ".join(tests)
+
+
+def of_sessions(sessions: Iterable[str]) -> str:
+    """Return the condition for the rows of these sessions."""
+    return any_of("session", sessions)
+
+
+def of_record(record: str) -> str:
+    """Return the condition for the rows of a record; a session that begins alike has it, too."""
+    return f"record = {quoted(record)}"
+
+
+def of_rows(row_ids: Iterable[int]) -> str:
+    """Return the condition for rows by their row ids."""
+    return f"_rowid IN ({', '.join(map(str, row_ids)) or '-1'})"
+
+
 def filed_by(*sources: str) -> str:
     """Return the condition for rows whose categories come from any of these: author, folder..."""
     return any_of("filed_by", sources)

@@ -1,0 +1,36 @@
+"""The state of the journal, for `lessons status` and `lessons journal status`. Reads only."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from vault_index.errors import VaultError
+from vault_index.journal import index, listing, projects, spool
+from vault_index.journal.journal import Journal
+
+
+def of(journal: Journal) -> dict[str, Any]:
+    """Return what is recorded and kept, when it was written last, and what went wrong, as JSON values."""
+    totals = listing.totals(journal)
+    last = datetime.fromtimestamp(totals.last, UTC).isoformat() if totals.last else ""
+    return {
+        "folder": str(journal.folder),
+        "recorded": projects.recorded_folders(journal),
+        "sessions": totals.sessions,
+        "records": totals.records,
+        "projects": totals.projects,
+        "mb": totals.bytes / 1e6,
+        "last": last,
+        "unread": totals.unread,
+        "waiting": len(spool.waiting(journal)),
+        "index": _index(journal) if totals.sessions else {},
+        "problems": totals.problems,
+    }
+
+
+def _index(journal: Journal) -> dict[str, Any]:
+    try:
+        return {}
+    except VaultError as error:
+        return {"error": f"{error.message}; {error.hint}"}
