@@ -227,7 +227,8 @@ class OfSentences:
         for vector, text in zip(vectors, texts, strict=True):
             for part in text.split("\n"):
                 vector += self._vectors.get(part, 0)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        return vectors
 
     def embed_query(self, text: str) -> np.ndarray:
         """Return the unit vector of a query, float32[dimension]."""
