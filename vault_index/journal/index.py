@@ -195,7 +195,10 @@ def _compare(journal: Journal, index: Path) -> tuple[str, _Work | None]:
     if known.schema != SCHEMA:
         return f"the index had schema {known.schema}, now it is {SCHEMA}", None
     if known.embedder != _embedder_name(journal):
-        return f"the index was built with {known.embedder}, now it is {_embedder_name(journal)}", None
+        return (
+            f"the index was built with {known.embedder}, now it is {_embedder_name(journal)}",
+            None,
+        )
     if not Table(index, known.dimension, JOURNAL).exists():
         return "the index was damaged", None
     stamps = dict(session_files(journal))
@@ -254,7 +257,10 @@ def _rebuild(
     kept_in = None
     if vectors_of is not None:
         recorded = manifest.load(vectors_of, SCHEMA)
-        if (recorded.embedder, recorded.dimension) == (work.manifest.embedder, work.manifest.dimension):
+        if (recorded.embedder, recorded.dimension) == (
+            work.manifest.embedder,
+            work.manifest.dimension,
+        ):
             kept_in = Table(vectors_of, recorded.dimension, JOURNAL)
     stats = _update(journal, work, progress, use_cache=reason != _ASKED_FOR, kept_in=kept_in)
     manifest.put_in_force(building, keep_seconds=-1 if forgets else manifest.KEEP_OLD_SECONDS)
@@ -325,9 +331,7 @@ class _Read:
     rows: list[tuple[JournalRow, str]] | None
 
 
-def _read(
-    journal: Journal, known: Manifest, stamps: Mapping[str, files.Stamp]
-) -> Iterator[_Read]:
+def _read(journal: Journal, known: Manifest, stamps: Mapping[str, files.Stamp]) -> Iterator[_Read]:
     """Read session files one after another; one that cannot be read keeps the rows it has."""
     for path, stamp in stamps.items():
         before = known.files.get(path)

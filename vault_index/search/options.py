@@ -38,12 +38,12 @@ class Query:
     filters: Filter = EVERYTHING
     min_score: float | None = None  # hits that score less are left out
     project: str = ""
-    file: str = ""  # of the journal: what a record read or changed
-    concept: str = ""  # of the journal
     explain: bool = False  # also return what was left out, and why
     neighbours: int = 0  # passages before and after each lesson's passage, to return with it
     text_only: bool = False  # search full text alone
     for_agent: bool = False  # without the skills that only the user may call
+    file: str = ""  # of the journal: what a record read or changed
+    concept: str = ""  # of the journal
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.kinds) - set(KINDS))

@@ -3,7 +3,7 @@
 The first 128 principal components of unit vectors keep nearly all of what sets them apart: of 250,000
 vectors of MiniLM in 384 dimensions the nearest ten are among the nearest 500 by components for each of 60
 questions (of 64 components: .98). That takes 12 ms and 0.5 kB a row; all of the vectors take 1.5.
-The nearest by components are then compared by their vectors, so that scores are exact.
+Who asks compares the nearest by components once more by their vectors, so that scores are exact.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 COMPONENTS = 128
-RESCORED = 800  # of the nearest by components: compared once more by their vectors
 _SAMPLE = 20_000  # vectors that the components are of
 _AT_ONCE = 20_000  # vectors read at once
 
@@ -32,27 +31,12 @@ class Compact:
         sample = read(ids[np.sort(chosen)])
         _, axes = np.linalg.eigh(sample.T @ sample)
         self._axes = np.ascontiguousarray(axes[:, ::-1][:, :COMPONENTS], np.float32)
-        self._read = read
-        self.ids = ids
         self._parts = np.empty((len(ids), self._axes.shape[1]), np.float32)
         for start in range(0, len(ids), _AT_ONCE):
             some = ids[start : start + _AT_ONCE]
             self._parts[start : start + len(some)] = read(some) @ self._axes
 
-    def nearest(
-        self, vector: np.ndarray, limit: int, allowed: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return places in `ids` and cosines of the rows nearest to a unit vector, `limit` at most.
-
-        `allowed`, bool[rows], leaves out rows.
-        """
-        import numpy as np
-
-        likeness = self._parts @ (vector @ self._axes)
-        if allowed is not None:
-            likeness[~allowed] = -np.inf
-        limit = min(limit, len(likeness) if allowed is None else int(allowed.sum()))
-        if limit == 0:
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        places = np.sort(np.argpartition(-likeness, limit - 1)[:limit])
-        return places, self._read(self.ids[places]) @ vector
+    def likeness(self, vector: np.ndarray) -> np.ndarray:
+        """Return about the cosine of each row with a unit vector, float32[rows]."""
+        likeness: np.ndarray = self._parts @ (vector @ self._axes)
+        return likeness

@@ -126,9 +126,17 @@ def of_sessions(sessions: Iterable[str]) -> str:
     return any_of("session", sessions)
 
 
-def of_record(record: str) -> str:
-    """Return the condition for the rows of a record; a session that begins alike has it, too."""
-    return f"record = {quoted(record)}"
+def firsts_of(
+    *, record: str = "", session: str = "", path: str = "", project: str = ""
+) -> str | None:
+    """Return the condition for the first row of records: of an id, of a session or its beginning."""
+    return all_of(
+        "position = 0",
+        f"record = {quoted(record)}" if record else None,
+        f"starts_with(session, {quoted(session)})" if session else None,
+        f"path = {quoted(path)}" if path else None,
+        f"project = {quoted(project)}" if project else None,
+    )
 
 
 def of_rows(row_ids: Iterable[int]) -> str:

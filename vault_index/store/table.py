@@ -35,6 +35,7 @@ KEEP_VERSIONS = timedelta(minutes=2)
 COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
 ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) and exact
 KEPT_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
+KEPT_MASKS = 8  # a byte a row
 _AT_ONCE = 1000  # values in one filter
 _FAMILY = ("lesson_id", "is_whole")
 
@@ -55,6 +56,7 @@ class Table:
         self.pinned = pinned
         self._folder = index / f"{schema.table}.lance"
         self._table = LanceTable(index, schema.table, pinned=pinned)
+        self._masks: dict[str, np.ndarray] = {}  # of `are`, the last one last
         self._is_checked = False  # that no link in the table leads elsewhere
 
     def exists(self) -> bool:
@@ -129,21 +131,45 @@ class Table:
         rows = self._ask(lambda door: door.nearest(vector, limit, where))
         return rows["_rowid"].to_numpy(), 1 - rows["_distance"].to_numpy()
 
-    def nearest_of(
-        self, vector: np.ndarray, limit: int, allowed: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return places in `columns` and cosines of the rows nearest to a unit vector.
+    @property
+    def is_large(self) -> bool:
+        """Whether it has too many rows to keep all of their vectors in memory."""
+        return self.count() > ANN_ROWS
 
-        Only of rows that are `allowed`, bool[rows]. Of all of them in a small table, which may be
-        more than `limit`.
+    def likeness(self, vector: np.ndarray) -> np.ndarray:
+        """Return the cosine of each row with a unit vector, float32[n], in the order of `columns`.
+
+        In a large table it is about right.
         """
+        if self.is_large:
+            return self._compact.likeness(vector)
+        cosines: np.ndarray = self._all_vectors[1] @ vector
+        return cosines
+
+    def by_time(self, where: str | None) -> np.ndarray:
+        """Return the places of the first rows of records in `columns`, int64[n], oldest first."""
+        order = self._by_time
+        return order if where is None else order[self.are(where)[order]]
+
+    @cached_property
+    def _by_time(self) -> np.ndarray:
         import numpy as np
 
-        if self.count() > ANN_ROWS:
-            return self._compact.nearest(vector, limit, allowed)
-        cosines = self._all_vectors[1] @ vector
-        places = np.arange(len(cosines)) if allowed is None else np.flatnonzero(allowed)
-        return places, cosines[places]
+        columns = self.columns
+        firsts = np.flatnonzero(columns["position"] == 0)
+        order: np.ndarray = firsts[np.lexsort((columns["place"][firsts], columns["at"][firsts]))]
+        return order
+
+    def named(self, where: str | None) -> list[int]:
+        """Return the row ids of the records that a filter names, oldest first."""
+        import numpy as np
+
+        ids = self._scan(["position"], where, ids=True)["_rowid"].to_numpy()
+        order = self.by_time(None)
+        return [
+            int(id)
+            for id in self.columns["_rowid"][order][np.isin(self.columns["_rowid"][order], ids)]
+        ]
 
     def cosines(self, row_ids: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Return the cosine of each of these rows with a unit vector, float32[n]."""
@@ -168,11 +194,22 @@ class Table:
             columns[name] = values[order]
         return columns
 
-    def ids(self, where: str | None) -> np.ndarray:
-        """Return the row ids of the rows that a filter names, uint64[n], sorted."""
+    def are(self, where: str) -> np.ndarray:
+        """Return which rows a filter names, bool[n], in the order of `columns`.
+
+        The last few filters are kept: most searches are of one project.
+        """
         import numpy as np
 
-        return np.sort(self._scan([self.schema.indexed[0]], where, ids=True)["_rowid"].to_numpy())
+        mask = self._masks.pop(where, None)
+        if mask is None:
+            mask = np.zeros(len(self.columns["_rowid"]), bool)
+            ids = self._scan([self.schema.indexed[0]], where, ids=True)["_rowid"].to_numpy()
+            mask[np.searchsorted(self.columns["_rowid"], ids)] = True
+        self._masks[where] = mask
+        while len(self._masks) > KEPT_MASKS:
+            del self._masks[next(iter(self._masks))]
+        return mask
 
     @cached_property
     def _compact(self) -> Compact:
