@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.commands import Ran, run
 from tests.support.conversations import Conversation, about_redirects, about_retries
+from tests.support.terminals import at_terminal
 
 KEYS = {"id", "kind", "session", "project", "branch", "at", "number", "title", "text", "type"}
 KEYS |= {"concepts", "files", "uuids", "score"}
@@ -46,7 +47,7 @@ def test_import_shows_what_it_would_take_and_takes_it_once(shop: Path, own_world
     assert not list((own_world / "journal").rglob("*.md"))
     assert "3 sessions of 2 projects" in journal(shop, "import").out
     assert "nothing new, 3 there already" in journal(shop, "import").out
-    assert "no sessions" in journal(shop, "import", "--since", "2030-01-01").out
+    assert "3 older" in journal(shop, "import", "--since", "2030-01-01").err
 
 
 def test_search_finds_by_words_file_type_and_time(imported: Path) -> None:
@@ -119,6 +120,24 @@ def test_forget_takes_out_files_and_rows(imported: Path, own_world: Path) -> Non
         if "redirect" in json.dumps(hit)
     ]
     assert journal(imported, "forget", check=False).code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_init_asks_once_at_a_terminal_and_the_default_is_no(
+    shop: Path, own_world: Path, answer: str
+) -> None:
+    code, shown = at_terminal(
+        "lessons", "init", cwd=shop, typed=[("[y/N]", f"{answer}\n")], size=(50, 80)
+    )
+    assert code == 0
+    assert str(own_world / "journal") in "".join(shown.split("\n"))
+    recorded = own_world / "journal" / "recorded"
+    settings = own_world / ".claude" / "settings.json"
+    assert recorded.exists() == settings.exists() == (answer == "y")
+    if answer == "y":
+        assert recorded.read_text() == f"{shop}\n"
+        assert at_terminal("lessons", "init", cwd=shop)[1].count("[y/N]") == 0
 
 
 def test_the_folders_are_private(imported: Path, own_world: Path) -> None:

@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.journal import forget, index, listing, overview, projects, take
+from vault_index.errors import VaultError
+from vault_index.journal import forget, importing, index, listing, overview, places, projects
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
-from vault_index.search import journal as finding
-from vault_index.search import timeline as around
+from vault_index.search.journal import find
+from vault_index.search.options import OF_JOURNAL, Query
+from vault_index.search.timeline import around
 
 if TYPE_CHECKING:
     from vault_index.api import Caller
     from vault_index.journal.journal import Journal
 
+_ID = re.compile(r"[\w-]*\d[\w.-]*")  # of a record or a session
 
-def search(journal: Journal, project: str = "", folder: str = "", **options: Any) -> dict[str, Any]:
+
+def search(
+    journal: Journal,
+    text: str = "",
+    project: str = "",
+    folder: str = "",
+    since: str | None = None,
+    until: str = "",
+    type: str = "",
+    explain: bool = False,
+    **options: Any,
+) -> dict[str, Any]:
     """Find records: `hits`, how many `older` ones the window leaves out, `text_only`, `embedder`.
 
-    `project` is a name, `folder` one of a project's; with neither all projects are searched. The
-    other options are those of `search.journal.JournalQuery`.
+    `project` is a name, `folder` one of a project's; with neither, or for a folder of which nothing is
+    kept, all projects are searched: `project` is the one that was. `since` is None for the usual
+    window, "" for all times. The other options are those of `search.Query`.
     """
-    raise NotImplementedError
+    answer: dict[str, Any] = {"hits": [], "older": 0, "text_only": "", "project": ""}
+    answer["embedder"] = journal.config.embedder
+    if _is_empty(journal):
+        return answer
+    answer["project"] = _project(journal, project, folder) or ""
+    narrowed = {"type": type, "since": since, "until": until}
+    narrowed = {key: value for key, value in narrowed.items() if value}
+    kinds = options.pop("kinds", ()) or OF_JOURNAL
+    values = {**options, "text": text, "kinds": kinds, "project": answer["project"]}
+    query = Query.from_json({**values, "explain": explain, "filters": narrowed})
+    results = find(journal, query, everything=since == "")
+    answer["hits"] = [hit.as_json(explain=explain) for hit in results.hits]
+    return {**answer, "older": results.older, "text_only": results.text_only}
 
 
 def timeline(
@@ -36,10 +66,20 @@ def timeline(
 ) -> dict[str, Any]:
     """Return the `records` around an anchor in order of time, and the id of the `anchor`.
 
-    The anchor is the id of a record or session, an ISO time, `yesterday 14:00`, or a query. With
-    `full` a record has all that `show` returns.
+    The anchor is as `search.timeline.around` reads it; `anchor` is "" where it is a time, and `before`
+    is how many records are before it. With `full` a record has its whole text. A record or session
+    that is named is found in any project.
     """
-    raise NotImplementedError
+    if _is_empty(journal):
+        return {"records": [], "anchor": "", "before": 0}
+    name = _project(journal, project, folder) or ""
+    if not project and _ID.fullmatch(anchor):
+        with contextlib.suppress(VaultError):  # it is a word to search for, then
+            name = listing.session_of(journal, anchor)[1].project
+    moments = around(journal, anchor, before, after, name, full=full)
+    records = [hit.as_json() for hit in moments.records]
+    marked = "" if moments.anchor is None else moments.records[moments.anchor].id
+    return {"records": records, "anchor": marked, "before": moments.before}
 
 
 def show(journal: Journal, name: str) -> dict[str, Any]:
@@ -73,10 +113,38 @@ def status(journal: Journal) -> dict[str, Any]:
 
 
 def import_(
-    journal: Journal, caller: Caller, since: str = "", project: str = "", dry_run: bool = False
+    journal: Journal,
+    caller: Caller,
+    since: str | None = None,
+    project: str = "",
+    folder: str = "",
+    dry_run: bool = False,
 ) -> dict[str, Any]:
-    """Take in the transcripts of this machine that went on since a time, and index them."""
-    raise NotImplementedError
+    """Take in the transcripts of this machine that went on since a time, and index them.
+
+    `since` is ISO 8601, "" for all, None for the usual 30 days; only those of a project, if one is
+    named or its folder. The answer is `importing.Imported`, with `problems` as lines.
+    """
+    limit = datetime.fromisoformat(since).timestamp() if since else None if since is None else 0.0
+    name = project or (projects.name_for(journal, folder) if folder else "")
+    progress = None if dry_run else caller.progress_of("reading transcripts")
+    done = importing.import_all(journal, limit, name, dry_run=dry_run, progress=progress)
+    answer = asdict(done)
+    answer["problems"] = [f"{path}: {message}" for path, message in done.problems]
+    if not dry_run:
+        stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
+        answer["seconds"] += stats.seconds
+        answer["problems"] += [f"{path}: {why}" for path, why in stats.problems.items()]
+    return answer
+
+
+def index_(journal: Journal, caller: Caller, rebuild: bool = False) -> dict[str, Any]:
+    """Bring the index of the journal up to date: `sessions` written, and a `summary` in words."""
+    progress = caller.progress_of("indexing the journal")
+    stats = index.sync(journal, rebuild=rebuild, progress=progress)
+    written = stats.added + stats.changed
+    summary = f"{written} sessions, {stats.rows} rows, in {stats.seconds:.1f} s"
+    return {"sessions": written, "removed": stats.removed, "rows": stats.rows, "summary": summary}
 
 
 def forget_(journal: Journal, caller: Caller, **chosen: str) -> dict[str, Any]:
@@ -120,6 +188,11 @@ def _session(file: Path, session: Session) -> dict[str, Any]:
         "file": str(file),
     }
     return {**values, "request": " ".join((asked or typed).split()), "files": list(modified)}
+
+
+def _is_empty(journal: Journal) -> bool:
+    """Whether no session is kept: nothing is found then, and no index is missed."""
+    return next(places.session_files(journal.folder), None) is None
 
 
 def _project(journal: Journal, project: str, folder: str) -> str | None:

@@ -31,6 +31,7 @@ def of(journal: Journal) -> dict[str, Any]:
 
 def _index(journal: Journal) -> dict[str, Any]:
     try:
-        return {}
+        opened = index.open_table(journal)
     except VaultError as error:
         return {"error": f"{error.message}; {error.hint}"}
+    return {"embedder": opened.embedder, "sessions": opened.sessions}

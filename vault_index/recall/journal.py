@@ -1,6 +1,7 @@
-"""What was done here last, for the start of a session: from the files of the journal, without its index.
+"""What the journal adds to a context: at a session's start what was done here last, at a prompt a record.
 
-It is data like a lesson: quoted and defused, whatever a prompt or an agent said.
+The first comes from the files of the journal, without its index. It is all data like a lesson: quoted
+and defused, whatever a prompt or an agent said.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def offer(folder: Path) -> None:
     journal = Journal(config.load())
     if projects.recorded(journal, str(folder)):
         return
-    output.text(ABOUT.format(folder=journal.folder), err=True)
+    output.say(" ".join(ABOUT.format(folder=journal.folder).split()), err=True)
     if not output.confirm("record the sessions of this project?"):
         asking.note("no; later: lessons install claude --journal")
         return

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from vault_index.entrypoints.cli import asking, moments, output
+from vault_index.entrypoints.cli.journal import options
 from vault_index.entrypoints.cli.options import count
 
 
@@ -18,11 +19,11 @@ from vault_index.entrypoints.cli.options import count
     show_default=True,
     help="Sessions that went on since: 90d, 8w, 2026-03-31, or all.",
 )
-@click.option("--project", default="", help="Only sessions of this folder, or of this project.")
+@click.option("-p", "--project", help="Only of this project: a name or a folder.")
 @click.option("--dry-run", is_flag=True, help="Only show what it would take in.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def command(named: str | None, since: str, project: str, dry_run: bool, as_json: bool) -> None:
+def command(named: str | None, since: str, project: str | None, dry_run: bool, as_json: bool) -> None:
     """Take in the sessions that agents keep here.
 
     Reads the transcripts of Claude Code and Codex CLI, changes none, and keeps what it took in under
@@ -30,8 +31,8 @@ def command(named: str | None, since: str, project: str, dry_run: bool, as_json:
     """
     values = {
         "since": "" if since == "all" else moments.since(since),
-        "project": project,
         "dry_run": dry_run,
+        **options.where(project, all_projects=not project),
     }
     try:
         answer = asking.ask(named, "journal import", values)
@@ -45,23 +46,21 @@ def command(named: str | None, since: str, project: str, dry_run: bool, as_json:
 
 
 def _show(answer: dict[str, Any], dry_run: bool) -> None:
-    projects = answer["projects"]
-    if dry_run and projects:
-        width = max(len(row["project"]) for row in projects)
-        for row in projects:
-            sessions = count(row["sessions"], "session")
-            output.row(f"{row['project']:<{width}}  {sessions:>13}  {row['mb']:8.1f} MB")
+    projects = sorted(answer["projects"].items(), key=lambda item: (-item[1], item[0]))
+    width = max((len(name) for name, _ in projects), default=0)
+    for name, sessions in projects if dry_run else ():
+        output.row(f"{name:<{width}}  {count(sessions, 'session')}")
     for problem in answer["problems"]:
         asking.note(f"warning: {problem}")
-    sessions, mb = count(answer["sessions"], "session"), f"{answer['mb']:.1f} MB"
-    of = f"{sessions} of {count(len(projects), 'project')}, {mb}"
-    if dry_run:
-        output.say(f"{of}; nothing was taken in")
+    for why, transcripts in sorted(answer["nothing"].items()):
+        asking.note(f"note: nothing to keep of {count(transcripts, 'transcript')}: {why}")
+    if answer["older"]:
+        asking.note(f"note: {count(answer['older'], 'older transcript')}: --since all")
+    there = [f"{answer['unchanged']} there already"] if answer["unchanged"] else []
+    if not answer["sessions"]:
+        output.say(", ".join(["nothing new", *there]))
         return
-    if not answer["sessions"] and not answer["same"]:
-        output.say("no sessions")
-        return
-    parts = [f"{of}: {count(answer['records'], 'record')}" if answer["sessions"] else "nothing new"]
-    parts += [f"{answer['same']} there already"] if answer["same"] else []
-    parts += [f"in {answer['seconds']:.1f} s"]
-    output.say(", ".join(parts))
+    parts = [f"{count(answer['sessions'], 'session')} of {count(len(projects), 'project')}"]
+    parts += [count(answer["records"], "record"), f"{answer['bytes'] / 1e6:.1f} MB read"]
+    ended = "; nothing was taken in" if dry_run else f" in {answer['seconds']:.1f} s"
+    output.say(", ".join([*parts, *there]) + ended)

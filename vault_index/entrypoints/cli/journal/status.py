@@ -39,8 +39,9 @@ def lines_of(state: dict[str, Any]) -> Iterator[str]:
     if "error" in index:
         yield f"index      {index['error']}"
     elif index:
-        behind = f", {index['behind']} to come" if index.get("behind") else ""
-        yield f"index      {count(index['rows'], 'row')}, {index['embedder']}{behind}"
+        behind = state["sessions"] - index["sessions"]
+        to_come = f", {behind} to come" if behind > 0 else ""
+        yield f"index      {count(index['sessions'], 'session')}, {index['embedder']}{to_come}"
     if state["waiting"]:
         yield f"waiting    {count(state['waiting'], 'transcript')} to be taken in"
     for problem in state["problems"][:SHOWN]:

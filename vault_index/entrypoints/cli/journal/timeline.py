@@ -49,7 +49,9 @@ def command(
         output.json(answer)
         return
     session = None
-    for record in answer["records"]:
+    for number, record in enumerate(answer["records"]):
+        if number == answer["before"] and not answer["anchor"]:
+            output.row(output.styled(f"> {values['anchor']}", bold=True))
         if record["session"] != session:
             session = record["session"]
             where = record["project"] + (f"@{record['branch']}" if record["branch"] else "")
