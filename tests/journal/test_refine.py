@@ -264,6 +264,17 @@ def test_a_session_that_goes_on_keeps_its_words_and_is_due_once_more(
     assert len(server.chats) == 2
 
 
+def test_what_did_not_change_is_carried_over_as_it_was(
+    journal: Journal, server: OllamaServer
+) -> None:
+    file = keep(journal, a_session())
+    outcomes(journal)
+    after = read(file)
+    assert refined.carried_over(after, refined.session_by_rule(after)) == after
+    assert refined.carried_over(after, after) == after
+    assert refined.carried_over(None, a_session()) == a_session()
+
+
 @pytest.mark.slow
 def test_a_process_that_dies_in_a_call_is_followed_by_none(
     journal: Journal, server: OllamaServer

@@ -19,13 +19,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from vault_index import files, llm
 from vault_index.errors import ModelAwayError, ModelCallError, ModelRefusedError, VaultError
 from vault_index.journal import events, excerpt, lock, places, session_file
 from vault_index.journal.journal import Journal
-from vault_index.journal.record import Session
+from vault_index.journal.record import OBSERVATION, Session
 from vault_index.journal.redact import redact
 from vault_index.llm import Model
 
@@ -77,8 +78,8 @@ def due(journal: Journal, now: float) -> list[Path]:
     )
     sessions: list[Path] = []
     for file in latest_first:
-        session = _read(file)
-        if session is not None and _is_due(session, state.sessions.get(session.id), now):
+        head = _head_of(file)
+        if head is not None and _is_due(head, state.sessions.get(head.id), now):
             sessions.append(file)
             if len(sessions) == left:
                 break
@@ -161,11 +162,11 @@ def forget(journal: Journal, sessions: set[str]) -> None:
 
 
 def _is_due(session: Session, asked: Asked | None, now: float) -> bool:
-    """Whether a session is quiet, has something to say, and was not asked about as it is."""
+    """Whether a session is quiet, and was not asked about as it is."""
     if session.parent or now - _seconds(session.ended) < QUIET_SECONDS:
         return False
-    if asked is None:  # of a journal that came without its refine.json
-        return not session.refined and bool(excerpt.of(session))
+    if asked is None:
+        return not session.refined  # else its journal came without refine.json
     if asked.gave_up or asked.times >= MAX_TIMES or now - asked.at < QUIET_SECONDS:
         return False
     return asked.of != session.ended or asked.outcome == FAILED
@@ -203,11 +204,20 @@ def _change(journal: Journal, file: Path, change: Callable[[Session], Session]) 
             files.replace_file(file, session_file.dump(change(session)))
 
 
-def _read(file: Path) -> Session | None:
+def _head_of(file: Path) -> Session | None:
+    """Return a session without its records; None if nothing was done in it, or it cannot be read."""
     try:
-        return session_file.parse(files.read_file(file), file)
-    except VaultError:  # `lessons status` names it
+        return _head(file, files.stamp_of(file.stat()))
+    except (OSError, VaultError):  # `lessons status` names it
         return None
+
+
+@lru_cache(maxsize=10_000)  # the watcher looks every few minutes
+def _head(file: Path, stamp: files.Stamp) -> Session | None:  # noqa: ARG001  # the key of the cache
+    data = files.read_file(file)
+    if f'"kind": "{OBSERVATION}"'.encode() not in data:
+        return None
+    return session_file.parse(data[: data.find(b"\n---\n") + 5], file)
 
 
 def _save(journal: Journal, state: State) -> None:

@@ -64,6 +64,8 @@ def carried_over(before: Session | None, after: Session) -> Session:
 
 
 def _carried(old: Record, new: Record) -> Record:
+    if new == old:
+        return new
     texts = {
         name.removeprefix(RULE): _at(old, name.removeprefix(RULE))
         for name, text in old.fields.items()
