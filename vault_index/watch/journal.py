@@ -78,8 +78,13 @@ class JournalWatch:
     def look(self) -> bool:
         """Whether transcripts grew since the last look of which no hook said so; they are noted."""
         grown = [path for path in self._growth.look(self.journal) if self._has_news(path)]
-        if grown:
-            spool.note(self.journal, grown)
+        try:
+            if grown:
+                spool.note(self.journal, grown)
+        except (VaultError, OSError) as error:  # a full disk: the next look begins again
+            self._growth = Growth()
+            self._complain(str(error))
+            return False
         return bool(grown)
 
     def call(self) -> None:
@@ -166,7 +171,7 @@ class JournalWatch:
         if len(sizes) > MANY_FILES or sum(sizes.values()) > MANY_BYTES:
             taking.start_process(str(journal.folder))
             return False
-        if self._reading.catch_up(journal, self._say):
+        if self._reading.catch_up(journal, self._report):
             self._sizes = sizes
         return bool(self._sizes)
 
@@ -175,8 +180,12 @@ class JournalWatch:
 
     def _complain(self, message: str) -> None:
         if message != self.trouble:
-            self._say(f"error: journal: {message}")
+            self._report(f"error: {message}")
         self.trouble = message
+
+    def _report(self, message: str) -> None:
+        spool.complain(self.journal, message)
+        self._say(f"journal: {message}")
 
 
 def _size(path: Path) -> int:
