@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from vault_index.journal import events, own_text, tools, wording
@@ -18,6 +19,7 @@ Redact = Callable[[str], str]
 MAX_CHARS = 200_000  # of a text; a person's paste or an agent's answer is far shorter
 _SPARE = 10_000  # characters more go to `redact`, so that no half of a secret remains at the cut
 RESULT_CHARS = 20_000  # kept from either end of a result, before its lines are chosen
+MOST_VALUES = 512  # of inputs that are remembered: paths come again and again
 CONTEXT_CHARS = 800  # of what the agent had said before a prompt
 
 
@@ -80,6 +82,7 @@ class Turns:
 
     def __init__(self, redact: Redact, said: str = "") -> None:
         self._redact = redact
+        self._clean_value = lru_cache(maxsize=MOST_VALUES)(self._clean)
         self._said = said  # the end of what the agent said last
         self._turn = Turn()
         self._open: dict[str, Call] = {}  # calls without a result yet
@@ -129,7 +132,7 @@ class Turns:
 
     def _call(self, event: Event) -> None:
         kind = tools.kind_of(event.tool)
-        values = tools.kept_input(kind, event.input, self._clean)
+        values = tools.kept_input(kind, event.input, self._clean_value)
         call = Call(
             *(event.tool, kind, event.call, event.uuid, event.at, event.folder),
             in_subagent=event.in_subagent,
@@ -148,16 +151,14 @@ class Turns:
         call.result_uuid = event.uuid
         if call.status is None and not event.is_error and tools.exits(call.kind, call.input):
             call.status = 0
-        if event.is_error or tools.is_result_kept(call.kind, call.input):
-            call.text = self._clean_result(event.text)
+        text = event.text
+        if len(text) > 2 * RESULT_CHARS:
+            text = f"{text[:RESULT_CHARS]}\n[...]\n{text[-RESULT_CHARS:]}"
+        if event.is_error or tools.is_result_kept(call.kind, call.input, text):
+            call.text = self._clean(_ANSI.sub("", text))
 
     def _clean(self, text: str) -> str:
         """Return a text as the journal may keep it."""
         text = own_text.left_out(text[: MAX_CHARS + _SPARE]).strip()
         text = self._redact(_SURROGATES.sub("\ufffd", text))
         return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[...]"
-
-    def _clean_result(self, text: str) -> str:
-        if len(text) > 2 * RESULT_CHARS:
-            text = f"{text[:RESULT_CHARS]}\n[...]\n{text[-RESULT_CHARS:]}"
-        return self._clean(_ANSI.sub("", text))
