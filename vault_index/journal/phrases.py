@@ -168,6 +168,7 @@ _REMAINS = _any_of(
     before (?:merging|release)|later
     """
 )
+_GOES_ON = re.compile(r"i'm |i'll |i will |let me |now ", re.IGNORECASE)
 _IS_ABOUT_REST = _any_of(
     r"next steps?|remaining|to-?dos?|follow-?ups?|open (?:questions?|items?|points?)|what(?:'s| is) left",
     begin="",
@@ -230,7 +231,8 @@ def concludes(sentence: str) -> bool:
 
 def remains(sentence: str) -> bool:
     """Whether a sentence says what is left to do."""
-    return bool(_REMAINS.search(_straight(sentence)))
+    sentence = _straight(sentence)
+    return bool(_REMAINS.search(sentence)) and not _GOES_ON.match(sentence)
 
 
 def is_about_rest(heading: str) -> bool:

@@ -29,7 +29,10 @@ def is_done_edit(call: Call) -> bool:
 
 
 def is_change(call: Call) -> bool:
-    """Whether a call changed a file of the work: not the agent's own plan."""
+    """Whether a call changed something of the work: a file, not the agent's own plan."""
+    if call.kind == tools.SHELL:
+        command = str(call.input.get("command") or "")
+        return call.is_done and not call.is_error and shell.is_change(command)
     own = ("/.claude/plans/", "/.claude/projects/")
     return is_done_edit(call) and not any(folder in path for path in files(call) for folder in own)
 
@@ -114,7 +117,8 @@ def type_of(
     if subjects:
         return phrases.type_of_subject(subjects[0])
     if edits:
-        only_prose = all(path.endswith(PROSE) for call in edits for path in files(call))
+        paths = [path for call in edits for path in files(call)]
+        only_prose = paths and all(path.endswith(PROSE) for path in paths)
         return "change" if only_prose else phrases.type_of_request(prompt)
     return "decision" if phrases.chooses(prompt) else "discovery"
 

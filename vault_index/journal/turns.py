@@ -24,7 +24,7 @@ CONTEXT_CHARS = 800  # of what the agent had said before a prompt
 
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_MARKS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|</?tool_use_error>")
 
 
 @dataclass(slots=True)
@@ -155,7 +155,7 @@ class Turns:
         if len(text) > 2 * RESULT_CHARS:
             text = f"{text[:RESULT_CHARS]}\n[...]\n{text[-RESULT_CHARS:]}"
         if event.is_error or tools.is_result_kept(call.kind, call.input, text):
-            call.text = self._clean(_ANSI.sub("", text))
+            call.text = self._clean(_MARKS.sub("", text))
 
     def _clean(self, text: str) -> str:
         """Return a text as the journal may keep it."""
