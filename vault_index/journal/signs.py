@@ -11,6 +11,7 @@ from vault_index.journal.record import CONCEPTS
 from vault_index.journal.turns import Call, Turn
 
 LEAST_EXPLANATION = 120  # characters of an answer that explains how something works
+GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
 PROSE = (".md", ".rst", ".txt", ".adoc")
 LEAST_CONCLUSION = 80  # and of a text whose sentences may be facts
 
@@ -95,7 +96,7 @@ def is_correction(turn: Turn, place: int = 0) -> bool:
         return True
     if prompt.kind not in events.TYPED or not turn.context:
         return False
-    return phrases.corrects(prompt.text)
+    return phrases.corrects(prompt.text) or (turn.is_interruption and len(prompt.text) > GO_ON)
 
 
 def is_choice(turn: Turn) -> bool:

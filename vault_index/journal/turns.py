@@ -65,6 +65,7 @@ class Turn:
     steps: list[Said | Call] = field(default_factory=list)
     ended: str = ""  # when the last event was
     branch: str = ""
+    is_interruption: bool = False  # the prompt comes after the user stopped the agent
 
     @property
     def texts(self) -> list[Said]:
@@ -80,10 +81,11 @@ class Turn:
 class Turns:
     """Collects events; `take` returns a turn when the next one begins, `end` the last."""
 
-    def __init__(self, redact: Redact, said: str = "") -> None:
+    def __init__(self, redact: Redact, said: str = "", *, is_interrupted: bool = False) -> None:
         self._redact = redact
         self._clean_value = lru_cache(maxsize=MOST_VALUES)(self._clean)
         self._said = said  # the end of what the agent said last
+        self.is_interrupted = is_interrupted  # by the user, since the last prompt
         self._turn = Turn()
         self._open: dict[str, Call] = {}  # calls without a result yet
 
@@ -99,6 +101,8 @@ class Turns:
             finished = self._begin(event)
         elif event.kind == events.TEXT and not event.in_subagent:
             self._say(event, event.text)
+        elif event.kind == events.INTERRUPT:
+            self.is_interrupted = True
         elif event.kind == events.TOOL_CALL:
             self._call(event)
         elif event.kind == events.TOOL_RESULT:
@@ -114,6 +118,7 @@ class Turns:
 
     def _begin(self, prompt: Event) -> Turn | None:
         turn = Turn(replace(prompt, text=self._clean(prompt.text)), self._said)
+        turn.is_interruption, self.is_interrupted = self.is_interrupted, False
         if prompt.kind in events.OPENING:  # the agent was idle: nothing is under way
             self._open.clear()
         else:  # what is under way ends in this turn
