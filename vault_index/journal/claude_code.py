@@ -54,6 +54,7 @@ _ANSWERS = re.compile(
     r"(?:\. You can now continue.*)?\Z",
     re.DOTALL,
 )
+_ANSWER = re.compile(r'"([^"]*)"="([^"]*)"')
 _EXITED = re.compile(r"Exit code (\d{1,9})\b")
 _NOT_DONE = "The user doesn't want to proceed with this tool use"
 
@@ -275,7 +276,9 @@ def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
         status=int(exited[1]) if exited else None,
     )
     if not is_error and (answers := _ANSWERS.match(text)):
-        yield _event(record, events.ANSWER, answers[1].strip())
+        pairs = _ANSWER.findall(answers[1])
+        typed = "\n".join(" ".join(pair) for pair in pairs) or answers[1].strip()
+        yield _event(record, events.ANSWER, typed)
     if is_error and text.startswith(_NOT_DONE) and (reason := _REASON.search(text)):
         typed = reason[1].strip()
         if typed and not typed.startswith(_QUESTIONS):
@@ -288,8 +291,9 @@ def _assistant(record: dict[str, Any]) -> Iterator[Event]:
     if record.get("isApiErrorMessage"):
         yield _event(record, events.API_ERROR, json.dumps(content)[:500])
         return
+    is_synthetic = isinstance(message, dict) and message.get("model") == "<synthetic>"
     for block in content if isinstance(content, list) else []:
-        if not isinstance(block, dict):
+        if not isinstance(block, dict) or is_synthetic:  # "No response requested."
             continue
         if block.get("type") == "text" and block.get("text"):
             yield _event(record, events.TEXT, str(block["text"]))

@@ -43,13 +43,13 @@ class Reader:
         self._number = int(state.get("number", 0))
         self._is_of_program = bool(state.get("of_program"))
         self._base = Event(
-            **{
-                name: str(state.get(name, ""))
-                for name in ("session", "folder", "branch", "version")
-            },
             kind="",
             uuid="",
             at="",
+            session=str(state.get("session", "")),
+            folder=str(state.get("folder", "")),
+            branch=str(state.get("branch", "")),
+            version=str(state.get("version", "")),
         )
         self.parent = str(state.get("parent", ""))  # the session that started this one
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from vault_index.journal import events, places_of_files, shell, signs, tools, wording
+from vault_index.journal import events, paths, shell, signs, tools, wording
 from vault_index.journal.events import Event
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record
 from vault_index.journal.turns import Call, Said, Turn
@@ -25,7 +25,10 @@ LEAST_ANSWER = 60  # characters of an answer without work that say something
 MOST_COMMANDS, COMMAND_CHARS = 20, 400  # kept of an observation, and of a command
 MOST_FACTS, FACT_CHARS = 8, 300
 MOST_ERRORS, FIRST_LINES, LAST_LINES, LINE_CHARS = 6, 4, 8, 240
-MOST_FILES = 60
+MOST_FILES = 500
+LEAST_TITLE = 12  # characters; a shorter first sentence takes the next one with it
+LONG_PASTE = 8_000  # characters
+_PLAN = "Implement the following plan:"
 _T = TypeVar("_T")
 
 
@@ -35,13 +38,13 @@ def is_kept(turn: Turn) -> bool:
     if prompt is None:
         return False
     if prompt.kind == events.SLASH_COMMAND and " " not in prompt.text:
-        return bool(turn.steps)
+        return bool(turn.calls) or sum(len(said.text) for said in turn.texts) >= LEAST_ANSWER
     return bool(prompt.text or prompt.images)
 
 
 def prompt_record(turn: Turn, prompt: Event, number: int, short_id: str) -> Record:
     """Return the prompt of a turn, as typed, with what it answers."""
-    text = prompt.text or ("[image]" if prompt.images == 1 else f"[{prompt.images} images]")
+    text = prompt.text or f"[{'images' if prompt.images > 1 else 'image'} without text]"
     return Record(
         id=f"{short_id}-p{number}",
         kind=PROMPT,
@@ -84,17 +87,20 @@ def utc(at: str) -> str:
 
 def title_of_prompt(text: str) -> str:
     """Return the first sentence that says something; of a long paste the last line, its request."""
-    lines = [line for line, _ in wording.plain_lines(text)] or [text]
-    if len(text) > 2000 and len(lines[-1]) < 300:
-        lines = [lines[-1]]
-    for line in lines:
-        sentences = wording.split_sentences(line)
-        title = sentences[0] if sentences else ""
-        if len(title) < 12 and len(sentences) > 1:
-            title = f"{title} {sentences[1]}"
-        if any(char.isalnum() for char in title):
-            return wording.one_line(title)
+    lines = [line for line, _ in wording.plain_lines(text.removeprefix(_PLAN))] or [text]
+    if len(text) > LONG_PASTE and len(lines[-1]) < 300:
+        lines = lines[::-1]
+    sentences = [one for line in lines[:20] for one in wording.split_sentences(line)]
+    sentences = [one for one in sentences if any(char.isalnum() for char in one)]
+    for place, sentence in enumerate(sentences):
+        if len(sentence) >= LEAST_TITLE or place + 1 == len(sentences):
+            return wording.one_line(sentence if place == 0 else _joined(sentences[: place + 1]))
     return wording.one_line(text)
+
+
+def _joined(sentences: Sequence[str]) -> str:
+    """Return what is too short for a title with what follows it, unless it only announces that."""
+    return " ".join(one for one in sentences if not one.endswith(":") or one is sentences[-1])
 
 
 @dataclass(slots=True)
@@ -105,6 +111,7 @@ class _Part:
     steps: Sequence[Said | Call]
     place: int  # among the parts of its turn, from 0
     texts: list[str] = field(init=False)
+    statements: list[str] = field(init=False)  # the texts that are no questions with choices
     calls: list[Call] = field(init=False)
     edits: list[Call] = field(init=False)  # that were done
     commits: list[str] = field(init=False)
@@ -112,8 +119,11 @@ class _Part:
 
     def __post_init__(self) -> None:
         self.texts = [step.text for step in self.steps if isinstance(step, Said)]
+        self.statements = [
+            step.text for step in self.steps if isinstance(step, Said) and not step.is_question
+        ]
         self.calls = [step for step in self.steps if isinstance(step, Call)]
-        self.edits = [call for call in self.calls if signs.is_done_edit(call)]
+        self.edits = [call for call in self.calls if signs.is_change(call)]
         self.commits = [subject for call in self.calls for subject in signs.commits(call)]
         self.repairs = signs.repairs(self.calls)
 
@@ -179,25 +189,25 @@ def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
         result.append(edits > 0 or calls > MOST_CALLS)
         if isinstance(step, Call):
             calls += 1
-            edits += signs.is_done_edit(step)
+            edits += signs.is_change(step)
     return result[::-1]
 
 
 def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
-    type_ = signs.type_of(part.answers, part.texts, part.edits, part.commits, part.repairs,
-                          signs.is_correction(part.turn, part.place))  # fmt: skip
+    corrected = signs.is_correction(part.turn, part.place)
+    type_ = signs.type_of(part.answers, part.edits, part.commits, bool(part.repairs), corrected)
     named = [(call, path) for call in part.calls for path in signs.files(call)]
     modified = _unique(
-        places_of_files.shown(path, folder, call.folder)
-        for call, path in named
-        if signs.is_done_edit(call)
+        paths.shown(path, folder, call.folder) for call, path in named if signs.is_done_edit(call)
     )
     read = _unique(
-        places_of_files.shown(path, folder, call.folder)
+        paths.shown(path, folder, call.folder)
         for call, path in named
         if call.kind in (tools.READ, tools.SHELL) and not call.is_error
     )
-    facts = signs.facts(part.turn, part.place, part.texts, part.commits, part.repairs, modified)
+    facts = signs.facts(
+        part.turn, part.place, part.statements, part.commits, part.repairs, modified
+    )
     return Record(
         id=record_id,
         kind=OBSERVATION,
@@ -209,7 +219,7 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
         branch=part.turn.branch,
         type=type_,
         facts=tuple(wording.one_line(fact, FACT_CHARS) for fact in facts[:MOST_FACTS]),
-        concepts=signs.concepts(part.answers, part.narrative, type_, bool(modified)),
+        concepts=signs.concepts(part.answers, part.narrative, type_, bool(part.edits)),
         files_read=tuple(path for path in read if path not in modified)[:MOST_FILES],
         files_modified=tuple(modified[:MOST_FILES]),
         commands=_commands(part.calls),
@@ -221,12 +231,12 @@ def _title(part: _Part, type_: str) -> str:
     """Return the subject of a commit, else the sentence that concludes, else the prompt's."""
     if part.commits:
         return wording.one_line(part.commits[0])
-    if conclusion := signs.conclusion(part.texts):
+    if conclusion := signs.conclusion(part.statements):
         return wording.one_line(conclusion)
     if part.turn.prompt and part.turn.prompt.text:
         return title_of_prompt(part.turn.prompt.text)
     for call in part.calls:
-        if about := call.input.get("description") or call.input.get("command"):
+        if about := call.input.get("command"):
             return wording.one_line(str(about))
     return type_
 
@@ -243,21 +253,21 @@ def _uuids(part: _Part) -> tuple[str, ...]:
 
 def _commands(calls: Iterable[Call]) -> tuple[Command, ...]:
     """Return the commands: those that failed, check or commit first, if there are too many."""
-    commands = []
+    commands: list[tuple[bool, Command]] = []
     for call in calls:
         if call.kind == tools.SHELL and call.input.get("command") and call.is_done:
             failed = signs.failed(call)
             text = wording.head(str(call.input["command"]), COMMAND_CHARS)
             output = edges(call.text) if failed else ""
-            important = failed or shell.is_check(text) or shell.is_commit(text)
-            commands.append((important, Command(text, call.status, failed, output)))
-    if len(commands) > MOST_COMMANDS:
-        important = [command for command in commands if command[0]][-MOST_COMMANDS:]
-        room = MOST_COMMANDS - len(important)
-        others = [command for command in commands if not command[0]][:room]
-        chosen = {id(command) for command in (*important, *others)}
-        commands = [command for command in commands if id(command) in chosen]
-    return tuple(_unique(command for _, command in commands))
+            matters = failed or shell.is_check(text) or shell.is_commit(text)
+            commands.append((matters, Command(text, call.status, failed, output)))
+    room = MOST_COMMANDS - sum(matters for matters, _ in commands)
+    kept = []
+    for matters, command in commands:
+        if matters or room > 0:
+            kept.append(command)
+            room -= not matters
+    return tuple(_unique(kept)[-MOST_COMMANDS:])
 
 
 def _errors(calls: Iterable[Call]) -> tuple[str, ...]:

@@ -4,23 +4,44 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import lru_cache
 from typing import Any
 
-_CHECK = re.compile(
-    r"""(?:^|[;&|(]\s*|\b(?:run|exec|uvx?|npx|bunx|poetry|mise|just|nix)\s+(?:[\w-]+\s+)?(?:--\s+)?)
-    (?:sudo\s+|time\s+|env\s+|command\s+|\w+=\S*\s+|\S*/)*
-    (?:pytest|tox|nox|mypy|ruff|black|pyright|unittest|jest|vitest|mocha|tsc|eslint|prettier|biome
-    |golangci-lint|shellcheck|phpunit|rspec|rubocop|make|just|task|ninja|cmake|bazel|gradlew?|mvn
-    |playwright|python3?\ -m\ (?:pytest|unittest|mypy|compileall)
-    |go\ (?:test|build|vet|run|install|mod)|cargo\ (?:test|build|check|clippy|run|fmt|llvm-cov|nextest)
-    |(?:npm|pnpm|yarn|bun|deno)\ (?:run\ )?(?:test|build|lint|check|typecheck|ci|install|dev|start)
-    |mise\ run|uv\ (?:run|sync|build)|dotnet\ (?:test|build)|swift\ (?:test|build)|gofmt|mix\ test
-    |terraform\ (?:plan|validate)|docker\ build|git\ (?:push|rebase|merge|cherry-pick|pull))\b""",
-    re.VERBOSE,
+# Programs that test, build or lint, and those of which only some first words do.
+_CHECKS = frozenset(
+    "pytest tox nox mypy ruff black pyright jest vitest mocha tsc eslint prettier biome golangci-lint"
+    " shellcheck phpunit rspec rubocop make just task ninja cmake bazel gradle gradlew mvn playwright"
+    " gofmt goreleaser pre-commit actionlint".split()
 )
+_CHECKS_OF = {
+    "go": "test build vet run install mod generate",
+    "cargo": "test build check clippy run fmt nextest llvm-cov",
+    "git": "push rebase merge cherry-pick pull",
+    "uv": "sync build",
+    "dotnet": "test build",
+    "swift": "test build",
+    "mix": "test compile",
+    "terraform": "plan validate apply",
+    "docker": "build compose",
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn", "bun", "deno"), "test build lint check typecheck ci install dev"
+    ),
+}
+_RUNNERS = frozenset(
+    "sudo time env command exec npx bunx uvx poetry pipenv nix xargs timeout".split()
+)
+_RUNNERS_OF = {"uv": "run tool", "npm": "run", "pnpm": "run exec", "yarn": "run", "bun": "run x",
+               "mise": "run exec x", "poetry": "run", "bundle": "exec"}  # fmt: skip
+_MODULES = frozenset("pytest unittest mypy ruff compileall build tox".split())  # of `python -m`
+_SEPARATOR = re.compile(r"&&|\|\|?|;|\n|\(|\)|&(?!\d|>)")
+MAX_COMMAND = 4_000  # characters that are looked at
 _COMMIT = re.compile(r"\bgit\s+(?:-\S+\s+\S+\s+)*commit\b")
 _COMMITTED = re.compile(r"^\[[^\]\n]*?[0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n\s*(.+)")
+_HERE_DOCUMENT = re.compile(
+    r"(<<-?[ \t]*['\"]?(\w+)['\"]?)[^\n]*\n.*?(?:^[ \t]*\2\b|\Z)", re.DOTALL | re.MULTILINE
+)
+_LONG_QUOTATION = re.compile(r"\"[^\"\n]*\n[^\"]*\"|'[^'\n]*\n[^']*'")
 _MESSAGE = re.compile(r"""\s-(?:a?m|-message)[ =]?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL)
 _PULL_REQUEST = re.compile(
     r"""\bgh\s+pr\s+create\b.*?--title[ =](?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL
@@ -32,10 +53,17 @@ _FAILED = re.compile(
     r"|.{0,60}\b[1-9]\d* (?:failed|failures?|errors?)\b)",
     re.MULTILINE,
 )
-_CD = re.compile(r"^\s*cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
-_WORDS = re.compile(r"[\w./-]+")
+_REDIRECTION = re.compile(r"\d?>>?(?:&\d|\s*\S+)")
 _READERS = ("cat", "head", "tail", "sed", "nl", "less", "bat")
-_SEARCHERS = ("grep", "rg", "ag", "find", "fd", "ls", "tree")
+_CHANGERS = frozenset("mv rm cp tee patch touch mkdir ln chmod rmdir".split())
+_CHANGERS_OF = {
+    "git": "mv rm apply commit push merge rebase cherry-pick revert restore reset tag am",
+    "go": "get mod",
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn", "uv", "cargo", "pip"), "install add remove upgrade update"
+    ),
+}
+_WRITTEN = re.compile(r"(?<![\d&=>-])>{1,2}[ \t]*([\w./~-]+)")  # `> a.py`, not `2>&1`
 
 
 def text_of(command: Any) -> str:
@@ -48,9 +76,33 @@ def text_of(command: Any) -> str:
     return str(command or "")
 
 
+@lru_cache(maxsize=256)
 def is_check(command: str) -> bool:
     """Whether a command tests, builds, lints or pushes: its failure and its passing mean something."""
-    return bool(_CHECK.search(without_data(command)))
+    return any(_is_check(part.split()) for part in _SEPARATOR.split(without_data(command)))
+
+
+def _is_check(words: list[str]) -> bool:
+    while words:
+        program, rest = words[0].rsplit("/", 1)[-1], words[1:]
+        options = [word for word in rest if not word.startswith("-")]
+        if program in _CHECKS:
+            return True
+        if program in ("python", "python3") and rest[:1] == ["-m"]:
+            return rest[1:2] != [] and rest[1] in _MODULES
+        if options and options[0].split(":")[0] in _CHECKS_OF.get(program, "").split():
+            return True
+        if options and options[0] in _RUNNERS_OF.get(program, "").split():
+            words = options[1:]
+            if program in ("npm", "pnpm", "yarn", "bun", "mise"):  # scripts have names of their own
+                return any(
+                    re.match(r"test|build|lint|check|type|fmt|format", word) for word in words
+                )
+        elif program in _RUNNERS or "=" in words[0] or program.isdigit():
+            words = rest
+        else:
+            return False
+    return False
 
 
 def is_commit(command: str) -> bool:
@@ -85,12 +137,13 @@ def pull_request(command: str) -> str:
     return (match[1] or match[2] or "").strip() if match else ""
 
 
+@lru_cache(maxsize=256)
 def without_data(command: str) -> str:
     """Return a command without the text of its here-documents and quotations of several lines."""
-    command = re.sub(
-        r"(<<-?\s*['\"]?(\w+)['\"]?)[^\n]*\n.*?^\s*\2\b", r"\1", command, flags=re.S | re.M
-    )
-    return re.sub(r"\"[^\"]*\n[^\"]*\"|'[^']*\n[^']*'", '""', command)
+    command = command[:MAX_COMMAND]
+    if "\n" not in command:
+        return command
+    return _LONG_QUOTATION.sub('""', _HERE_DOCUMENT.sub(r"\1", command))
 
 
 def same_as(command: str) -> str:
@@ -99,17 +152,21 @@ def same_as(command: str) -> str:
     Folder, redirections, filters behind a pipe and options are left out: `go test ./... 2>&1 | tail`
     after changes is the check that failed as `cd x && go test -run TestA ./...`.
     """
-    text = without_data(command)
-    while match := _CD.match(text):
-        text = text[match.end() :]
-    first = re.split(r"\s*(?:&&|\|\|?|;|\n)\s*", text.strip(), maxsplit=1)[0]
-    first = re.sub(r"\d?>(?:&\d|\s*\S+)", "", first)
-    words = [word for word in first.split() if "=" not in word and not word.startswith("-")]
-    if words[:1] in (["go"], ["cargo"], ["npm"], ["git"], ["mise"], ["uv"], ["pnpm"], ["yarn"]):
-        return " ".join(words[:3] if words[1:2] in (["run"], ["tool"]) else words[:2])
-    if words[:2] == ["python", "-m"] or words[:1] in (["make"], ["just"], ["npx"]):
-        return " ".join(words[:2])
-    return words[0].rsplit("/", 1)[-1] if is_check(first) and words else " ".join(words)
+    parts = [part.strip() for part in _SEPARATOR.split(without_data(command))]
+    parts = [part for part in parts if part and not part.startswith("cd ")] or [command]
+    part = next((part for part in parts if _is_check(part.split())), parts[0])
+    words = _REDIRECTION.sub("", part).split()
+    words = [word for word in words if "=" not in word]
+    if words[1:2] == ["-m"] and len(words) > 2:  # python -m pytest
+        return words[2]
+    words = [word for word in words if not word.startswith("-")] or words
+    if not _is_check(part.split()):
+        return " ".join(words)
+    if words[0] in _RUNNERS_OF and words[1:2] and words[1] in _RUNNERS_OF[words[0]].split():
+        return " ".join(words[:3])
+    return " ".join(
+        words[:2] if words[0] in _CHECKS_OF or words[0] in ("make", "just") else words[:1]
+    )
 
 
 def reads(command: str) -> list[str]:
@@ -119,10 +176,7 @@ def reads(command: str) -> list[str]:
     if not re.search(rf"\b(?:{'|'.join(_READERS)})\b", text) or len(text) > 2000:
         return paths
     for part in re.split(r"&&|\|\|?|;|\n", text):
-        try:
-            words = shlex.split(part)
-        except ValueError:
-            continue
+        words = [word.strip("\"'") for word in part.split()]
         if words and words[0] in _READERS and "-i" not in words and ">" not in part:
             names = [word for word in words[1:] if not word.startswith("-")]
             names = names[1:] if words[0] == "sed" else names
@@ -130,7 +184,17 @@ def reads(command: str) -> list[str]:
     return paths
 
 
-def is_search(command: str) -> bool:
-    """Whether a command looks for something."""
-    words = command.split(maxsplit=1)
-    return bool(words) and words[0] in _SEARCHERS
+@lru_cache(maxsize=256)
+def is_change(command: str) -> bool:
+    """Whether a command changes files or what others see of them: `git mv`, `sed -i`, `> a.py`."""
+    text = without_data(command)
+    if any(not path.startswith(("/dev/", "/tmp/")) for path in _WRITTEN.findall(text)):
+        return True
+    for part in _SEPARATOR.split(text):
+        words = [word for word in part.split() if "=" not in word] or [""]
+        second = words[1] if len(words) > 1 else ""
+        if words[0] in _CHANGERS or second in _CHANGERS_OF.get(words[0], "").split():
+            return True
+        if words[0] in ("sed", "perl") and any(re.match(r"-\w*i", word) for word in words[1:]):
+            return True
+    return False

@@ -50,7 +50,7 @@ def read(file: Path, agent: str, before: Session | None, redact: Callable[[str],
     started has no records. Raises VaultError if the file cannot be read.
     """
     try:
-        with file.open("rb") as opened:
+        with file.open("rb", buffering=_CHUNK) as opened:
             size = os.fstat(opened.fileno()).st_size
             digest = _digest(opened, before.read, size) if before else None
             if before is None or digest is None:

@@ -7,9 +7,14 @@ import re
 TITLE_CHARS = 100
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _MARKUP = re.compile(r"^\s*(?:#{1,6}\s+|>\s?|[-*+]\s+(?:\[[ xX]\]\s*)?|\d+[.)]\s+)")
+_HEADING = re.compile(r"\s*#{1,6}\s|\s*\*\*[^*]+\*\*:?\s*$")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
+PROSE, ITEM, HEADING = "prose", "item", "heading"
 _EMPHASIS = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
-_SENTENCE_END = re.compile(r"(?<=[.!?。？！])[\"')\]*`]*(?:\s+|$)|(?<=[。？！])")
+_SENTENCE_END = re.compile(  # also of Chinese and Japanese, whose full stops no space follows
+    r"(?<=[.!?])[\"')\]*`]*(?:\s+|$)|(?<=[\u3002\uff01\uff1f])"
+)
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)|(?:^|\s)[A-Z])\.$", re.IGNORECASE
 )
@@ -26,29 +31,34 @@ def one_line(text: str, limit: int = TITLE_CHARS) -> str:
     return (cut[:at] if at > limit // 2 else cut).rstrip(" ,;:-(") + "..."
 
 
-def plain_lines(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of prose of a markdown text without its marks, and whether each is a heading.
+def plain_lines(text: str) -> list[tuple[str, str]]:
+    """Return the lines of prose of a markdown text without its marks, and each one's kind.
 
-    Code, tables and rules are left out.
+    The kind is PROSE, ITEM of a list, or HEADING. Code, tables and rules are left out.
     """
     lines = []
     for line in _CODE.sub("\n", text).splitlines():
         if _RULE.match(line) or line.lstrip().startswith("|"):
             continue
-        is_heading = bool(re.match(r"\s*#{1,6}\s|\s*\*\*[^*]+\*\*:?\s*$", line))
-        plain = _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", _MARKUP.sub("", line))).strip()
-        if plain:
-            lines.append((plain, is_heading))
+        kind = HEADING if _HEADING.match(line) else ITEM if _ITEM.match(line) else PROSE
+        plain = _MARKUP.sub("", line)
+        if "**" in plain or "__" in plain or "](" in plain:
+            plain = _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", plain))
+        if plain := plain.strip():
+            lines.append((plain, kind))
     return lines
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a markdown text, each from one line of it; headings are left out."""
-    result: list[str] = []
-    for line, is_heading in plain_lines(text):
-        if not is_heading:
-            result += split_sentences(line)
-    return result
+    """Return the sentences of a markdown text: those of its prose, then those of its lists."""
+    lines = plain_lines(text)
+    return [
+        sentence
+        for wanted in (PROSE, ITEM)
+        for line, kind in lines
+        if kind == wanted
+        for sentence in split_sentences(line)
+    ]
 
 
 def split_sentences(line: str) -> list[str]:
