@@ -125,6 +125,22 @@ def test_a_correction_is_a_decision(talk: Talk, tmp_path: Path, prompt: str) -> 
     assert f"The user: {prompt}" in record.facts
 
 
+def test_what_is_typed_after_an_interruption_is_a_correction(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("Make the tests pass.")
+    talk.says("I change the implementation so that the cart is loaded twice.")
+    talk.prompt("[Request interrupted by user]")
+    talk.prompt("the implementation is fine, adjust the expectations")
+    talk.edits("tests/test_cart.py")
+    assert [record.type for record in records(talk, tmp_path)] == ["discovery", "decision"]
+
+
+def test_work_done_by_commands_is_a_change(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("The cart goes to the top of the repository.")
+    talk.runs("ls -la 2>&1 | head > /dev/null")
+    talk.runs("git mv shop/cart.py cart.py && sed -i 's/shop.cart/cart/' shop/*.py")
+    assert only(talk, tmp_path).type == "change"
+
+
 def test_a_refusal_is_a_decision_and_changes_nothing(talk: Talk, tmp_path: Path) -> None:
     refused = (
         "The user doesn't want to proceed with this tool use. To tell you how to proceed,"

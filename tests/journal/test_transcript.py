@@ -52,6 +52,7 @@ def long_talk() -> Talk:
     talk.add({"type": "queue-operation", "operation": "remove"})
     talk.edits("shop/cart.py")
     talk.runs("pytest -q", "1 failed", status=1)
+    talk.prompt("[Request interrupted by user]")
     talk.prompt("yes, the second one")
     talk.edits("shop/session.py")
     talk.runs("pytest -q", "3 passed")

@@ -236,7 +236,7 @@ def _title(part: _Part, type_: str) -> str:
     if part.turn.prompt and part.turn.prompt.text:
         return title_of_prompt(part.turn.prompt.text)
     for call in part.calls:
-        if about := call.input.get("description") or call.input.get("command"):
+        if about := call.input.get("command"):
             return wording.one_line(str(about))
     return type_
 

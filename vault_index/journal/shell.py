@@ -55,7 +55,15 @@ _FAILED = re.compile(
 )
 _REDIRECTION = re.compile(r"\d?>>?(?:&\d|\s*\S+)")
 _READERS = ("cat", "head", "tail", "sed", "nl", "less", "bat")
-_SEARCHERS = ("grep", "rg", "ag", "find", "fd", "ls", "tree")
+_CHANGERS = frozenset("mv rm cp tee patch touch mkdir ln chmod rmdir".split())
+_CHANGERS_OF = {
+    "git": "mv rm apply commit push merge rebase cherry-pick revert restore reset tag am",
+    "go": "get mod",
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn", "uv", "cargo", "pip"), "install add remove upgrade update"
+    ),
+}
+_WRITTEN = re.compile(r"(?<![\d&=>-])>{1,2}[ \t]*([\w./~-]+)")  # `> a.py`, not `2>&1`
 
 
 def text_of(command: Any) -> str:
@@ -176,7 +184,17 @@ def reads(command: str) -> list[str]:
     return paths
 
 
-def is_search(command: str) -> bool:
-    """Whether a command looks for something."""
-    words = command.split(maxsplit=1)
-    return bool(words) and words[0] in _SEARCHERS
+@lru_cache(maxsize=256)
+def is_change(command: str) -> bool:
+    """Whether a command changes files or what others see of them: `git mv`, `sed -i`, `> a.py`."""
+    text = without_data(command)
+    if any(not path.startswith(("/dev/", "/tmp/")) for path in _WRITTEN.findall(text)):
+        return True
+    for part in _SEPARATOR.split(text):
+        words = [word for word in part.split() if "=" not in word] or [""]
+        second = words[1] if len(words) > 1 else ""
+        if words[0] in _CHANGERS or second in _CHANGERS_OF.get(words[0], "").split():
+            return True
+        if words[0] in ("sed", "perl") and any(re.match(r"-\w*i", word) for word in words[1:]):
+            return True
+    return False

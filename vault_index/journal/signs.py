@@ -11,6 +11,7 @@ from vault_index.journal.record import CONCEPTS
 from vault_index.journal.turns import Call, Turn
 
 LEAST_EXPLANATION = 120  # characters of an answer that explains how something works
+GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
 PROSE = (".md", ".rst", ".txt", ".adoc")
 LEAST_CONCLUSION = 80  # and of a text whose sentences may be facts
 
@@ -29,7 +30,10 @@ def is_done_edit(call: Call) -> bool:
 
 
 def is_change(call: Call) -> bool:
-    """Whether a call changed a file of the work: not the agent's own plan."""
+    """Whether a call changed something of the work: a file, not the agent's own plan."""
+    if call.kind == tools.SHELL:
+        command = str(call.input.get("command") or "")
+        return call.is_done and not call.is_error and shell.is_change(command)
     own = ("/.claude/plans/", "/.claude/projects/")
     return is_done_edit(call) and not any(folder in path for path in files(call) for folder in own)
 
@@ -92,7 +96,7 @@ def is_correction(turn: Turn, place: int = 0) -> bool:
         return True
     if prompt.kind not in events.TYPED or not turn.context:
         return False
-    return phrases.corrects(prompt.text)
+    return phrases.corrects(prompt.text) or (turn.is_interruption and len(prompt.text) > GO_ON)
 
 
 def is_choice(turn: Turn) -> bool:
@@ -114,7 +118,8 @@ def type_of(
     if subjects:
         return phrases.type_of_subject(subjects[0])
     if edits:
-        only_prose = all(path.endswith(PROSE) for call in edits for path in files(call))
+        paths = [path for call in edits for path in files(call)]
+        only_prose = paths and all(path.endswith(PROSE) for path in paths)
         return "change" if only_prose else phrases.type_of_request(prompt)
     return "decision" if phrases.chooses(prompt) else "discovery"
 
