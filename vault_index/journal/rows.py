@@ -50,7 +50,8 @@ def of_session(session: Session, path: str) -> list[tuple[JournalRow, str]]:
             type=record.type,
             origin=record.origin,
             concepts=list(record.concepts),
-            files=_files(record),
+            files=(files := _files(record)),
+            touched=[comparable(file) for file in files],
         )
         prompt = prompts.get(record.number) if record.kind == OBSERVATION else None
         for number, (field, text, words, meant) in enumerate(_texts(record, prompt)):
@@ -120,13 +121,11 @@ def _turn(path: str, record: Record) -> int:
 
 
 def _files(record: Record) -> list[str]:
-    """Return the record's paths as the filter compares them: lower-case, with / before each."""
-    both = dict.fromkeys((*record.files_modified, *record.files_read))
-    return [comparable(path) for path in both][:MAX_FILES]
+    return list(dict.fromkeys((*record.files_modified, *record.files_read)))[:MAX_FILES]
 
 
 def comparable(path: str) -> str:
-    """Return a path as `files` has it: tails and folders of it begin with a slash."""
+    """Return a path as the filter compares it: lower-case, and each tail of it begins with a slash."""
     return "/" + path.replace("\\", "/").strip("/").lower()
 
 
