@@ -91,7 +91,7 @@ class JournalHit:
             text=row["text"],
             type=row["type"],
             concepts=tuple(row["concepts"] or ()),
-            files=tuple(path for path in row["files"] or ()),
+            files=tuple(row["files"] or ()),
             uuids=tuple(row["uuids"] or ()),
             score=cosine + full_text,
             cosine=cosine,
