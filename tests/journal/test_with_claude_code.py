@@ -88,6 +88,13 @@ def transcripts(home: Path) -> set[Path]:
     return set((home / ".claude" / "projects").rglob("*.jsonl"))
 
 
+def is_written(home: Path, prompt: str) -> bool:
+    """Whether a prompt is in a transcript as something that was said."""
+    lines = (line for file in transcripts(home) for line in file.read_text("utf-8").splitlines())
+    records = (json.loads(line) for line in lines if prompt in line)
+    return any(record["type"] == "user" for record in records)
+
+
 def session_files(home: Path) -> list[Path]:
     return sorted((home / "journal").glob("*/*/*.md"))
 
@@ -128,7 +135,7 @@ def test_a_session_is_found_by_meaning_and_the_next_one_begins_with_it(
 
 
 def test_a_session_that_was_killed_is_there_too(
-    claude: Path, api: MessagesApi, project: Vault, world: dict[str, str]
+    claude: Path, api: MessagesApi, project: Vault, with_model: Path, world: dict[str, str]
 ) -> None:
     api.held = lambda request: "retried five times" in last_text(request)
     session = OpenSession(claude, project.root, world)
@@ -138,6 +145,7 @@ def test_a_session_that_was_killed_is_there_too(
             assert session.answer() == RAISED
             session.say(RETRIES)
             soon(lambda: any(api.held(request) for request in api.requests))
+            soon(lambda: is_written(with_model, RETRIES))  # the agent writes a moment later
             session.process.kill()  # in the middle of a turn: no hook says anything
             session.process.wait()
     finally:

@@ -93,7 +93,6 @@ class OpenSession:
         """End the session as a user does."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        if self.process.poll() is None:
-            self.process.stdin.close()
-            self.process.wait(30)
+        self.process.stdin.close()
+        self.process.wait(30)
         self.process.stdout.close()
