@@ -28,6 +28,8 @@ from vault_index.store.table import Table
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.journal.index import OpenJournal
+    from vault_index.journal.journal import Journal
     from vault_index.search.documents import Document
     from vault_index.vault import OpenIndex, Vault
 
@@ -153,8 +155,8 @@ def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
 def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Results:
     """Return the first `k` hits of a table above the query's least score, and what was left out."""
     opened = vault.open_index()
-    text = _searched(query.text)
-    vector, why = (None, "asked for") if query.text_only else _query_vector(vault, opened, text)
+    text = searched(query.text)
+    vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
     wanted = EXPLAINED if query.explain else max(CANDIDATES, 4 * query.k)
     min_score = query.min_score
     candidates = _candidates(
@@ -182,7 +184,7 @@ def embed_ahead(vault: Vault, query: str) -> None:
     try:
         embedder = vault.embedder
         if embedder is not None:
-            asked = _searched(query)
+            asked = searched(query)
             vault.last_query = (embedder.name, asked), embedder.embed_query(asked)
     except Exception:  # noqa: BLE001  # the search meets the same error, and reports it
         return
@@ -199,12 +201,15 @@ def some_text(vault: Vault) -> str:
     return f"{row['title']} {row['text'][:200]}" if row else ""
 
 
-def _searched(query: str) -> str:
+def searched(query: str) -> str:
+    """Return the part of a query that is searched for."""
     whole = query.encode("utf-8", "replace").decode()  # half a character is no text for LanceDB
     return whole.strip()[:MAX_QUERY_CHARS]
 
 
-def _query_vector(vault: Vault, opened: OpenIndex, query: str) -> tuple[np.ndarray | None, str]:
+def query_vector(
+    vault: Vault | Journal, opened: OpenIndex | OpenJournal, query: str
+) -> tuple[np.ndarray | None, str]:
     """Embed a query for this index; None, with the reason, if that cannot be done."""
     if opened.embedder == NO_EMBEDDER:
         return None, "the index has no vectors"
