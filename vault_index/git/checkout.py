@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -181,6 +180,8 @@ def ignored(top: Path, paths: Collection[str]) -> set[str]:
 
 def _ignored(repo: Repo, paths: Sequence[str]) -> set[str]:
     """Ask git about many paths at once, and about halves if it refuses one of them."""
+    import tempfile  # loads subprocess and more: `lessons list` needs none of it
+
     if not paths:
         return set()
     with tempfile.TemporaryFile() as names:
