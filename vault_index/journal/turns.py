@@ -68,12 +68,12 @@ class Turn:
 
     @property
     def texts(self) -> list[Said]:
-        """What the agent said."""
+        """Return what the agent said."""
         return [step for step in self.steps if isinstance(step, Said)]
 
     @property
     def calls(self) -> list[Call]:
-        """What the agent did."""
+        """Return what the agent did."""
         return [step for step in self.steps if isinstance(step, Call)]
 
 
@@ -90,7 +90,7 @@ class Turns:
 
     @property
     def said(self) -> str:
-        """The end of what the agent said last: what a prompt answers."""
+        """Return the end of what the agent said last: a prompt answers that."""
         return self._said
 
     def take(self, event: Event) -> Turn | None:
