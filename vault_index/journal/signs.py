@@ -1,4 +1,4 @@
-"""What happened in a part of a turn, by its signs: corrected, repaired, committed, found out."""
+"""Signs of what happened in a part of a turn: it was corrected, repaired, committed, found out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from vault_index.journal.record import CONCEPTS
 from vault_index.journal.turns import Call, Turn
 
 LEAST_EXPLANATION = 120  # characters of an answer that explains how something works
+DISCOVERY = "discovery"
 GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
 PROSE = (".md", ".rst", ".txt", ".adoc")
 LEAST_CONCLUSION = 80  # and of a text whose sentences may be facts
@@ -102,7 +103,7 @@ def is_correction(turn: Turn, place: int = 0) -> bool:
 def is_choice(turn: Turn) -> bool:
     """Whether the prompt chooses among what the agent offered."""
     prompt = turn.prompt
-    if prompt is None or not turn.context:
+    if prompt is None or prompt.kind not in events.TYPED or not turn.context:
         return False
     return prompt.kind == events.ANSWER or phrases.chooses(prompt.text)
 
@@ -110,7 +111,10 @@ def is_choice(turn: Turn) -> bool:
 def type_of(
     prompt: str, edits: Sequence[Call], subjects: Sequence[str], repaired: bool, corrected: bool
 ) -> str:
-    """Return the type of an observation. `corrected`: the user did, `subjects`: of its commits."""
+    """Return the type of an observation of a turn with this `prompt`.
+
+    `corrected`: the user did, `subjects`: of its commits.
+    """
     if repaired:
         return "bugfix"
     if corrected:
@@ -121,13 +125,13 @@ def type_of(
         paths = [path for call in edits for path in files(call)]
         only_prose = paths and all(path.endswith(PROSE) for path in paths)
         return "change" if only_prose else phrases.type_of_request(prompt)
-    return "decision" if phrases.chooses(prompt) else "discovery"
+    return "decision" if phrases.chooses(prompt) else DISCOVERY
 
 
 def concepts(prompt: str, narrative: str, type_: str, has_changed: bool) -> tuple[str, ...]:
     """Return the concepts of an observation, in the order of `record.CONCEPTS`."""
     result = set()
-    if type_ == "discovery" and len(narrative) >= LEAST_EXPLANATION:
+    if type_ == DISCOVERY and len(narrative) >= LEAST_EXPLANATION:
         result.add("how-it-works")
     if has_changed:
         result.add("what-changed")
