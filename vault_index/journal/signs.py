@@ -10,7 +10,6 @@ from vault_index.journal import events, phrases, shell, tools, wording
 from vault_index.journal.record import CONCEPTS
 from vault_index.journal.turns import Call, Turn
 
-
 LEAST_EXPLANATION = 120  # characters of an answer that explains how something works
 LEAST_CONCLUSION = 80  # and of a text whose sentences may be facts
 
