@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from vault_index.errors import VaultError
+from vault_index.errors import IndexStateError, VaultError
 from vault_index.journal import index, rows
 from vault_index.journal.journal import Journal
 from vault_index.search.options import OF_JOURNAL, Query
@@ -122,6 +122,14 @@ def find(journal: Journal, query: Query, *, everything: bool = False) -> Journal
     `everything` is asked for. Raises IndexStateError without an index, VaultError for a query of
     nothing.
     """
+    try:
+        return _find(journal, query, everything)
+    except IndexStateError:  # another index took its place in the middle of it, or there is none
+        journal.opened = None
+        return _find(journal, query, everything)
+
+
+def _find(journal: Journal, query: Query, everything: bool) -> JournalResults:
     opened = index.open_table(journal)
     since = query.filters.since
     if since is None and not everything and journal.config.journal_window_days:
