@@ -13,7 +13,7 @@ from tests.support.embedders import FailingEmbedder, WordEmbedder
 from tests.support.journals import a_journal, keep, prompt, work
 from vault_index.errors import EmbedderError, IndexStateError
 from vault_index.journal import index, rows
-from vault_index.journal.journal import Journal
+from vault_index.journal.journal import INDEX, Journal
 from vault_index.store import manifest
 
 AT = "2026-11-20T14:0{}:00.000Z"
@@ -29,7 +29,7 @@ def contents(journal: Journal) -> list[tuple[str, str, str]]:
 def of_files(journal: Journal, home: Path) -> list[tuple[str, str, str]]:
     """Return what an index has that is made of the files alone."""
     other = a_journal(home, WordEmbedder())
-    shutil.copytree(journal.folder, other.folder, ignore=shutil.ignore_patterns(index.INDEX))
+    shutil.copytree(journal.folder, other.folder, ignore=shutil.ignore_patterns(INDEX))
     index.sync(other)
     return contents(other)
 
@@ -170,4 +170,4 @@ def test_the_index_is_the_users_alone(own_world: Path) -> None:
     journal = a_journal(own_world)
     keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
     index.sync(journal)
-    assert (journal.folder / index.INDEX).stat().st_mode & 0o777 == 0o700
+    assert (journal.folder / INDEX).stat().st_mode & 0o777 == 0o700

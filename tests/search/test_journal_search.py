@@ -14,6 +14,8 @@ from vault_index.errors import VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal
 from vault_index.search import journal as search
+from vault_index.search import journal_floor
+from vault_index.search.floor import foreign_prompts
 from vault_index.search.options import Query
 from vault_index.store import compact, table
 from vault_index.store.filters import Filter
@@ -150,3 +152,16 @@ def test_a_large_table_ranks_as_a_small_one(
     large = [ids(search.find(journal, Query(text, k=10))) for text in asked]
     same = [len(set(few) & set(all_of)) for few, all_of in zip(large, exact, strict=True)]
     assert sum(same) >= 0.98 * 120
+
+
+@pytest.mark.slow
+def test_the_floor_is_above_what_no_record_answers(journal: Journal) -> None:
+    assert journal_floor.in_force(journal) is None
+    assert journal_floor.is_stale(journal)
+    fitted = journal_floor.fit(journal)
+    assert not journal_floor.is_stale(journal)
+    assert journal_floor.in_force(journal) == fitted.vectors
+    asked = "keep the query when the login redirects"
+    assert search.find(journal, Query(asked, k=1)).hits[0].score > fitted.vectors
+    foreign = [Query(text, k=1, min_score=fitted.vectors) for text in foreign_prompts()[::5]]
+    assert sum(bool(search.find(journal, query).hits) for query in foreign) < 0.1 * len(foreign)

@@ -15,7 +15,7 @@ from vault_index.journal.record import Record, Session
 
 def a_journal(home: Path, embedder: WordEmbedder | None = None) -> Journal:
     """Return an empty journal in a user's folder that is there."""
-    return Journal(Config(home=home, embedder="none"), embedder)  # type: ignore[arg-type]
+    return Journal(Config(home=home, embedder="none"), embedder)
 
 
 def prompt(session: str, number: int, text: str, at: str, context: str = "") -> Record:

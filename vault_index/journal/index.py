@@ -23,6 +23,7 @@ from vault_index.store import filters, lock, manifest, ownership
 from vault_index.store.manifest import FileEntry, Manifest
 from vault_index.store.schema import JOURNAL, JournalRow
 from vault_index.store.table import Table
+from vault_index.store.warm_table import WarmTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +65,7 @@ class Stats:
 class OpenJournal:
     """The journal's table, opened for reading. `embedder` is the name it was built with."""
 
-    store: Table
+    store: WarmTable
     embedder: str
     sessions: int
     version: files.Stamp  # of the manifest
@@ -97,7 +98,7 @@ def open_table(journal: Journal) -> OpenJournal:
             raise IndexStateError(
                 "the journal's index is of an older version", "run `lessons journal import`"
             )
-        table = Table(index, recorded.dimension, JOURNAL, pinned=True)
+        table = WarmTable(index, recorded.dimension, JOURNAL)
         last = OpenJournal(table, recorded.embedder, len(recorded.files), version)
         journal.opened = last
     return last

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from vault_index.errors import VaultError
+from vault_index.errors import IndexStateError, VaultError
 from vault_index.journal import index, rows
 from vault_index.journal.journal import Journal
 from vault_index.search.options import OF_JOURNAL, Query
 from vault_index.search.query import FULL_TEXT_WEIGHT, query_vector, searched
 from vault_index.store import filters
-from vault_index.store.table import Table
+from vault_index.store.warm_table import WarmTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,6 +122,14 @@ def find(journal: Journal, query: Query, *, everything: bool = False) -> Journal
     `everything` is asked for. Raises IndexStateError without an index, VaultError for a query of
     nothing.
     """
+    try:
+        return _find(journal, query, everything)
+    except IndexStateError:  # another index took its place in the middle of it, or there is none
+        journal.opened = None
+        return _find(journal, query, everything)
+
+
+def _find(journal: Journal, query: Query, everything: bool) -> JournalResults:
     opened = index.open_table(journal)
     since = query.filters.since
     if since is None and not everything and journal.config.journal_window_days:
@@ -152,13 +160,13 @@ def _where(query: Query) -> str | None:
     )
 
 
-def _allowed(table: Table, query: Query) -> np.ndarray | None:
+def _allowed(table: WarmTable, query: Query) -> np.ndarray | None:
     """Return which rows a query is about, bool[rows]; None for all."""
     where = _where(query)
     return None if where is None else table.are(where)
 
 
-def _window(table: Table, since: datetime | None, until: datetime | None) -> np.ndarray | None:
+def _window(table: WarmTable, since: datetime | None, until: datetime | None) -> np.ndarray | None:
     """Return which rows are in the window of time, bool[rows]; None for all."""
     if since is None and until is None:
         return None
@@ -188,7 +196,7 @@ class _Ranked:
 
 
 def _ranked(
-    table: Table, text: str, vector: np.ndarray | None, masks: Sequence[np.ndarray | None]
+    table: WarmTable, text: str, vector: np.ndarray | None, masks: Sequence[np.ndarray | None]
 ) -> _Ranked:
     """Rank the rows that are best within any of these masks, bool[rows] or None for all.
 
@@ -226,7 +234,11 @@ def _ranked(
 
 
 def _results(
-    table: Table, query: Query, ranked: _Ranked, window: np.ndarray | None, since: datetime | None
+    table: WarmTable,
+    query: Query,
+    ranked: _Ranked,
+    window: np.ndarray | None,
+    since: datetime | None,
 ) -> JournalResults:
     """Make the hits of ranked rows: one for each turn, of those in the window."""
     wanted = EXPLAINED if query.explain else query.k
@@ -248,7 +260,7 @@ def _results(
     return JournalResults(hits, dropped, older=older, later=later)
 
 
-def _first_of_turns(table: Table, places: np.ndarray, count: int) -> list[int]:
+def _first_of_turns(table: WarmTable, places: np.ndarray, count: int) -> list[int]:
     """Return the first places of so many turns."""
     turns: dict[int, int] = {}
     for place in places.tolist():
@@ -259,7 +271,7 @@ def _first_of_turns(table: Table, places: np.ndarray, count: int) -> list[int]:
 
 
 def _hits(
-    table: Table, ranked: _Ranked, window: np.ndarray | None, wanted: int
+    table: WarmTable, ranked: _Ranked, window: np.ndarray | None, wanted: int
 ) -> list[JournalHit]:
     """Return a hit for each of the first turns in the window, with what a record's first row says."""
     import numpy as np
@@ -289,7 +301,9 @@ def _hits(
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
-def _firsts(table: Table, some: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str]]:
+def _firsts(
+    table: WarmTable, some: Sequence[Mapping[str, Any]]
+) -> dict[tuple[str, str], list[str]]:
     """Return the uuids of these rows' records, by path and record: the first row of each has them."""
     uuids = {(row["path"], row["record"]): row["uuids"] for row in some if row["position"] == 0}
     missing = {(row["path"], row["record"]) for row in some} - uuids.keys()
@@ -301,7 +315,7 @@ def _firsts(table: Table, some: Sequence[Mapping[str, Any]]) -> dict[tuple[str, 
 
 
 def _by_time(
-    table: Table, query: Query, allowed: np.ndarray | None, window: np.ndarray | None
+    table: WarmTable, query: Query, allowed: np.ndarray | None, window: np.ndarray | None
 ) -> JournalResults:
     """List the records that a query is about, the latest first."""
     import numpy as np

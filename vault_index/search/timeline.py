@@ -14,14 +14,14 @@ from vault_index.journal.journal import Journal
 from vault_index.search.journal import JournalHit, find, microseconds
 from vault_index.search.options import Query
 from vault_index.store import filters
-from vault_index.store.table import Table
+from vault_index.store.warm_table import WarmTable
 
 if TYPE_CHECKING:
     import numpy as np
 
 DEEPEST = 50  # records before or after
 _RECORD = re.compile(r".{1,8}-(?:[po]\d+(?:\.\d+)?|s)")
-_SESSION = re.compile(r"[0-9a-zA-Z][\w-]{3,}")
+_SESSION = re.compile(r"[0-9a-zA-Z][\w-]{5,}")
 _DAY = re.compile(r"(today|yesterday)(?:\s+(?:at\s+)?(\d{1,2}):(\d\d))?", re.IGNORECASE)
 _AGO = re.compile(r"(\d+)\s*(minute|hour|day|week)s?\s+ago", re.IGNORECASE)
 
@@ -107,7 +107,7 @@ def moment_of(text: str, now: datetime) -> datetime | None:
     return moment.astimezone() if moment.tzinfo is None else moment
 
 
-def _row_of(journal: Journal, table: Table, anchor: str, project: str) -> int:
+def _row_of(journal: Journal, table: WarmTable, anchor: str, project: str) -> int:
     """Return the row id of the first row of the record that an anchor names."""
     if _RECORD.fullmatch(anchor):
         rows = table.named(filters.firsts_of(record=anchor, project=project))
@@ -128,14 +128,16 @@ def _row_of(journal: Journal, table: Table, anchor: str, project: str) -> int:
     return table.named(where)[0]
 
 
-def _records(table: Table, places: np.ndarray, *, full: bool) -> list[JournalHit]:
+def _records(table: WarmTable, places: np.ndarray, *, full: bool) -> list[JournalHit]:
     rows = table.take(table.columns["_rowid"][places].tolist())
     if full:
         rows = _with_whole_text(table, rows)
     return [JournalHit.of_row(row) for row in rows]
 
 
-def _with_whole_text(table: Table, rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+def _with_whole_text(
+    table: WarmTable, rows: Sequence[dict[str, object]]
+) -> list[dict[str, object]]:
     """Return rows with all pieces of their records as the text."""
     columns = ("path", "record", "position", "text")
     where = filters.of_paths(sorted({str(row["path"]) for row in rows}))

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index.errors import IndexStateError, WriteError
 from vault_index.store import ownership
-from vault_index.store.compact import SAMPLE, Compact
 from vault_index.store.filters import any_of, of_lessons, of_paths
 from vault_index.store.lance import Door, LanceTable
 from vault_index.store.schema import LESSONS, VECTOR, LessonRow, Schema
@@ -35,7 +34,6 @@ KEEP_VERSIONS = timedelta(minutes=2)
 COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
 ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) and exact
 KEPT_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
-KEPT_MASKS = 8  # a byte a row
 _AT_ONCE = 1000  # values in one filter
 _FAMILY = ("lesson_id", "is_whole")
 
@@ -56,7 +54,6 @@ class Table:
         self.pinned = pinned
         self._folder = index / f"{schema.table}.lance"
         self._table = LanceTable(index, schema.table, pinned=pinned)
-        self._masks: dict[str, np.ndarray] = {}  # of `are`, the last one last
         self._is_checked = False  # that no link in the table leads elsewhere
 
     def exists(self) -> bool:
@@ -66,7 +63,7 @@ class Table:
     def create(self) -> None:
         """Make the empty table with its indexes. Raises WriteError."""
         schema = self.schema
-        with _errors(self.index):
+        with lance_errors(self.index):
             self._table.create(schema.arrow(self.dimension))
         # without a key two processes that insert the same new ids duplicate them
         self._ask(
@@ -131,120 +128,11 @@ class Table:
         rows = self._ask(lambda door: door.nearest(vector, limit, where))
         return rows["_rowid"].to_numpy(), 1 - rows["_distance"].to_numpy()
 
-    @property
-    def is_large(self) -> bool:
-        """Whether it has too many rows to keep all of their vectors in memory."""
-        return self.count() > ANN_ROWS
-
-    def likeness(self, vector: np.ndarray) -> np.ndarray:
-        """Return the cosine of each row with a unit vector, float32[n], in the order of `columns`.
-
-        In a large table it is about right.
-        """
-        if self.is_large:
-            return self._compact.likeness(vector)
-        cosines: np.ndarray = self._all_vectors[1] @ vector
-        return cosines
-
-    def by_time(self, where: str | None) -> np.ndarray:
-        """Return the places of the first rows of records in `columns`, int64[n], oldest first."""
-        order = self._by_time
-        return order if where is None else order[self.are(where)[order]]
-
-    @cached_property
-    def _by_time(self) -> np.ndarray:
-        import numpy as np
-
-        columns = self.columns
-        firsts = np.flatnonzero(columns["position"] == 0)
-        order: np.ndarray = firsts[np.lexsort((columns["place"][firsts], columns["at"][firsts]))]
-        return order
-
-    def named(self, where: str | None) -> list[int]:
-        """Return the row ids of the records that a filter names, oldest first."""
-        import numpy as np
-
-        ids = self._scan(["position"], where, ids=True)["_rowid"].to_numpy()
-        order = self.by_time(None)
-        return [
-            int(id)
-            for id in self.columns["_rowid"][order][np.isin(self.columns["_rowid"][order], ids)]
-        ]
-
-    def cosines(self, row_ids: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Return the cosine of each of these rows with a unit vector, float32[n]."""
-        cosines: np.ndarray = self._vectors_of(row_ids) @ vector
-        return cosines
-
-    @cached_property
-    def columns(self) -> dict[str, np.ndarray]:
-        """The columns that the schema wants in memory, in the order of their `_rowid`, uint64[n].
-
-        Times are whole microseconds since 1970, int64; 0 for none.
-        """
-        import numpy as np
-
-        rows = self._scan(self.schema.in_memory, ids=True)
-        ids = rows.column("_rowid").to_numpy()
-        order = np.argsort(ids, kind="stable")
-        columns = {"_rowid": ids[order]}
-        for name in self.schema.in_memory:
-            values = rows.column(name).to_numpy()
-            if values.dtype.kind == "M":
-                values = np.where(np.isnat(values), 0, values.astype("M8[us]").astype(np.int64))
-            columns[name] = values[order]
-        return columns
-
-    def are(self, where: str) -> np.ndarray:
-        """Return which rows a filter names, bool[n], in the order of `columns`.
-
-        The last few filters are kept: most searches are of one project.
-        """
-        import numpy as np
-
-        mask = self._masks.pop(where, None)
-        if mask is None:
-            mask = np.zeros(len(self.columns["_rowid"]), bool)
-            ids = self._scan([self.schema.indexed[0]], where, ids=True)["_rowid"].to_numpy()
-            mask[np.searchsorted(self.columns["_rowid"], ids)] = True
-        self._masks[where] = mask
-        while len(self._masks) > KEPT_MASKS:
-            del self._masks[next(iter(self._masks))]
-        return mask
-
-    @cached_property
-    def _compact(self) -> Compact:
-        import numpy as np
-
-        ids = self.columns["_rowid"]
-        compact = Compact(self._vectors_of(ids[:: max(1, len(ids) // SAMPLE)]), len(ids))
-        with _errors(self.index):
-            for batch in self._ask(lambda door: door.batches([VECTOR])):
-                vectors = batch.column(VECTOR).values.to_numpy().reshape(-1, self.dimension)
-                compact.put(np.searchsorted(ids, batch.column("_rowid").to_numpy()), vectors)
-        return compact
-
-    def _vectors_of(self, row_ids: np.ndarray) -> np.ndarray:
-        """Return the vectors of rows, float32[n, dimension], in their order."""
-        import numpy as np
-
-        if not len(row_ids):
-            return np.empty((0, self.dimension), np.float32)
-        rows = self._ask(lambda door: door.take(row_ids.tolist(), [VECTOR]))
-        order = np.argsort(rows["_rowid"].to_numpy())
-        at = np.searchsorted(rows["_rowid"].to_numpy(), row_ids, sorter=order)
-        taken: np.ndarray = matrix(rows, self.dimension)[order[at]]
-        return taken
-
     def load(self, *, rows: bool = False) -> None:
         """Load what each search needs, if this is a reader's; with `rows` also what hits show.
 
         That takes 1.5 kB a row, and saves a third of a search's processor time.
         """
-        if self.pinned and self.schema.in_memory:
-            _ = self.columns
-        if self.pinned and self.count() > ANN_ROWS and self.dimension and self.schema.in_memory:
-            _ = self._compact
         if not self.pinned or self.count() > ANN_ROWS:
             return
         if self.dimension:
@@ -265,17 +153,11 @@ class Table:
     @cached_property
     def _all_vectors(self) -> tuple[np.ndarray, np.ndarray]:
         """The table's row ids and vectors: multiplying takes less time than asking for it (5 ms)."""
-        import numpy as np
-
         family = _FAMILY if self.schema.has_pieces else ()
         rows = self._scan([VECTOR, *family], ids=True)
         if family:
             self.__dict__["families"] = _families(rows)
-        ids, vectors = rows["_rowid"].to_numpy(), matrix(rows, self.dimension)
-        if self.schema.in_memory:  # in the order of `columns`
-            order = np.argsort(ids, kind="stable")
-            return ids[order], vectors[order]
-        return ids.copy(), vectors.copy()
+        return rows["_rowid"].to_numpy().copy(), matrix(rows, self.dimension).copy()
 
     @cached_property
     def families(self) -> tuple[np.ndarray, np.ndarray]:
@@ -364,7 +246,7 @@ class Table:
         return self._ask(lambda door: door.scan(columns, where, ids))
 
     def _ask(self, question: Callable[[Door], T]) -> T:
-        with _errors(self.index):
+        with lance_errors(self.index):
             if not self._is_checked:
                 if self.exists():
                     ownership.refuse_links(self._folder)
@@ -406,7 +288,7 @@ def matrix(rows: pa.Table, dimension: int) -> np.ndarray:
 
 
 @contextmanager
-def _errors(index: Path) -> Iterator[None]:
+def lance_errors(index: Path) -> Iterator[None]:
     """Turn the errors of LanceDB - RuntimeError, ValueError, OSError - into our two kinds."""
     try:
         yield
