@@ -37,7 +37,7 @@ def test_no_planted_secret_is_left() -> None:
         ('{"password": "drift velvet"}', '{"password": "[redacted: secret]"}'),
         ('{\\"db_password\\": \\"drift,velvet\\"}', '{\\"db_password\\": \\"[redacted: secret]\\"}'),
         ("DB_PASSWORD=swordfish make", "DB_PASSWORD=[redacted: secret] make"),
-        ("password: hunter4you", "password: [redacted: secret]"),
+        ("pass: drift-velvet", "pass: [redacted: secret]"),
         ("run --token=plumtree9", "run --token=[redacted: secret]"),
         ("It printed 7Hq2mXw4Nb3vLtE9pRzK8c.", "It printed [redacted: random text]."),
         ("-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7Hq2mX\nw4Nb3vLt\n-----END PRIVATE KEY-----",

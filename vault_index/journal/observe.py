@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from vault_index.journal import events, places_of_files, shell, signs, tools, wording
+from vault_index.journal import events, paths, shell, signs, tools, wording
 from vault_index.journal.events import Event
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record
 from vault_index.journal.turns import Call, Said, Turn
@@ -194,16 +194,14 @@ def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
 
 
 def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
-    type_ = signs.type_of(part.answers, part.edits, part.commits, part.repairs,
-                          signs.is_correction(part.turn, part.place))  # fmt: skip
+    corrected = signs.is_correction(part.turn, part.place)
+    type_ = signs.type_of(part.answers, part.edits, part.commits, bool(part.repairs), corrected)
     named = [(call, path) for call in part.calls for path in signs.files(call)]
     modified = _unique(
-        places_of_files.shown(path, folder, call.folder)
-        for call, path in named
-        if signs.is_done_edit(call)
+        paths.shown(path, folder, call.folder) for call, path in named if signs.is_done_edit(call)
     )
     read = _unique(
-        places_of_files.shown(path, folder, call.folder)
+        paths.shown(path, folder, call.folder)
         for call, path in named
         if call.kind in (tools.READ, tools.SHELL) and not call.is_error
     )
@@ -238,7 +236,7 @@ def _title(part: _Part, type_: str) -> str:
     if part.turn.prompt and part.turn.prompt.text:
         return title_of_prompt(part.turn.prompt.text)
     for call in part.calls:
-        if about := call.input.get("description") or call.input.get("command"):
+        if about := call.input.get("command"):
             return wording.one_line(str(about))
     return type_
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vault_index.journal.record import Session
+from vault_index.journal.record import Session, short_id
 
 CLAUDE, CODEX = "claude", "codex"
 PROJECT_FILE = "project.toml"
@@ -58,20 +58,12 @@ def session_files(folder: Path, project: str = "") -> Iterator[Path]:
                 )
 
 
-def short(session: str) -> str:
-    """Return what names a session in file names: its first 8 characters, of a subagent's the last.
-
-    All subagents of Claude Code begin with `agent-`.
-    """
-    name = session.removeprefix("agent-")
-    return _UNSAFE.sub("-", name[:8]) or "session"
-
-
 def place_of(session: Session) -> str:
     """Return the path of a session's file below the journal: `<project>/<year-month>/<day>-<id>.md`."""
     date = _DAY.match(session.began)
     month, day = (date[1], date[2]) if date else _NO_DATE
-    return f"{session.project}/{month}/{day}-{short(session.id)}.md"
+    name = _UNSAFE.sub("-", short_id(session.id)) or "session"
+    return f"{session.project}/{month}/{day}-{name}.md"
 
 
 def _folder(environ: Mapping[str, str], variable: str, default: str) -> Path:

@@ -74,6 +74,11 @@ def known_project(journal: Journal, folder: str) -> str:
     return project.name if project else ""
 
 
+def name_for(journal: Journal, folder: str) -> str:
+    """Return the name that a folder's project has, or would have as the first of its name."""
+    return known_project(journal, folder) or _free_name(_place_of(folder), _TAKEN)
+
+
 def recorded(journal: Journal, folder: str) -> bool:
     """Whether the sessions of a folder are recorded, itself or one above or its main work tree."""
     lines = recorded_folders(journal)

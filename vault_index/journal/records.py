@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any, BinaryIO
 
 MAX_LINE = 32 * 1024 * 1024  # bytes; 20 MB were seen, a longer one is passed over
 _DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"\s*")
 
 
 @dataclass(slots=True)
@@ -38,13 +40,20 @@ def lines(opened: BinaryIO) -> Iterator[tuple[bytes, bool]]:
 
 def records(line: bytes, unread: Unread) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a line, which may hold several."""
-    text = line.decode("utf-8", "replace").strip()
-    while text:
+    text = line.decode("utf-8", "replace")
+    at = _begin(text, 0)
+    while at < len(text):
         try:
-            record, end = _DECODER.raw_decode(text)
+            record, at = _DECODER.raw_decode(text, at)
         except (json.JSONDecodeError, RecursionError):
             unread.lines += 1
             break
         if isinstance(record, dict):
             yield record
-        text = text[end:].lstrip()
+        at = _begin(text, at)
+
+
+def _begin(text: str, at: int) -> int:
+    """Return where the next character is that is no white space."""
+    match = _SPACE.match(text, at)
+    return match.end() if match else at

@@ -171,6 +171,7 @@ def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
             name = _ARTICLE.sub("", rule.why).lower()
             rest = _KEY_LINES if "private key" in name else _REST
             after = rest.match(text, begin + stop)
+            start += len(piece[start:stop]) - len(piece[start:stop].lstrip())
             end_of_it = _to_quote(text, begin + start, after.end() if after else 0)
             yield begin + start, end_of_it, _VALUED if rule.value else _FORMED, name
         for start, stop in _named(piece):

@@ -53,10 +53,17 @@ _FAILED = re.compile(
     r"|.{0,60}\b[1-9]\d* (?:failed|failures?|errors?)\b)",
     re.MULTILINE,
 )
-_CD = re.compile(r"^\s*cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
-_WORDS = re.compile(r"[\w./-]+")
+_REDIRECTION = re.compile(r"\d?>>?(?:&\d|\s*\S+)")
 _READERS = ("cat", "head", "tail", "sed", "nl", "less", "bat")
-_SEARCHERS = ("grep", "rg", "ag", "find", "fd", "ls", "tree")
+_CHANGERS = frozenset("mv rm cp tee patch touch mkdir ln chmod rmdir".split())
+_CHANGERS_OF = {
+    "git": "mv rm apply commit push merge rebase cherry-pick revert restore reset tag am",
+    "go": "get mod",
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn", "uv", "cargo", "pip"), "install add remove upgrade update"
+    ),
+}
+_WRITTEN = re.compile(r"(?<![\d&=>-])>{1,2}[ \t]*([\w./~-]+)")  # `> a.py`, not `2>&1`
 
 
 def text_of(command: Any) -> str:
@@ -145,17 +152,21 @@ def same_as(command: str) -> str:
     Folder, redirections, filters behind a pipe and options are left out: `go test ./... 2>&1 | tail`
     after changes is the check that failed as `cd x && go test -run TestA ./...`.
     """
-    text = without_data(command)
-    while match := _CD.match(text):
-        text = text[match.end() :]
-    first = re.split(r"\s*(?:&&|\|\|?|;|\n)\s*", text.strip(), maxsplit=1)[0]
-    first = re.sub(r"\d?>(?:&\d|\s*\S+)", "", first)
-    words = [word for word in first.split() if "=" not in word and not word.startswith("-")]
-    if words[:1] in (["go"], ["cargo"], ["npm"], ["git"], ["mise"], ["uv"], ["pnpm"], ["yarn"]):
-        return " ".join(words[:3] if words[1:2] in (["run"], ["tool"]) else words[:2])
-    if words[:2] == ["python", "-m"] or words[:1] in (["make"], ["just"], ["npx"]):
-        return " ".join(words[:2])
-    return words[0].rsplit("/", 1)[-1] if is_check(first) and words else " ".join(words)
+    parts = [part.strip() for part in _SEPARATOR.split(without_data(command))]
+    parts = [part for part in parts if part and not part.startswith("cd ")] or [command]
+    part = next((part for part in parts if _is_check(part.split())), parts[0])
+    words = _REDIRECTION.sub("", part).split()
+    words = [word for word in words if "=" not in word]
+    if words[1:2] == ["-m"] and len(words) > 2:  # python -m pytest
+        return words[2]
+    words = [word for word in words if not word.startswith("-")] or words
+    if not _is_check(part.split()):
+        return " ".join(words)
+    if words[0] in _RUNNERS_OF and words[1:2] and words[1] in _RUNNERS_OF[words[0]].split():
+        return " ".join(words[:3])
+    return " ".join(
+        words[:2] if words[0] in _CHECKS_OF or words[0] in ("make", "just") else words[:1]
+    )
 
 
 def reads(command: str) -> list[str]:
@@ -165,10 +176,7 @@ def reads(command: str) -> list[str]:
     if not re.search(rf"\b(?:{'|'.join(_READERS)})\b", text) or len(text) > 2000:
         return paths
     for part in re.split(r"&&|\|\|?|;|\n", text):
-        try:
-            words = shlex.split(part)
-        except ValueError:
-            continue
+        words = [word.strip("\"'") for word in part.split()]
         if words and words[0] in _READERS and "-i" not in words and ">" not in part:
             names = [word for word in words[1:] if not word.startswith("-")]
             names = names[1:] if words[0] == "sed" else names
@@ -176,7 +184,17 @@ def reads(command: str) -> list[str]:
     return paths
 
 
-def is_search(command: str) -> bool:
-    """Whether a command looks for something."""
-    words = command.split(maxsplit=1)
-    return bool(words) and words[0] in _SEARCHERS
+@lru_cache(maxsize=256)
+def is_change(command: str) -> bool:
+    """Whether a command changes files or what others see of them: `git mv`, `sed -i`, `> a.py`."""
+    text = without_data(command)
+    if any(not path.startswith(("/dev/", "/tmp/")) for path in _WRITTEN.findall(text)):
+        return True
+    for part in _SEPARATOR.split(text):
+        words = [word for word in part.split() if "=" not in word] or [""]
+        second = words[1] if len(words) > 1 else ""
+        if words[0] in _CHANGERS or second in _CHANGERS_OF.get(words[0], "").split():
+            return True
+        if words[0] in ("sed", "perl") and any(re.match(r"-\w*i", word) for word in words[1:]):
+            return True
+    return False

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from vault_index.journal import events, shell, signs, wording
+from vault_index.journal import events, phrases, shell, signs, wording
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Command, Record
 
 MOST_LINES = 8  # of a field
 LINE_CHARS = 300
 REQUESTS = 3  # prompts that say what a session is about
 MOST_FILES = 12
-_REMAINS = re.compile(
-    r"""\b(?:next\ steps?|remain(?:s|ing)|still\ (?:need|have|to\ do|missing|open|fails?)|to-?do|not\ yet|follow-?ups?
-    |left\ to\ do|want\ me\ to|should\ i|shall\ i|would\ you\ like|once\ you|you(?:'ll|\ will)?\ (?:still\ )?need\ to
-    |before\ (?:merging|release)|manual\ step|out\ of\ scope|later)\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_IS_ABOUT_REST = re.compile(
-    r"(?:next steps?|remaining|to-?dos?|follow-?ups?|open (?:questions?|items?|points?)|what(?:'s| is) left)\b",
-    re.IGNORECASE,
-)
 
 
 def summary(
@@ -93,9 +82,14 @@ def _learned(observations: Sequence[Record]) -> list[str]:
     lines = []
     for record in observations:
         if record.type in ("discovery", "bugfix", "decision"):
-            facts = [fact for fact in record.facts if not fact.startswith("The user: ")]
+            facts = [fact for fact in record.facts if not _is_told_elsewhere(fact, record)]
             lines += facts[: 2 if record.type == "bugfix" else 1]
     return lines[-MOST_LINES:]
+
+
+def _is_told_elsewhere(fact: str, record: Record) -> bool:
+    """Whether another field has a fact: the user's words, the subject of a commit."""
+    return fact.startswith("The user: ") or (fact == record.title and bool(record.files_modified))
 
 
 def _completed(observations: Sequence[Record]) -> list[str]:
@@ -127,11 +121,11 @@ def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, s
         in_rest = False
         for line, kind in wording.plain_lines(last):
             if kind == wording.HEADING or line.endswith(":"):
-                in_rest = bool(_IS_ABOUT_REST.match(line))
+                in_rest = phrases.is_about_rest(line)
             elif in_rest:
                 lines.append(line)
             else:
-                lines += [one for one in wording.split_sentences(line) if _REMAINS.search(one)]
+                lines += [one for one in wording.split_sentences(line) if phrases.remains(one)]
     return lines
 
 

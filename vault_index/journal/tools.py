@@ -19,17 +19,12 @@ _KINDS = {
     TODO: "TodoWrite TaskCreate TaskUpdate update_plan",
 }
 _KIND = {name: kind for kind, names in _KINDS.items() for name in names.split()}
-_KEPT: tuple[str, ...] = (
-    "file_path",
-    "notebook_path",
-    "path",
-    "pattern",
-    "glob",
-    "query",
-    "url",
-    "description",
-)
-_KEPT += ("skill", "subject", "status", "taskId", "workdir")
+_KEPT = {
+    EDIT: ("file_path", "notebook_path", "path"),
+    READ: ("file_path", "notebook_path", "path"),
+    SEARCH: ("pattern", "query"),
+    TODO: ("subject", "status", "taskId"),
+}
 _SHORT = 500  # characters of a value that is not the point of its call
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 Clean = Callable[[str], str]
@@ -43,7 +38,7 @@ def kind_of(tool: str) -> str:
 def kept_input(kind: str, values: Mapping[str, Any], clean: Clean) -> dict[str, Any]:
     """Return what is kept of a call's input, each text cleaned before it is shortened."""
     kept: dict[str, Any] = {}
-    for name in _KEPT:
+    for name in _KEPT.get(kind, ()):
         if isinstance(value := values.get(name), str) and value:
             kept[name] = clean(value)[:_SHORT]
     if kind == SHELL:
@@ -90,12 +85,14 @@ def exits(kind: str, values: Mapping[str, Any]) -> bool:
     return kind == SHELL and not values.get("is_background")
 
 
-def is_result_kept(kind: str, values: Mapping[str, Any]) -> bool:
-    """Whether the result of a call counts though it is no error: of a check, or of a commit."""
+def is_result_kept(kind: str, values: Mapping[str, Any], text: str) -> bool:
+    """Whether a result counts though it is no error: of a commit, or of a check that says it failed."""
     if kind == TODO:
         return True
     command = str(values.get("command") or "")
-    return kind == SHELL and (shell.is_check(command) or shell.is_commit(command))
+    if kind != SHELL or not command:
+        return False
+    return shell.is_commit(command) or (shell.is_check(command) and shell.says_failed(text))
 
 
 def _todos(values: Mapping[str, Any], clean: Clean) -> list[tuple[str, str]]:

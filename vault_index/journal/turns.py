@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from vault_index.journal import events, own_text, tools, wording
@@ -18,11 +19,12 @@ Redact = Callable[[str], str]
 MAX_CHARS = 200_000  # of a text; a person's paste or an agent's answer is far shorter
 _SPARE = 10_000  # characters more go to `redact`, so that no half of a secret remains at the cut
 RESULT_CHARS = 20_000  # kept from either end of a result, before its lines are chosen
+MOST_VALUES = 512  # of inputs that are remembered: paths come again and again
 CONTEXT_CHARS = 800  # of what the agent had said before a prompt
 
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_MARKS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|</?tool_use_error>")
 
 
 @dataclass(slots=True)
@@ -63,6 +65,7 @@ class Turn:
     steps: list[Said | Call] = field(default_factory=list)
     ended: str = ""  # when the last event was
     branch: str = ""
+    is_interruption: bool = False  # the prompt comes after the user stopped the agent
 
     @property
     def texts(self) -> list[Said]:
@@ -78,9 +81,11 @@ class Turn:
 class Turns:
     """Collects events; `take` returns a turn when the next one begins, `end` the last."""
 
-    def __init__(self, redact: Redact, said: str = "") -> None:
+    def __init__(self, redact: Redact, said: str = "", *, is_interrupted: bool = False) -> None:
         self._redact = redact
+        self._clean_value = lru_cache(maxsize=MOST_VALUES)(self._clean)
         self._said = said  # the end of what the agent said last
+        self.is_interrupted = is_interrupted  # by the user, since the last prompt
         self._turn = Turn()
         self._open: dict[str, Call] = {}  # calls without a result yet
 
@@ -96,6 +101,8 @@ class Turns:
             finished = self._begin(event)
         elif event.kind == events.TEXT and not event.in_subagent:
             self._say(event, event.text)
+        elif event.kind == events.INTERRUPT:
+            self.is_interrupted = True
         elif event.kind == events.TOOL_CALL:
             self._call(event)
         elif event.kind == events.TOOL_RESULT:
@@ -111,6 +118,7 @@ class Turns:
 
     def _begin(self, prompt: Event) -> Turn | None:
         turn = Turn(replace(prompt, text=self._clean(prompt.text)), self._said)
+        turn.is_interruption, self.is_interrupted = self.is_interrupted, False
         if prompt.kind in events.OPENING:  # the agent was idle: nothing is under way
             self._open.clear()
         else:  # what is under way ends in this turn
@@ -129,7 +137,7 @@ class Turns:
 
     def _call(self, event: Event) -> None:
         kind = tools.kind_of(event.tool)
-        values = tools.kept_input(kind, event.input, self._clean)
+        values = tools.kept_input(kind, event.input, self._clean_value)
         call = Call(
             *(event.tool, kind, event.call, event.uuid, event.at, event.folder),
             in_subagent=event.in_subagent,
@@ -148,16 +156,14 @@ class Turns:
         call.result_uuid = event.uuid
         if call.status is None and not event.is_error and tools.exits(call.kind, call.input):
             call.status = 0
-        if event.is_error or tools.is_result_kept(call.kind, call.input):
-            call.text = self._clean_result(event.text)
+        text = event.text
+        if len(text) > 2 * RESULT_CHARS:
+            text = f"{text[:RESULT_CHARS]}\n[...]\n{text[-RESULT_CHARS:]}"
+        if event.is_error or tools.is_result_kept(call.kind, call.input, text):
+            call.text = self._clean(_MARKS.sub("", text))
 
     def _clean(self, text: str) -> str:
         """Return a text as the journal may keep it."""
         text = own_text.left_out(text[: MAX_CHARS + _SPARE]).strip()
         text = self._redact(_SURROGATES.sub("\ufffd", text))
         return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[...]"
-
-    def _clean_result(self, text: str) -> str:
-        if len(text) > 2 * RESULT_CHARS:
-            text = f"{text[:RESULT_CHARS]}\n[...]\n{text[-RESULT_CHARS:]}"
-        return self._clean(_ANSI.sub("", text))

@@ -12,7 +12,9 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 PROSE, ITEM, HEADING = "prose", "item", "heading"
 _EMPHASIS = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
-_SENTENCE_END = re.compile(r"(?<=[.!?。？！])[\"')\]*`]*(?:\s+|$)|(?<=[。？！])")
+_SENTENCE_END = re.compile(  # also of Chinese and Japanese, whose full stops no space follows
+    r"(?<=[.!?])[\"')\]*`]*(?:\s+|$)|(?<=[\u3002\uff01\uff1f])"
+)
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)|(?:^|\s)[A-Z])\.$", re.IGNORECASE
 )

@@ -39,7 +39,8 @@ class Work:
         todos = state.get("todos") or {}
         self._todos = {str(key): (str(text), str(status)) for key, (text, status) in todos.items()}
         self._searches = list(map(str, state.get("searches") or []))
-        self._turns = Turns(redact, str(state.get("said", "")))
+        is_interrupted = state.get("interrupted") is True
+        self._turns = Turns(redact, str(state.get("said", "")), is_interrupted=is_interrupted)
         self._records = [
             record
             for record in (before.records if before else ())
@@ -56,6 +57,7 @@ class Work:
             "todos": {key: list(value) for key, value in self._todos.items()},
             "searches": list(self._searches),
             "said": self._turns.said,
+            "interrupted": self._turns.is_interrupted,
         }
 
     def take(self, event: Event) -> None:

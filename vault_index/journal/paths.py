@@ -9,7 +9,7 @@ _DRIVE = re.compile(r"^[A-Za-z]:[\\/]|^\\\\")
 
 
 def shown(path: str, folder: str, current: str = "") -> str:
-    """Return a path relative to `folder`, else to the `current` one; absolute outside of both."""
+    """Return a path relative to `folder`, absolute outside of it. `current`: where it was named."""
     windows = bool(_DRIVE.match(path) or _DRIVE.match(folder) or _DRIVE.match(current))
     path, folder, current = (_plain(text, windows) for text in (path, folder, current))
     if not _is_absolute(path):
@@ -17,11 +17,8 @@ def shown(path: str, folder: str, current: str = "") -> str:
             return posixpath.normpath(path)
         path = posixpath.join(current, path)
     path = posixpath.normpath(path)
-    for base in (folder, current):
-        prefix = f"{base.rstrip('/')}/"
-        if len(prefix) > 1 and path[: len(prefix)] == prefix:
-            return path[len(prefix) :]
-    return path
+    prefix = f"{folder.rstrip('/')}/"
+    return path.removeprefix(prefix) if len(prefix) > 1 else path
 
 
 def _plain(path: str, windows: bool) -> str:
