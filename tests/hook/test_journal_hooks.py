@@ -123,6 +123,19 @@ def test_the_end_of_the_agents_process_group_loses_nothing(shop: Path, own_world
     soon(lambda: settled(own_world))
 
 
+@pytest.mark.slow
+def test_what_cannot_be_taken_in_is_in_the_status_and_holds_up_nobody(
+    shop: Path, own_world: Path
+) -> None:
+    gone = Conversation(shop, "gone").asks("Where is it?")
+    gone.file.unlink()
+    gone.file.mkdir()
+    hook(gone.event("Stop"), shop)
+    hook(about_redirects(shop).event("Stop"), shop)
+    soon(lambda: settled(own_world) and sessions(shop))
+    assert str(gone.file) in run("lessons", "journal", "status", cwd=shop).out
+
+
 @pytest.mark.parametrize("why", ["internal", "not installed", "another folder", "never here"])
 def test_what_is_not_to_be_recorded_is_not_even_noted(
     shop: Path, own_world: Path, tmp_path: Path, why: str

@@ -36,13 +36,15 @@ def answer(
         if fetch:
             fetch_model(journal.config, on_note)
         _bring_up_to_date(journal, on_note, on_progress)
-    try:
-        return api.answer(journal, question)
-    except IndexStateError as error:
-        if error.newer:
-            raise
-        on_note(f"note: {error.message}; it is built again")  # only the search showed the damage
-    index.sync(journal, rebuild=True)
+    for rebuild in (False, True):
+        try:
+            return api.answer(journal, question)
+        except IndexStateError as error:
+            if error.newer:
+                raise
+            if rebuild:  # only the search showed the damage
+                on_note(f"note: {error.message}; it is built again")
+            index.sync(journal, rebuild=rebuild)  # another process may just make the first
     return api.answer(journal, question)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from vault_index.embed.titled import embed_titled
 from vault_index.lesson import category, passages
 from vault_index.lesson.digest import hash_of
 from vault_index.lesson.parse import Lesson
@@ -18,7 +17,11 @@ if TYPE_CHECKING:
     from vault_index.embed import Embedder
     from vault_index.git import Provenance
 
+# The title is embedded apart and weighs a quarter of the prose. On the evaluation set that keeps
+# .56 of the right answers at 2% false injections, title and text in one keep .45, at twice the cost.
+TITLE_WEIGHT = 0.25
 RECIPE = "title .25 + prose"  # part of the name under which vectors are kept
+EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 
 MAX_FIELD_CHARS = 1000  # of a title and the like: each piece of a long lesson repeats them
 LONG_WHOLE = -1  # the position of a whole that also has pieces: it has no neighbours
@@ -124,6 +127,20 @@ def embed(embedder: Embedder, rows: Sequence[LessonRow]) -> list[np.ndarray]:
     texts = [passages.prose(row["text"]) or row["title"] for row in rows]
     titles = [": ".join(_titles(row)) for row in rows]
     return embed_titled(embedder, list(zip(titles, texts, strict=True)))
+
+
+def embed_titled(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[np.ndarray]:
+    """Embed (title, prose) pairs: unit vectors float32[dimension] of a quarter title, one part prose."""
+    import numpy as np
+
+    titles = sorted({title for title, _ in texts})
+    title_vectors = dict(zip(titles, embedder.embed_documents(titles), strict=True))
+    vectors = []
+    prose_vectors = embedder.embed_documents([prose[:EMBED_CHARS] for _, prose in texts])
+    for (title, _), vector in zip(texts, prose_vectors, strict=True):
+        mixed = vector + TITLE_WEIGHT * title_vectors[title]
+        vectors.append((mixed / np.linalg.norm(mixed)).astype(np.float32))
+    return vectors
 
 
 def _moment(iso: str) -> datetime | None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.embed.cache import VectorCache
-from vault_index.embed.titled import embed_titled
 from vault_index.errors import ForeignIndexError, WriteError
+from vault_index.index import rows
 from vault_index.lesson import passages
 from vault_index.lesson.digest import hash_of
 from vault_index.skill import FILE, MAX_BYTES, Skill, project_folder, read, user_folder
@@ -179,7 +179,7 @@ def _with_vectors(
 ) -> list[SkillRow]:
     """Return rows with vectors, made as those of lessons are."""
     by_hash = {row["content_hash"]: _titled(row) for row in skills}
-    vectors = cache.get_or_make(by_hash, lambda new: embed_titled(embedder, new))
+    vectors = cache.get_or_make(by_hash, lambda new: rows.embed_titled(embedder, new))
     return [{**row, "vector": vectors[row["content_hash"]]} for row in skills]
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.embed.cache import VectorCache
-from vault_index.embed.titled import embed_titled
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.journal import rows, session_file
 from vault_index.journal.journal import INDEX, Journal
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SCHEMA = 1  # raise it when rows or what is embedded change: the index is rebuilt
-RECIPE = "journal: title .25"  # part of the name under which vectors are kept
+RECIPE = "text"  # part of the name under which vectors are kept
 BATCH_ROWS = 1024  # about eight seconds of embedding between two commits
 FOLDED_ROWS = 500  # full text looks through the rows that are newer than its index: 40 ms per 1,000
 SMALL_ROWS = 20_000  # up to there it takes a tenth of a second
@@ -378,13 +377,14 @@ class _Vectors:
         embedder = self._journal.embedder
         if embedder is None:
             return [row for row, _ in pairs]
-        texts = {row["content_hash"]: (title, row["text"]) for row, title in pairs}
+        texts = {row["content_hash"]: text for row, text in pairs}
         in_table: dict[str, np.ndarray] = self._table.vectors(sorted(texts))
         missing = {key: text for key, text in texts.items() if key not in in_table}
 
-        def embed(new: list[tuple[str, str]]) -> Sequence[np.ndarray]:
+        def embed(new: list[str]) -> Sequence[np.ndarray]:
             self.embedded += len(new)
-            return embed_titled(embedder, new)
+            made: Sequence[np.ndarray] = list(embedder.embed_documents(new))
+            return made
 
         vectors = in_table | self._cache.get_or_make(missing, embed)
         return [row | JournalRow(vector=vectors[row["content_hash"]]) for row, _ in pairs]

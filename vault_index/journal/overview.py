@@ -26,6 +26,7 @@ def of(journal: Journal) -> dict[str, Any]:
         "waiting": len(spool.waiting(journal)),
         "index": _index(journal) if totals.sessions else {},
         "problems": totals.problems,
+        "complaints": spool.complaints(journal),
     }
 
 

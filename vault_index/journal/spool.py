@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from vault_index import files
+from vault_index.characters import visible_line
 from vault_index.errors import WriteError
-from vault_index.hotpath import grown, index_files, taking
+from vault_index.hotpath import grown, index_files, log, taking
 from vault_index.journal.journal import Journal
 from vault_index.journal.lock import make_folder
 
 _NAME_CHARS = 16  # of a note, a hash in hexadecimal; others are half-written
 MAX_PATH_BYTES = 64 * 1024
+COMPLAINT_SECONDS = 7 * 86_400
+_STAMP = len("2026-03-31 12:00:00 ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,29 @@ def remove(journal: Journal, written: Note) -> None:
             aside.unlink()
         else:
             aside.replace(file)
+
+
+def complain(journal: Journal, message: str) -> None:
+    """Write why something could not be taken in where `complaints` finds it; a full disk loses it."""
+    with contextlib.suppress(OSError):
+        spool = grown.open_spool(str(journal.folder))
+        try:
+            stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+            line = f"{stamp} {visible_line(message)}\n"
+            log.append(spool, taking.LOG, line.encode("utf-8", "replace"))
+        finally:
+            os.close(spool)
+
+
+def complaints(journal: Journal) -> list[str]:
+    """Return what could not be taken in during the last days, each reason once, the latest last."""
+    oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - COMPLAINT_SECONDS))
+    try:
+        text = (journal.folder / grown.FOLDER / taking.LOG).read_text("utf-8", "replace")
+    except OSError:
+        return []
+    recent = [line for line in text.splitlines() if line[:10] >= oldest and len(line) > _STAMP]
+    return list({line[_STAMP:]: line for line in recent}.values())
 
 
 def _read(spool: int, name: str) -> tuple[int, Note]:

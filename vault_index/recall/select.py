@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from vault_index import git
 from vault_index.hotpath import chatter
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # A hit that scores under three quarters of the first is noise beside it: on the evaluation set the
 # cut loses no right lesson and takes out every tenth of those injected.
 COMPANION_SHARE = 0.75
+_journals: WeakKeyDictionary[Vault, Journal] = WeakKeyDictionary()
 RULE = "project_rule"  # the type of lessons that a session begins with
 
 
@@ -38,6 +40,7 @@ class Injection:
     skills: Sequence[Hit] = ()
     floor: float | None = None
     silent: str = ""
+    records: Sequence[str] = ()  # ids of the journal's
 
 
 def for_prompt(
@@ -46,12 +49,14 @@ def for_prompt(
     already: Collection[str] = (),
     *,
     project: Path | None = None,
+    session: str = "",
     text_only: bool = False,
 ) -> Injection:
     """Return what a prompt should get: up to three lessons and a skill above their floors.
 
-    `already` are the ids that this session received before. `project` is the folder that the prompt
-    was typed in, which may have skills. `text_only` saves the time to embed the prompt.
+    `already` are the ids that this `session` received before. `project` is the folder that the prompt
+    was typed in, which may have skills, and records in the journal if the user wants these at prompts.
+    `text_only` saves the time to embed the prompt.
     """
     reason = chatter.why_skipped(prompt)
     if reason:
@@ -61,7 +66,11 @@ def for_prompt(
         vault, [prompt], config.prompt_lessons, already, COMPANION_SHARE, text_only=text_only
     )
     suggested = _suggested(vault, prompt, project, already, text_only)
-    return _rendered(injection, suggested, config.prompt_tokens)
+    done = record = ""
+    if config.journal_prompt and project is not None and not text_only:
+        done, record = journal.record_for(journal_of(vault), prompt, project, session, already)
+    injection = _rendered(injection, suggested, config.prompt_tokens, done)
+    return replace(injection, records=(record,)) if record and record in injection.text else injection
 
 
 def for_session(
@@ -98,6 +107,14 @@ def without_vault(config: Config, project: Path, session: str) -> Injection:
     if not done:
         return Injection("", silent="nothing in the journal")
     return Injection(block.injection([], config.token_budget, journal=done))
+
+
+def journal_of(vault: Vault) -> Journal:
+    """Return the journal as a vault's settings have it, with its embedder; the same for the same vault."""
+    opened = _journals.get(vault)
+    if opened is None:
+        opened = _journals[vault] = Journal(vault.config, vault.embedder)
+    return opened
 
 
 def _rendered(

@@ -91,7 +91,7 @@ class JournalHit:
             text=row["text"],
             type=row["type"],
             concepts=tuple(row["concepts"] or ()),
-            files=tuple(path for path in row["files"] or ()),
+            files=tuple(row["files"] or ()),
             uuids=tuple(row["uuids"] or ()),
             score=cosine + full_text,
             cosine=cosine,
@@ -215,8 +215,7 @@ def _ranked(
     if table.is_large and vector is not None:
         cosine = table.cosines(ids[places], vector)
     if len(matched) == MATCHED:
-        unscored = np.flatnonzero(full_text == 0)
-        where = filters.of_rows(ids[places[unscored]].tolist())
+        where = filters.of_rows(ids[places[full_text == 0]].tolist())
         matched, scores = table.matches(text, RESCORED, where)
         full_text[np.searchsorted(ids[places], matched)] = FULL_TEXT_WEIGHT * scores
     if vector is None:

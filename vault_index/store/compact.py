@@ -8,35 +8,30 @@ Who asks compares the nearest by components once more by their vectors, so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
 
 COMPONENTS = 128
-_SAMPLE = 20_000  # vectors that the components are of
-_AT_ONCE = 20_000  # vectors read at once
-
-Read = Callable[["np.ndarray"], "np.ndarray"]  # row ids, uint64[n] -> float32[n, dimension]
+SAMPLE = 5_000  # vectors that the components are of
 
 
 class Compact:
-    """The components of a table's vectors. `ids` are its row ids, `read` returns their vectors."""
+    """The components of `count` unit vectors, whose axes are those of a sample, float32[n, dimension]."""
 
-    def __init__(self, ids: np.ndarray, read: Read) -> None:
+    def __init__(self, sample: np.ndarray, count: int) -> None:
         import numpy as np
 
-        chosen = np.random.default_rng(0).choice(len(ids), min(_SAMPLE, len(ids)), replace=False)
-        sample = read(ids[np.sort(chosen)])
         _, axes = np.linalg.eigh(sample.T @ sample)
         self._axes = np.ascontiguousarray(axes[:, ::-1][:, :COMPONENTS], np.float32)
-        self._parts = np.empty((len(ids), self._axes.shape[1]), np.float32)
-        for start in range(0, len(ids), _AT_ONCE):
-            some = ids[start : start + _AT_ONCE]
-            self._parts[start : start + len(some)] = read(some) @ self._axes
+        self._parts = np.zeros((count, self._axes.shape[1]), np.float32)
+
+    def put(self, places: np.ndarray, vectors: np.ndarray) -> None:
+        """Keep vectors, float32[n, dimension], at these places."""
+        self._parts[places] = vectors @ self._axes
 
     def likeness(self, vector: np.ndarray) -> np.ndarray:
-        """Return about the cosine of each row with a unit vector, float32[rows]."""
+        """Return about the cosine of each vector with a unit vector, float32[count]."""
         likeness: np.ndarray = self._parts @ (vector @ self._axes)
         return likeness

@@ -101,7 +101,7 @@ def of_records(
 ) -> str | None:
     """Return the condition for rows of the journal; None for all of them.
 
-    `file` is a path, the tail of one, or a folder, in the spelling of the column `files`.
+    `file` is a path, the tail of one, or a folder, in the spelling of the column `touched`.
     """
     return all_of(
         any_of("kind", kinds) if kinds else None,
@@ -113,7 +113,7 @@ def of_records(
 
 
 def _touching(file: str) -> str:
-    named = "concat('|', array_to_string(files, '|'), '|')"
+    named = "concat('|', array_to_string(touched, '|'), '|')"
     tests = [f"contains({named}, {quoted(f'{file}|')})", f"contains({named}, {quoted(f'{file}/')})"]
     parts = file.split("/")[1:]  # the file of an absolute path is kept below its project's folder
     tails = ("/" + "/".join(parts[at:]) for at in range(1, len(parts)))
@@ -141,7 +141,8 @@ def firsts_of(
 
 def of_rows(row_ids: Iterable[int]) -> str:
     """Return the condition for rows by their row ids."""
-    return f"_rowid IN ({', '.join(map(str, row_ids)) or '-1'})"
+    listed = ", ".join(map(str, row_ids))
+    return f"_rowid IN ({listed})" if listed else "false"
 
 
 def filed_by(*sources: str) -> str:

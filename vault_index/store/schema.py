@@ -110,7 +110,8 @@ class JournalRow(TypedDict, total=False):
     type: str  # of an observation
     origin: str  # of a prompt: the kind of its event
     concepts: list[str]
-    files: list[str]  # as `journal.rows.comparable` writes them
+    files: list[str]  # modified, then read, as the record has them
+    touched: list[str]  # the same as `journal.rows.comparable` writes them, for the filter
     uuids: list[str]  # of the transcript's records; only at position 0
     content_hash: str  # of what is embedded
     vector: Any
@@ -181,7 +182,7 @@ DOCUMENTS = Schema(table="documents", row=DocumentRow, indexed=("id",))
 JOURNAL = Schema(
     table="journal",
     row=JournalRow,
-    indexed=("id", "path", "content_hash", "project", "at", "session"),
+    indexed=("id", "path", "content_hash", "project", "at", "session", "record"),
     full_text=FULL_TEXT,
     in_memory=("at", "turn", "place", "position"),
     shown=(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index.errors import IndexStateError, WriteError
 from vault_index.store import ownership
-from vault_index.store.compact import Compact
+from vault_index.store.compact import SAMPLE, Compact
 from vault_index.store.filters import any_of, of_lessons, of_paths
 from vault_index.store.lance import Door, LanceTable
 from vault_index.store.schema import LESSONS, VECTOR, LessonRow, Schema
@@ -173,7 +173,8 @@ class Table:
 
     def cosines(self, row_ids: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Return the cosine of each of these rows with a unit vector, float32[n]."""
-        return self._vectors_of(row_ids) @ vector
+        cosines: np.ndarray = self._vectors_of(row_ids) @ vector
+        return cosines
 
     @cached_property
     def columns(self) -> dict[str, np.ndarray]:
@@ -213,7 +214,15 @@ class Table:
 
     @cached_property
     def _compact(self) -> Compact:
-        return Compact(self.columns["_rowid"], self._vectors_of)
+        import numpy as np
+
+        ids = self.columns["_rowid"]
+        compact = Compact(self._vectors_of(ids[:: max(1, len(ids) // SAMPLE)]), len(ids))
+        with _errors(self.index):
+            for batch in self._ask(lambda door: door.batches([VECTOR])):
+                vectors = batch.column(VECTOR).values.to_numpy().reshape(-1, self.dimension)
+                compact.put(np.searchsorted(ids, batch.column("_rowid").to_numpy()), vectors)
+        return compact
 
     def _vectors_of(self, row_ids: np.ndarray) -> np.ndarray:
         """Return the vectors of rows, float32[n, dimension], in their order."""

@@ -19,6 +19,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import taking
 from vault_index.journal import spool
 from vault_index.journal.journal import Journal
+from vault_index.search import journal_floor
 from vault_index.vault import Vault
 from vault_index.watch import malloc
 from vault_index.watch.growth import Growth
@@ -77,8 +78,13 @@ class JournalWatch:
     def look(self) -> bool:
         """Whether transcripts grew since the last look of which no hook said so; they are noted."""
         grown = [path for path in self._growth.look(self.journal) if self._has_news(path)]
-        if grown:
-            spool.note(self.journal, grown)
+        try:
+            if grown:
+                spool.note(self.journal, grown)
+        except (VaultError, OSError) as error:  # a full disk: the next look begins again
+            self._growth = Growth()
+            self._complain(str(error))
+            return False
         return bool(grown)
 
     def call(self) -> None:
@@ -148,6 +154,8 @@ class JournalWatch:
             malloc.trim()
         else:
             self._tidy = self._reading.index.tidy(self.journal)
+            if self.journal.config.journal_prompt and journal_floor.is_stale(self.journal):
+                journal_floor.fit(self.journal)
 
     def _take_in(self) -> bool:
         """Take in what is noted, and what grew since it was. Whether it may grow on."""
@@ -163,7 +171,7 @@ class JournalWatch:
         if len(sizes) > MANY_FILES or sum(sizes.values()) > MANY_BYTES:
             taking.start_process(str(journal.folder))
             return False
-        if self._reading.catch_up(journal, self._say):
+        if self._reading.catch_up(journal, self._report):
             self._sizes = sizes
         return bool(self._sizes)
 
@@ -172,8 +180,12 @@ class JournalWatch:
 
     def _complain(self, message: str) -> None:
         if message != self.trouble:
-            self._say(f"error: journal: {message}")
+            self._report(f"error: {message}")
         self.trouble = message
+
+    def _report(self, message: str) -> None:
+        spool.complain(self.journal, message)
+        self._say(f"journal: {message}")
 
 
 def _size(path: Path) -> int:

@@ -72,6 +72,8 @@ def _journal(state: dict[str, Any]) -> Iterator[str]:
     yield f"journal    {kept}{unread}; more: `lessons journal status`"
     for problem in state["problems"][:3]:
         yield f"problem    {problem}"
+    for complaint in state["complaints"][-3:]:
+        yield f"problem    journal: {complaint}"
 
 
 def _used(injected: dict[str, Any]) -> Iterator[str]:

@@ -62,7 +62,7 @@ def command(
         return
     if answer["text_only"] and answer["embedder"] != "none":
         asking.note(f"note: full text only: {answer['text_only']}")
-    if values["folder"] and not answer["project"]:
+    if answer["hits"] and values["folder"] and not answer["project"]:
         asking.note("note: nothing is kept of this folder: this is of all projects")
     if not answer["hits"]:
         asking.note("nothing in the journal matches")

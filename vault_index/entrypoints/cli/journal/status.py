@@ -48,6 +48,8 @@ def lines_of(state: dict[str, Any]) -> Iterator[str]:
         yield f"problem    {problem}"
     if len(state["problems"]) > SHOWN:
         yield f"problem    and {len(state['problems']) - SHOWN} more"
+    for complaint in state["complaints"][-SHOWN:]:
+        yield f"log        {complaint}"
 
 
 @click.command("status", epilog="Example: lessons journal status --json")
