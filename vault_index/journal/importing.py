@@ -8,6 +8,7 @@ read once more.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -81,11 +82,7 @@ def import_all(
         with held(journal.folder):
             pass
     cache = _Cache(journal)
-    due = [
-        one
-        for one in _due(limit, done, cache)
-        if not project or _is_of(journal, one, project)
-    ]
+    due = [one for one in _due(limit, done, cache) if not project or _is_of(journal, one, project)]
     total, size = sum(one.size for one in due), 0
     there = kept.look(journal.folder)
     out = LeftOut(journal.config.journal_left_out)
@@ -224,7 +221,10 @@ def _read_here(one: Transcript, there: Kept) -> Future[Answer]:
 
 
 class _Cache:
-    """Which transcripts have nothing new: path -> size, mtime, session file ("" if nothing was kept)."""
+    """Which transcripts have nothing new: size, mtime and session file ("" if nothing was kept).
+
+    By a hash of the path, which has the id of the session: it may be one that was forgotten.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._file = journal.folder / ".vault_index" / CACHE
@@ -238,7 +238,7 @@ class _Cache:
             self._entries = {}
 
     def has(self, one: Transcript) -> bool:
-        entry = self._entries.get(str(one.path))
+        entry = self._entries.get(_key(one.path))
         if entry is None or entry[:2] != [one.size, one.mtime] or len(entry) < 3:
             return False
         return entry[2] == "" or os.path.lexists(self._folder / str(entry[2]))
@@ -247,7 +247,7 @@ class _Cache:
         if taken.why == take.OTHER_PROJECT:
             return
         place = str(taken.file.relative_to(self._folder)) if taken.file else ""
-        self._entries[str(one.path)] = [one.size, one.mtime, place]
+        self._entries[_key(one.path)] = [one.size, one.mtime, place]
         self._is_changed = True
 
     def save_now_and_then(self) -> None:
@@ -266,3 +266,7 @@ class _Cache:
         except WriteError:
             return
         self._is_changed = False
+
+
+def _key(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:24]

@@ -228,7 +228,7 @@ def _write(place: Path, data: bytes) -> None:
 
 def _redacted(record: Record) -> Record:
     """Return a record without secrets that its texts may have from elsewhere, or have put together."""
-    texts = [text for text in _texts_of(record) if text]
+    texts = [text for text in texts_of(record) if text]
     together = _SEPARATOR.join(texts)
     if redact(together) == together:
         return record
@@ -251,7 +251,8 @@ def _redacted(record: Record) -> Record:
     )
 
 
-def _texts_of(record: Record) -> list[str]:
+def texts_of(record: Record) -> list[str]:
+    """Return all texts of a record."""
     commands = [text for command in record.commands for text in (command.text, command.output)]
     return [
         *(record.title, record.text, record.branch, record.context),
