@@ -23,7 +23,6 @@ MOST_VALUES = 512  # of inputs that are remembered: paths come again and again
 CONTEXT_CHARS = 800  # of what the agent had said before a prompt
 
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _MARKS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|</?tool_use_error>")
 
 
@@ -165,5 +164,5 @@ class Turns:
     def _clean(self, text: str) -> str:
         """Return a text as the journal may keep it."""
         text = own_text.left_out(text[: MAX_CHARS + _SPARE]).strip()
-        text = self._redact(_SURROGATES.sub("\ufffd", text))
+        text = self._redact(text)
         return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[...]"
