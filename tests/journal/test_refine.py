@@ -21,7 +21,7 @@ from tests.support.ollama_server import OllamaServer
 from tests.support.sessions import a_session
 from tests.support.watchers import soon
 from vault_index.config import Config
-from vault_index.journal import events, excerpt, places, refine, refined, session_file
+from vault_index.journal import events, excerpt, forget, places, refine, refined, session_file
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Record, Session
 from vault_index.journal.take import take
@@ -350,6 +350,22 @@ def test_a_session_that_went_on_during_the_call_loses_nothing(
     assert after.records[2].text == "And now?"
 
 
+def test_what_was_forgotten_during_the_call_does_not_come_back(
+    journal: Journal, server: OllamaServer
+) -> None:
+    session = a_session()
+    file = keep(journal, session)
+    rest = replace(session, records=session.records[1:])
+
+    def answer(_: dict[str, Any]) -> str:
+        keep(journal, rest)
+        return json.dumps(GOOD)
+
+    server.answer = answer
+    outcomes(journal)
+    assert read(file) == rest
+
+
 def test_a_damaged_state_stops_all_calls(journal: Journal, server: OllamaServer) -> None:
     keep(journal, a_session())
     (journal.folder / refine.STATE).write_text('{"sessions": 3')
@@ -362,7 +378,7 @@ def test_a_forgotten_session_leaves_the_state(journal: Journal, server: OllamaSe
     session = a_session()
     keep(journal, session)
     outcomes(journal)
-    refine.forget(journal, {session.id})
+    forget.forget(journal, session=session.id)
     assert session.id not in (journal.folder / refine.STATE).read_text()
 
 
