@@ -37,7 +37,8 @@ FILES = {
 SKILL = "---\nname: review-pr\ndescription: Review a pull request\n---\nRead the diff first.\n"
 REPLACED = (
     (r"\b(?=[a-f]*\d)[0-9a-f]{7,40}\b", "HASH"),
-    (r"\d+(\.\d+)? (MB|KB|bytes)\b", "SIZE"),
+    (r"[\d,]*\d(\.\d+)? (MB|KB|bytes)\b", "SIZE"),
+    (r"\bSIZE of \d+ files\b", "SIZE of N files"),
     (r"\d+ (second|minute)s? ago", "AGE ago"),
     (r"\b\d+(\.\d+)? m?s\b", "TIME"),
     (r"\b0\.\d{3,}\b", "0.NNN"),

@@ -49,7 +49,9 @@ def test_each_is_a_documented_function(name: str) -> None:
     found = getattr(importlib.import_module(f"vault_index.api.{module}"), function)
     assert inspect.getdoc(found)
     parameters = list(inspect.signature(found).parameters)
-    assert parameters[:2] == ["vault", "caller"] if name in api.COMMANDS else ["vault"]
+    about = "journal" if api.is_about_journal(name) else "vault"
+    assert parameters[0] == about
+    assert (parameters[1:2] == ["caller"]) == (name in api.COMMANDS)
 
 
 def test_the_watcher_answers_no_command(team: Vault) -> None:

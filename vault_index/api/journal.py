@@ -133,6 +133,7 @@ def import_(
     answer = asdict(done)
     answer["problems"] = [f"{path}: {message}" for path, message in done.problems]
     if not dry_run:
+        forget.expire(journal)
         stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
         answer["seconds"] += stats.seconds
         if journal.config.journal_prompt and stats.wrote and journal_floor.is_stale(journal):
@@ -151,8 +152,10 @@ def index_(journal: Journal, caller: Caller, rebuild: bool = False) -> dict[str,
 
 
 def forget_(journal: Journal, caller: Caller, **chosen: str) -> dict[str, Any]:
-    """Take out what is named, see `journal.forget`: `sessions`, `records`, and the `proof` in words."""
-    raise NotImplementedError
+    """Take out what is named, as `forget.forget` reads it: `forget.Forgotten`, and its `proof` in words."""
+    del caller
+    done = forget.forget(journal, **chosen)
+    return {**asdict(done), "proof": done.proof}
 
 
 def record_as_json(session: Session, record: Record) -> dict[str, Any]:

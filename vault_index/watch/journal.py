@@ -26,6 +26,7 @@ from vault_index.watch.growth import Growth
 
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
 TIDY_SECONDS = 30.0  # without a write, before old versions of the index are cleaned away
+EXPIRE_SECONDS = 86_400.0  # between two looks for sessions that are kept long enough
 REFINE_SECONDS = 300.0  # between two looks whether sessions are to be refined by a model
 PATIENCE_SECONDS = 2.0  # that a question waits for what just grew
 MANY_FILES = 12  # transcripts that are left to another process
@@ -50,6 +51,7 @@ class JournalWatch:
         self._done = 0
         self._settling = False
         self._tidy = True
+        self._expired = -EXPIRE_SECONDS  # when sessions that are too old were looked for
         self._refined = 0.0  # when a model was last asked about sessions
         self._refining: threading.Thread | None = None
 
@@ -154,6 +156,9 @@ class JournalWatch:
             malloc.trim()
         else:
             self._tidy = self._reading.index.tidy(self.journal)
+            if time.monotonic() - self._expired > EXPIRE_SECONDS:
+                importlib.import_module("vault_index.journal.forget").expire(self.journal)
+                self._expired = time.monotonic()
             if self.journal.config.journal_prompt and journal_floor.is_stale(self.journal):
                 journal_floor.fit(self.journal)
 

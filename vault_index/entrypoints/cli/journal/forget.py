@@ -17,9 +17,9 @@ from vault_index.entrypoints.cli.options import count
 @click.option("--matching", metavar="TEXT", default="", help="The records with this text.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_obj
+@click.pass_context
 def command(
-    named: str | None,
+    ctx: click.Context,
     session: str,
     project: str,
     before: str,
@@ -44,14 +44,15 @@ def command(
         )
     if not yes and sys.stdin.isatty() and not output.confirm(f"forget {chosen}?"):
         raise click.Abort
-    answer = asking.ask(named, "journal forget", values)
+    answer = asking.ask(ctx.obj, "journal forget", values)
     if as_json:
         output.json(answer)
         return
     if not answer["records"] and not answer["sessions"]:
         output.say("nothing in the journal matches")
         return
-    output.say(
-        f"forgot {count(answer['records'], 'record')} of {count(answer['sessions'], 'session')}"
-    )
+    sessions = f" and {count(answer['sessions'], 'session')}" if answer["sessions"] else ""
+    output.say(f"forgot {count(answer['records'], 'record')}{sessions}")
     output.say(answer["proof"])
+    if answer["left"]:
+        ctx.exit(1)
