@@ -110,7 +110,7 @@ def _reading(home: Path, transcripts: Path | None, megabytes: int) -> Iterator[R
     files = sorted(transcripts.rglob("*.jsonl")) if transcripts else []
     sources = [file.read_bytes() for file in files if _is_of_claude(file)] or list(_made(home))
     size = _repeat(sources, home / "agent" / "projects" / "repeated", megabytes * 1_000_000)
-    seconds, memory = _import(LESSONS_EMBEDDER="none")
+    seconds, busy, memory = _import(LESSONS_EMBEDDER="none")
     journal = Journal(config.load())
     kept = [session_file.parse(file.read_bytes(), file) for file in _files(journal)]
     records = sum(len(session.records) for session in kept)
@@ -120,6 +120,7 @@ def _reading(home: Path, transcripts: Path | None, megabytes: int) -> Iterator[R
     yield "import: prompts", sum(session.prompts for session in kept), ""
     yield "import without embedding, whole process", seconds, "s"
     yield "import: reading and full text", size / 1e6 / seconds, "MB/s"
+    yield "import: reading and full text, of processor time", size / 1e6 / busy, "MB/s"
     yield "import: peak memory", memory, "MB"
     yield "import again, nothing grew", _import(LESSONS_EMBEDDER="none")[0], "s"
 
@@ -174,18 +175,19 @@ def _embedding(home: Path, sessions: int) -> Iterator[Row]:
     """Import sessions whose every text is new, with the model: what a first import costs."""
     for number in range(sessions):
         _talk(home / "project", f"new {number}", 10, output_lines=5)
-    seconds, memory = _import()
+    seconds, busy, memory = _import()
     journal = Journal(config.load())
     kept = [session_file.parse(file.read_bytes(), file) for file in _files(journal)]
     records = sum(len(session.records) for session in kept)
     yield "import with embedding: records", records, ""
     yield "import with embedding, whole process", seconds, "s"
     yield "import with embedding", records / seconds, "records/s"
+    yield "import with embedding, of processor time", records / busy, "records/s"
     yield "import with embedding: peak memory", memory, "MB"
 
 
-def _import(**environ: str) -> tuple[float, float]:
-    """Run `lessons journal import`; return its seconds and peak memory in MB."""
+def _import(**environ: str) -> tuple[float, float, float]:
+    """Run `lessons journal import`; return its seconds, those of processors, and peak memory in MB."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [LESSONS, "journal", "import", "--since", "all"],
@@ -197,7 +199,8 @@ def _import(**environ: str) -> tuple[float, float]:
     assert status == 0, "the import failed"
     process.returncode = 0
     unit = 1024 if sys.platform == "linux" else 1024**2
-    return time.perf_counter() - began, usage.ru_maxrss / unit
+    busy = usage.ru_utime + usage.ru_stime
+    return time.perf_counter() - began, busy, usage.ru_maxrss / unit
 
 
 def _files(journal: Journal) -> list[Path]:

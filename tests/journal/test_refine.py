@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.conversations import about_redirects
 from tests.support.ollama_server import OllamaServer
 from tests.support.sessions import a_session
 from tests.support.watchers import soon
 from vault_index.config import Config
-from vault_index.journal import events, excerpt, places, refine, refined, session_file
+from vault_index.journal import events, excerpt, forget, places, refine, refined, session_file
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Record, Session
+from vault_index.journal.take import take
 
 ENDED = 1_795_183_740.0  # of the session of the tests: 2026-11-20T14:09:00Z
 HOUR = 3600
@@ -275,6 +278,34 @@ def test_what_did_not_change_is_carried_over_as_it_was(
     assert refined.carried_over(None, a_session()) == a_session()
 
 
+def test_a_transcript_that_goes_on_keeps_better_words(
+    journal: Journal, server: OllamaServer, tmp_path: Path
+) -> None:
+    better = {"id": "o1", "title": "The login redirect lost its query", "narrative": "It is kept."}
+    server.answer = lambda _: json.dumps({**GOOD, "completed": "", "observations": [better]})
+    project = tmp_path / "shop"
+    project.mkdir()
+    talk = about_redirects(project)
+    file = take(journal, talk.file, "claude", force=True).file
+    assert file is not None
+    rules = read(file)
+    assert outcomes(journal, time.time() + HOUR) == [refine.REFINED]
+    assert take(journal, talk.file, "claude", force=True).new == 0
+    assert read(file).records[1].title == better["title"]
+    talk.asks("How often does the uploader retry?").says("It retries five times, with a pause.")
+    take(journal, talk.file, "claude", force=True)
+    after = read(file)
+    assert after.refined == "ollama:llama3.2"
+    assert after.records[1].title == better["title"]
+    assert after.records[-1].fields["learned"] == GOOD["learned"]
+    assert len(after.records) > len(rules.records)
+    # without the model's words it is as if no model had been asked
+    other = Journal(replace(journal.config, home=tmp_path / "other"))
+    fresh = take(other, talk.file, "claude", force=True).file
+    assert fresh is not None
+    assert refined.session_by_rule(after).records == read(fresh).records
+
+
 @pytest.mark.slow
 def test_a_process_that_dies_in_a_call_is_followed_by_none(
     journal: Journal, server: OllamaServer
@@ -319,6 +350,22 @@ def test_a_session_that_went_on_during_the_call_loses_nothing(
     assert after.records[2].text == "And now?"
 
 
+def test_what_was_forgotten_during_the_call_does_not_come_back(
+    journal: Journal, server: OllamaServer
+) -> None:
+    session = a_session()
+    file = keep(journal, session)
+    rest = replace(session, records=session.records[1:])
+
+    def answer(_: dict[str, Any]) -> str:
+        keep(journal, rest)
+        return json.dumps(GOOD)
+
+    server.answer = answer
+    outcomes(journal)
+    assert read(file) == rest
+
+
 def test_a_damaged_state_stops_all_calls(journal: Journal, server: OllamaServer) -> None:
     keep(journal, a_session())
     (journal.folder / refine.STATE).write_text('{"sessions": 3')
@@ -331,7 +378,7 @@ def test_a_forgotten_session_leaves_the_state(journal: Journal, server: OllamaSe
     session = a_session()
     keep(journal, session)
     outcomes(journal)
-    refine.forget(journal, {session.id})
+    forget.forget(journal, session=session.id)
     assert session.id not in (journal.folder / refine.STATE).read_text()
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from vault_index import files
 from vault_index.embed import cache
 from vault_index.errors import VaultError
-from vault_index.journal import index, kept, places, session_file, take
+from vault_index.journal import index, kept, places, refine, session_file, take
 from vault_index.journal.journal import Journal
 from vault_index.journal.lock import held
 from vault_index.journal.record import ReadTo, Record, Session, short_id
@@ -134,7 +134,9 @@ def _take_out(
                 file.unlink(missing_ok=True)
                 files.remove_empty(file.parent, file.parent.parent)
                 sessions += 1
-    index.remove(journal, sorted({session.id for session, _ in gone}))
+    ids = {session.id for session, _ in gone}
+    index.remove(journal, sorted(ids))
+    refine.forget(journal, ids)
     texts = [matching] if matching else _pieces(gone)
     searched, size, found = _search(journal, texts, bool(matching))
     count = sum(len(records) for _, records in gone)

@@ -133,10 +133,10 @@ def refine(journal: Journal, file: Path, now: float) -> str:
     state.trouble = redact(trouble)[:200]
     _save(journal, state)
     if refined is not None:
-        _change(journal, file, lambda session: excerpt.with_answer(session, refined, model.name))
+        _change(journal, file, session, lambda now: excerpt.with_answer(now, refined, model.name))
     elif asked.gave_up:
         reason = f"no: {model.name}: {asked.gave_up}"
-        _change(journal, file, lambda session: replace(session, refined=session.refined or reason))
+        _change(journal, file, session, lambda now: replace(now, refined=now.refined or reason))
     return asked.outcome
 
 
@@ -194,14 +194,20 @@ def _answered(model: Model, session: Session) -> excerpt.Answer:
     return excerpt.redacted(answer, redact)
 
 
-def _change(journal: Journal, file: Path, change: Callable[[Session], Session]) -> None:
-    """Change a session as it is now, since it may have gone on during the call. Raises VaultError."""
+def _change(
+    journal: Journal, file: Path, seen: Session, change: Callable[[Session], Session]
+) -> None:
+    """Change a session as it is now, since it may have gone on during the call. Raises VaultError.
+
+    One of which something was forgotten since it was `seen` stays as it is.
+    """
     with lock.held(journal.folder):
         if not file.exists():
-            return  # forgotten
+            return
         session = session_file.parse(files.read_file(file), file)
-        with files.writing(file):
-            files.replace_file(file, session_file.dump(change(session)))
+        if {record.id for record in seen.records} <= {record.id for record in session.records}:
+            with files.writing(file):
+                files.replace_file(file, session_file.dump(change(session)))
 
 
 def _head_of(file: Path) -> Session | None:
