@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +17,8 @@ LIKE = "the login redirect loses the query string once more, what did we find"
 
 
 @pytest.fixture
-def team(make_vault: Callable[..., Vault], monkeypatch: pytest.MonkeyPatch) -> Vault:
-    """A vault of one lesson, whose project has two sessions in the journal."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(make_vault: Callable[..., Vault], with_model: Path) -> Vault:
+    """A vault of one lesson, in whose folder an agent has kept two sessions."""
     vault = make_vault({"devops/heap.md": lesson_text("Heap", "Raise the heap of the build.")})
     run("lessons", "index", cwd=vault.root)
     about_redirects(vault.root)

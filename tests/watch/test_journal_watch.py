@@ -1,4 +1,4 @@
-"""The journal in the watcher: a turn is found a moment after its end, and prompts are answered meanwhile."""
+"""The journal in the watcher: a turn is found a moment after its end; prompts are answered meanwhile."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def index_(journal: Journal, caller: Caller, rebuild: bool = False) -> dict[str,
 
 
 def forget_(journal: Journal, caller: Caller, **chosen: str) -> dict[str, Any]:
-    """Take out what is named, as `forget.forget` reads it: `forget.Forgotten`, and its `proof` in words."""
+    """Take out what is named, see `forget.forget`: `forget.Forgotten`, with its `proof` in words."""
     del caller
     done = forget.forget(journal, **chosen)
     return {**asdict(done), "proof": done.proof}

@@ -102,7 +102,7 @@ def note(journal: str, transcript: str) -> None:
 
 
 def watcher_hears(folder: str) -> bool:
-    """Have the watcher of the vault around a folder, or of the user's default, look. Whether one heard."""
+    """Whether the watcher of the vault around a folder, or of the user's default vault, heard of it."""
     try:
         root = locate.find(None, folder, os.environ)
         if root is None:

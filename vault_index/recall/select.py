@@ -70,7 +70,9 @@ def for_prompt(
     if config.journal_prompt and project is not None and not text_only:
         done, record = journal.record_for(journal_of(vault), prompt, project, session, already)
     injection = _rendered(injection, suggested, config.prompt_tokens, done)
-    return replace(injection, records=(record,)) if record and record in injection.text else injection
+    return (
+        replace(injection, records=(record,)) if record and record in injection.text else injection
+    )
 
 
 def for_session(
@@ -110,7 +112,7 @@ def without_vault(config: Config, project: Path, session: str) -> Injection:
 
 
 def journal_of(vault: Vault) -> Journal:
-    """Return the journal as a vault's settings have it, with its embedder; the same for the same vault."""
+    """Return the journal by the settings of a vault and with its embedder; one for each vault."""
     opened = _journals.get(vault)
     if opened is None:
         opened = _journals[vault] = Journal(vault.config, vault.embedder)

@@ -23,7 +23,9 @@ from vault_index.entrypoints.cli.options import count
 @click.option("--dry-run", is_flag=True, help="Only show what it would take in.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def command(named: str | None, since: str, project: str | None, dry_run: bool, as_json: bool) -> None:
+def command(
+    named: str | None, since: str, project: str | None, dry_run: bool, as_json: bool
+) -> None:
     """Take in the sessions that agents keep here.
 
     Reads the transcripts of Claude Code and Codex CLI, changes none, and keeps what it took in under
