@@ -204,6 +204,8 @@ def _conclusions(texts: Sequence[str]) -> list[str]:
 
 def _is_statement(sentence: str, least: int) -> bool:
     """Whether a sentence states something: neither what comes next nor a courtesy nor a question."""
-    if len(sentence) < least or sentence.endswith(("?", ":")) or phrases.is_chatter(sentence):
+    if len(sentence) < least or sentence[0] in "{[" or sentence.endswith(("?", ":")):
+        return False
+    if phrases.is_chatter(sentence):
         return False
     return sum(map(str.isalpha, sentence)) > len(sentence) // 2
