@@ -207,6 +207,8 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
     facts = signs.facts(
         part.turn, part.place, part.statements, part.commits, part.repairs, modified
     )
+    undone = [paths.shown(path, folder) for path in signs.undone(part.calls)]
+    facts += [f"A change of {path} was taken back" for path in undone]
     return Record(
         id=record_id,
         kind=OBSERVATION,
@@ -218,7 +220,11 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
         branch=part.turn.branch,
         type=type_,
         facts=tuple(wording.one_line(fact, FACT_CHARS) for fact in facts[:MOST_FACTS]),
-        concepts=signs.concepts(part.request, part.narrative, type_, bool(part.edits)),
+        concepts=signs.concepts(
+            *(part.request, part.narrative, type_),
+            has_changed=bool(part.edits),
+            has_undone=bool(undone),
+        ),
         files_read=tuple(path for path in read if path not in modified)[:MOST_FILES],
         files_modified=tuple(modified[:MOST_FILES]),
         commands=_commands(part.calls),

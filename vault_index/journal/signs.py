@@ -88,6 +88,20 @@ def repairs(calls: Sequence[Call]) -> list[Repair]:
     return result
 
 
+def undone(calls: Sequence[Call]) -> list[str]:
+    """Return the files in which the agent took a change of its own back."""
+    changes: set[tuple[str, str, str]] = set()
+    taken_back = []
+    for call in calls:
+        paths = files(call) if is_done_edit(call) and "change" in call.input else []
+        for path in paths:
+            old, new = call.input["change"]
+            if (path, new, old) in changes:
+                taken_back.append(path)
+            changes.add((path, old, new))
+    return list(dict.fromkeys(taken_back))
+
+
 def is_correction(turn: Turn, place: int = 0) -> bool:
     """Whether a turn begins with the user correcting the agent, or refusing what it was about to do."""
     prompt = turn.prompt
@@ -128,16 +142,19 @@ def type_of(
     return "decision" if phrases.chooses(prompt) else DISCOVERY
 
 
-def concepts(prompt: str, narrative: str, type_: str, has_changed: bool) -> tuple[str, ...]:
+def concepts(
+    prompt: str, narrative: str, type_: str, *, has_changed: bool, has_undone: bool
+) -> tuple[str, ...]:
     """Return the concepts of an observation, in the order of `record.CONCEPTS`."""
-    result = set()
+    result = phrases.concepts(f"{prompt[:1000]}\n{narrative}")
     if type_ == DISCOVERY and len(narrative) >= LEAST_EXPLANATION:
         result.add("how-it-works")
     if has_changed:
         result.add("what-changed")
     if type_ == "bugfix":
         result.add("problem-solution")
-    result |= phrases.concepts(f"{prompt[:1000]}\n{narrative}")
+    if has_undone:
+        result.add("gotcha")
     return tuple(name for name in CONCEPTS if name in result)
 
 
@@ -204,6 +221,8 @@ def _conclusions(texts: Sequence[str]) -> list[str]:
 
 def _is_statement(sentence: str, least: int) -> bool:
     """Whether a sentence states something: neither what comes next nor a courtesy nor a question."""
-    if len(sentence) < least or sentence.endswith(("?", ":")) or phrases.is_chatter(sentence):
+    if len(sentence) < least or sentence[0] in "{[" or sentence.endswith(("?", ":")):
+        return False
+    if phrases.is_chatter(sentence):
         return False
     return sum(map(str.isalpha, sentence)) > len(sentence) // 2
