@@ -7,6 +7,7 @@ Only pieces of a text that have a word or a token to do with secrets are searche
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import Counter
@@ -21,10 +22,11 @@ _KEY = "private key"
 _FORMED, _VALUED, _NAMED_SO, _LOOKS_SO = range(4)
 _MARK = re.compile(r"\[redacted: [^\[\]\n]{0,60}\]")
 _ARTICLE = re.compile(r"^(?:an?|the) ")
+_SHORT = 4096  # characters
 _MOST_ROUNDS = 8  # what was taken out may bring a name and a value together
 _BEFORE, _AFTER = 330, 420  # characters around a word that the rules look at
 _AROUND = 90  # and around a token
-_MAX_LINE = 2000  # characters of a line that a piece is widened to
+_MAX_LINE = 400  # characters of a line that a piece is widened to
 
 # A text without any of these, and without a token, is none that a rule finds something in.
 _WORDS = (
@@ -46,7 +48,7 @@ _PHRASES = {
         "user": r"user(?:name)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|secret|password)",
         "account": r"account\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
         "benutzer": r"benutzer\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
-        "log": r"\blog(?:ge|gt|in|ins)?\b[^\n]{0,130}?\S*[\d!@#$%^&*+?~]\S",
+        "log": r"\blog(?:ge|gt|in|ins| ?in)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|\bis\b)",
         "sign": r"\bsign in\b|signing.?key",
         "key": r"key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
         "pin": r"\bpin\b",
@@ -56,7 +58,6 @@ _PHRASES = {
         "wort": r"wort\b",
         "auth": r"\bauth[\"'=:]|auth[_-]?(?:token|key)|--auth| -a ",
         "://": r"://[^\s/@\"'<>]{1,400}@|://[^\s\"'<>]{1,400}[?&;][\w.-]{1,40}=",
-        "@": r"/[^\s@/]{3,60}@",
         "::": r"::[\w.-]{0,40}:|:::",
         ":": r"^[ \t>*`-]{0,6}[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:",
         "machine": r"\bmachine\s+\S+\s+login",
@@ -132,6 +133,10 @@ _NO_TEXT = re.compile("[\ud800-\udfff\0]")  # half a character, and what makes a
 
 def redact(text: str) -> str:
     """Return a text without its secrets; twice is as good as once."""
+    return _short(text) if len(text) < _SHORT else _long(text)
+
+
+def _long(text: str) -> str:
     if not text.isascii() or "\0" in text:
         text = _NO_TEXT.sub("\ufffd", text)
     for _ in range(_MOST_ROUNDS):
@@ -140,6 +145,9 @@ def redact(text: str) -> str:
             break
         text = redacted
     return text
+
+
+_short = functools.lru_cache(maxsize=2048)(_long)  # what was redacted is asked about again
 
 
 def _redacted(text: str) -> str:
