@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 DEEPEST = 50  # records before or after
-_RECORD = re.compile(r".{1,8}-(?:[po]\d+(?:\.\d+)?|s)")
+_RECORD = re.compile(r"\S+-(?:[po]\d+(?:\.\d+)?|s)")
 _SESSION = re.compile(r"[0-9a-zA-Z][\w-]{5,}")
 _DAY = re.compile(r"(today|yesterday)(?:\s+(?:at\s+)?(\d{1,2}):(\d\d))?", re.IGNORECASE)
 _AGO = re.compile(r"(\d+)\s*(minute|hour|day|week)s?\s+ago", re.IGNORECASE)

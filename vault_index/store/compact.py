@@ -35,3 +35,12 @@ class Compact:
         """Return about the cosine of each vector with a unit vector, float32[count]."""
         likeness: np.ndarray = self._parts @ (vector @ self._axes)
         return likeness
+
+    def nearest(self, vector: np.ndarray, limit: int) -> np.ndarray:
+        """Return the places of the vectors that seem nearest to a unit vector, int64[limit]."""
+        import numpy as np
+
+        likeness = self.likeness(vector)
+        limit = min(limit, len(likeness))
+        places: np.ndarray = np.argpartition(-likeness, limit - 1)[:limit]
+        return places

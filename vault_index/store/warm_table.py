@@ -9,10 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index.store import table
-from vault_index.store.compact import SAMPLE, Compact
-from vault_index.store.schema import VECTOR, Schema
-from vault_index.store.table import Table, lance_errors, matrix
+from vault_index.store.schema import Schema
+from vault_index.store.table import Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,18 +33,13 @@ class WarmTable(Table):
         if rows:
             super().load(rows=True)
 
-    @property
-    def is_large(self) -> bool:
-        """Whether it has too many rows to keep all of their vectors in memory."""
-        return self.count() > table.ANN_ROWS
-
     def likeness(self, vector: np.ndarray) -> np.ndarray:
         """Return the cosine of each row with a unit vector, float32[n], in the order of `columns`.
 
         In a large table it is about right.
         """
         if self.is_large:
-            return self._compact.likeness(vector)
+            return self._compact[1].likeness(vector)
         cosines: np.ndarray = self._exact @ vector
         return cosines
 
@@ -74,11 +67,6 @@ class WarmTable(Table):
             int(id)
             for id in self.columns["_rowid"][order][np.isin(self.columns["_rowid"][order], ids)]
         ]
-
-    def cosines(self, row_ids: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Return the cosine of each of these rows with a unit vector, float32[n]."""
-        cosines: np.ndarray = self._vectors_of(row_ids) @ vector
-        return cosines
 
     @cached_property
     def columns(self) -> dict[str, np.ndarray]:
@@ -120,27 +108,3 @@ class WarmTable(Table):
     def _exact(self) -> np.ndarray:
         ids, vectors = self._all_vectors
         return vectors[ids.argsort(kind="stable")]
-
-    @cached_property
-    def _compact(self) -> Compact:
-        import numpy as np
-
-        ids = self.columns["_rowid"]
-        compact = Compact(self._vectors_of(ids[:: max(1, len(ids) // SAMPLE)]), len(ids))
-        with lance_errors(self.index):
-            for batch in self._ask(lambda door: door.batches([VECTOR])):
-                vectors = batch.column(VECTOR).values.to_numpy().reshape(-1, self.dimension)
-                compact.put(np.searchsorted(ids, batch.column("_rowid").to_numpy()), vectors)
-        return compact
-
-    def _vectors_of(self, row_ids: np.ndarray) -> np.ndarray:
-        """Return the vectors of rows, float32[n, dimension], in their order."""
-        import numpy as np
-
-        if not len(row_ids):
-            return np.empty((0, self.dimension), np.float32)
-        rows = self._ask(lambda door: door.take(row_ids.tolist(), [VECTOR]))
-        order = np.argsort(rows["_rowid"].to_numpy())
-        at = np.searchsorted(rows["_rowid"].to_numpy(), row_ids, sorter=order)
-        taken: np.ndarray = matrix(rows, self.dimension)[order[at]]
-        return taken
