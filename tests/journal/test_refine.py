@@ -21,7 +21,16 @@ from tests.support.ollama_server import OllamaServer
 from tests.support.sessions import a_session
 from tests.support.watchers import soon
 from vault_index.config import Config
-from vault_index.journal import events, excerpt, forget, places, refine, refined, session_file
+from vault_index.journal import (
+    events,
+    excerpt,
+    forget,
+    overview,
+    places,
+    refine,
+    refined,
+    session_file,
+)
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Record, Session
 from vault_index.journal.take import take
@@ -227,8 +236,9 @@ def test_a_server_that_is_away_costs_nothing(
     for round in range(6):
         assert outcomes(asked, NOW + round * HOUR) == [refine.AWAY]  # the first stands for all
         assert outcomes(asked, NOW + round * HOUR + HOUR / 2) == []
-    assert refine.load(journal).calls == 0
-    assert refine.load(journal).trouble
+    state = overview.of(asked)["refine"]
+    assert (state["model"], state["calls"], state["a_day"]) == ("ollama:llama3.2", 0, 20)
+    assert state["trouble"]
     server.fault = ""
     assert outcomes(journal, NOW + 6 * HOUR) == [refine.REFINED] * 3
     assert all(read(file).refined == "ollama:llama3.2" for file in files)
