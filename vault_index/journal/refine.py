@@ -87,17 +87,19 @@ def due(journal: Journal, now: float) -> list[Path]:
     return sessions
 
 
-def run(journal: Journal, now: Callable[[], float] = time.time) -> dict[Path, str]:
+def run(
+    journal: Journal, now: Callable[[], float] = time.time, *, most: int = 1000
+) -> dict[Path, str]:
     """Refine what is due; return what came of each file: REFINED, FAILED, REFUSED or AWAY.
 
-    A call may take minutes. Nothing is done while another process does it, or nothing is due. Raises
-    SettingsError if there is no such model, and WriteError.
+    A call may take minutes; `most` is how many are made. Nothing is done while another process does
+    it, or nothing is due. Raises SettingsError if there is no such model, and WriteError.
     """
     outcomes: dict[Path, str] = {}
     if not due(journal, now()):
         return outcomes
     with _alone(journal) as is_alone:
-        for file in due(journal, now()) if is_alone else []:
+        for file in due(journal, now())[:most] if is_alone else []:
             outcomes[file] = refine(journal, file, now())
             if outcomes[file] == AWAY:
                 break
