@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.conversations import about_redirects
+from tests.support.commands import run
+from tests.support.conversations import about_redirects, about_retries
+from tests.support.files import write
 from tests.support.ollama_server import OllamaServer
 from tests.support.sessions import a_session
-from tests.support.watchers import soon
+from tests.support.watchers import soon, watched
 from vault_index.config import Config
-from vault_index.journal import events, excerpt, forget, places, refine, refined, session_file
+from vault_index.journal import (
+    events,
+    excerpt,
+    forget,
+    overview,
+    places,
+    refine,
+    refined,
+    session_file,
+)
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Record, Session
 from vault_index.journal.take import take
+from vault_index.vault import Vault, open_vault
 
 ENDED = 1_795_183_740.0  # of the session of the tests: 2026-11-20T14:09:00Z
 HOUR = 3600
@@ -227,8 +240,9 @@ def test_a_server_that_is_away_costs_nothing(
     for round in range(6):
         assert outcomes(asked, NOW + round * HOUR) == [refine.AWAY]  # the first stands for all
         assert outcomes(asked, NOW + round * HOUR + HOUR / 2) == []
-    assert refine.load(journal).calls == 0
-    assert refine.load(journal).trouble
+    state = overview.of(asked)["refine"]
+    assert (state["model"], state["calls"], state["a_day"]) == ("ollama:llama3.2", 0, 20)
+    assert state["trouble"]
     server.fault = ""
     assert outcomes(journal, NOW + 6 * HOUR) == [refine.REFINED] * 3
     assert all(read(file).refined == "ollama:llama3.2" for file in files)
@@ -418,3 +432,38 @@ def test_a_model_that_no_door_leads_to_is_an_error(journal: Journal) -> None:
     other = Journal(replace(journal.config, journal_refine="llama3.2"))
     with pytest.raises(Exception, match="no language model"):
         outcomes(other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_vault", [True, False])
+def test_it_comes_by_itself_where_sessions_are_recorded(
+    make_vault: Callable[..., Vault],
+    own_world: Path,
+    tmp_path: Path,
+    server: OllamaServer,
+    has_vault: bool,
+) -> None:
+    """By the watcher of a vault; without one by the process that takes in the next turn."""
+    project = make_vault().root if has_vault else tmp_path / "shop"
+    project.mkdir(exist_ok=True)
+    settings = f'embedder = "none"\nollama_host = "{server.url}"\n'
+    write(own_world / "config.toml", f'{settings}[journal]\nrefine = "ollama:llama3.2"\n')
+    better = dict.fromkeys(GOOD, "") | {"learned": "Quills are sharp.", "observations": []}
+    server.answer = lambda _: json.dumps(better)
+    run("lessons", "install", "claude", "--journal", cwd=project)
+    about_redirects(project, began=datetime.now(UTC) - timedelta(hours=5))
+    run("lessons", "journal", "import", cwd=project)
+    assert not server.chats
+    if has_vault:
+        with watched(open_vault(project)):
+            soon(lambda: is_found(project, "quills"))
+    else:
+        talk = about_retries(project, began=datetime.now(UTC))
+        run("lessons-hook", cwd=project, stdin=json.dumps(talk.event("Stop")))
+        soon(lambda: is_found(project, "quills"))
+    assert len(server.chats) == 1
+
+
+def is_found(folder: Path, words: str) -> bool:
+    hits = run("lessons", "journal", "search", words, "--json", cwd=folder).json["hits"]
+    return any(words in hit["text"].lower() for hit in hits)

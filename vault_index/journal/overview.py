@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import index, listing, projects, spool
+from vault_index.journal import index, listing, projects, refine, spool
 from vault_index.journal.journal import Journal
 
 
@@ -25,6 +26,7 @@ def of(journal: Journal) -> dict[str, Any]:
         "unread": totals.unread,
         "waiting": len(spool.waiting(journal)),
         "index": _index(journal) if totals.sessions else {},
+        "refine": refine.state_of(journal, time.time()),
         "problems": totals.problems,
         "complaints": spool.complaints(journal),
     }

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from vault_index import files, llm
 from vault_index.errors import ModelAwayError, ModelCallError, ModelRefusedError, VaultError
@@ -86,17 +87,19 @@ def due(journal: Journal, now: float) -> list[Path]:
     return sessions
 
 
-def run(journal: Journal, now: Callable[[], float] = time.time) -> dict[Path, str]:
+def run(
+    journal: Journal, now: Callable[[], float] = time.time, *, most: int = 1000
+) -> dict[Path, str]:
     """Refine what is due; return what came of each file: REFINED, FAILED, REFUSED or AWAY.
 
-    A call may take minutes. Nothing is done while another process does it, or nothing is due. Raises
-    SettingsError if there is no such model, and WriteError.
+    A call may take minutes; `most` is how many are made. Nothing is done while another process does
+    it, or nothing is due. Raises SettingsError if there is no such model, and WriteError.
     """
     outcomes: dict[Path, str] = {}
     if not due(journal, now()):
         return outcomes
     with _alone(journal) as is_alone:
-        for file in due(journal, now()) if is_alone else []:
+        for file in due(journal, now())[:most] if is_alone else []:
             outcomes[file] = refine(journal, file, now())
             if outcomes[file] == AWAY:
                 break
@@ -151,6 +154,22 @@ def load(journal: Journal) -> State:
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         trouble = f"{journal.folder / STATE} is damaged: remove it"
         return State(away_until=float("inf"), trouble=trouble)
+
+
+def state_of(journal: Journal, now: float) -> dict[str, Any]:
+    """Return the `model`, its `calls` of today, how many `a_day` it may have, and the last `trouble`.
+
+    Empty where the user's settings name no model.
+    """
+    config, state = journal.config, load(journal)
+    if not config.journal_refine:
+        return {}
+    return {
+        "model": config.journal_refine,
+        "calls": state.calls if state.day == _day(now) else 0,
+        "a_day": config.journal_refine_a_day,
+        "trouble": state.trouble,
+    }
 
 
 def forget(journal: Journal, sessions: set[str]) -> None:
