@@ -49,5 +49,7 @@ def _take_all(journal: Journal, say: Callable[[str], None]) -> int:
                 raise
             except VaultError as error:
                 say(f"error: {error.message}")
+            except Exception as error:  # noqa: BLE001  # a bug of ours; others still get in
+                say(f"error: {written.transcript}: {type(error).__name__}: {error}")
             spool.remove(journal, written)
     return taken
