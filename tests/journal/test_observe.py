@@ -134,6 +134,16 @@ def test_what_is_typed_after_an_interruption_is_a_correction(talk: Talk, tmp_pat
     assert [record.type for record in records(talk, tmp_path)] == ["discovery", "decision"]
 
 
+def test_a_change_that_is_taken_back_is_a_gotcha(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("Make the cart faster.")
+    talk.edits("shop/cart.py", "load()", "load(cached=True)")
+    talk.runs("pytest -q", "1 failed", status=1)
+    talk.edits("shop/cart.py", "load(cached=True)", "load()")
+    record = only(talk, tmp_path)
+    assert "gotcha" in record.concepts
+    assert "A change of shop/cart.py was taken back" in record.facts
+
+
 def test_work_done_by_commands_is_a_change(talk: Talk, tmp_path: Path) -> None:
     talk.prompt("The cart goes to the top of the repository.")
     talk.runs("ls -la 2>&1 | head > /dev/null")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -71,6 +73,7 @@ def long_talk() -> Talk:
 DATA = b"".join(long_talk().lines)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
@@ -209,6 +212,45 @@ def test_secrets_are_redacted_before_anything_is_cut(tmp_path: Path) -> None:
     session = transcript.read(file, "claude", None, lambda text: text.replace(secret, "[redacted]"))
     assert "hunter2" not in whole_text(session)
     assert whole_text(session).count("[redacted]") >= 7
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    0,
+    1.5,
+    True,
+    "",
+    [],
+    {},
+    [None],
+    "\ud800",
+    [{"type": "text", "text": 1}],
+    10**30,
+)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(seed=st.integers(0, 10**6))
+def test_the_format_may_change_in_any_way(tmp_path: Path, seed: int) -> None:
+    """A value of another type than expected is never fatal, and what is kept can be written."""
+    chance = random.Random(seed)
+
+    def changed(value: Any) -> Any:
+        if chance.random() < 0.05:
+            return chance.choice(ODD)
+        if isinstance(value, dict):
+            return {name: changed(inner) for name, inner in value.items()}
+        return list(map(changed, value)) if isinstance(value, list) else value
+
+    lines = [line for line in DATA.splitlines() if line.startswith(b'{"uuid') and b"}{" not in line]
+    file = tmp_path / f"{SESSION}.jsonl"
+    file.write_text("".join(json.dumps(changed(json.loads(line))) + "\n" for line in lines))
+    session = read(file)
+    json.dumps(asdict(session), ensure_ascii=False).encode()
+    assert all(record.title for record in session.records)
 
 
 @pytest.mark.slow

@@ -117,7 +117,9 @@ def _message(base: Event, payload: dict[str, Any], of_program: bool) -> Iterator
     if kind == events.PROMPT and of_program:
         kind = events.AUTOMATED
     if kind and text:
-        yield replace(base, kind=kind, text=text, images=len(payload.get("images") or []))
+        images = payload.get("images")
+        count = len(images) if isinstance(images, list) else 0
+        yield replace(base, kind=kind, text=text, images=count)
 
 
 def _item(base: Event, payload: dict[str, Any]) -> Iterator[Event]:

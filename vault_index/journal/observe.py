@@ -129,7 +129,7 @@ class _Part:
 
     @property
     def prompt(self) -> Event | None:
-        """The prompt, for the first part of its turn."""
+        """Return the prompt, for the first part of its turn."""
         return self.turn.prompt if self.place == 0 else None
 
     @property
@@ -142,10 +142,9 @@ class _Part:
         return any(call.is_done for call in self.calls) or len(self.narrative) >= LEAST_ANSWER
 
     @property
-    def answers(self) -> str:
-        """What the turn answers, "" if no person typed it."""
-        prompt = self.prompt
-        return prompt.text if prompt and prompt.kind in events.TYPED else ""
+    def request(self) -> str:
+        """Return the text of the prompt, "" in the later parts of a turn."""
+        return self.prompt.text.removeprefix(_PLAN) if self.prompt else ""
 
 
 def _parts(steps: Sequence[Said | Call]) -> list[list[Said | Call]]:
@@ -195,7 +194,7 @@ def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
 
 def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
     corrected = signs.is_correction(part.turn, part.place)
-    type_ = signs.type_of(part.answers, part.edits, part.commits, bool(part.repairs), corrected)
+    type_ = signs.type_of(part.request, part.edits, part.commits, bool(part.repairs), corrected)
     named = [(call, path) for call in part.calls for path in signs.files(call)]
     modified = _unique(
         paths.shown(path, folder, call.folder) for call, path in named if signs.is_done_edit(call)
@@ -208,6 +207,8 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
     facts = signs.facts(
         part.turn, part.place, part.statements, part.commits, part.repairs, modified
     )
+    undone = [paths.shown(path, folder) for path in signs.undone(part.calls)]
+    facts += [f"A change of {path} was taken back" for path in undone]
     return Record(
         id=record_id,
         kind=OBSERVATION,
@@ -219,7 +220,11 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
         branch=part.turn.branch,
         type=type_,
         facts=tuple(wording.one_line(fact, FACT_CHARS) for fact in facts[:MOST_FACTS]),
-        concepts=signs.concepts(part.answers, part.narrative, type_, bool(part.edits)),
+        concepts=signs.concepts(
+            *(part.request, part.narrative, type_),
+            has_changed=bool(part.edits),
+            has_undone=bool(undone),
+        ),
         files_read=tuple(path for path in read if path not in modified)[:MOST_FILES],
         files_modified=tuple(modified[:MOST_FILES]),
         commands=_commands(part.calls),

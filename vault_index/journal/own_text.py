@@ -1,4 +1,4 @@
-"""What this product, or a program like it, put into a session: never a part of the journal.
+"""Text that this product, or a program like it, put into a session: never a part of the journal.
 
 A lesson in a session would be found as if somebody had said it there, and would come back at the next
 prompt. A fence is left out wherever it is quoted: in a tool's result, in JSON, behind line numbers.

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 MAX_LINE = 32 * 1024 * 1024  # bytes; 20 MB were seen, a longer one is passed over
 _DECODER = json.JSONDecoder()
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # `"\ud83d"`, with or without its other half
 _SPACE = re.compile(r"\s*")
 
 
@@ -41,16 +42,28 @@ def lines(opened: BinaryIO) -> Iterator[tuple[bytes, bool]]:
 def records(line: bytes, unread: Unread) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a line, which may hold several."""
     text = line.decode("utf-8", "replace")
+    may_be_broken = _HALF.search(text) is not None
     at = _begin(text, 0)
     while at < len(text):
         try:
             record, at = _DECODER.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # a number of 5,000 digits is no JSONDecodeError
             unread.lines += 1
             break
         if isinstance(record, dict):
-            yield record
+            yield _sound(record) if may_be_broken else record
         at = _begin(text, at)
+
+
+def _sound(value: Any) -> Any:
+    """Return a JSON value without halves of characters, which no file can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return list(map(_sound, value))
+    if isinstance(value, dict):
+        return {_sound(name): _sound(one) for name, one in value.items()}
+    return value
 
 
 def _begin(text: str, at: int) -> int:

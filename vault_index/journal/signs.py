@@ -1,4 +1,4 @@
-"""What happened in a part of a turn, by its signs: corrected, repaired, committed, found out."""
+"""Signs of what happened in a part of a turn: it was corrected, repaired, committed, found out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from vault_index.journal.record import CONCEPTS
 from vault_index.journal.turns import Call, Turn
 
 LEAST_EXPLANATION = 120  # characters of an answer that explains how something works
+DISCOVERY = "discovery"
 GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
 PROSE = (".md", ".rst", ".txt", ".adoc")
 LEAST_CONCLUSION = 80  # and of a text whose sentences may be facts
@@ -87,6 +88,20 @@ def repairs(calls: Sequence[Call]) -> list[Repair]:
     return result
 
 
+def undone(calls: Sequence[Call]) -> list[str]:
+    """Return the files in which the agent took a change of its own back."""
+    changes: set[tuple[str, str, str]] = set()
+    taken_back = []
+    for call in calls:
+        paths = files(call) if is_done_edit(call) and "change" in call.input else []
+        for path in paths:
+            old, new = call.input["change"]
+            if (path, new, old) in changes:
+                taken_back.append(path)
+            changes.add((path, old, new))
+    return list(dict.fromkeys(taken_back))
+
+
 def is_correction(turn: Turn, place: int = 0) -> bool:
     """Whether a turn begins with the user correcting the agent, or refusing what it was about to do."""
     prompt = turn.prompt
@@ -102,7 +117,7 @@ def is_correction(turn: Turn, place: int = 0) -> bool:
 def is_choice(turn: Turn) -> bool:
     """Whether the prompt chooses among what the agent offered."""
     prompt = turn.prompt
-    if prompt is None or not turn.context:
+    if prompt is None or prompt.kind not in events.TYPED or not turn.context:
         return False
     return prompt.kind == events.ANSWER or phrases.chooses(prompt.text)
 
@@ -110,7 +125,10 @@ def is_choice(turn: Turn) -> bool:
 def type_of(
     prompt: str, edits: Sequence[Call], subjects: Sequence[str], repaired: bool, corrected: bool
 ) -> str:
-    """Return the type of an observation. `corrected`: the user did, `subjects`: of its commits."""
+    """Return the type of an observation of a turn with this `prompt`.
+
+    `corrected`: the user did, `subjects`: of its commits.
+    """
     if repaired:
         return "bugfix"
     if corrected:
@@ -121,19 +139,22 @@ def type_of(
         paths = [path for call in edits for path in files(call)]
         only_prose = paths and all(path.endswith(PROSE) for path in paths)
         return "change" if only_prose else phrases.type_of_request(prompt)
-    return "decision" if phrases.chooses(prompt) else "discovery"
+    return "decision" if phrases.chooses(prompt) else DISCOVERY
 
 
-def concepts(prompt: str, narrative: str, type_: str, has_changed: bool) -> tuple[str, ...]:
+def concepts(
+    prompt: str, narrative: str, type_: str, *, has_changed: bool, has_undone: bool
+) -> tuple[str, ...]:
     """Return the concepts of an observation, in the order of `record.CONCEPTS`."""
-    result = set()
-    if type_ == "discovery" and len(narrative) >= LEAST_EXPLANATION:
+    result = phrases.concepts(f"{prompt[:1000]}\n{narrative}")
+    if type_ == DISCOVERY and len(narrative) >= LEAST_EXPLANATION:
         result.add("how-it-works")
     if has_changed:
         result.add("what-changed")
     if type_ == "bugfix":
         result.add("problem-solution")
-    result |= phrases.concepts(f"{prompt[:1000]}\n{narrative}")
+    if has_undone:
+        result.add("gotcha")
     return tuple(name for name in CONCEPTS if name in result)
 
 
@@ -200,6 +221,8 @@ def _conclusions(texts: Sequence[str]) -> list[str]:
 
 def _is_statement(sentence: str, least: int) -> bool:
     """Whether a sentence states something: neither what comes next nor a courtesy nor a question."""
-    if len(sentence) < least or sentence.endswith(("?", ":")) or phrases.is_chatter(sentence):
+    if len(sentence) < least or sentence[0] in "{[" or sentence.endswith(("?", ":")):
+        return False
+    if phrases.is_chatter(sentence):
         return False
     return sum(map(str.isalpha, sentence)) > len(sentence) // 2

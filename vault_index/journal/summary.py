@@ -59,7 +59,8 @@ def _lines(texts: Iterable[str]) -> list[str]:
 def _requests(prompts: Sequence[Record]) -> list[Record]:
     """Return the first prompts that say what is wanted; those of programs if there are no others."""
     typed = [record for record in prompts if record.origin in events.TYPED]
-    said = [record for record in typed if record.origin in (events.PROMPT, events.QUEUED)]
+    asking = (events.PROMPT, events.QUEUED, events.PLAN)
+    said = [record for record in prompts if record.origin in asking]
     telling = [record for record in said if len(record.text.split()) >= 4]
     return (telling or said or [r for r in prompts if r not in typed] or typed)[:REQUESTS]
 

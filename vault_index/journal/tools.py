@@ -70,10 +70,10 @@ def shown_to_user(tool: str, values: Mapping[str, Any]) -> str:
     if tool != QUESTION:
         return ""
     lines = []
-    for question in values.get("questions") or []:
+    for question in _list(values.get("questions")):
         if isinstance(question, dict):
             lines.append(str(question.get("question") or ""))
-            for option in question.get("options") or []:
+            for option in _list(question.get("options")):
                 if isinstance(option, dict):
                     label, about = option.get("label") or "", option.get("description") or ""
                     lines.append(f"- {label}: {about}")
@@ -96,15 +96,19 @@ def is_result_kept(kind: str, values: Mapping[str, Any], text: str) -> bool:
 
 
 def _todos(values: Mapping[str, Any], clean: Clean) -> list[tuple[str, str]]:
-    todos = values.get("todos") or values.get("plan")
+    todos = _list(values.get("todos") or values.get("plan"))
     return [
         (
             clean(str(todo.get("content") or todo.get("step") or ""))[:_SHORT],
             str(todo.get("status")),
         )
-        for todo in (todos if isinstance(todos, list) else [])
+        for todo in todos
         if isinstance(todo, dict)
     ]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _hash(text: str) -> str:

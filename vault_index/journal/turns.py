@@ -23,7 +23,6 @@ MOST_VALUES = 512  # of inputs that are remembered: paths come again and again
 CONTEXT_CHARS = 800  # of what the agent had said before a prompt
 
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _MARKS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|</?tool_use_error>")
 
 
@@ -69,12 +68,12 @@ class Turn:
 
     @property
     def texts(self) -> list[Said]:
-        """What the agent said."""
+        """Return what the agent said."""
         return [step for step in self.steps if isinstance(step, Said)]
 
     @property
     def calls(self) -> list[Call]:
-        """What the agent did."""
+        """Return what the agent did."""
         return [step for step in self.steps if isinstance(step, Call)]
 
 
@@ -91,7 +90,7 @@ class Turns:
 
     @property
     def said(self) -> str:
-        """The end of what the agent said last: what a prompt answers."""
+        """Return the end of what the agent said last: a prompt answers that."""
         return self._said
 
     def take(self, event: Event) -> Turn | None:
@@ -165,5 +164,5 @@ class Turns:
     def _clean(self, text: str) -> str:
         """Return a text as the journal may keep it."""
         text = own_text.left_out(text[: MAX_CHARS + _SPARE]).strip()
-        text = self._redact(_SURROGATES.sub("\ufffd", text))
+        text = self._redact(text)
         return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[...]"
