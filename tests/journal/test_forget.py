@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_files import bytes_below, files_below, session_id, turn, write_transcript
+from tests.support.agent_files import (
+    DAY,
+    bytes_below,
+    files_below,
+    session_id,
+    turn,
+    write_transcript,
+)
 from vault_index import config
 from vault_index.errors import VaultError
 from vault_index.journal import forget, importing, index
@@ -70,8 +77,8 @@ def test_sessions_and_projects_are_gone(journal: Journal) -> None:
     assert not (journal.folder / "api").exists()
     importing.import_all(journal)
     assert len(files_below(journal.folder)) == 1
-    assert forget.forget(journal, before="2026-11-19").sessions == 0
-    assert forget.forget(journal, before="2026-12-01").sessions == 1
+    assert forget.forget(journal, before=DAY).sessions == 0
+    assert forget.forget(journal, before=f"{DAY}T23").sessions == 1
     assert files_below(journal.folder) == {}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_files import files_below, turn, write_transcript
+from tests.support.agent_files import DAY, files_below, turn, write_transcript
 from vault_index import config
 from vault_index.journal import importing, places
 from vault_index.journal.journal import Journal
@@ -44,8 +44,7 @@ def test_it_is_quick_and_safe_to_repeat(journal: Journal, own_world: Path) -> No
     lines = [("session_meta", meta), ("event_msg", asked)]
     (rollout / "rollout-2026-11-20T10-00-00-0198c0de-0000-7000-8000-00000000abcd.jsonl").write_text(
         "".join(
-            json.dumps({"timestamp": "2026-11-20T10:00:00Z", "type": kind, "payload": payload})
-            + "\n"
+            json.dumps({"timestamp": f"{DAY}T10:00:00Z", "type": kind, "payload": payload}) + "\n"
             for kind, payload in lines
         )
     )

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_files import bytes_below, files_below, session_id, turn, write_transcript
+from tests.support.agent_files import (
+    DAY,
+    bytes_below,
+    files_below,
+    session_id,
+    turn,
+    write_transcript,
+)
 from tests.support.commands import run
 from tests.support.planted import SECRETS
 from vault_index import config
@@ -43,7 +50,7 @@ def test_a_session_goes_on_where_it_was(journal: Journal, own_world: Path) -> No
     take.take(journal, file, "claude", force=True)
     assert files_below(journal.folder) == step_by_step
     (path,) = step_by_step
-    assert path == f"shop/2026-11/20-{session_id('a')[:8]}.md"
+    assert path == f"shop/{DAY[:7]}/{DAY[8:]}-{session_id('a')[:8]}.md"
     for kept in journal.folder.rglob("*"):
         assert stat.S_IMODE(kept.stat().st_mode) == (0o700 if kept.is_dir() else 0o600), kept
 
@@ -137,11 +144,12 @@ def test_two_readers_at_once(journal: Journal, own_world: Path) -> None:
 
 def test_what_cannot_be_read_or_written_is_named(journal: Journal, own_world: Path) -> None:
     file = write_transcript(own_world, "a", turn("a", 1, "Fix the login"))
-    with pytest.raises(VaultError, match="gone.jsonl cannot be read"):
+    with pytest.raises(VaultError, match=r"gone\.jsonl cannot be read"):
         take.take(journal, own_world / "gone.jsonl", "claude", force=True)
-    taken = take.take(journal, file, "claude", force=True)
-    assert taken.file
-    taken.file.write_text("---\nsession: \n---\n")
-    taken.file.write_text(taken.file.read_text() + f"transcript: {file}\n")
-    other = write_transcript(own_world, "b", turn("b", 1, "Fix the logout"))
-    assert take.take(journal, other, "claude", force=True).file
+    (journal.folder / "shop").mkdir(parents=True)
+    month = journal.folder / projects.project_of(journal, "/code/shop") / DAY[:7]
+    month.symlink_to(own_world)
+    with pytest.raises(VaultError, match="is a link"):
+        take.take(journal, file, "claude", force=True)
+    month.unlink()
+    assert take.take(journal, file, "claude", force=True).file

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+DAY = (datetime.now(UTC) - timedelta(days=3)).strftime("%Y-%m-%d")  # of all turns
 _NAMES = uuid.UUID("0b3a2b91-7c4d-4e5f-8a6b-1c2d3e4f5a6b")
 
 
@@ -46,7 +48,7 @@ def turn(
             "type": role,
             "uuid": ids[step],
             "parentUuid": ids[step - 1] if step else None,
-            "timestamp": f"2026-11-20T{10 + number // 60:02}:{number % 60:02}:{step:02}.000Z",
+            "timestamp": f"{DAY}T{10 + number // 60:02}:{number % 60:02}:{step:02}.000Z",
             "sessionId": session_id(name),
             "cwd": folder,
             "gitBranch": "main",

@@ -185,11 +185,12 @@ def _ignored(repo: Repo, paths: Sequence[str]) -> set[str]:
     if not paths:
         return set()
     with tempfile.TemporaryFile() as names:
-        names.write("".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape"))
+        names.write("".join(f"./{path}\0" for path in paths).encode("utf-8", "surrogateescape"))
         names.seek(0)
         # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
         told = ask_bytes(
             repo,
+            "--no-literal-pathspecs",  # which it knows nothing of
             *("check-ignore", "--stdin", "-z", "--verbose", "--non-matching"),
             stdin=names,
             answers=(0, 1),  # 1: none of them is
@@ -199,7 +200,8 @@ def _ignored(repo: Repo, paths: Sequence[str]) -> set[str]:
         return _ignored(repo, paths[:middle]) | _ignored(repo, paths[middle:]) if middle else set()
     answers = os.fsdecode(told).split("\0")
     rules = zip(answers[0::4], answers[2::4], answers[3::4], strict=False)
-    return {path for source, rule, path in rules if source and not rule.startswith("!")}
+    there = (path for source, rule, path in rules if source and not rule.startswith("!"))
+    return {path.removeprefix("./") for path in there}
 
 
 def start_repository(folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Take sessions or records out of the journal for good: files, rows, vectors, and show that they are gone.
+"""Take sessions or records out of the journal for good: files, rows, vectors; and show that they are.
 
 What is forgotten stays so, though the agent's transcript is still there: hashes are noted (see `kept`),
 of each session, and of each record for the copies that an agent makes when a session is resumed. A

@@ -49,7 +49,8 @@ class Project:
 def projects(journal: Journal) -> list[Project]:
     """Return the projects of a journal, by name; a `project.toml` that is damaged names no folder."""
     try:
-        names = sorted(entry.name for entry in os.scandir(journal.folder) if entry.is_dir())
+        with os.scandir(journal.folder) as entries:
+            names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
     except OSError:
         return []
     there = (_read(journal.folder / name / places.PROJECT_FILE) for name in names if name[0] != ".")
@@ -135,7 +136,7 @@ def _joined(journal: Journal, place: str) -> str:
     there = projects(journal)
     project = _of_folder(there, place) or _of_repository(there, place)
     if project is None:
-        names = {entry.name.casefold() for entry in os.scandir(journal.folder)} | _TAKEN
+        names = {name.casefold() for name in os.listdir(journal.folder)} | _TAKEN  # noqa: PTH208
         project = Project(_free_name(place, names), root=_root(place))
     is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112
     is_first = place in project.folders and not project.root and _root(place) != ""
