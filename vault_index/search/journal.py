@@ -24,8 +24,9 @@ from vault_index.store.warm_table import WarmTable
 if TYPE_CHECKING:
     import numpy as np
 
-RESCORED = 800  # rows of a large table whose evidence is computed exactly
-MATCHED = 10_000  # rows that full text returns, best first
+RESCORED = 500  # rows of a large table whose evidence is computed exactly
+MATCHED = 3_000  # rows that full text returns, best first
+FIRST = 100  # rows whose order is that of a small table: what hits are made of
 EXPLAINED = 64  # hits, when it is to be told what was left out
 
 
@@ -222,10 +223,14 @@ def _ranked(
     cosine, full_text = cosine[places], full_text[places]
     if table.is_large and vector is not None:
         cosine = table.cosines(ids[places], vector)
-    if len(matched) == MATCHED:
-        where = filters.of_rows(ids[places[full_text == 0]].tolist())
-        matched, scores = table.matches(text, RESCORED, where)
-        full_text[np.searchsorted(ids[places], matched)] = FULL_TEXT_WEIGHT * scores
+    if len(matched) == MATCHED and len(places) > FIRST:
+        # a row that full text left out has at most the words of the last that it returned
+        least = np.partition(cosine + full_text, -FIRST)[-FIRST]
+        may_rise = cosine + FULL_TEXT_WEIGHT * scores.min() > least
+        unscored = ids[places[(full_text == 0) & may_rise]]
+        if len(unscored):
+            matched, scores = table.matches(text, RESCORED, filters.of_rows(unscored.tolist()))
+            full_text[np.searchsorted(ids[places], matched)] = FULL_TEXT_WEIGHT * scores
     if vector is None:
         words = full_text > 0
         places, cosine, full_text = places[words], cosine[words], full_text[words]
