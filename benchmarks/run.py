@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks import cold, first_prompt, instruments, watching
+from benchmarks import cold, first_prompt, instruments, journal, watching
 from vault_index.edit import add, init
 from vault_index.embed import download
 from vault_index.index import reconcile
@@ -84,6 +84,7 @@ def measure(scratch: Path, short: bool) -> Iterator[Row]:
     shutil.copytree(vault.root, scratch / "watched")
     asked = [one.query for one in prompts]
     yield from watching.measure(open_vault(scratch / "watched"), scratch, asked, short)
+    yield from journal.measure(scratch / "journal", short)
     if not short:
         yield from _parts(vault, prompts)
     yield from _many(scratch / "many")

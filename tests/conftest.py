@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import claude_code
 from tests.support.commands import run
 from tests.support.files import write
 from tests.support.homes import add_model, at_home, locked, make_home, shared_folder
+from tests.support.messages_api import MessagesApi
 from tests.support.places import REPO
 from vault_index.edit import init
 from vault_index.vault import Vault, open_vault
@@ -133,3 +135,19 @@ def make_vault(tmp_path: Path) -> Callable[..., Vault]:
         return open_vault(root)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def claude(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real Claude Code, installed once for all processes that run tests side by side."""
+    folder = shared_folder(tmp_path_factory) / "claude-code"
+    folder.mkdir(exist_ok=True)
+    with locked(folder):
+        return claude_code.installed(folder)
+
+
+@pytest.fixture
+def api() -> Iterator[MessagesApi]:
+    """The stub that stands for the agent's model."""
+    with MessagesApi() as serving:
+        yield serving

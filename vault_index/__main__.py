@@ -2,11 +2,12 @@
 
 import sys
 
-from vault_index.entrypoints import watcher
+from vault_index.entrypoints import taker, watcher
 
 if __name__ == "__main__":
-    if watcher.is_asked_for(sys.argv[1:]):
-        sys.exit(watcher.main(sys.argv[1:]))
+    for process in (watcher, taker):
+        if process.is_asked_for(sys.argv[1:]):
+            sys.exit(process.main(sys.argv[1:]))
     from vault_index.entrypoints.cli import main
 
     main()

@@ -8,6 +8,9 @@
     ├── ForeignIndexError      what is in the place of the index is not this user's: it is not touched
     ├── EmbedderError          the embedder cannot embed
     │   └── ModelError         the built-in model is not here, or its files are not the right ones
+    ├── ModelCallError         a language model did not answer as it was asked to
+    │   ├── ModelAwayError     it was not reached, or is not there: it did nothing
+    │   └── ModelRefusedError  it declined to answer
     ├── WriteError             a disk that is full, read-only or not ours
     │   └── ChangedError       a file that somebody saved while we were about to change it
     └── GitError               git could not do what was asked of it
@@ -62,6 +65,18 @@ class EmbedderError(VaultError):
 
 class ModelError(EmbedderError):
     """The built-in model is missing, or a file of it has the wrong SHA-256 sum."""
+
+
+class ModelCallError(VaultError):
+    """A language model did not answer as it was asked to: too late, not JSON, cut, a server's error."""
+
+
+class ModelAwayError(ModelCallError):
+    """A language model was not reached, or its server does not have it: it did nothing."""
+
+
+class ModelRefusedError(ModelCallError):
+    """A language model declined to answer: the same question is not put to it again."""
 
 
 class WriteError(VaultError):

@@ -12,6 +12,8 @@ from vault_index.embed import fetching
 from vault_index.errors import VaultError
 from vault_index.hotpath import locate
 from vault_index.index import diff, documents, skills
+from vault_index.journal import overview
+from vault_index.journal.journal import Journal
 from vault_index.lesson import category
 from vault_index.search import entries, floor, query
 from vault_index.search.documents import places
@@ -47,6 +49,7 @@ def of(vault: Vault) -> dict[str, Any]:
     state["skill_problems"] = skills.problems(vault)
     ids = [lesson["id"] for lesson in lessons]
     state["injections"] = _injections(vault, ids)
+    state["journal"] = overview.of(Journal(vault.config))
     return state
 
 

@@ -26,7 +26,8 @@ ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LONG = "A title that is longer than any terminal of these is wide: " * 3
 # what a lesson says is shown as it stands there, and what the user typed is not asked here
 BODIES = ("lessons show", "lessons recall", "lessons search --neighbours")
-NOT_HERE = ("install", "uninstall", "model", "sync", "index --rebuild", "watch", "git", "eval")
+NOT_HERE = ("install", "uninstall", "model", "sync", "index --rebuild", "watch", "git", "eval",
+            "init", "journal forget")  # the last two ask  # fmt: skip
 
 
 def at_terminal(command: str, cwd: Path, columns: int, **env: str) -> str:

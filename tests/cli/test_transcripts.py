@@ -12,12 +12,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 import pytest
 
 from tests.support.commands import BIN, run
+from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.places import TESTS
 from vault_index.entrypoints.cli import main
@@ -35,18 +37,19 @@ FILES = {
 SKILL = "---\nname: review-pr\ndescription: Review a pull request\n---\nRead the diff first.\n"
 REPLACED = (
     (r"\b(?=[a-f]*\d)[0-9a-f]{7,40}\b", "HASH"),
-    (r"\d+(\.\d+)? (MB|KB|bytes)\b", "SIZE"),
+    (r"[\d,]*\d(\.\d+)? (MB|KB|bytes)\b", "SIZE"),
+    (r"\bSIZE of \d+ files\b", "SIZE of N files"),
     (r"\d+ (second|minute)s? ago", "AGE ago"),
     (r"\b\d+(\.\d+)? m?s\b", "TIME"),
     (r"\b0\.\d{3,}\b", "0.NNN"),
     (r"\(\d+%\)", "(NN%)"),
-    (r"\b20\d\d-\d\d-\d\d(T[\d:.]+(Z|\+00:00))?", "DATE"),
+    (r"\b20\d\d-\d\d-\d\d(T[\d:.]+(Z|\+00:00)| \d\d:\d\d\b)?", "DATE"),
 )
 
 
 @pytest.fixture
 def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    """A committed vault of four lessons and a skill."""
+    """A committed vault of four lessons and a skill, and two sessions that an agent kept."""
     monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # `install` warns of an active environment
     for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
@@ -54,6 +57,9 @@ def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
     vault = make_vault(FILES)
     write(vault.root / "skills" / "review-pr" / "SKILL.md", SKILL)
     commit(vault.root, "What the heap taught us")
+    began = datetime(2026, 1, 5, 10, tzinfo=UTC)
+    about_redirects(vault.root, began=began)
+    about_retries(vault.root, began=began + timedelta(hours=2))
     return vault
 
 

@@ -49,7 +49,9 @@ def test_each_is_a_documented_function(name: str) -> None:
     found = getattr(importlib.import_module(f"vault_index.api.{module}"), function)
     assert inspect.getdoc(found)
     parameters = list(inspect.signature(found).parameters)
-    assert parameters[:2] == ["vault", "caller"] if name in api.COMMANDS else ["vault"]
+    about = "journal" if api.is_about_journal(name) else "vault"
+    assert parameters[0] == about
+    assert (parameters[1:2] == ["caller"]) == (name in api.COMMANDS)
 
 
 def test_the_watcher_answers_no_command(team: Vault) -> None:
@@ -157,7 +159,8 @@ def test_no_click_is_loaded(team: Vault) -> None:
 def test_a_query_comes_back_from_json_as_it_was() -> None:
     whole = Query(
         "heap", 3, ("ops",), "Intro", ("lessons", "skills"),
-        Filter(("ci",), "bug_fix", datetime(2026, 1, 2, tzinfo=UTC)), 0.25, "/tmp", True, 2, True, True,
+        Filter(("ci",), "bug_fix", datetime(2026, 1, 2, tzinfo=UTC)), 0.25, "/tmp",
+        explain=True, neighbours=2, text_only=True, for_agent=True, file="a.py", concept="gotcha",
     )  # fmt: skip
     assert not [f.name for f in fields(Query) if getattr(whole, f.name) == f.default]
     for query in (whole, Query("heap")):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import claude_code
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.messages_api import MessagesApi
@@ -24,7 +24,6 @@ from vault_index.watch import launch
 
 pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.slow, pytest.mark.timeout(600)]
 
-CLAUDE = "@anthropic-ai/claude-code@2.1.329"
 HEAP = "our build dies with heap out of memory"
 FILES = {
     "devops/ci-cd/node-heap.md": lesson_text(
@@ -40,37 +39,6 @@ FILES = {
 }
 
 
-@pytest.fixture(scope="session")
-def claude(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real command, installed once into a scratch folder."""
-    if named := os.environ.get("LESSONS_TEST_CLAUDE"):
-        return Path(named)
-    npm = shutil.which("npm")
-    if npm is None:
-        assert not os.environ.get("CI"), "CI must have npm: the test with the real agent needs it"
-        pytest.skip("no npm on this machine, so no Claude Code to test with")
-    folder = tmp_path_factory.mktemp("claude-code")
-    run(
-        npm,
-        "install",
-        "--no-audit",
-        "--no-fund",
-        "--prefix",
-        folder,
-        CLAUDE,
-        cwd=folder,
-        timeout=500,
-    )
-    return folder / "node_modules" / ".bin" / "claude"
-
-
-@pytest.fixture
-def api() -> Iterator[MessagesApi]:
-    """The stub that stands for the model."""
-    with MessagesApi() as serving:
-        yield serving
-
-
 @pytest.fixture
 def team(make_vault: Callable[..., Vault], with_model: Path) -> Iterator[Vault]:
     """A vault in a repository whose last commit is about Docker's layers, indexed, hooks installed."""
@@ -84,19 +52,7 @@ def team(make_vault: Callable[..., Vault], with_model: Path) -> Iterator[Vault]:
 
 def ask(claude: Path, api: MessagesApi, folder: Path, home: Path, prompt: str) -> tuple[str, float]:
     """Run one turn in a world made from nothing; give all that the model was sent, and seconds."""
-    places = [str(Path(sys.executable).parent), str(Path(shutil.which("node") or "").parent)]
-    environment = {
-        "PATH": os.pathsep.join([*places, "/usr/bin", "/bin"]),
-        "HOME": str(home),
-        "LESSONS_HOME": str(home),
-        "LESSONS_DEADLINE_MS": "15000",  # a busy CI machine is no reason to be silent
-        "ANTHROPIC_API_KEY": "sk-ant-dummy",
-        "ANTHROPIC_BASE_URL": api.url,
-        "DISABLE_TELEMETRY": "1",
-        "DISABLE_AUTOUPDATER": "1",
-        "DISABLE_ERROR_REPORTING": "1",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    }
+    environment = claude_code.environment(api, home)
     clean = dict.fromkeys(os.environ, "") | environment
     started = time.monotonic()
     done = run("env", "-i", *(f"{k}={v}" for k, v in environment.items()), claude, "-p", prompt,

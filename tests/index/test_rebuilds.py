@@ -259,7 +259,7 @@ def test_two_indexes_of_one_second_with_one_name(
     with_words(vault)
     first, second = "20260101-000000-6161", "20260101-000000-6262"
     names = iter([first, first, second])
-    monkeypatch.setattr(reconcile, "_index_name", lambda: next(names))
+    monkeypatch.setattr(manifest, "_index_name", lambda: next(names))
     reconcile.sync(vault)
     reconcile.sync(vault, rebuild=True)
     assert vault.open_index().store.index.name == second

@@ -25,8 +25,8 @@ REPO = PACKAGE.parent
 # A folder (or module of the package's top) imports only from the rungs above its own.
 LADDER = [
     "errors hotpath native atomic characters",
-    "files config lesson git",
-    "store embed skill",
+    "files config lesson git ollama_client",
+    "store embed skill llm",
     "vault",
     "check",
     "index journal",

@@ -1,4 +1,4 @@
-"""A small real server that speaks Ollama's API for embeddings, and can misbehave on demand."""
+"""A small real server that speaks Ollama's API, embeddings and chat, and can misbehave on demand."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import socket
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -22,11 +23,19 @@ def vector(text: str, dimension: int = DIMENSION) -> list[float]:
     return values
 
 
+def _texts(body: dict[str, Any]) -> list[str]:
+    given = body["input"]
+    return given if isinstance(given, list) else [given]
+
+
 class OllamaServer(LocalServer):
     """Serves on loopback while the `with` block runs; `inputs` are the texts of each request.
 
-    `fault` is "" or one of: missing, broken, page, list, cut, dimension, few, garbage, nan. It
+    `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan. It
     begins after `fault_from` requests. Every answer is `delay` seconds late.
+
+    `chats` are the requests of conversations, as they came; `answer` makes a message's text from one,
+    `done_reason` is why it ends.
     """
 
     def __init__(self, dimension: int = DIMENSION) -> None:
@@ -34,6 +43,9 @@ class OllamaServer(LocalServer):
         self.fault = ""
         self.fault_from = 0
         self.delay = 0.0
+        self.chats: list[dict[str, Any]] = []
+        self.answer: Callable[[dict[str, Any]], str] = lambda _: "ok"
+        self.done_reason = "stop"
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -47,15 +59,21 @@ class OllamaServer(LocalServer):
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
-                server.inputs.append(texts)
+                if self.path == "/api/chat":
+                    server.chats.append(body)
+                    requests = len(server.chats)
+                else:
+                    server.inputs.append(_texts(body))
+                    requests = len(server.inputs)
                 time.sleep(server.delay)
-                fault = server.fault if len(server.inputs) > server.fault_from else ""
+                fault = server.fault if requests > server.fault_from else ""
                 if fault == "missing":
                     said = f'model "{body["model"]}" not found, try pulling it first'
                     self._send(404, {"error": said})
                 elif fault == "broken":
                     self._send(500, {"error": "llama runner process has terminated"})
+                elif fault == "busy":
+                    self._send(503, {"error": "server busy, please try again"})
                 elif fault == "cut":
                     self.connection.shutdown(socket.SHUT_RDWR)
                 elif fault == "page":  # of a proxy in between
@@ -64,12 +82,31 @@ class OllamaServer(LocalServer):
                     self._send(500, ["not an object"])
                 elif fault == "garbage":
                     self._send(200, b"no vectors today")
+                elif self.path == "/api/chat":
+                    self._chat(body)
                 else:
-                    size = dimension + 1 if fault == "dimension" else dimension
-                    vectors = [vector(text, size) for text in texts]
-                    vectors = vectors[1:] if fault == "few" else vectors
-                    vectors = [[float("nan")] * size] * len(texts) if fault == "nan" else vectors
-                    self._send(200, {"model": body["model"], "embeddings": vectors})
+                    self._embed(body, fault)
+
+            def _embed(self, body: dict[str, Any], fault: str) -> None:
+                texts = _texts(body)
+                size = dimension + 1 if fault == "dimension" else dimension
+                vectors = [vector(text, size) for text in texts]
+                vectors = vectors[1:] if fault == "few" else vectors
+                vectors = [[float("nan")] * size] * len(texts) if fault == "nan" else vectors
+                self._send(200, {"model": body["model"], "embeddings": vectors})
+
+            def _chat(self, body: dict[str, Any]) -> None:
+                answer = {
+                    "model": body["model"],
+                    "created_at": "2026-11-22T12:00:00Z",
+                    "message": {"role": "assistant", "content": server.answer(body)},
+                    "done": True,
+                    "done_reason": server.done_reason,
+                    "total_duration": 1,
+                    "prompt_eval_count": 1,
+                    "eval_count": 1,
+                }
+                self._send(200, answer)
 
             def _send(self, status: int, answer: Any) -> None:
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()

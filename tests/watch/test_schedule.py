@@ -22,9 +22,11 @@ from vault_index.watch.schedule import (
     Phase,
     QuickPass,
     Rebuild,
+    Refine,
     Reopen,
     State,
     Stop,
+    TakeIn,
     Tidy,
     Wait,
 )
@@ -46,6 +48,8 @@ delegated = replace(
     settled, phase=Phase.DELEGATED, full_due=NOW + schedule.DELEGATED_SECONDS, quick_passes=1
 )
 wrote = replace(settled, wrote=NOW)
+grew = replace(settled, grew=(NOW, NOW))
+GREW = Events(transcripts_grew=True, head=HEAD)
 LATER = NOW + 1.0
 
 
@@ -97,6 +101,14 @@ LATER = NOW + 1.0
         (wrote, schedule.TIDY_SECONDS, NOTHING, Tidy()),
         (wrote, schedule.TIDY_SECONDS, SAVED, QuickPass()),
         (replace(changed, wrote=NOW), 1.0, NOTHING, Wait(1.0)),
+        # transcripts grow, and no hook says so
+        (settled, 0.0, GREW, Wait(schedule.LOOK_SECONDS)),
+        (grew, schedule.TRANSCRIPT_QUIET_SECONDS, NOTHING, TakeIn()),
+        (grew, schedule.TRANSCRIPT_QUIET_SECONDS, GREW, Wait(schedule.LOOK_SECONDS)),
+        (grew, schedule.TRANSCRIPT_SECONDS - 1, GREW, Wait(1.0)),
+        (grew, schedule.TRANSCRIPT_SECONDS, GREW, TakeIn()),
+        (grew, schedule.TRANSCRIPT_SECONDS, Events(saved=True, head=HEAD), TakeIn()),
+        (settled, 0.0, Events(refine_due=True, head=HEAD), Refine()),
         # the end
         (settled, 0.0, Events(stop="asked to", head=HEAD), Stop("asked to")),
         (settled, 3.0, Events(lessons_gone=True, head=HEAD), Wait(schedule.LOOK_SECONDS)),
@@ -155,6 +167,10 @@ def test_what_is_too_young_is_tidied_later() -> None:
     assert schedule.next(state, NOW + schedule.TIDY_SECONDS) == Tidy()
     state = schedule.after(state, NOW, Tidy(), DONE)
     assert schedule.next(state, NOW + schedule.TIDY_SECONDS) == Wait(schedule.LOOK_SECONDS)
+
+
+def test_transcripts_that_were_taken_in_are_not_owed() -> None:
+    assert schedule.after(grew, LATER, TakeIn()).grew is None
 
 
 # properties, of a watcher whose clock is a number

@@ -19,9 +19,11 @@ from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
     from vault_index.index.stats import Problem, Stats
+    from vault_index.journal.journal import Journal
     from vault_index.vault import Vault
 
-# name -> module of this folder and function, called as function(vault, **values)
+# name -> module of this folder and function, called as function(vault, **values); those whose name
+# begins with "journal" get the journal in place of a vault
 QUESTIONS: Mapping[str, str] = {
     "search": "find.search",
     "recall": "recall.recall",
@@ -31,6 +33,11 @@ QUESTIONS: Mapping[str, str] = {
     "list": "lessons.list_",
     "show": "lessons.show",
     "categories": "lessons.categories",
+    "journal search": "journal.search",
+    "journal timeline": "journal.timeline",
+    "journal show": "journal.show",
+    "journal sessions": "journal.sessions",
+    "journal status": "journal.status",
 }
 # the same, called as function(vault, caller, **values)
 COMMANDS: Mapping[str, str] = {
@@ -47,6 +54,9 @@ COMMANDS: Mapping[str, str] = {
     "status": "state.state_of",
     "config": "state.settings_of",
     "eval": "state.measure",
+    "journal import": "journal.import_",
+    "journal index": "journal.index_",
+    "journal forget": "journal.forget_",
 }
 
 Progress = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
@@ -66,7 +76,12 @@ class Caller:
         return lambda done, of: self.progress(label, done, of)
 
 
-def answer(vault: Vault, question: Mapping[str, Any]) -> dict[str, Any]:
+def is_about_journal(name: str) -> bool:
+    """Whether a question or command is about the journal, and not about a vault."""
+    return name.startswith("journal ")
+
+
+def answer(vault: Vault | Journal, question: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a question `{"ask": name, "with": {...}}` from the index as it is.
 
     Raises VaultError, for an unknown question too, and TypeError for values it does not take.
@@ -76,7 +91,7 @@ def answer(vault: Vault, question: Mapping[str, Any]) -> dict[str, Any]:
     return answered
 
 
-def run(vault: Vault, caller: Caller, command: Mapping[str, Any]) -> dict[str, Any]:
+def run(vault: Vault | Journal, caller: Caller, command: Mapping[str, Any]) -> dict[str, Any]:
     """Carry out a command `{"ask": name, "with": {...}}`. Raises as `answer` does."""
     function = _function(COMMANDS, command["ask"])
     answered: dict[str, Any] = function(vault, caller, **command["with"])

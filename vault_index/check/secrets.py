@@ -78,13 +78,35 @@ def findings(path: str, text: str) -> Iterator[Finding]:
         yield Finding(path, line, RULE, message, ERROR, rule.id)
 
 
+def spans(text: str) -> Iterator[tuple[int, int, Pattern]]:
+    """Yield where the secrets of a text begin and end, each with the pattern that says whose it is.
+
+    Of a pattern with a value only the value is the secret. Spans may overlap.
+    """
+    for rule, match in _matches(text):
+        yield *match.span("value" if rule.value else 0), rule
+
+
 def _anywhere(text: str) -> Iterator[tuple[int, Pattern]]:
-    lowered = text.lower()
     line = line_counter(text)
+    for rule, match in _matches(text):
+        yield line(match.start()), rule
+
+
+def _matches(text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
+    lowered = text.lower()
     for rule in pattern.possible(pattern.load("secrets"), lowered):
         for match in rule.find(text, lowered):
             if is_secret(rule, match):
-                yield line(match.start()), rule
+                yield rule, match
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value is in the place of a secret: a variable, a word that says so, an example."""
+    value = value.rstrip(".,:;!?*_`\\=")
+    if any(sample in value for sample in _DOCUMENTED):
+        return True
+    return bool(_PLACEHOLDER.search(value)) or _is_uniform(value)
 
 
 def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
@@ -94,9 +116,7 @@ def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
     if not rule.value:
         return not _FAKE_KEY.search(match[0])
     value = match["value"].rstrip(".,:;!?*_`\\=")
-    if _PLACEHOLDER.search(value) or _is_uniform(value):
-        return False
-    return _LOOKS[rule.value](value)
+    return not is_placeholder(value) and _LOOKS[rule.value](value)
 
 
 def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:

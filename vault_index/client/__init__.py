@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,8 @@ def ask(
 ) -> dict[str, Any]:
     """Answer a question, or carry out a command, of `api`: `{"ask": name, "with": {...}}`.
 
-    `place` is a vault, a folder in one or, for None, found from here upwards. `fresh` waits for what
+    `place` is a vault, a folder in one or, for None, found from here upwards; the journal needs none,
+    but a vault's watcher answers for it. `fresh` waits for what
     was saved until now; `settled` also for what follows from it: documents, proposals, skills.
     Without `fetch` a missing model stays missing, and full text answers. `names_only` is for callers
     that show no more of a lesson than its id, title and path; without `prompts` a lesson may lack
@@ -62,6 +64,10 @@ def ask(
         answer = _from_watcher(place, {**question, "fresh": fresh, "settled": settled}, on_problem)
         if answer is not None:
             return answer
+    if api.is_about_journal(name):
+        journal = importlib.import_module(f"{__name__}.journal")
+        answered: dict[str, Any] = journal.answer(question, on_note, on_progress, fetch=fetch)
+        return answered
     vault = open_vault(place)
     if name in api.QUESTIONS:
         answer = _from_files(vault, question, names_only, prompts, on_problem)
@@ -118,7 +124,10 @@ def name_in_vault(place: str | None, lesson: str) -> str:
 def _root(place: Vault | Path | str | None) -> str | None:
     """Return the root of a vault as its settings file shows it; None without one."""
     if place is None or isinstance(place, (str, os.PathLike)):
-        return locate.find(None if place is None else str(place), ".", os.environ)
+        try:
+            return locate.find(None if place is None else str(place), ".", os.environ)
+        except (ValueError, OSError):  # of the user's settings, which whoever loads them explains
+            return None
     return str(place.root)
 
 

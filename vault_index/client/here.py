@@ -19,6 +19,7 @@ from vault_index.index import reconcile
 from vault_index.search import floor
 
 if TYPE_CHECKING:
+    from vault_index.config import Config
     from vault_index.index.stats import Stats
     from vault_index.vault import Vault
 
@@ -82,7 +83,7 @@ def bring_up_to_date(
 ) -> Stats:
     """Fetch the model if it is missing, sync the index, fit the floor. Raises VaultError."""
     if fetch:
-        fetch_model(vault, on_note)
+        fetch_model(vault.config, on_note)
     progress = partial(on_progress, "indexing lessons")
     stats = reconcile.sync(vault, rebuild=rebuild, wait=wait, read_all=read_all, progress=progress)
     if not stats.busy and floor.is_stale(vault):
@@ -127,14 +128,14 @@ def fit_floor(vault: Vault, on_progress: api.Progress) -> None:
     floor.fit(vault, partial(on_progress, "fitting the floor"))
 
 
-def fetch_model(vault: Vault, on_note: Note) -> None:
+def fetch_model(config: Config, on_note: Note) -> None:
     """Fetch the built-in model if it is the embedder and nobody has tried; offline is no error."""
-    home = vault.config.home
-    if vault.config.embedder != "minilm" or download.is_ready(home):
+    home = config.home
+    if config.embedder != "minilm" or download.is_ready(home):
         return
-    if not fetching.is_due(vault.config):
+    if not fetching.is_due(config):
         if fetching.state(home).state == fetching.FETCHING:
-            on_note(f"note: {fetching.announcement(vault.config)}")
+            on_note(f"note: {fetching.announcement(config)}")
             return
         on_note(
             "note: no embedding model here, so full text only; get it with `lessons model fetch`"

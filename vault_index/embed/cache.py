@@ -97,6 +97,19 @@ class VectorCache:
                     [count - MAX_VECTORS * 9 // 10],
                 )
 
+    def remove(self, contents: Collection[str]) -> None:
+        """Forget the vectors of these contents, in the bytes of the file, too."""
+        gone = sorted(contents)
+        if not gone or not self._file.exists():
+            return
+        with self._as_if_empty(), self._opened() as database, database:
+            database.execute("PRAGMA secure_delete = ON")
+            database.execute(_SCHEMA)
+            for start in range(0, len(gone), _BATCH):
+                some = gone[start : start + _BATCH]
+                marks = ",".join("?" * len(some))
+                database.execute(f"DELETE FROM vectors WHERE content IN ({marks})", some)
+
     def _opened(self) -> contextlib.closing[sqlite3.Connection]:
         import sqlite3
 

@@ -14,9 +14,12 @@ from typing import Any
 from vault_index import check, config, git
 from vault_index.check import settings
 from vault_index.embed import download
+from vault_index.entrypoints import machine
 from vault_index.entrypoints.hook import claude_settings, complaints
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
 from vault_index.index import skills
+from vault_index.journal import overview
+from vault_index.journal.journal import Journal
 from vault_index.search import floor
 from vault_index.share import git_hooks
 from vault_index.store import manifest, ownership
@@ -54,7 +57,7 @@ def examine(named: str | None) -> list[Trouble]:
         return [Trouble("settings", error.message, _edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
-    parts = (_settings, _index, _lessons, _model, _agent, _watcher, _git)
+    parts = (_settings, _index, _lessons, _model, _agent, _journal, _watcher, _git)
     return [trouble for part in parts for trouble in _guarded(part, vault)]
 
 
@@ -154,7 +157,7 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
     for scope, commands in hooks.items():
         again = f"lessons uninstall claude {scope}; lessons install claude {scope}"
-        if commands and set(commands) != set(claude_settings.EVENTS):
+        if commands and not set(claude_settings.EVENTS) <= set(commands):
             missing = ", ".join(sorted(set(claude_settings.EVENTS) - set(commands)))
             what = f"{places[scope]}: no hook for {missing}"
             yield Trouble("hooks", what, f"lessons install claude {scope}")
@@ -173,6 +176,18 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         count = f"{len(failed)} time{'' if len(failed) == 1 else 's'}"
         what = f"hooks failed {count} in the last 24 hours: {failed[-1]['message']}"
         yield Trouble("hooks", what, "lessons status")
+
+
+def _journal(vault: Vault) -> Iterator[Trouble]:
+    """Look at what is recorded without a hook, session files that do not parse, and the index."""
+    now = overview.of(Journal(vault.config))
+    if now["recorded"] and not machine.journal_hooks(vault.root)["hooks"]:
+        what = "sessions are recorded, and no hook says when a turn ended"
+        yield Trouble("journal", what, "lessons install claude --journal")
+    for problem in now["problems"][:SHOWN]:
+        yield Trouble("journal", problem, _edit(Path(problem.partition(":")[0])))
+    if "error" in now["index"]:
+        yield Trouble("journal", now["index"]["error"], "lessons index --rebuild")
 
 
 def _watcher(vault: Vault) -> Iterator[Trouble]:

@@ -32,3 +32,10 @@ def _hooks(root: Path, home: Path) -> dict[str, Any]:
         "installed": [str(place) for place in places if claude_settings.is_installed(place)],
         "last_errors": complaints.of(root, home)[-3:],
     }
+
+
+def journal_hooks(project: Path | None = None) -> dict[str, Any]:
+    """Return `hooks`: the settings of the agent whose hooks tell the journal of the end of turns."""
+    folders = (None, project or Path.cwd())
+    places = dict.fromkeys(claude_settings.claude_settings(folder) for folder in folders)
+    return {"hooks": [str(place) for place in places if claude_settings.records_sessions(place)]}

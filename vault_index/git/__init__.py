@@ -18,7 +18,9 @@ if TYPE_CHECKING:
         editor,
         files,
         git_path,
+        ignored,
         reflog,
+        root_commit,
         setting,
         staged,
         staged_content,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
         versions,
     )
     from vault_index.git.overwritten import overwritten_files
-    from vault_index.git.plain import index_file
+    from vault_index.git.plain import branch_of, common_folder, index_file, origin_of, top_of
     from vault_index.git.run import command
     from vault_index.git.shortcuts import head, is_tracked
     from vault_index.git.vouched import Voucher, contents, vouchers
@@ -53,7 +55,9 @@ __all__ = [
     "activity",
     "archive",
     "at_date",
+    "branch_of",
     "command",
+    "common_folder",
     "configure",
     "contents",
     "count",
@@ -64,19 +68,23 @@ __all__ = [
     "git_path",
     "head",
     "history",
+    "ignored",
     "index_file",
     "is_tracked",
     "last_change",
     "messages",
+    "origin_of",
     "outgoing",
     "overwritten_files",
     "reflog",
     "resolve",
+    "root_commit",
     "setting",
     "staged",
     "staged_content",
     "start_repository",
     "top",
+    "top_of",
     "tree",
     "versions",
     "vouchers",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
 from vault_index.git.plain import is_bare
-from vault_index.git.run import ask, ask_bytes, command, opened, user_setting
+from vault_index.git.run import Repo, ask, ask_bytes, command, opened, user_setting
 
 RECENT_COMMITS = 10
 
@@ -161,6 +162,46 @@ def staged_content(folder: Path, path: str, most: int) -> bytes:
         if size.isdigit() and int(size) > most:
             return bytes(most + 1)
         return ask_bytes(repo, "cat-file", "blob", f":{prefix}{path}")
+
+
+def root_commit(folder: Path) -> str:
+    """Return the first commit of the history here, of several the smallest; "" where there is none."""
+    with opened(folder) as repo:
+        if repo is None:
+            return ""
+        return min(ask(repo, "rev-list", "--max-parents=0", "HEAD").split(), default="")
+
+
+def ignored(top: Path, paths: Collection[str]) -> set[str]:
+    """Return which paths, relative to the top of a repository, git does not track and ignores."""
+    with opened(top) as repo:
+        return _ignored(repo, sorted(paths)) if repo else set()
+
+
+def _ignored(repo: Repo, paths: Sequence[str]) -> set[str]:
+    """Ask git about many paths at once, and about halves if it refuses one of them."""
+    import tempfile  # loads subprocess and more: `lessons list` needs none of it
+
+    if not paths:
+        return set()
+    with tempfile.TemporaryFile() as names:
+        names.write("".join(f"./{path}\0" for path in paths).encode("utf-8", "surrogateescape"))
+        names.seek(0)
+        # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
+        told = ask_bytes(
+            repo,
+            "--no-literal-pathspecs",  # which it knows nothing of
+            *("check-ignore", "--stdin", "-z", "--verbose", "--non-matching"),
+            stdin=names,
+            answers=(0, 1),  # 1: none of them is
+        )
+    if not told:
+        middle = len(paths) // 2
+        return _ignored(repo, paths[:middle]) | _ignored(repo, paths[middle:]) if middle else set()
+    answers = os.fsdecode(told).split("\0")
+    rules = zip(answers[0::4], answers[2::4], answers[3::4], strict=False)
+    there = (path for source, rule, path in rules if source and not rule.startswith("!"))
+    return {path.removeprefix("./") for path in there}
 
 
 def start_repository(folder: Path) -> bool:

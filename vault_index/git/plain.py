@@ -14,6 +14,8 @@ from pathlib import Path
 
 MAX_BYTES = 64 * 1024 * 1024  # of an index that is read whole
 
+MAX_SETTINGS = 1024 * 1024
+
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BRANCH = re.compile(r"ref: (refs/heads/[^\s:?*\[\\^~]+)")
 
@@ -70,6 +72,25 @@ def git_folder(top: Path) -> Path:
     return top / content.removeprefix("gitdir:").strip()
 
 
+def common_folder(top: Path) -> Path | None:
+    """Return git's folder of the main work tree, if `top` is a linked one; None if it is not."""
+    folder = git_folder(top)
+    named = _read(folder / "commondir")
+    return Path(os.path.realpath(folder / named)) if named else None
+
+
+def origin_of(common: Path) -> str:
+    """Return the address that a repository was cloned from, as its settings spell it; "" without one."""
+    section = ""
+    for line in _read(common / "config", MAX_SETTINGS).splitlines():
+        text = line.strip()
+        if text.startswith("["):
+            section = text
+        elif section == '[remote "origin"]' and re.match(r"url\s*=", text):
+            return text.partition("=")[2].strip()
+    return ""
+
+
 def head_of(top: Path) -> str | None:
     """Return the commit that is checked out below `top`; None where git has to be asked."""
     folder = git_folder(top)
@@ -84,6 +105,13 @@ def head_of(top: Path) -> str | None:
     common = folder / _read(folder / "commondir")
     commit = _read(common / branch[1]) or _packed(common, branch[1])
     return commit if _HASH.fullmatch(commit) else None
+
+
+def branch_of(folder: Path) -> str:
+    """Return the branch that is checked out around a folder, by its files alone; "" where none is."""
+    top = top_of(folder)
+    branch = _BRANCH.fullmatch(_read(git_folder(top) / "HEAD")) if top else None
+    return branch[1].removeprefix("refs/heads/") if branch else ""
 
 
 def tracks_nothing_named(top: Path, name: str) -> bool:

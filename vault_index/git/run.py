@@ -62,8 +62,13 @@ def ask(repo: Repo, *arguments: str) -> str:
     return _text(ask_bytes(repo, *arguments))
 
 
-def ask_bytes(repo: Repo, *arguments: str, stdin: BinaryIO | None = None) -> bytes:
-    """Run a git command that only reads, `stdin` too; b"" when it fails."""
+def ask_bytes(
+    repo: Repo, *arguments: str, stdin: BinaryIO | None = None, answers: Sequence[int] = (0,)
+) -> bytes:
+    """Run a git command that only reads, `stdin` too; b"" when it fails.
+
+    `answers` are the exit statuses that are none of a failure.
+    """
     try:
         done = _run(
             repo.top,
@@ -75,7 +80,7 @@ def ask_bytes(repo: Repo, *arguments: str, stdin: BinaryIO | None = None) -> byt
         )
     except OSError:
         return b""
-    return done.stdout if done.status == 0 else b""
+    return done.stdout if done.status in answers else b""
 
 
 def has_in_index(folder: Path, name: str) -> bool:

@@ -92,8 +92,19 @@ def spawn(root: str, folder: int, lock: int) -> None:
     The system frees the lock however the process ends. Raises OSError.
     """
     output = log.open_for_appending(folder, LOG)
-    command = [sys.executable, "-P", "-m", "vault_index", "--vault", root]
-    command += ["watch", "--lock", str(lock)]
+    words = ["--vault", root, "watch", "--lock", str(lock)]
+    try:
+        spawn_with(words, lock, output)
+    finally:
+        os.close(output)
+
+
+def spawn_with(words: list[str], lock: int, output: int) -> None:
+    """Start `lessons` with these words in a session of its own, with a lock that this process holds.
+
+    It prints to the open file `output`; its process id stands in the lock's file. Raises OSError.
+    """
+    command = [sys.executable, "-P", "-m", "vault_index", *words]
     environ = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
     streams = (
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -104,11 +115,10 @@ def spawn(root: str, folder: int, lock: int) -> None:
     try:
         try:
             pid = os.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
-        except NotImplementedError:  # no `setsid` here: the watcher calls it
+        except NotImplementedError:  # no `setsid` here: what is started calls it
             pid = os.posix_spawn(command[0], command, environ, file_actions=streams)
     finally:
         os.set_inheritable(lock, False)
-        os.close(output)
     note_pid(lock, pid)
 
 

@@ -32,8 +32,6 @@ is another one.
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -57,7 +55,6 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
-_BUILDING = "building"  # the folder of an index that is not whole yet
 _ASKED_FOR = "asked for"  # the reason of a rebuild: nothing that is kept is believed
 
 Progress = Callable[[int, int], None]  # (passages embedded, passages to embed)
@@ -344,7 +341,7 @@ def _renamed(before: Manifest, changes: Diff, read: Sequence[ReadFile]) -> dict[
 
 def _rebuild(vault: Vault, reason: str, options: SyncOptions) -> Stats:
     """Build a new index beside the one in force, then swap. An interrupted build is resumed."""
-    building = vault.index_dir / _BUILDING
+    building = vault.index_dir / manifest.BUILDING
     if reason == _ASKED_FOR or not _can_resume(vault, building):
         dimension = vault.embedder.dimension if vault.embedder else 0
         ownership.remove_tree(building)
@@ -357,9 +354,7 @@ def _rebuild(vault: Vault, reason: str, options: SyncOptions) -> Stats:
     use_cache = reason != _ASKED_FOR
     options = replace(options, full=True, ask_git=True, read_all=False, use_cache=use_cache)
     stats = _update(vault, work, options)
-    with files.writing(building):
-        index = _rename_to_a_free_name(building)
-    manifest.make_current(vault.index_dir, index)
+    manifest.put_in_force(building)
     return replace(stats, rebuilt=reason)
 
 
@@ -369,17 +364,3 @@ def _can_resume(vault: Vault, building: Path) -> bool:
         return ownership.is_folder(building) and not _why_rebuild(vault, building)[0]
     except IndexStateError:  # of a newer version
         return False
-
-
-def _rename_to_a_free_name(building: Path) -> Path:
-    """Rename a built index; another of the same second may have the name that comes first."""
-    while True:
-        try:
-            return building.rename(building.with_name(_index_name()))
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-
-
-def _index_name() -> str:
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"

@@ -1,15 +1,16 @@
 """Transcripts of Claude Code: JSON lines, one record per line and content block.
 
 The format is internal and changes (2.1.x here; 1.0.x and 2.0.x in the tests): unknown records are
-counted, never fatal. Order is that of the file; timestamps go backwards in most files.
+counted, never fatal. Order is that of the file; timestamps go backwards in most files. Half of the
+bytes are records that hold no event: where a line begins with its type, they are not parsed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vault_index.journal import events
@@ -22,6 +23,15 @@ SILENT = frozenset(
     " pr-link summary atis-latch custom-title agent-name tag api-request api-request-blob tools-used"
     " cost-state queue-operation attachment system user assistant".split()
 )
+# Those of them that a line names among its first values, so that it needs no parser.
+_UNPARSED = frozenset(
+    kind.encode()
+    for kind in SILENT - {"queue-operation", "attachment", "system", "user", "assistant"}
+)
+_TYPE = re.compile(
+    rb"""\{(?:"\w+":(?:"[^"\\]{0,500}"|null|true|false|[\d.]{1,30}),){0,30}"type":"([\w-]+)["]"""
+)
+FORGOTTEN_RECORDS = 1000  # a queued prompt that was not taken in so many was lost with its process
 TRACE_RECORDS = 10  # after its removal from the queue a prompt has its record within so many
 _SLASH_COMMAND = re.compile(r"<command-name>\s*(/?[^<]*?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
@@ -39,79 +49,156 @@ _OF_PROGRAMS = (
 _PLAN = "Implement the following plan:"
 _REASON = re.compile(r"the user said:\s*(.*)\Z", re.DOTALL)
 _QUESTIONS = "The user wants to clarify these questions."
+_ANSWERS = re.compile(
+    r"(?:User has answered your questions|Your questions have been answered):(.*?)"
+    r"(?:\. You can now continue.*)?\Z",
+    re.DOTALL,
+)
+_ANSWER = re.compile(r'"([^"]*)"="([^"]*)"')
+_EXITED = re.compile(r"Exit code (\d{1,9})\b")
 _NOT_DONE = "The user doesn't want to proceed with this tool use"
 
 
 def read(lines: Iterable[bytes], unread: Unread | None = None) -> Iterator[Event]:
     """Yield the events of a transcript, in the order of the file."""
+    reader = Reader()
     unread = unread if unread is not None else Unread()
-    queue = _Queue()
-    calls: set[str] = set()
-    for record in records(lines, unread):
-        kind = str(record.get("type"))
-        yield from queue.untraced()
-        if kind == "user":
-            typed = list(_user(record))
-            queue.typed(typed)
-            yield from typed
-        elif kind == "assistant":
-            for event in _assistant(record):
-                if event.kind != events.TOOL_CALL or event.call not in calls:
-                    calls.add(event.call)
-                    yield event
-        elif kind == "attachment":
-            typed = list(_attachment(record))
-            queue.typed(typed)
-            yield from typed
-        elif kind == "queue-operation":
-            queue.operation(record)
-        elif kind == "system":
-            if record.get("subtype") == "api_error":
-                yield _event(record, events.API_ERROR, str(record.get("error") or ""))
-        elif kind not in SILENT:
-            unread.types[kind] += 1
-    yield from queue.untraced(at_end=True)
+    for line in lines:
+        yield from reader.events(line, unread)
+    yield from reader.end()
+
+
+class Reader:
+    """Reads a transcript line by line. `of_subagent`: that of a subagent, a file of its own."""
+
+    def __init__(
+        self, state: Mapping[str, Any] | None = None, *, of_subagent: bool = False
+    ) -> None:
+        del state  # where this reader is quiet, it remembers nothing
+        self._of_subagent = of_subagent
+        self._queue = _Queue()
+        self._calls: set[str] = set()  # since the last prompt: a message is written as it grows
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether another reader can go on here with `state` alone, if a prompt follows."""
+        return self._queue.is_empty
+
+    def state(self) -> dict[str, Any]:
+        """Return what another reader needs to go on: JSON, without anything that was typed."""
+        return {}
+
+    def events(self, line: bytes, unread: Unread) -> Iterator[Event]:
+        """Yield the events of a line."""
+        if _is_silent(line):
+            return
+        for record in records(line, unread):
+            kind = str(record.get("type"))
+            yield from self._queue.untraced()
+            if kind in ("user", "attachment"):
+                found = list((_user if kind == "user" else _attachment)(self._own(record)))
+                self._queue.typed(found)
+                if found and found[0].kind in events.OPENING:
+                    self._calls.clear()
+                yield from found
+            elif kind == "assistant":
+                yield from self._assistant(self._own(record))
+            elif kind == "queue-operation":
+                self._queue.operation(record)
+            elif kind == "system":
+                if record.get("subtype") == "api_error":
+                    yield _event(record, events.API_ERROR, str(record.get("error") or ""))
+            elif kind not in SILENT:
+                unread.types[kind] += 1
+
+    def end(self) -> Iterator[Event]:
+        """Yield what only the end of the transcript decides."""
+        yield from self._queue.untraced(at_end=True)
+
+    def _own(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record of a subagent's own transcript as if it were of a session."""
+        if not self._of_subagent:
+            return record
+        return record | {"isSidechain": False, "entrypoint": "sdk"}
+
+    def _assistant(self, record: dict[str, Any]) -> Iterator[Event]:
+        for event in _assistant(record):
+            if event.kind != events.TOOL_CALL or event.call not in self._calls:
+                self._calls.add(event.call)
+                yield event
+
+
+def _is_silent(line: bytes) -> bool:
+    """Whether a line holds no event, by its first bytes alone; False where they do not say."""
+    match = _TYPE.match(line)
+    if match is None or b'}{"' in line:
+        return False
+    kind = match[1]
+    if kind == b"attachment":
+        return b"queued_command" not in line
+    if kind == b"system":
+        return b"api_error" not in line
+    return kind in _UNPARSED
+
+
+@dataclass(slots=True)
+class _Queued:
+    record: dict[str, Any]
+    is_traced: bool = False  # a record of its own was there
+    age: int = 0  # in records
+
+    @property
+    def text(self) -> str:
+        return str(self.record.get("content") or "")
 
 
 class _Queue:
     """Prompts typed while the agent works: a queue, which some versions record nowhere else."""
 
     def __init__(self) -> None:
-        self._waiting: list[dict[str, Any]] = []
-        self._taken: list[tuple[dict[str, Any], int]] = []  # and how many records ago
-        self._typed: set[str] = set()
+        self._waiting: list[_Queued] = []
+        self._taken: list[_Queued] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is waiting or taken."""
+        return not self._waiting and not self._taken
 
     def typed(self, recorded: Iterable[Event]) -> None:
         """Note prompts that have a record, so that they do not count twice."""
-        self._typed |= {event.text.strip() for event in recorded if event.kind in events.TYPED}
+        if self.is_empty:
+            return
+        texts = {event.text.strip() for event in recorded if event.kind in events.TYPED}
+        for queued in (*self._waiting, *self._taken):
+            queued.is_traced = queued.is_traced or queued.text.strip() in texts
 
     def operation(self, record: dict[str, Any]) -> None:
         """Take one operation: `enqueue`, then `remove` (taken in the turn) or `dequeue` (sent)."""
-        operation, text = record.get("operation"), str(record.get("content") or "")
+        operation = record.get("operation")
         if operation == "enqueue":
-            self._waiting.append(record)
-            self._typed.discard(text.strip())
+            self._waiting.append(_Queued(record))
         elif operation == "dequeue":
             self._waiting = self._waiting[1:]
         elif operation == "popAll":
             self._waiting = []
         elif operation == "remove" and self._waiting:
-            self._taken.append((self._waiting.pop(0), 0))
+            self._taken.append(replace(self._waiting.pop(0), age=0))
 
     def untraced(self, *, at_end: bool = False) -> Iterator[Event]:
         """Yield the prompts that were taken and have no record of their own."""
-        if not self._taken:
+        if self.is_empty:
             return
-        waiting = [(record, count + 1) for record, count in self._taken]
-        self._taken = []
-        for record, count in waiting:
-            text = str(record.get("content") or "")
-            if text.strip() in self._typed or _class_of(text) != events.PROMPT:
+        for queued in (*self._waiting, *self._taken):
+            queued.age += 1
+        self._waiting = [queued for queued in self._waiting if queued.age <= FORGOTTEN_RECORDS]
+        taken, self._taken = self._taken, []
+        for queued in taken:
+            if queued.is_traced or _class_of(queued.text) != events.PROMPT:
                 continue
-            if at_end or count > TRACE_RECORDS:
-                yield _event(record, events.QUEUED, text)
+            if at_end or queued.age > TRACE_RECORDS:
+                yield _event(queued.record, events.QUEUED, queued.text)
             else:
-                self._taken.append((record, count))
+                self._taken.append(queued)
 
 
 def _user(record: dict[str, Any]) -> Iterator[Event]:
@@ -181,8 +268,17 @@ def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
     else:
         text = str(content or "")
     is_error = block.get("is_error") is True
-    result = _event(record, events.TOOL_RESULT, text)
-    yield replace(result, call=str(block.get("tool_use_id") or ""), is_error=is_error)
+    exited = _EXITED.match(text) if is_error else None
+    yield replace(
+        _event(record, events.TOOL_RESULT, text),
+        call=str(block.get("tool_use_id") or ""),
+        is_error=is_error,
+        status=int(exited[1]) if exited else None,
+    )
+    if not is_error and (answers := _ANSWERS.match(text)):
+        pairs = _ANSWER.findall(answers[1])
+        typed = "\n".join(" ".join(pair) for pair in pairs) or answers[1].strip()
+        yield _event(record, events.ANSWER, typed)
     if is_error and text.startswith(_NOT_DONE) and (reason := _REASON.search(text)):
         typed = reason[1].strip()
         if typed and not typed.startswith(_QUESTIONS):
@@ -195,8 +291,9 @@ def _assistant(record: dict[str, Any]) -> Iterator[Event]:
     if record.get("isApiErrorMessage"):
         yield _event(record, events.API_ERROR, json.dumps(content)[:500])
         return
+    is_synthetic = isinstance(message, dict) and message.get("model") == "<synthetic>"
     for block in content if isinstance(content, list) else []:
-        if not isinstance(block, dict):
+        if not isinstance(block, dict) or is_synthetic:  # "No response requested."
             continue
         if block.get("type") == "text" and block.get("text"):
             yield _event(record, events.TEXT, str(block["text"]))
@@ -231,5 +328,6 @@ def _event(record: dict[str, Any], kind: str, text: str) -> Event:
         session=str(record.get("sessionId") or ""),
         folder=str(record.get("cwd") or ""),
         branch=str(record.get("gitBranch") or ""),
+        version=str(record.get("version") or ""),
         in_subagent=record.get("isSidechain") is True,
     )

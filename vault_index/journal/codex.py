@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,38 +21,94 @@ _MESSAGES = {"user_message": events.PROMPT, "agent_message": events.TEXT}
 _SILENT = frozenset("task_started task_complete token_count agent_reasoning turn_aborted".split())
 _SILENT_TYPES = frozenset("turn_context compacted session_meta event_msg response_item".split())
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-_EXITED = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
+_EXITED = re.compile(r"(?:Process exited with code|Exit code:) (\d{1,9})")
+_HEADER = re.compile(
+    r"\A(?:(?:Chunk ID|Wall time|Process exited|Exit code|Original token).*\n)*Output:\n"
+)
 
 
 def read(lines: Iterable[bytes], unread: Unread | None = None) -> Iterator[Event]:
     """Yield the events of a rollout, in the order of the file."""
+    reader = Reader()
     unread = unread if unread is not None else Unread()
-    base = Event(kind="", uuid="", at="")
-    of_program = False
-    for number, record in enumerate(records(lines, unread), start=1):
-        payload = record.get("payload")
-        if not isinstance(payload, dict):
-            unread.types[str(record.get("type"))] += 1
-            continue
-        base = replace(base, uuid=f"{base.session}:{number}", at=str(record.get("timestamp") or ""))
-        kind = str(record.get("type"))
-        if kind == "session_meta":
-            git = payload.get("git")
+    for line in lines:
+        yield from reader.events(line, unread)
+
+
+class Reader:
+    """Reads a rollout line by line. A record has no id of its own: it is `<session>:<number>`."""
+
+    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+        state = state or {}
+        self._number = int(state.get("number", 0))
+        self._is_of_program = bool(state.get("of_program"))
+        self._base = Event(
+            kind="",
+            uuid="",
+            at="",
+            session=str(state.get("session", "")),
+            folder=str(state.get("folder", "")),
+            branch=str(state.get("branch", "")),
+            version=str(state.get("version", "")),
+        )
+        self.parent = str(state.get("parent", ""))  # the session that started this one
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether another reader can go on here with `state` alone."""
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """Return what another reader needs to go on: JSON, without anything that was typed."""
+        base = self._base
+        return {
+            "number": self._number,
+            "of_program": self._is_of_program,
+            "parent": self.parent,
+            **{"session": base.session, "folder": base.folder},
+            **{"branch": base.branch, "version": base.version},
+        }
+
+    def events(self, line: bytes, unread: Unread) -> Iterator[Event]:
+        """Yield the events of a line."""
+        for record in records(line, unread):
+            self._number += 1
+            payload = record.get("payload")
+            kind = str(record.get("type"))
+            if not isinstance(payload, dict):
+                unread.types[kind] += 1
+                continue
+            if kind == "session_meta" and not self._base.session:
+                self._begin(payload)
             base = replace(
-                base,
-                session=str(payload.get("id") or ""),
-                folder=str(payload.get("cwd") or ""),
-                branch=str(git.get("branch") or "") if isinstance(git, dict) else "",
+                self._base,
+                uuid=f"{self._base.session}:{self._number}",
+                at=str(record.get("timestamp") or ""),
             )
-            of_program = payload.get("originator") == "codex_exec" or (
-                payload.get("thread_source") == "subagent"
-            )
-        elif kind == "event_msg":
-            yield from _message(base, payload, of_program)
-        elif kind == "response_item":
-            yield from _item(base, payload)
-        elif kind not in _SILENT_TYPES:
-            unread.types[kind] += 1
+            if kind == "event_msg":
+                yield from _message(base, payload, self._is_of_program)
+            elif kind == "response_item":
+                yield from _item(base, payload)
+            elif kind not in _SILENT_TYPES:
+                unread.types[kind] += 1
+
+    def end(self) -> Iterator[Event]:
+        """Yield what only the end of the rollout decides: nothing."""
+        yield from ()
+
+    def _begin(self, meta: dict[str, Any]) -> None:
+        git = meta.get("git")
+        self._base = replace(
+            self._base,
+            session=str(meta.get("id") or ""),
+            folder=str(meta.get("cwd") or ""),
+            branch=str(git.get("branch") or "") if isinstance(git, dict) else "",
+            version=str(meta.get("cli_version") or ""),
+        )
+        self.parent = str(meta.get("parent_thread_id") or "")
+        self._is_of_program = meta.get("originator") == "codex_exec" or (
+            meta.get("thread_source") == "subagent"
+        )
 
 
 def _message(base: Event, payload: dict[str, Any], of_program: bool) -> Iterator[Event]:
@@ -61,7 +117,9 @@ def _message(base: Event, payload: dict[str, Any], of_program: bool) -> Iterator
     if kind == events.PROMPT and of_program:
         kind = events.AUTOMATED
     if kind and text:
-        yield replace(base, kind=kind, text=text, images=len(payload.get("images") or []))
+        images = payload.get("images")
+        count = len(images) if isinstance(images, list) else 0
+        yield replace(base, kind=kind, text=text, images=count)
 
 
 def _item(base: Event, payload: dict[str, Any]) -> Iterator[Event]:
@@ -77,10 +135,17 @@ def _item(base: Event, payload: dict[str, Any]) -> Iterator[Event]:
         )
     elif kind in ("function_call_output", "custom_tool_call_output"):
         output = payload.get("output")
-        text = output if isinstance(output, str) else json.dumps(output)
+        text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         exited = _EXITED.search(text[:500])
-        is_error = exited is not None and exited[1] != "0"
-        yield replace(base, kind=events.TOOL_RESULT, text=text, call=call, is_error=is_error)
+        status = int(exited[1]) if exited else None
+        yield replace(
+            base,
+            kind=events.TOOL_RESULT,
+            text=_HEADER.sub("", text, count=1),
+            call=call,
+            is_error=bool(status),
+            status=status,
+        )
 
 
 def _input(payload: dict[str, Any]) -> dict[str, Any]:

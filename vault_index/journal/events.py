@@ -18,6 +18,9 @@ TYPED = frozenset({PROMPT, QUEUED, BESIDE_RESULT, REFUSAL, SLASH_COMMAND, SHELL_
 PLAN = "plan"  # "Implement the following plan:"
 AUTOMATED = "automated prompt"  # of a program that runs the agent
 INTERRUPT = "interrupt"
+# Prompts that find the agent idle: no tool call of before will have its result.
+OPENING = frozenset({PROMPT, SLASH_COMMAND, SHELL_COMMAND, PLAN, AUTOMATED})
+PROMPTS = TYPED | OPENING
 # What the agent did.
 TEXT = "text"
 TOOL_CALL = "tool call"
@@ -26,14 +29,18 @@ TOOL_RESULT = "tool result"
 COMPACTED = "compact summary"
 API_ERROR = "API error"
 
+# The first line of each prompt that this product sends to an agent: such a session is not recorded.
+MARKER = "[lessons: an internal request of vault-index, not a session of the user]"
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One thing that happened. `at` is ISO 8601 as the agent wrote it, "" if it did not.
 
     `uuid` is that of the transcript's record; several events may share one. `parent` is the uuid of
-    the record it follows. A tool call has `tool`, `call` (its id) and `input`; a result has `call`
-    and `is_error`. `in_subagent` marks the work of a subagent inside a session's own file.
+    the record it follows. A tool call has `tool`, `call` (its id) and `input`; a result has `call`,
+    `is_error` and, if it says so, the exit `status`. `in_subagent` marks the work of a subagent
+    inside a session's own file.
     """
 
     kind: str
@@ -44,9 +51,11 @@ class Event:
     session: str = ""
     folder: str = ""
     branch: str = ""
+    version: str = ""  # of the agent
     tool: str = ""
     call: str = ""
     input: dict[str, Any] = field(default_factory=dict)
     is_error: bool = False
+    status: int | None = None
     images: int = 0
     in_subagent: bool = False

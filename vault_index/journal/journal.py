@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.embed import Embedder
+    from vault_index.journal.index import OpenJournal
 
 FOLDER = "journal"
 INDEX = ".vault_index"
@@ -36,6 +37,7 @@ class Journal:
         self.config = config
         self.folder: Path = config.home / FOLDER
         self.last_query: tuple[tuple[str, str], np.ndarray] | None = None  # and its vector
+        self.opened: OpenJournal | None = None  # see `index.open_table`
         if embedder is not None:  # a watcher's, which is warm
             self.__dict__["embedder"] = embedder
 

@@ -20,6 +20,7 @@ CONCEPTS = (
 )
 # of a summary, in this order
 FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+SHORT = 8  # characters of a session's id that begin the ids of its records
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,10 @@ class Command:
 class Record:
     """A prompt, an observation or the summary of a session.
 
-    `id` is `<first 8 characters of the session>-<kind letter><number>` such as `3f2a91c0-p3`, the
-    second observation of prompt 3 `3f2a91c0-o3.2`, the summary `3f2a91c0-s`. `number` counts the
-    prompts of a session from 1; an observation has that of the prompt it belongs to, 0 before the
-    first. `at` is ISO 8601 in UTC, "" where the transcript has none. `uuids` are those of the
+    `id` is `<short_id of the session>-<kind letter><number>` such as `3f2a91c0-p3`, the second
+    observation of prompt 3 `3f2a91c0-o3.2`, the summary `3f2a91c0-s`. `number` counts the prompts of
+    a session from 1; an observation has that of the prompt it belongs to, 0 before the first; the
+    summary the last. `at` is ISO 8601 in UTC, "" where the transcript has none. `uuids` are those of the
     transcript's records it was made from, of an observation also that of its prompt.
     """
 
@@ -63,7 +64,8 @@ class Record:
     files_modified: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     errors: tuple[str, ...] = ()  # first and last lines of results that are errors
-    fields: Mapping[str, str] = field(default_factory=dict)  # of a summary: FIELDS -> text
+    # of a summary: FIELDS -> text; with a model's text, also that by rule (see `refined`)
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +103,14 @@ class Session:
     refined: str = ""  # the model that refined it, or why none will
     read: ReadTo = field(default_factory=ReadTo)
     records: tuple[Record, ...] = ()
+
+
+def short_id(session: str) -> str:
+    """Return the 8 characters of a session's id that begin the ids of its records.
+
+    The first ones; of an id that begins with the time (UUID 7: Codex) the last, since all sessions of
+    a minute share the first.
+    """
+    if len(session) == 36 and session[14] == "7":
+        return session[-SHORT:]
+    return session[:SHORT]

@@ -68,6 +68,8 @@ def _injection(vault: Vault, event: dict[str, Any], session: str, text_only: boo
     skills.register(vault, project)
     if event["hook_event_name"] == "SessionStart":
         forget_old(vault)
-        return select.for_session(vault, project, already, text_only=text_only)
+        return select.for_session(vault, project, already, session=session, text_only=text_only)
     prompt = str(event.get("prompt") or "")
-    return select.for_prompt(vault, prompt, already, project=project, text_only=text_only)
+    return select.for_prompt(
+        vault, prompt, already, project=project, session=session, text_only=text_only
+    )

@@ -9,14 +9,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from vault_index import git
 from vault_index.hotpath import chatter
-from vault_index.recall import block, trust
+from vault_index.journal.journal import Journal
+from vault_index.recall import block, journal, trust
 from vault_index.search import floor, query
 from vault_index.search.options import Query
 
 if TYPE_CHECKING:
+    from vault_index.config import Config
     from vault_index.search.hit import Hit
     from vault_index.vault import Vault
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 # A hit that scores under three quarters of the first is noise beside it: on the evaluation set the
 # cut loses no right lesson and takes out every tenth of those injected.
 COMPANION_SHARE = 0.75
+_journals: WeakKeyDictionary[Vault, Journal] = WeakKeyDictionary()
 RULE = "project_rule"  # the type of lessons that a session begins with
 
 
@@ -36,6 +40,7 @@ class Injection:
     skills: Sequence[Hit] = ()
     floor: float | None = None
     silent: str = ""
+    records: Sequence[str] = ()  # ids of the journal's
 
 
 def for_prompt(
@@ -44,12 +49,14 @@ def for_prompt(
     already: Collection[str] = (),
     *,
     project: Path | None = None,
+    session: str = "",
     text_only: bool = False,
 ) -> Injection:
     """Return what a prompt should get: up to three lessons and a skill above their floors.
 
-    `already` are the ids that this session received before. `project` is the folder that the prompt
-    was typed in, which may have skills. `text_only` saves the time to embed the prompt.
+    `already` are the ids that this `session` received before. `project` is the folder that the prompt
+    was typed in, which may have skills, and records in the journal if the user wants these at prompts.
+    `text_only` saves the time to embed the prompt.
     """
     reason = chatter.why_skipped(prompt)
     if reason:
@@ -59,13 +66,26 @@ def for_prompt(
         vault, [prompt], config.prompt_lessons, already, COMPANION_SHARE, text_only=text_only
     )
     suggested = _suggested(vault, prompt, project, already, text_only)
-    return _rendered(injection, suggested, config.prompt_tokens)
+    done = record = ""
+    if config.journal_prompt and project is not None and not text_only:
+        done, record = journal.record_for(journal_of(vault), prompt, project, session, already)
+    injection = _rendered(injection, suggested, config.prompt_tokens, done)
+    return (
+        replace(injection, records=(record,)) if record and record in injection.text else injection
+    )
 
 
 def for_session(
-    vault: Vault, project: Path, already: Collection[str] = (), *, text_only: bool = False
+    vault: Vault,
+    project: Path,
+    already: Collection[str] = (),
+    *,
+    session: str = "",
+    text_only: bool = False,
 ) -> Injection:
     """Return what the start of a session in a project should get, by what the project is doing.
+
+    Before the lessons comes what was done here last, older than this `session` (`recall.journal`).
 
     Each of the last commits' subjects is a query, and so are the branch and the changed files with
     the project's name: a subject found among ten others in one query would be lost. Rules of the
@@ -79,14 +99,33 @@ def for_session(
     injection = _above_floor(
         vault, asked, config.session_lessons, already, first=RULE, text_only=text_only
     )
-    return _rendered(injection, [], config.token_budget)
+    done = journal.section(Journal(config), project, session)
+    return _rendered(injection, [], config.token_budget, done)
 
 
-def _rendered(injection: Injection, suggested: Sequence[Hit], max_tokens: int) -> Injection:
-    """Render the hits and the suggested skills as one block."""
-    if not injection.hits and not suggested:
+def without_vault(config: Config, project: Path, session: str) -> Injection:
+    """Return what the start of a session gets in a project without a vault: what was done here last."""
+    done = journal.section(Journal(config), project, session)
+    if not done:
+        return Injection("", silent="nothing in the journal")
+    return Injection(block.injection([], config.token_budget, journal=done))
+
+
+def journal_of(vault: Vault) -> Journal:
+    """Return the journal by the settings of a vault and with its embedder; one for each vault."""
+    opened = _journals.get(vault)
+    if opened is None:
+        opened = _journals[vault] = Journal(vault.config, vault.embedder)
+    return opened
+
+
+def _rendered(
+    injection: Injection, suggested: Sequence[Hit], max_tokens: int, done: str = ""
+) -> Injection:
+    """Render the hits, the suggested skills and what was `done` as one block."""
+    if not injection.hits and not suggested and not done:
         return injection
-    text = block.injection(injection.hits, max_tokens, suggested)
+    text = block.injection(injection.hits, max_tokens, suggested, done)
     return Injection(text, injection.hits, suggested, injection.floor)
 
 

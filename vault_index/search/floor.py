@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vault_index import files
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from vault_index.vault import Vault
+    from vault_index.journal.index import OpenJournal
+    from vault_index.journal.journal import Journal
+    from vault_index.search.journal import JournalResults
+    from vault_index.vault import OpenIndex, Vault
 
 # Of the foreign prompts' best scores. Nearly half of them are requests on common subjects, harder
 # than what people mostly type: measured false injections are 1 to 5% (see benchmarks/).
@@ -138,7 +142,8 @@ def _fit_lessons(
     """Return the floors of the lessons, and the lowest for skills."""
     lessons = vault.open_index().lessons
     query.load_ahead(vault, rows=True)  # or each search reads its rows: twice the time
-    scores, texts = _best_scores(vault, prompts, query.run, progress)
+    searched = partial(query.run, vault)
+    scores, texts = best_scores(vault, vault.open_index(), prompts, searched, progress)
     fires, silent = _own_scores(vault)
     return Floor(
         vectors=_choose(scores, fires, silent, share_of(lessons)),
@@ -153,7 +158,8 @@ def _fit_skills(
 ) -> Floor:
     """Return a floor with those of the skills."""
     vault.open_index().skills.load(rows=True)
-    scores, texts = _best_scores(vault, prompts, query.skills, progress)
+    searched = partial(query.skills, vault)
+    scores, texts = best_scores(vault, vault.open_index(), prompts, searched, progress)
     return replace(
         floor,
         skills=max(SKILLS_LOWEST, quantile(scores, SKILLS_QUANTILE)),
@@ -161,40 +167,42 @@ def _fit_skills(
     )
 
 
-def _best_scores(
-    vault: Vault,
+def best_scores(
+    place: Vault | Journal,
+    opened: OpenIndex | OpenJournal,
     prompts: Sequence[str],
-    searched: Callable[[Vault, Query], query.Results],
+    searched: Callable[[Query], query.Results | JournalResults],
     progress: Callable[[int, int], None],
 ) -> tuple[list[float], list[float]]:
     """Return the best score of anything for each prompt: with vectors, and of full text alone."""
     scores: list[float] = []
     texts: list[float] = []
-    vectors = _vectors(vault, prompts)
+    vectors = _vectors(place, opened, prompts)
     for number, prompt in enumerate(prompts, start=1):
-        if vault.embedder is not None and prompt in vectors:
-            vault.last_query = (vault.embedder.name, prompt), vectors[prompt]
-        best = searched(vault, Query(prompt, k=1))
+        if place.embedder is not None and prompt in vectors:
+            place.last_query = (place.embedder.name, prompt), vectors[prompt]
+        best = searched(Query(prompt, k=1))
         scores.append(_highest(best))
         if not best.text_only:
-            best = searched(vault, Query(prompt, k=1, text_only=True))
+            best = searched(Query(prompt, k=1, text_only=True))
         texts.append(_highest(best))
         progress(number, len(prompts))
     return scores, texts
 
 
-def _highest(results: query.Results) -> float:
-    every = results.hits + [hit for hit, _ in results.dropped]
+def _highest(results: query.Results | JournalResults) -> float:
+    every = [*results.hits, *(hit for hit, _ in results.dropped)]
     return max([hit.score for hit in every], default=0.0)
 
 
-def _vectors(vault: Vault, prompts: Sequence[str]) -> Mapping[str, np.ndarray]:
+def _vectors(
+    place: Vault | Journal, opened: OpenIndex | OpenJournal, prompts: Sequence[str]
+) -> Mapping[str, np.ndarray]:
     """Return the vectors of prompts, kept for all of the user's vaults; none without an embedder."""
-    opened = vault.open_index()
-    embedder = vault.embedder
+    embedder = place.embedder
     if embedder is None or embedder.name != opened.embedder:
         return {}
-    cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
+    cache = VectorCache(place.config.home, f"{embedder.name} queries", opened.store.dimension)
     try:
         kept = cache.get_or_make(
             {hash_of(prompt): prompt for prompt in prompts},

@@ -11,7 +11,8 @@ from vault_index.store import filters
 from vault_index.store.filters import EVERYTHING, Filter
 
 LESSONS, SKILLS = "lessons", "skills"
-KINDS = (LESSONS, SKILLS)
+OF_JOURNAL = ("prompt", "observation", "summary")
+KINDS = (LESSONS, SKILLS, *OF_JOURNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,9 @@ class Query:
     a time. Of skills a search sees those of the vault, of the user and, if the vault knows it
     (`skills.register`), of the `project` that a folder is in.
 
+    In the journal `kinds` narrows to kinds of records, `project` is the name of one, `file` is a path,
+    the tail of one or a folder, and `concept` one of theirs; of `filters` it takes type and time.
+
     Raises VaultError for a kind that does not exist.
     """
 
@@ -30,7 +34,7 @@ class Query:
     k: int = 5  # hits of each kind, at most
     categories: tuple[str, ...] = ()
     within: str = ""
-    kinds: tuple[str, ...] = (LESSONS,)  # lessons | skills
+    kinds: tuple[str, ...] = (LESSONS,)  # lessons | skills; prompt | observation | summary
     filters: Filter = EVERYTHING
     min_score: float | None = None  # hits that score less are left out
     project: str = ""
@@ -38,6 +42,8 @@ class Query:
     neighbours: int = 0  # passages before and after each lesson's passage, to return with it
     text_only: bool = False  # search full text alone
     for_agent: bool = False  # without the skills that only the user may call
+    file: str = ""  # of the journal: what a record read or changed
+    concept: str = ""  # of the journal
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.kinds) - set(KINDS))

@@ -8,8 +8,9 @@ away the magnitude that the floor needs.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ from vault_index.store.table import Table
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.journal.index import OpenJournal
+    from vault_index.journal.journal import Journal
     from vault_index.search.documents import Document
     from vault_index.vault import OpenIndex, Vault
 
@@ -40,6 +43,7 @@ PIECE_WEIGHT = 0.8
 CANDIDATES = 16  # lessons, at least, that confidence may put in order
 EXPLAINED = 64  # when it is to be told what was left out
 MAX_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
+RESCORED = 1000  # passages of a larger table that each side finds; both sides' evidence is exact
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
@@ -153,8 +157,8 @@ def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
 def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Results:
     """Return the first `k` hits of a table above the query's least score, and what was left out."""
     opened = vault.open_index()
-    text = _searched(query.text)
-    vector, why = (None, "asked for") if query.text_only else _query_vector(vault, opened, text)
+    text = searched(query.text)
+    vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
     wanted = EXPLAINED if query.explain else max(CANDIDATES, 4 * query.k)
     min_score = query.min_score
     candidates = _candidates(
@@ -182,7 +186,7 @@ def embed_ahead(vault: Vault, query: str) -> None:
     try:
         embedder = vault.embedder
         if embedder is not None:
-            asked = _searched(query)
+            asked = searched(query)
             vault.last_query = (embedder.name, asked), embedder.embed_query(asked)
     except Exception:  # noqa: BLE001  # the search meets the same error, and reports it
         return
@@ -199,12 +203,15 @@ def some_text(vault: Vault) -> str:
     return f"{row['title']} {row['text'][:200]}" if row else ""
 
 
-def _searched(query: str) -> str:
+def searched(query: str) -> str:
+    """Return the part of a query that is searched for."""
     whole = query.encode("utf-8", "replace").decode()  # half a character is no text for LanceDB
     return whole.strip()[:MAX_QUERY_CHARS]
 
 
-def _query_vector(vault: Vault, opened: OpenIndex, query: str) -> tuple[np.ndarray | None, str]:
+def query_vector(
+    vault: Vault | Journal, opened: OpenIndex | OpenJournal, query: str
+) -> tuple[np.ndarray | None, str]:
     """Embed a query for this index; None, with the reason, if that cannot be done."""
     if opened.embedder == NO_EMBEDDER:
         return None, "the index has no vectors"
@@ -242,13 +249,16 @@ def _candidates(
     import numpy as np
 
     none = np.empty(0, np.uint64), np.empty(0, np.float32)
-    near, cosines = none if vector is None else table.nearest(vector, MAX_SCORED, where)
-    matched, scores = table.matches(query, MAX_SCORED, where) if query else none
+    limit = RESCORED if table.is_large else MAX_SCORED
+    near, cosines = none if vector is None else table.nearest(vector, limit, where)
+    matched, scores = table.matches(query, limit, where) if query else none
     pieces, wholes = table.families if len(near) else (none[0], none[0])
     ids = np.sort(np.concatenate([near, matched, wholes[np.isin(pieces, near)]]))
     ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]  # union1d() would load numpy.ma for this
-    # rows beyond the nearest are no nearer than the last of these
-    cosine = np.full(len(ids), cosines.min() if len(near) == MAX_SCORED else 0.0)
+    if table.is_large:  # what the other side left out
+        near, cosines = _with_rest(near, cosines, ids, partial(_cosines, table, vector))
+        matched, scores = _with_rest(matched, scores, ids, partial(_scores, table, query))
+    cosine = np.zeros(len(ids))
     cosine[np.searchsorted(ids, near)] = cosines
     text = np.zeros(len(ids))
     text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
@@ -271,6 +281,33 @@ def _candidates(
     ]
     # equal ones by id, so that the order is fixed
     return sorted(hits, key=lambda hit: (-rank(hit), hit.lesson_id))
+
+
+def _with_rest(
+    ids: np.ndarray,
+    values: np.ndarray,
+    wanted: np.ndarray,
+    ask: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows with their evidence, and those of `wanted` that were not among them."""
+    import numpy as np
+
+    more, evidence = ask(wanted[~np.isin(wanted, ids)])
+    return np.concatenate([ids, more]), np.concatenate([values, evidence])
+
+
+def _cosines(
+    table: Table, vector: np.ndarray | None, ids: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    if vector is None:
+        return ids[:0], ids[:0].astype("f4")
+    return ids, table.cosines(ids, vector)
+
+
+def _scores(table: Table, query: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if not query:
+        return ids[:0], ids[:0].astype("f4")
+    return table.matches(query, max(1, len(ids)), filters.of_rows(ids.tolist()))
 
 
 def _with_nearest_piece(

@@ -96,6 +96,55 @@ def below(categories: Iterable[CategoryPath]) -> str:
     return " OR ".join(tests)
 
 
+def of_records(
+    kinds: Sequence[str] = (), project: str = "", type: str = "", concept: str = "", file: str = ""
+) -> str | None:
+    """Return the condition for rows of the journal; None for all of them.
+
+    `file` is a path, the tail of one, or a folder, in the spelling of the column `touched`.
+    """
+    return all_of(
+        any_of("kind", kinds) if kinds else None,
+        f"project = {quoted(project)}" if project else None,
+        f"type = {quoted(type)}" if type else None,
+        f"array_has(concepts, {quoted(concept)})" if concept else None,
+        _touching(file) if file else None,
+    )
+
+
+def _touching(file: str) -> str:
+    named = "concat('|', array_to_string(touched, '|'), '|')"
+    tests = [f"contains({named}, {quoted(f'{file}|')})", f"contains({named}, {quoted(f'{file}/')})"]
+    parts = file.split("/")[1:]  # the file of an absolute path is kept below its project's folder
+    tails = ("/" + "/".join(parts[at:]) for at in range(1, len(parts)))
+    tests += [f"contains({named}, {quoted(f'|{tail}|')})" for tail in tails]
+    return " OR ".join(tests)
+
+
+def of_sessions(sessions: Iterable[str]) -> str:
+    """Return the condition for the rows of these sessions."""
+    return any_of("session", sessions)
+
+
+def firsts_of(
+    *, record: str = "", session: str = "", path: str = "", project: str = ""
+) -> str | None:
+    """Return the condition for the first row of records: of an id, of a session or its beginning."""
+    return all_of(
+        "position = 0",
+        f"record = {quoted(record)}" if record else None,
+        f"starts_with(session, {quoted(session)})" if session else None,
+        f"path = {quoted(path)}" if path else None,
+        f"project = {quoted(project)}" if project else None,
+    )
+
+
+def of_rows(row_ids: Iterable[int]) -> str:
+    """Return the condition for rows by their row ids."""
+    listed = ", ".join(map(str, row_ids))
+    return f"_rowid IN ({listed})" if listed else "false"
+
+
 def filed_by(*sources: str) -> str:
     """Return the condition for rows whose categories come from any of these: author, folder..."""
     return any_of("filed_by", sources)

@@ -15,6 +15,7 @@ writer leaves, and who repairs it, is drawn in `index.reconcile`.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -34,6 +35,7 @@ KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one
 
 NO_EMBEDDER = "none"
 
+BUILDING = "building"  # the folder of an index that is not whole yet
 _POINTER = "current"
 _FILE = "manifest.json"
 _DIRTY = "dirty.json"
@@ -90,21 +92,21 @@ def current(folder: Path) -> Path | None:
     return folder / name if whole else None
 
 
-def load(index: Path) -> Manifest:
-    """Read an index's manifest.
+def load(index: Path, newest: int = SCHEMA) -> Manifest:
+    """Read an index's manifest. `newest` is the schema that this version writes.
 
     Raises IndexStateError if it is missing or damaged, or says that a newer version wrote it.
     """
     try:
         raw = json.loads(ownership.read_text(index / _FILE))
         schema = int(raw["schema"])
-        if schema > SCHEMA:
+        if schema > newest:
             raise IndexStateError(
-                f"the index was written by a newer version (schema {schema}, this one knows {SCHEMA})",
+                f"the index was written by a newer version (schema {schema}, this one knows {newest})",
                 "upgrade this installation, or run `lessons index --rebuild`",
                 newer=True,
             )
-        if schema < SCHEMA:
+        if schema < newest:
             return Manifest(schema, "", 0)
         files = {path: FileEntry(**entry) for path, entry in raw.pop("files").items()}
         return _restore_dirty(index, Manifest(files=files, **raw))
@@ -212,7 +214,28 @@ def _restore_dirty(index: Path, manifest: Manifest) -> Manifest:
     return replace(manifest, files={**manifest.files, **unknown}, derived={}, skills_hash="")
 
 
-def make_current(folder: Path, index: Path) -> None:
+def put_in_force(building: Path, *, keep_seconds: float = KEEP_OLD_SECONDS) -> None:
+    """Rename an index that is built, and make it the current one. Raises WriteError."""
+    with files.writing(building):
+        index = _rename_to_a_free_name(building)
+    make_current(index.parent, index, keep_seconds=keep_seconds)
+
+
+def _rename_to_a_free_name(building: Path) -> Path:
+    """Rename a built index; another of the same second may have the name that comes first."""
+    while True:
+        try:
+            return building.rename(building.with_name(_index_name()))
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+
+
+def _index_name() -> str:
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
+
+
+def make_current(folder: Path, index: Path, *, keep_seconds: float = KEEP_OLD_SECONDS) -> None:
     """Put an index in force, in one rename, and remove those that nobody can use any more."""
     with files.writing(folder):
         files.replace_file(folder / _POINTER, index.name.encode())
@@ -220,5 +243,5 @@ def make_current(folder: Path, index: Path) -> None:
         for other in folder.iterdir():
             if other == index or not ownership.INDEX_NAME.fullmatch(other.name):
                 continue
-            if now - written(other) > KEEP_OLD_SECONDS:
+            if now - written(other) > keep_seconds:
                 ownership.remove_tree(other)

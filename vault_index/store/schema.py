@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 VECTOR = "vector"
 FULL_TEXT = "fulltext"  # of a lesson: categories, title, title, text; of a skill: name, name, text
+Key = int  # of 64 bits
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
 
 
@@ -87,6 +88,35 @@ class DocumentRow(TypedDict, total=False):
     vector: Any
 
 
+class JournalRow(TypedDict, total=False):
+    """A piece of a record of the journal. `vector` is float32[dimension]."""
+
+    id: str  # `<path>:<record>@<position>`
+    record: str  # the id of the record
+    turn: Key  # a hash: the same for a prompt and the observations of its turn
+    path: str  # of the session's file, from the journal's folder
+    kind: str  # prompt | observation | summary
+    session: str
+    project: str
+    branch: str
+    at: datetime | None
+    place: int  # of the record in its session
+    number: int  # of the prompt
+    position: int  # of the piece in its record; the first has what is said of the whole
+    field: str  # what it is of its record: prompt | narrative | fact | a field of a summary
+    title: str
+    text: str
+    fulltext: str  # what is embedded, and what full text searches
+    type: str  # of an observation
+    origin: str  # of a prompt: the kind of its event
+    concepts: list[str]
+    files: list[str]  # modified, then read, as the record has them
+    touched: list[str]  # the same as `journal.rows.comparable` writes them, for the filter
+    uuids: list[str]  # of the transcript's records; only at position 0
+    content_hash: str  # of what is embedded
+    vector: Any
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """A table: its name and row, the columns with an index, and those that a hit shows."""
@@ -97,6 +127,7 @@ class Schema:
     indexed_lists: tuple[str, ...] = ()
     full_text: str = ""  # the column that full text searches; "" for none
     shown: tuple[str, ...] = ()
+    in_memory: tuple[str, ...] = ()  # columns of numbers and times that each search needs
     has_pieces: bool = False  # rows with `is_whole` false are pieces of the whole of a lesson
 
     def arrow(self, dimension: int) -> pa.Schema:
@@ -107,6 +138,7 @@ class Schema:
             "str": pa.string(),
             "bool": pa.bool_(),
             "int": pa.int32(),
+            "Key": pa.int64(),
             "list[str]": pa.list_(pa.string()),
             "datetime | None": pa.timestamp("us", tz="UTC"),
         }
@@ -147,3 +179,14 @@ SKILLS = Schema(
     shown=("name", "scope", "folder", "path", "text", "suggestible", "file_hash", "withheld"),
 )
 DOCUMENTS = Schema(table="documents", row=DocumentRow, indexed=("id",))
+JOURNAL = Schema(
+    table="journal",
+    row=JournalRow,
+    indexed=("id", "path", "content_hash", "project", "at", "session", "record"),
+    full_text=FULL_TEXT,
+    in_memory=("at", "turn", "place", "position"),
+    shown=(
+        *("record", "kind", "session", "project", "branch", "at", "number", "position", "field"),
+        *("title", "text", "type", "origin", "concepts", "files", "uuids", "path", "place", "turn"),
+    ),
+)

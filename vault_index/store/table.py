@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index.errors import IndexStateError, WriteError
 from vault_index.store import ownership
+from vault_index.store.compact import SAMPLE, Compact
 from vault_index.store.filters import any_of, of_lessons, of_paths
 from vault_index.store.lance import Door, LanceTable
 from vault_index.store.schema import LESSONS, VECTOR, LessonRow, Schema
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from vault_index.store.schema import DocumentRow, SkillRow
+    from vault_index.store.schema import DocumentRow, JournalRow, SkillRow
 
 T = TypeVar("T")
 
@@ -63,28 +64,28 @@ class Table:
     def create(self) -> None:
         """Make the empty table with its indexes. Raises WriteError."""
         schema = self.schema
-        with _errors(self.index):
+        with lance_errors(self.index):
             self._table.create(schema.arrow(self.dimension))
         # without a key two processes that insert the same new ids duplicate them
         self._ask(
             lambda door: door.prepare("id", schema.full_text, schema.indexed, schema.indexed_lists)
         )
 
-    def replace(self, rows: Sequence[LessonRow], paths: Iterable[str]) -> None:
+    def replace(self, rows: Sequence[LessonRow | JournalRow], paths: Iterable[str]) -> None:
         """Make these rows the only ones of these paths, in one commit. Raises WriteError."""
         self._merge(rows, delete=True, where=of_paths(paths))
 
-    def replace_all(self, rows: Sequence[LessonRow | SkillRow | DocumentRow]) -> None:
+    def replace_all(self, rows: Sequence[LessonRow | JournalRow | SkillRow | DocumentRow]) -> None:
         """Make these rows the only ones, in one commit. Raises WriteError."""
         self._merge(rows, delete=True)
 
-    def upsert(self, rows: Sequence[LessonRow]) -> None:
+    def upsert(self, rows: Sequence[LessonRow | JournalRow]) -> None:
         """Put rows in the place of those with the same ids, in one commit. Raises WriteError."""
         self._merge(rows, delete=False)
 
     def _merge(
         self,
-        rows: Sequence[LessonRow | SkillRow | DocumentRow],
+        rows: Sequence[LessonRow | JournalRow | SkillRow | DocumentRow],
         *,
         delete: bool,
         where: str | None = None,
@@ -100,11 +101,15 @@ class Table:
         Until then full text counts words of old and new rows apart, and scores differ from those
         of a rebuild by up to a tenth.
         """
-        many = self._ask(lambda door: door.count_versions()) > COMPACT_AFTER
-        self._ask(lambda door: door.optimize(KEEP_VERSIONS if many else None))
+        self.fold()
         large = self.dimension and self._counted() > ANN_ROWS
         if large and VECTOR not in self._ask(lambda door: door.indexed()):
             self._ask(lambda door: door.index_vectors(VECTOR))
+
+    def fold(self) -> None:
+        """Fold new rows into the indexes, and now and then drop old versions; no index of vectors."""
+        many = self._ask(lambda door: door.count_versions()) > COMPACT_AFTER
+        self._ask(lambda door: door.optimize(KEEP_VERSIONS if many else None))
 
     def tidy(self) -> bool:
         """Drop the versions that no reader uses any more. False if some are too young for it."""
@@ -116,20 +121,61 @@ class Table:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return row ids, uint64[n], and cosines, float32[n], of the rows nearest to a unit vector.
 
-        In any order, and of all rows where that is as quick.
+        In any order, and of all rows where that is as quick. Cosines are exact.
         """
         if self.pinned and where is None and self.count() <= ANN_ROWS:
             ids, vectors = self._all_vectors
             return ids, vectors @ vector
+        if self.pinned and where is None:
+            ids, compact = self._compact
+            ids = ids[compact.nearest(vector, limit)]
+            return ids, self.cosines(ids, vector)
         rows = self._ask(lambda door: door.nearest(vector, limit, where))
         return rows["_rowid"].to_numpy(), 1 - rows["_distance"].to_numpy()
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it has too many rows to keep all of their vectors in memory."""
+        return self.count() > ANN_ROWS
+
+    def cosines(self, row_ids: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Return the cosine of each of these rows with a unit vector, float32[n]."""
+        cosines: np.ndarray = self._vectors_of(row_ids) @ vector
+        return cosines
+
+    @cached_property
+    def _compact(self) -> tuple[np.ndarray, Compact]:
+        """The table's row ids, sorted, and the vectors of these rows in fewer numbers."""
+        import numpy as np
+
+        ids = np.sort(self._scan(["id"], ids=True)["_rowid"].to_numpy())
+        compact = Compact(self._vectors_of(ids[:: max(1, len(ids) // SAMPLE)]), len(ids))
+        with lance_errors(self.index):
+            for batch in self._ask(lambda door: door.batches([VECTOR])):
+                vectors = batch.column(VECTOR).values.to_numpy().reshape(-1, self.dimension)
+                compact.put(np.searchsorted(ids, batch.column("_rowid").to_numpy()), vectors)
+        return ids, compact
+
+    def _vectors_of(self, row_ids: np.ndarray) -> np.ndarray:
+        """Return the vectors of rows, float32[n, dimension], in their order."""
+        import numpy as np
+
+        if not len(row_ids):
+            return np.empty((0, self.dimension), np.float32)
+        rows = self._ask(lambda door: door.take(row_ids.tolist(), [VECTOR]))
+        order = np.argsort(rows["_rowid"].to_numpy())
+        at = np.searchsorted(rows["_rowid"].to_numpy(), row_ids, sorter=order)
+        taken: np.ndarray = matrix(rows, self.dimension)[order[at]]
+        return taken
 
     def load(self, *, rows: bool = False) -> None:
         """Load what each search needs, if this is a reader's; with `rows` also what hits show.
 
         That takes 1.5 kB a row, and saves a third of a search's processor time.
         """
-        if not self.pinned or self.count() > ANN_ROWS:
+        if self.pinned and self.is_large and self.dimension:
+            _ = self._compact
+        if not self.pinned or self.is_large:
             return
         if self.dimension:
             _ = self._all_vectors
@@ -242,7 +288,7 @@ class Table:
         return self._ask(lambda door: door.scan(columns, where, ids))
 
     def _ask(self, question: Callable[[Door], T]) -> T:
-        with _errors(self.index):
+        with lance_errors(self.index):
             if not self._is_checked:
                 if self.exists():
                     ownership.refuse_links(self._folder)
@@ -284,7 +330,7 @@ def matrix(rows: pa.Table, dimension: int) -> np.ndarray:
 
 
 @contextmanager
-def _errors(index: Path) -> Iterator[None]:
+def lance_errors(index: Path) -> Iterator[None]:
     """Turn the errors of LanceDB - RuntimeError, ValueError, OSError - into our two kinds."""
     try:
         yield

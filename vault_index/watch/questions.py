@@ -37,6 +37,7 @@ class Questions:
         progress: Progress,
         events: FileEvents,
         waits_for_others: Callable[[], bool],
+        answer_for_journal: Callable[[Answer], Answer],
     ) -> None:
         self.asked = 0
         self._full_asked = False  # a question needs what only a full pass refreshes
@@ -45,6 +46,7 @@ class Questions:
         self._progress = progress
         self._events = events
         self._waits_for_others = waits_for_others
+        self._answer_for_journal = answer_for_journal
         self._environment = protocol.settings_of(os.environ)
         self._slots = threading.BoundedSemaphore(AT_ONCE)
 
@@ -53,6 +55,8 @@ class Questions:
         if question.get("settings") != self._environment:
             return {"declined": "the watcher was started with other settings"}
         self.asked += 1
+        if api.is_about_journal(str(question.get("ask"))):
+            return self._of_journal(question)
         notes = self._catch_up(bool(question.get("settled"))) if question.get("fresh") else []
         if question.get("ask") == "hook":
             return {"notes": notes, **self._answer_hook(question)}
@@ -64,6 +68,16 @@ class Questions:
             return {"notes": notes, **self._search(question)}
         except IndexStateError as error:  # the command builds one and shows how far it is
             self._report(error)
+            return {"declined": error.message}
+
+    def _of_journal(self, question: Answer) -> Answer:
+        """Answer a question about the journal; the caller builds an index that is damaged again."""
+        if self._current.settings_changed() or self._current.unusable:
+            return {"declined": "the settings have just changed"}
+        try:
+            with self._slots:
+                return {"notes": [], **self._answer_for_journal(question)}
+        except IndexStateError as error:
             return {"declined": error.message}
 
     def take_calls(self) -> tuple[bool, bool]:

@@ -12,6 +12,9 @@ authors, folds new rows into the text index, and refreshes what follows from the
         another process writes: BLOCKED, and the pass is repeated every RETRY_SECONDS
         too many files: DELEGATED to the background index; a quick pass follows when it ends
 
+Beside all this, transcripts of agents that grew by themselves are taken into the journal when they
+have been quiet for a moment, and every minute while they grow; a hook's call does not wait for it.
+
 A full pass comes without a pause after MAX_QUICK_PASSES quick ones, when the repository's head moved
 (a search right after a pull shows the authors), and when a question needs what only it refreshes.
 """
@@ -31,6 +34,8 @@ POLL_SHARE = 0.05  # at most this share of the time goes into comparing where th
 MAX_QUICK_PASSES = 50  # force a full pass after this many quick ones in a row
 TIDY_SECONDS = 30.0  # without a write, before old versions are cleaned away
 LOST_SECONDS = 60.0  # a `lessons/` that is gone may come back: a checkout, an editor's undo
+TRANSCRIPT_QUIET_SECONDS = 5.0  # after a transcript was last seen to grow: the turn may have ended
+TRANSCRIPT_SECONDS = 60.0  # while it grows on
 IDLE_SECONDS = 86_400.0  # without a question or a change
 
 
@@ -83,6 +88,11 @@ class FetchModel:
 
 
 @dataclass(frozen=True, slots=True)
+class Refine:
+    """Have a model refine sessions of the journal, in a thread of its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reopen:
     """Read the settings again, and open the embedder and the index that they name."""
 
@@ -90,6 +100,11 @@ class Reopen:
 @dataclass(frozen=True, slots=True)
 class Tidy:
     """Clean old versions of the tables away."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeIn:
+    """Have what grew taken into the journal, in a thread of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +121,8 @@ class Wait:
     seconds: float
 
 
-Background = BackgroundIndex | Rebuild | FitFloor | FetchModel
-Due = QuickPass | FullPass | Background | Reopen | Tidy | Stop | Wait
+Background = BackgroundIndex | Rebuild | FitFloor | FetchModel | Refine
+Due = QuickPass | FullPass | Background | Reopen | Tidy | TakeIn | Stop | Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +130,8 @@ class Events:
     """What was seen since the last look.
 
     `head` differs after each commit, checkout and reset. `index_ended` is whether a background index
-    ended, well or not. `model_came`: the built-in model is on disk and not in use; `model_due`: it is
+    ended, well or not. `transcripts_grew`: those of recorded projects, of which no hook said so.
+    `model_came`: the built-in model is on disk and not in use; `model_due`: it is
     missing, and may be fetched now. `stop` is a reason to end, or "".
     """
 
@@ -129,6 +145,8 @@ class Events:
     model_came: bool = False
     model_due: bool = False
     lessons_gone: bool = False
+    transcripts_grew: bool = False
+    refine_due: bool = False
     polling: bool = False
     head: object = None
     stop: str = ""
@@ -164,6 +182,7 @@ class State:
     wants_full: bool = False  # at once, quiet or not
     wants_reopen: bool = False
     wants: tuple[Background, ...] = ()  # what is to be started
+    grew: tuple[float, float] | None = None  # when transcripts were first and last seen to grow
     stop: str = ""
 
     @property
@@ -183,10 +202,11 @@ def heard(state: State, now: float, events: Events) -> State:
     saved = events.saved or changed
     called_for: list[Background] = [Rebuild()] if events.index_damaged else []
     called_for += [FetchModel()] if events.model_due else []
+    called_for += [Refine()] if events.refine_due else []
     moved = events.skills_changed or events.head != state.head
     return replace(
         state,
-        active=now if events.asked or saved else state.active,
+        active=now if events.asked or saved or events.transcripts_grew else state.active,
         present=state.present if events.lessons_gone else now,
         not_before=now if saved else state.not_before,
         wrote=now if events.index_ended else state.wrote,
@@ -195,6 +215,7 @@ def heard(state: State, now: float, events: Events) -> State:
         wants_full=state.wants_full or events.full_asked or moved,
         wants_reopen=state.wants_reopen or changed,
         wants=_with(state.wants, called_for),
+        grew=(state.grew[0] if state.grew else now, now) if events.transcripts_grew else state.grew,
         stop=state.stop or events.stop,
     )
 
@@ -222,6 +243,8 @@ def after(state: State, now: float, due: Due, passed: Passed | None = None) -> S
         return replace(state, wants_reopen=False)
     if isinstance(due, Background):
         return replace(state, wants=tuple(other for other in state.wants if other != due))
+    if isinstance(due, TakeIn):
+        return replace(state, grew=None)
     if isinstance(due, Tidy):
         is_tidy = passed is not None and passed.outcome is Outcome.DONE
         return replace(state, wrote=None if is_tidy else now)
@@ -259,11 +282,14 @@ def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
 def _appointments(state: State) -> list[tuple[float, Due]]:
     """Return what is to be done, with the time from which it is due; the more urgent first."""
     due: list[tuple[float, Due]] = []
+    if state.grew:
+        first, last = state.grew
+        due.append((min(last + TRANSCRIPT_QUIET_SECONDS, first + TRANSCRIPT_SECONDS), TakeIn()))
     is_forced = state.saved and state.quick_passes >= MAX_QUICK_PASSES
     if state.wants_full or is_forced:
-        return [(state.not_before, FullPass())]
+        return [*due, (state.not_before, FullPass())]
     if state.saved:
-        return [(state.not_before, QuickPass())]
+        return [*due, (state.not_before, QuickPass())]
     if state.phase is not Phase.SETTLED:
         due.append((state.full_due, FullPass()))
     polled = max(LOOK_SECONDS, state.sweep_seconds / POLL_SHARE)

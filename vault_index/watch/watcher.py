@@ -25,6 +25,7 @@ from vault_index.watch import background_index, malloc, schedule
 from vault_index.watch.current import CurrentVault, stamp_package
 from vault_index.watch.events import FileEvents
 from vault_index.watch.job import Job
+from vault_index.watch.journal import JournalWatch
 from vault_index.watch.passes import Passes
 from vault_index.watch.progress import Progress
 from vault_index.watch.questions import AT_ONCE, Questions
@@ -44,8 +45,13 @@ class Watcher:
         self._progress = Progress(say)
         self._passes = Passes(self._current, self._progress)
         self._state = schedule.started(time.monotonic())
+        self._journal = JournalWatch(lambda: self._current.vault, say)
         self._questions = Questions(
-            self._current, self._progress, self._events, lambda: self._state.waits_for_others
+            self._current,
+            self._progress,
+            self._events,
+            lambda: self._state.waits_for_others,
+            self._journal.answer,
         )
         self._asked = 0  # questions at the last look
         self._index: Job | None = None
@@ -64,6 +70,7 @@ class Watcher:
             self._events.start()
             self._say(f"watching {self._current.vault.lessons_dir}")
             self._state = schedule.started(time.monotonic())
+            self._journal.start()
             self._look(saved=True)  # changes until now raised no event
             reason = self._loop()
         self._say(f"ended: {reason}")
@@ -131,6 +138,8 @@ class Watcher:
             model_came=current.model_came(),
             model_due=self._fetch is None and current.model_is_due(),
             lessons_gone=not current.vault.lessons_dir.is_dir(),
+            transcripts_grew=self._journal.look(),
+            refine_due=self._journal.refine_is_due,
             polling=self._events.polling,
             head=self._passes.head,
             stop=stop,
@@ -186,6 +195,10 @@ class Watcher:
                 self._current.reopen()
             case schedule.Tidy():
                 return self._passes.tidy()
+            case schedule.TakeIn():
+                self._journal.call()
+            case schedule.Refine():
+                self._journal.refine()
         return None
 
     def _pass(self, *, full: bool) -> Passed:
@@ -224,6 +237,11 @@ class Watcher:
                 return {}
             case "look":  # git changed something
                 self._events.hurry()
+                return {}
+            case "journal grown":
+                if question.get("settings") != protocol.settings_of(os.environ):
+                    return {"declined": "the watcher was started with other settings"}
+                self._journal.call()
                 return {}
             case _:
                 return self._questions.answer(question)

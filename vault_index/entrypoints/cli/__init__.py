@@ -29,6 +29,7 @@ atexit.register(gc.freeze)
 SECTIONS = {
     "Lessons": "add list show edit rm log import",
     "Search": "search recall eval",
+    "Journal": "journal",
     "Organise": "categories mv classify",
     "Share": "check sync",
     "Agent": "install uninstall hook",

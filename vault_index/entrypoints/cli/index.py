@@ -24,11 +24,18 @@ def command(
     only_floor: bool,
     as_json: bool,
 ) -> None:
-    """Bring the index up to date with the lesson files."""
+    """Bring the index up to date with the lesson files.
+
+    --rebuild also builds the index of the journal, from its session files.
+    """
     if only_floor:
         from vault_index.client import here
 
         here.fit_floor(client.open_vault(named), client.silent)
+        return
+    built = _rebuild_journal(named) if rebuild and not no_fetch else ""
+    if built and not _has_vault(named):
+        output.say(built)
         return
     values = {
         "rebuild": rebuild,
@@ -47,5 +54,29 @@ def command(
     output.say(summary)
     if stats["rebuilt"]:
         output.say(f"built from scratch: {stats['rebuilt']}")
+    if built:
+        output.say(built)
     for problem in stats["problems"]:
         output.say(f"{problem['path']}:{problem['line']}: {problem['message']}")
+
+
+def _has_vault(named: str | None) -> bool:
+    """Whether there is a vault to index; one that is named must be there."""
+    from vault_index.errors import NoVaultError
+
+    try:
+        client.open_vault(named)
+    except NoVaultError:
+        return named is not None
+    return True
+
+
+def _rebuild_journal(named: str | None) -> str:
+    """Build the index of the journal again and say so; "" without a journal."""
+    from vault_index import config
+    from vault_index.journal.journal import FOLDER
+
+    if not (config.home_folder() / FOLDER).is_dir():
+        return ""
+    summary: str = asking.ask(named, "journal index", {"rebuild": True})["summary"]
+    return f"journal: {summary}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vault_index.entrypoints.cli import asking, output
+from vault_index.entrypoints.cli import asking, output, recording
 
 
 @click.command("init", epilog="Example: lessons init ~/code/team")
@@ -30,4 +30,5 @@ def command(path: Path) -> None:
     if done["chain"]:
         asking.note(f"note: {done['chain']}")
     output.say(f"{folder} is a vault")
+    recording.offer(folder)
     asking.announce_model()

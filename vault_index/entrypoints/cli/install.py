@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vault_index.entrypoints.cli import asking, output
+from vault_index.entrypoints.cli import asking, output, recording
 
 agent_argument = click.argument("agent", type=click.Choice(["claude"]))
 scope_option = click.option(
@@ -20,8 +20,15 @@ scope_option = click.option(
 @click.command("install", epilog="Example: lessons install claude")
 @agent_argument
 @scope_option
-def command(agent: str, for_user: bool) -> None:
-    """Write the hooks into AGENT's settings.json, beside others."""
+@click.option(
+    "--journal", is_flag=True, help="Record sessions in the journal, too: see `lessons journal`."
+)
+def command(agent: str, for_user: bool, journal: bool) -> None:
+    """Write the hooks into AGENT's settings.json, beside others.
+
+    With --journal, hooks at the end of turns note that a transcript grew, and what was asked and done
+    is kept in ~/.lessons/journal on this machine, without secrets. Without it they stay as they are.
+    """
     from vault_index import config
     from vault_index.entrypoints.hook import claude_settings
 
@@ -29,8 +36,10 @@ def command(agent: str, for_user: bool) -> None:
         claude_settings.refuse_committed_links(Path.cwd())
     settings = claude_settings.claude_settings(None if for_user else Path.cwd())
     command = claude_settings.hook_command(shared=not for_user)
-    changed = claude_settings.install(settings, config.home_folder(), command)
+    changed = claude_settings.install(settings, config.home_folder(), command, journal=journal)
     output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
+    if journal:
+        recording.begin(None if for_user else Path.cwd())
     for other, scope in claude_settings.other_scopes(settings, Path.cwd()):
         asking.note(f"note: {other} has them, too: of two hooks of a prompt the second is silent")
         asking.note(f"      to have them once: lessons uninstall {agent} {scope}")

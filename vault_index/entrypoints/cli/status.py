@@ -53,11 +53,27 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         documents, skills = count(state["documents"], "document"), count(state["skills"], "skill")
         yield f"also       {documents}, {skills}"
     yield from _used(state["injections"])
+    yield from _journal(state["journal"])
     hooks = state.get("hooks") or {}
     places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"
     yield f"hooks      {places}"
     for entry in hooks.get("last_errors", []):
         yield f"hook log   {entry['time']} {entry['event']}: {entry['message']}"
+
+
+def _journal(state: dict[str, Any]) -> Iterator[str]:
+    """Yield the state of the journal in a line, and its first problems."""
+    recorded = ["every project" if folder == "*" else folder for folder in state["recorded"]]
+    if not recorded and not state["sessions"]:
+        yield "journal    empty: see `lessons journal --help`"
+        return
+    kept = f"{count(state['sessions'], 'session')}, recorded: {', '.join(recorded) or 'nothing'}"
+    unread = f", {count(state['unread'], 'unread line')}" if state["unread"] else ""
+    yield f"journal    {kept}{unread}; more: `lessons journal status`"
+    for problem in state["problems"][:3]:
+        yield f"problem    {problem}"
+    for complaint in state["complaints"][-3:]:
+        yield f"problem    journal: {complaint}"
 
 
 def _used(injected: dict[str, Any]) -> Iterator[str]:
@@ -116,7 +132,9 @@ def command(named: str | None, as_json: bool) -> None:
     from vault_index.entrypoints import machine
 
     state = asking.ask(named, "status")
-    state |= machine.state(client.open_vault(named))
+    vault = client.open_vault(named)
+    state |= machine.state(vault)
+    state["journal"] |= machine.journal_hooks(vault.root)
     if as_json:
         output.json(state)
         return

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vault_index.entrypoints.cli import output
+from vault_index.entrypoints.cli import output, recording
 from vault_index.entrypoints.cli.install import agent_argument, scope_option
 
 
@@ -14,7 +14,10 @@ from vault_index.entrypoints.cli.install import agent_argument, scope_option
 @agent_argument
 @scope_option
 def command(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so far
-    """Take exactly our hooks out of AGENT's settings.json."""
+    """Take exactly our hooks out of AGENT's settings.json.
+
+    Sessions are then no longer recorded; the journal stays.
+    """
     from vault_index import config
     from vault_index.entrypoints.hook import claude_settings
 
@@ -23,3 +26,4 @@ def command(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so
     settings = claude_settings.claude_settings(None if for_user else Path.cwd())
     changed = claude_settings.uninstall(settings, config.home_folder())
     output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
+    recording.end(None if for_user else Path.cwd())

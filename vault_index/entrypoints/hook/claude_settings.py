@@ -16,6 +16,8 @@ from vault_index.errors import SettingsError
 from vault_index.lesson.digest import hash_of
 
 EVENTS = {"UserPromptSubmit": 5, "SessionStart": 10}  # timeout in seconds, past our own deadline
+# of the journal, only where asked for; SessionEnd waits no longer than its own budget for it
+JOURNAL_EVENTS = {"Stop": 5, "SubagentStop": 5, "PreCompact": 5, "SessionEnd": 5}
 COMMAND = "lessons-hook"
 
 
@@ -42,8 +44,10 @@ def refuse_committed_links(project: Path) -> None:
             )
 
 
-def install(settings: Path, home: Path, command: str) -> bool:
+def install(settings: Path, home: Path, command: str, *, journal: bool = False) -> bool:
     """Add the hooks to settings.json, which keeps all else. False if it has them already.
+
+    Those of the journal come with `journal`; without it they stay as they are.
 
     A copy of the file is kept in the user's folder, so that `uninstall` can restore it to the byte.
     Raises SettingsError for a file that is not a JSON object, and leaves it alone.
@@ -54,18 +58,23 @@ def install(settings: Path, home: Path, command: str) -> bool:
         raise SettingsError(
             f'{settings}: its "hooks" are not what Claude Code reads', "correct it first"
         )
-    missing = [event for event in EVENTS if not any(map(_is_ours, hooks.get(event, [])))]
+    wanted = EVENTS | (JOURNAL_EVENTS if journal else {})
+    missing = [event for event in wanted if not any(map(_is_ours, hooks.get(event, [])))]
+    had_ours = any(_is_ours(group) for groups in hooks.values() for group in groups)
     for event in missing:
-        hook = {"type": "command", "command": command, "args": [], "timeout": EVENTS[event]}
+        hook = {"type": "command", "command": command, "args": [], "timeout": wanted[event]}
         hooks.setdefault(event, []).append({"hooks": [hook]})
     if not missing:
         return False
     after = _dump(values, before)
     _write(settings, after, before)
     kept = _kept(settings, home)
-    if len(missing) < len(EVENTS):  # the file had hooks of ours: not a state to go back to
-        kept.unlink(missing_ok=True)
-        return True
+    if had_ours:  # not a state to go back to; the one of before our first hook is
+        first = _copy(kept)
+        if first.get("after") != before:
+            kept.unlink(missing_ok=True)
+            return True
+        before = first["before"]
     with files.writing(kept.parent):
         kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         copy = {"settings": str(settings), "before": before, "after": after}
@@ -92,10 +101,7 @@ def uninstall(settings: Path, home: Path) -> bool:
     if not hooks:
         del values["hooks"]
     kept = _kept(settings, home)
-    try:
-        copy = json.loads(kept.read_text("utf-8"))
-    except (OSError, ValueError):
-        copy = {}
+    copy = _copy(kept)
     before = copy["before"] if copy.get("after") == text else _dump(values, text)
     if before is None:  # there was no file before
         target = settings.resolve()
@@ -114,12 +120,20 @@ def is_installed(settings: Path) -> bool:
         return False
 
 
+def records_sessions(settings: Path) -> bool:
+    """Whether settings.json runs our hook at the end of turns, for the journal."""
+    try:
+        return set(JOURNAL_EVENTS) <= set(commands(settings))
+    except SettingsError:
+        return False
+
+
 def commands(settings: Path) -> dict[str, str]:
     """Return our hooks in settings.json: the command by the event. Raises SettingsError."""
     hooks = _read(settings)[1].get("hooks")
     hooks = hooks if isinstance(hooks, dict) else {}
     ours: dict[str, str] = {}
-    for event in EVENTS:
+    for event in EVENTS | JOURNAL_EVENTS:
         groups = hooks.get(event)
         for group in groups if isinstance(groups, list) else ():
             for hook in filter(_is_our_hook, group["hooks"] if _is_ours(group) else ()):
@@ -241,3 +255,12 @@ def _without_ours(group: Any) -> Any:
 
 def _kept(settings: Path, home: Path) -> Path:
     return home / "installed" / f"{hash_of(str(settings.absolute()))[:16]}.json"
+
+
+def _copy(kept: Path) -> dict[str, Any]:
+    """Return what settings.json was before and after our hooks; empty where nobody knows."""
+    try:
+        copy = json.loads(kept.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return copy if isinstance(copy, dict) and {"before", "after"} <= {*copy} else {}

@@ -1,5 +1,7 @@
 """`lessons-hook`: Claude Code runs it on every prompt. It never fails and never delays a prompt.
 
+At the end of a turn it only notes that the transcript grew (`hotpath.grown`).
+
 It imports only `sys`. It decides itself that a prompt needs no search (chatter, slash commands,
 prompts that no person typed); it asks the watcher all others, starts one and waits for it if none
 runs (`hotpath.start`), and answers in this process where none may run (`fallback`). A thread ends the
@@ -35,6 +37,9 @@ MAX_FIELD_CHARS = 4096
 TICK_SECONDS = 0.01  # the unit in which the system reports when a process began
 # beside the prompt: nothing else of an event is used
 FIELDS = ("hook_event_name", "source", "session_id", "prompt_id", "cwd")
+# a turn of a recorded session ended: the journal takes it in, and the agent hears nothing
+TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
+TURN_FIELDS = ("hook_event_name", "session_id", "cwd", "transcript_path", "agent_transcript_path")
 
 
 def main() -> None:
@@ -60,7 +65,9 @@ def main() -> None:
         parsed = small_json.loads(_read(0).decode("utf-8", "replace"))
         event.update(pid=os.getpid(), began=time.time() - _age() + TICK_SECONDS)  # for `once`
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
-        if _worth_asking(event):
+        if event.get("hook_event_name") in TURN_ENDS:
+            _after_turn(event)
+        elif _worth_asking(event):
             answer = _answer(event, started)
             if answer:
                 sys.stdout.write(small_json.dumps(answer))
@@ -87,11 +94,12 @@ def _read(descriptor: int) -> bytes:
 
 def _needed(event: dict[str, object]) -> dict[str, object]:
     """Return the fields that are used, each text cut to the length that is looked at."""
-    needed = {name: event[name] for name in FIELDS if name in event}
+    names = TURN_FIELDS if event.get("hook_event_name") in TURN_ENDS else FIELDS
+    needed = {name: event[name] for name in names if name in event}
     texts = {name: value for name, value in needed.items() if isinstance(value, str)}
     cut: dict[str, object] = {name: value[:MAX_FIELD_CHARS] for name, value in texts.items()}
     prompt = event.get("prompt")
-    if prompt is not None:
+    if prompt is not None and "prompt_id" in names:
         cut["prompt"] = str(prompt)[:MAX_PROMPT_CHARS]
     return cut
 
@@ -126,6 +134,19 @@ def _after_git(folder: str, started: float) -> None:
         log({"hook_event_name": "git", "cwd": folder}, f"{type(error).__name__}: {error}", started)
 
 
+def _after_turn(event: dict[str, object]) -> None:
+    """Note that the transcript grew; the watcher takes it in or, without one, a process of its own."""
+    import os
+
+    from vault_index.hotpath import grown
+
+    folder = str(event.get("cwd") or os.getcwd())  # noqa: PTH109
+    if grown.note_end(event, folder) and not grown.watcher_hears(folder):
+        from vault_index.hotpath import taking
+
+        taking.start_process(grown.place_of())
+
+
 def _worth_asking(event: dict[str, object]) -> bool:
     """Whether an event can get lessons at all; nothing heavy loads for it."""
     name = event.get("hook_event_name")
@@ -150,7 +171,7 @@ def _answer(event: dict[str, object], started: float) -> object:
     folder = folder if os.path.isdir(folder) else os.getcwd()
     root = locate.find(None, folder, os.environ)
     if root is None:
-        return None  # most projects have no vault
+        return _without_vault(event)  # most projects have none
     from vault_index.hotpath import protocol
 
     event["vault"] = root  # for the log
@@ -170,6 +191,20 @@ def _answer(event: dict[str, object], started: float) -> object:
     from vault_index.entrypoints.hook import fallback
 
     return fallback.answer(root, event, started, may_start=not runs, text_only=hung)
+
+
+def _without_vault(event: dict[str, object]) -> object:
+    """Answer the start of a session from the journal, if the user has one."""
+    import os
+
+    from vault_index.hotpath import grown
+
+    if event["hook_event_name"] != "SessionStart" or not os.path.isdir(grown.place_of()):  # noqa: PTH112
+        return None
+    from vault_index.entrypoints.hook import without_vault
+
+    event.setdefault("cwd", os.getcwd())  # noqa: PTH109
+    return without_vault.answer(event)
 
 
 def _ask(

@@ -8,7 +8,7 @@ goes through the wide door: that takes longer, and nothing else is different.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -42,6 +42,9 @@ class Door(Protocol):
 
     def scan(self, columns: Sequence[str] | None, where: str | None, ids: bool) -> pa.Table:
         """Return columns (None: all) of the rows that a filter names; with `ids` also `_rowid`."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield columns and `_rowid` of all rows, some thousands at a time."""
 
     def nearest(self, vector: np.ndarray, limit: int, where: str | None) -> pa.Table:
         """Return `_distance` (of the cosine) and `_rowid` of the rows nearest to a unit vector."""

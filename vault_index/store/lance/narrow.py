@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -68,6 +68,13 @@ class Opened:
         """Return columns (None: all) of the rows that a filter names; with `ids` also `_rowid`."""
         query = self._table.query()
         return _rows(query, columns, where, ids)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield columns and `_rowid` of all rows, some thousands at a time."""
+        query = self._table.query()
+        query.select_columns(list(columns))
+        query.with_row_id()
+        return _stream(wait(query.execute, max_batch_length=None, timeout=None))
 
     def nearest(self, vector: np.ndarray, limit: int, where: str | None) -> pa.Table:
         """Return `_distance` (of the cosine) and `_rowid` of the rows nearest to a unit vector."""
@@ -161,12 +168,15 @@ def _rows(query: Any, columns: Sequence[str] | None, where: str | None, ids: boo
 def _read(stream: Any) -> pa.Table:
     import pyarrow as pa
 
-    batches: list[pa.RecordBatch] = []
+    return pa.Table.from_batches(list(_stream(stream)), schema=stream.schema)
+
+
+def _stream(stream: Any) -> Iterator[pa.RecordBatch]:
     while True:
         try:
-            batches.append(wait(stream.__anext__))
+            yield wait(stream.__anext__)
         except StopAsyncIteration:
-            return pa.Table.from_batches(batches, schema=stream.schema)
+            return
 
 
 def _refuse_holes(rows: pa.Table) -> None:

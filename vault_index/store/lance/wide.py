@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,11 @@ class Opened:
         if columns is not None:
             query = query.select(list(columns))
         return _rows(query.with_row_id(True) if ids else query, where)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield columns and `_rowid` of all rows, some thousands at a time."""
+        query = self._table.search().limit(None).select(list(columns)).with_row_id(True)
+        yield from query.to_batches()
 
     def nearest(self, vector: np.ndarray, limit: int, where: str | None) -> pa.Table:
         """Return `_distance` (of the cosine) and `_rowid` of the rows nearest to a unit vector."""

@@ -1,0 +1,173 @@
+"""The journal's index is a cache of the session files: it follows them, whatever happens to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.embedders import FailingEmbedder, WordEmbedder
+from tests.support.journals import a_journal, keep, prompt, work
+from vault_index.errors import EmbedderError, IndexStateError
+from vault_index.journal import index, rows
+from vault_index.journal.journal import INDEX, Journal
+from vault_index.store import manifest
+
+AT = "2026-11-20T14:0{}:00.000Z"
+FIRST, SECOND, THIRD = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "123")
+
+
+def contents(journal: Journal) -> list[tuple[str, str, str]]:
+    columns = ("id", "text", "content_hash")
+    found = index.open_table(journal).store.rows(columns)
+    return sorted((row["id"], row["text"], row["content_hash"]) for row in found)
+
+
+def of_files(journal: Journal, home: Path) -> list[tuple[str, str, str]]:
+    """Return what an index has that is made of the files alone."""
+    other = a_journal(home, WordEmbedder())
+    shutil.copytree(journal.folder, other.folder, ignore=shutil.ignore_patterns(INDEX))
+    index.sync(other)
+    return contents(other)
+
+
+def test_the_index_follows_the_files(own_world: Path, tmp_path: Path) -> None:
+    journal = a_journal(own_world, words := WordEmbedder())
+    keep(journal, FIRST, prompt(FIRST, 1, "keep the query of the redirect", AT.format(1)))
+    gone = keep(journal, SECOND, prompt(SECOND, 1, "retry the upload", AT.format(2)))
+    assert index.sync(journal).added == 2
+    keep(journal, FIRST, prompt(FIRST, 1, "keep the fragment of the redirect", AT.format(1)))
+    gone.unlink()
+    keep(journal, THIRD, prompt(THIRD, 1, "name the branch", AT.format(3)), project="other")
+    words.documents.clear()
+    stats = index.sync(journal)
+    assert (stats.added, stats.changed, stats.removed) == (1, 1, 1)
+    assert sorted(words.documents) == ["keep the fragment of the redirect", "name the branch"]
+    (tmp_path / "other").mkdir()
+    assert contents(journal) == of_files(journal, tmp_path / "other")
+    assert not index.sync(journal).wrote
+
+
+def test_a_file_that_does_not_parse_keeps_its_rows_and_is_named(own_world: Path) -> None:
+    journal = a_journal(own_world)
+    file = keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
+    index.sync(journal)
+    file.write_text("no frontmatter at all\n")
+    stats = index.sync(journal)
+    assert list(stats.problems) == [f"shop/2026-11/20-{FIRST}.md"]
+    assert [text for _, text, _ in contents(journal)] == ["keep the query"]
+
+
+def test_a_kill_between_rows_and_manifest_is_repaired(
+    own_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are in the table, and the manifest does not know of them: the file is put back meanwhile."""
+    journal = a_journal(own_world, WordEmbedder())
+    file = keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
+    os.utime(file, ns=(1, 1))
+    index.sync(journal)
+    before = file.read_bytes()
+    keep(journal, FIRST, prompt(FIRST, 1, "something else", AT.format(1)))
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "save", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            index.sync(journal)
+    file.write_bytes(before)
+    index.sync(journal)
+    (tmp_path / "other").mkdir()
+    assert contents(journal) == of_files(journal, tmp_path / "other")
+
+
+def _killed(*_args: Any, **_options: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_an_interrupted_first_index_goes_on(
+    own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "BATCH_ROWS", 2)
+    journal = a_journal(own_world, FailingEmbedder(calls=2))
+    for number in range(5):
+        session = f"{number}" * 8
+        keep(journal, session, *(prompt(session, n, f"{number} {n}", AT.format(n)) for n in (1, 2)))
+    with pytest.raises(EmbedderError):
+        index.sync(journal)
+    with pytest.raises(IndexStateError):
+        index.open_table(journal)  # nobody sees half of one
+    again = a_journal(own_world, words := WordEmbedder())
+    index.sync(again)
+    assert len(contents(again)) == 10
+    assert len(words.documents) == 6
+
+
+def test_another_embedder_builds_another_index(own_world: Path) -> None:
+    journal = a_journal(own_world)
+    keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
+    index.sync(journal)
+    with_words = a_journal(own_world, WordEmbedder())
+    assert index.sync(with_words).rebuilt.startswith("the index was built with none")
+    assert index.open_table(with_words).store.dimension == 64
+    assert index.open_table(journal).embedder == "words"
+
+
+def raw_bytes(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+
+@pytest.mark.slow
+def test_what_is_removed_is_in_no_byte_of_the_index(own_world: Path) -> None:
+    journal = a_journal(own_world, words := WordEmbedder())
+    secret = "the xylophone is under the stairs"
+    file = keep(journal, FIRST, prompt(FIRST, 1, secret, AT.format(1)))
+    keep(journal, SECOND, prompt(SECOND, 1, "retry the upload", AT.format(2)))
+    index.sync(journal)
+    keep(journal, SECOND, prompt(SECOND, 1, "retry the upload twice", AT.format(2)))
+    index.sync(journal)  # an old version of the table has all of it
+    vector = words.embed_query(secret).astype("<f4").tobytes()
+    assert b"xylophone" in raw_bytes(journal.folder)
+    assert vector in raw_bytes(own_world)
+    file.unlink()
+    words.documents.clear()
+    index.remove(journal, [FIRST])
+    assert b"xylophone" not in raw_bytes(journal.folder)
+    assert vector not in raw_bytes(own_world)
+    assert words.documents == []  # the others are not embedded again
+    assert [text for _, text, _ in contents(journal)] == ["retry the upload twice"]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("short", 1), ("a paragraph. " * 60 + "\n\n" + "another. " * 90, 2), ("x" * 5000, 5), ("", 1)],
+)
+def test_each_piece_is_about_what_an_embedder_reads(text: str, count: int) -> None:
+    pieces = rows.cut(text) or [""]
+    assert len(pieces) == count
+    assert all(len(piece) <= rows.PIECE for piece in pieces)
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+
+
+def test_a_short_prompt_is_embedded_with_what_it_answers(own_world: Path) -> None:
+    journal = a_journal(own_world, words := WordEmbedder())
+    asked = prompt(
+        FIRST, 1, "yes, the second", AT.format(1), context="Shall I use a queue or a lock?"
+    )
+    done = work(FIRST, 1, "The lock is taken.", AT.format(2), facts=("It waits 2 s.",))
+    keep(journal, FIRST, asked, done)
+    index.sync(journal)
+    assert words.documents == [
+        "yes, the second",
+        "Shall I use a queue or a lock?\n\nyes, the second",
+        "yes, the second\n\nThe lock is taken.",
+        "yes, the second\nIt waits 2 s.",
+    ]
+
+
+def test_the_index_is_the_users_alone(own_world: Path) -> None:
+    journal = a_journal(own_world)
+    keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
+    index.sync(journal)
+    assert (journal.folder / INDEX).stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,261 @@
+"""Turns as observations: where they are cut, what they are, what is kept of them. No model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.transcripts import FOLDER, SESSION, Talk
+from vault_index.journal import transcript
+from vault_index.journal.record import CONCEPTS, OBSERVATION, PROMPT, TYPES, Record
+
+EXPLANATION = (
+    "The cart is empty because the cookie of the session expires when the page is closed. "
+    "The lifetime is set in shop/session.py, and nothing renews it."
+)
+
+
+def records(talk: Talk, tmp_path: Path, kind: str = OBSERVATION) -> list[Record]:
+    file = talk.write(tmp_path / f"{SESSION}.jsonl")
+    session = transcript.read(file, transcript.CLAUDE, None, lambda text: text)
+    made = [record for record in session.records if record.kind == kind]
+    for record in made:
+        assert record.title
+        assert len(record.title) <= 100
+        assert "\n" not in record.title
+        assert kind == PROMPT or record.type in TYPES
+        assert set(record.concepts) <= set(CONCEPTS)
+    return made
+
+
+def only(talk: Talk, tmp_path: Path) -> Record:
+    (record,) = records(talk, tmp_path)
+    return record
+
+
+@pytest.fixture
+def talk() -> Talk:
+    return Talk()
+
+
+def test_a_command_that_fails_and_passes_after_changes_is_a_bugfix(
+    talk: Talk, tmp_path: Path
+) -> None:
+    talk.prompt("The cart tests are red.")
+    talk.runs(
+        f"cd {FOLDER} && pytest -q 2>&1 | tail -5", "E   KeyError: 'cookie'\n1 failed", status=1
+    )
+    talk.edits("shop/session.py")
+    talk.runs("pytest -q tests/test_cart.py", "3 passed")
+    talk.says(EXPLANATION)
+    record = only(talk, tmp_path)
+    assert record.type == "bugfix"
+    assert "problem-solution" in record.concepts
+    assert record.title == EXPLANATION.split(". ")[0] + "."
+    assert record.text == EXPLANATION
+    failed, passed = record.commands
+    assert (failed.status, failed.failed, passed.status, passed.failed) == (1, True, 0, False)
+    assert "KeyError: 'cookie'" in failed.output
+    assert record.files_modified == ("shop/session.py",)
+    assert any("KeyError" in fact and "shop/session.py" in fact for fact in record.facts)
+
+
+def test_a_check_behind_a_pipe_fails_by_what_it_prints(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("Run the tests.")
+    talk.runs("go test ./... | tail -3", "--- FAIL: TestCart (0.01s)\nFAIL")
+    talk.runs("grep -rn FAIL src", "src/a.py:1: FAIL")
+    tests, search = only(talk, tmp_path).commands
+    assert (tests.status, tests.failed) == (0, True)
+    assert not search.failed, "only a check says by its output that it failed"
+
+
+@pytest.mark.parametrize(
+    ("subject", "type_"),
+    [
+        ("fix: keep the cookie", "bugfix"),
+        ("Add a cart for guests", "feature"),
+        ("refactor(cart): split load", "refactor"),
+        ("Bump the version", "change"),
+    ],
+)
+def test_a_commit_is_a_change_with_its_subject(
+    talk: Talk, tmp_path: Path, subject: str, type_: str
+) -> None:
+    talk.prompt("ok, commit")
+    talk.runs("git add -A")
+    talk.runs(f"git commit -m '{subject}'", f"[main 1a2b3c4] {subject}\n 1 file changed")
+    record = only(talk, tmp_path)
+    assert (record.title, record.type) == (subject, type_)
+    assert subject in record.facts
+
+
+def test_the_subject_of_a_quiet_commit_is_that_of_its_command(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("ok, commit")
+    talk.runs("git commit -q -m \"$(cat <<'EOF'\nKeep the cookie\n\nIt expired at once.\nEOF\n)\"")
+    assert only(talk, tmp_path).title == "Keep the cookie"
+
+
+def test_reading_that_ends_in_an_explanation_is_a_discovery(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("Why is the cart empty?")
+    talk.says("Let me look.")
+    talk.calls("Read", "...", file_path=f"{FOLDER}/shop/cart.py")
+    talk.runs("sed -n 1,80p shop/session.py", "...")
+    said = talk.says(EXPLANATION)
+    record = only(talk, tmp_path)
+    assert record.type == "discovery"
+    assert "how-it-works" in record.concepts
+    assert record.files_read == ("shop/cart.py", "shop/session.py")
+    assert record.files_modified == ()
+    assert record.text == f"Let me look.\n\n{EXPLANATION}", "raw text stays findable"
+    assert record.title.startswith("The cart is empty")
+    assert {"u1", said} <= set(record.uuids)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["no, use the week of the config", "I don't want a second cookie", "or no, do c"]
+)
+def test_a_correction_is_a_decision(talk: Talk, tmp_path: Path, prompt: str) -> None:
+    talk.prompt("Keep the cookie longer.")
+    talk.says(EXPLANATION)
+    talk.prompt(prompt)
+    talk.edits("shop/session.py")
+    _, record = records(talk, tmp_path)
+    assert record.type == "decision"
+    assert f"The user: {prompt}" in record.facts
+
+
+def test_what_is_typed_after_an_interruption_is_a_correction(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("Make the tests pass.")
+    talk.says("I change the implementation so that the cart is loaded twice.")
+    talk.prompt("[Request interrupted by user]")
+    talk.prompt("the implementation is fine, adjust the expectations")
+    talk.edits("tests/test_cart.py")
+    assert [record.type for record in records(talk, tmp_path)] == ["discovery", "decision"]
+
+
+def test_a_change_that_is_taken_back_is_a_gotcha(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("Make the cart faster.")
+    talk.edits("shop/cart.py", "load()", "load(cached=True)")
+    talk.runs("pytest -q", "1 failed", status=1)
+    talk.edits("shop/cart.py", "load(cached=True)", "load()")
+    record = only(talk, tmp_path)
+    assert "gotcha" in record.concepts
+    assert "A change of shop/cart.py was taken back" in record.facts
+
+
+def test_work_done_by_commands_is_a_change(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("The cart goes to the top of the repository.")
+    talk.runs("ls -la 2>&1 | head > /dev/null")
+    talk.runs("git mv shop/cart.py cart.py && sed -i 's/shop.cart/cart/' shop/*.py")
+    assert only(talk, tmp_path).type == "change"
+
+
+def test_a_refusal_is_a_decision_and_changes_nothing(talk: Talk, tmp_path: Path) -> None:
+    refused = (
+        "The user doesn't want to proceed with this tool use. To tell you how to proceed,"
+        " the user said:\nnot on this branch, open a ticket"
+    )
+    talk.prompt("Make the cookie last.")
+    talk.says("I would change the lifetime of the cookie in shop/session.py to a week.")
+    talk.calls(
+        "Edit", refused, is_error=True, file_path=f"{FOLDER}/shop/session.py", old_string="a"
+    )
+    talk.says("I open a ticket instead, and leave the branch as it is for now.")
+    first, second = records(talk, tmp_path)
+    assert (first.files_modified, second.type) == ((), "decision")
+    assert "The user: not on this branch, open a ticket" in second.facts
+    typed = records(talk, tmp_path, PROMPT)[1]
+    assert typed.text == "not on this branch, open a ticket"
+    assert "shop/session.py to a week" in typed.context
+
+
+def test_a_question_and_its_answer_are_a_decision(talk: Talk, tmp_path: Path) -> None:
+    options = [{"label": "A week", "description": "as now"}, {"label": "A day", "description": ""}]
+    question = {"question": "How long should the cookie live?", "options": options}
+    answer = '"How long should the cookie live?"="A week"'
+    talk.prompt("Keep the cookie longer.")
+    talk.calls(
+        "AskUserQuestion", f"User has answered your questions: {answer}.", questions=[question]
+    )
+    talk.says("Then the cookie of the session lives for a week, and is renewed at each request.")
+    first, second = records(talk, tmp_path)
+    assert "How long should the cookie live?" in first.text
+    assert "The user: How long should the cookie live? A week" in second.facts
+
+
+def test_failed_changes_are_no_changes(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("Rename it.")
+    path = f"{FOLDER}/shop/cart.py"
+    talk.calls("Edit", "String to replace not found", is_error=True, file_path=path, old_string="a")
+    talk.calls("Edit", None, file_path=path, old_string="a")  # interrupted
+    talk.calls("mcp__tickets__get", "503 from the tracker\ntry later", is_error=True)
+    record = only(talk, tmp_path)
+    assert record.files_modified == ()
+    assert record.errors == ("503 from the tracker\ntry later",), (
+        "not those of the agent's own tools"
+    )
+
+
+def test_chatter_is_no_observation(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("thanks!")
+    talk.says("You're welcome!")
+    talk.prompt("Was it the cookie?")
+    talk.says(EXPLANATION)
+    assert [record.number for record in records(talk, tmp_path)] == [2]
+
+
+def test_a_long_turn_is_cut_where_the_work_turns_and_never_at_each_call(
+    talk: Talk, tmp_path: Path
+) -> None:
+    talk.prompt("Make the three changes of the ticket, a commit each.")
+    for name in ("cart", "session", "login"):
+        talk.says(f"Next is the {name}.")
+        for _ in range(4):
+            talk.edits(f"shop/{name}.py")
+        talk.runs("pytest -q", "9 passed")
+        talk.runs("git commit -am x", f"[main 1a2b3c4] Change the {name}")
+    made = records(talk, tmp_path)
+    assert [record.title for record in made] == [
+        "Change the cart", "Change the session", "Change the login",
+    ]  # fmt: skip
+    assert [record.id for record in made] == ["3f2a91c0-o1", "3f2a91c0-o1.2", "3f2a91c0-o1.3"]
+    assert [record.files_modified for record in made] == [
+        ("shop/cart.py",), ("shop/session.py",), ("shop/login.py",),
+    ]  # fmt: skip
+
+
+def test_five_hundred_calls_without_a_word_are_one_observation(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("Port it.")
+    for number in range(500):
+        talk.runs(f"echo {number}", "ok")
+    assert len(only(talk, tmp_path).commands) <= 20
+
+
+def test_paths_are_those_of_the_project(talk: Talk, tmp_path: Path) -> None:
+    talk.prompt("Look around.")
+    for path in ("/etc/hosts", f"{FOLDER}/a/../b.py", f"{FOLDER}-old/c.py"):
+        talk.calls("Read", "...", file_path=path)
+    assert only(talk, tmp_path).files_read == ("/etc/hosts", "b.py", f"{FOLDER}-old/c.py")
+    windows = Talk(folder="C:\\code\\shop")
+    windows.prompt("Look.")
+    windows.calls("Read", "...", file_path="C:\\code\\shop\\a\\b.py")
+    assert only(windows, tmp_path).files_read == ("a/b.py",)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "title"),
+    [
+        ("Fix the cart. It is empty.", "Fix the cart."),
+        ("1. this happened twice", "this happened twice"),
+        ("Hm. Is it the cookie?", "Hm. Is it the cookie?"),
+        ("log line\n" * 2000 + "why does it say that?", "why does it say that?"),
+        ([{"type": "image", "source": {}}], "[image without text]"),
+        ("장바구니가 왜 비어 있나요?", "장바구니가 왜 비어 있나요?"),
+        ("x" * 300, "x" * 97 + "..."),
+    ],
+)
+def test_titles_of_prompts(talk: Talk, tmp_path: Path, prompt: object, title: str) -> None:
+    talk.prompt(prompt)
+    (record,) = records(talk, tmp_path, PROMPT)
+    assert record.title == title

@@ -1,0 +1,155 @@
+"""Taking a transcript in: nothing is lost, nothing is there twice, and no secret is kept."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.agent_files import (
+    DAY,
+    bytes_below,
+    files_below,
+    session_id,
+    turn,
+    write_transcript,
+)
+from tests.support.commands import run
+from tests.support.planted import SECRETS
+from vault_index import config
+from vault_index.errors import VaultError
+from vault_index.journal import events, projects, session_file, take
+from vault_index.journal.journal import Journal
+from vault_index.journal.record import Session
+
+
+@pytest.fixture
+def journal(own_world: Path) -> Journal:
+    return Journal(config.load())
+
+
+def read(taken: take.Taken) -> Session:
+    assert taken.file
+    return session_file.parse(taken.file.read_bytes(), taken.file)
+
+
+def test_a_session_goes_on_where_it_was(journal: Journal, own_world: Path) -> None:
+    turns = [turn("a", number, f"Do step {number} of the login") for number in range(1, 5)]
+    file = write_transcript(own_world, "a", turns[0])
+    for count in (1, 2, 4, 4):
+        write_transcript(own_world, "a", *turns[:count])
+        taken = take.take(journal, file, "claude", force=True)
+        assert read(taken).prompts == count
+    assert taken.new == 0
+    step_by_step = files_below(journal.folder)
+    shutil.rmtree(journal.folder)
+    take.take(journal, file, "claude", force=True)
+    assert files_below(journal.folder) == step_by_step
+    (path,) = step_by_step
+    assert path == f"shop/{DAY[:7]}/{DAY[8:]}-{session_id('a')[:8]}.md"
+    for kept in journal.folder.rglob("*"):
+        assert stat.S_IMODE(kept.stat().st_mode) == (0o700 if kept.is_dir() else 0o600), kept
+
+
+def test_only_what_is_recorded_and_a_session_of_its_user(
+    journal: Journal, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_transcript(own_world, "a", turn("a", 1, "Fix the login"))
+    assert take.take(journal, file, "claude").why == take.NOT_RECORDED
+    projects.record(journal, "/code/shop")
+    ours = write_transcript(own_world, "b", turn("b", 1, f"{events.MARKER}\nSummarise this."))
+    empty = write_transcript(own_world, "c")
+    assert take.take(journal, ours, "claude").file is None
+    assert take.take(journal, empty, "claude", force=True).why == take.NO_WORK
+    assert files_below(journal.folder) == {}
+    monkeypatch.setenv("LESSONS_INTERNAL", "1")
+    assert take.take(journal, file, "claude").why == take.OURS
+    monkeypatch.delenv("LESSONS_INTERNAL")
+    assert take.take(journal, file, "claude").file
+
+
+def test_no_planted_secret_is_in_any_file(journal: Journal, own_world: Path) -> None:
+    secrets = [text for text in SECRETS if "\n" not in text]
+    for number, text in enumerate(secrets):
+        prompt = turn(f"p{number}", 1, f"It does not deploy. {text}", answer=f"I see: {text}")
+        command = turn(f"p{number}", 2, "Run it again", command=f"{text}", status="1", output="no")
+        output = turn(f"p{number}", 3, "And now?", output=f"Error: {text}\nfailed", status="1")
+        file = write_transcript(own_world, f"p{number}", prompt, command, output)
+        take.take(journal, file, "claude", force=True)
+    words = {word.strip("'\"`,;.") for text in secrets for word in text.replace("=", " ").split()}
+    odd = {word for word in words if len(word) > 15 and sum(map(str.isdigit, word)) > 2}
+    assert len(odd) > 45
+    there = bytes_below(journal.folder)
+    assert len(there) > len(secrets)
+    assert not [word for word in odd if any(word.encode() in data for data in there.values())]
+
+
+@pytest.mark.slow
+def test_files_that_git_ignores_or_the_user_names_are_left_out(
+    journal: Journal, own_world: Path, tmp_path: Path
+) -> None:
+    shop = tmp_path / "shop"
+    run("git", "init", "-q", shop, cwd=tmp_path)
+    (shop / ".gitignore").write_text("*.local\n/private/\n")
+    named = replace(journal.config, journal_left_out=("customers/*",))
+    file = write_transcript(
+        own_world,
+        "a",
+        turn("a", 1, "Fix it", str(shop), file="settings.local"),
+        turn("a", 2, "Look at private/plan.md.", str(shop), command="cat private/plan.md",
+             output="secret plan", status="1"),
+        turn("a", 3, "And customers/acme.txt?", str(shop), file="customers/acme.txt"),
+        turn("a", 4, "Fix src/login.py", str(shop), file="src/login.py"),
+    )  # fmt: skip
+    text = take.take(Journal(named), file, "claude", force=True).file
+    assert text
+    kept = text.read_text()
+    for gone in ("settings.local", "private/plan", "secret plan", "acme"):
+        assert gone not in kept, gone
+    assert "src/login.py" in kept
+    assert "Look at [left out]." in kept
+
+
+def test_a_resumed_copy_repeats_nothing(journal: Journal, own_world: Path) -> None:
+    old = turn("a", 1, "Fix the login")
+    copy = [record | {"sessionId": session_id("b")} for record in old]
+    first = take.take(journal, write_transcript(own_world, "a", old), "claude", force=True)
+    again = write_transcript(own_world, "b", copy)
+    assert take.take(journal, again, "claude", force=True).why == take.COPY
+    again = write_transcript(own_world, "b", copy, turn("b", 2, "Now the logout"))
+    second = take.take(journal, again, "claude", force=True)
+    prompts = [record.text for record in read(second).records if record.kind == "prompt"]
+    assert prompts == ["Now the logout"]
+    assert len(read(first).records) == 3
+
+
+def test_two_readers_at_once(journal: Journal, own_world: Path) -> None:
+    turns = [turn("a", number, f"Do step {number}") for number in range(1, 9)]
+    file = write_transcript(own_world, "a", *turns)
+    threads = [
+        threading.Thread(target=take.take, args=(journal, file, "claude"), kwargs={"force": True})
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (data,) = files_below(journal.folder).values()
+    assert session_file.parse(data, "a").prompts == 8
+
+
+def test_what_cannot_be_read_or_written_is_named(journal: Journal, own_world: Path) -> None:
+    file = write_transcript(own_world, "a", turn("a", 1, "Fix the login"))
+    with pytest.raises(VaultError, match=r"gone\.jsonl cannot be read"):
+        take.take(journal, own_world / "gone.jsonl", "claude", force=True)
+    (journal.folder / "shop").mkdir(parents=True)
+    month = journal.folder / projects.project_of(journal, "/code/shop") / DAY[:7]
+    month.symlink_to(own_world)
+    with pytest.raises(VaultError, match="is a link"):
+        take.take(journal, file, "claude", force=True)
+    month.unlink()
+    assert take.take(journal, file, "claude", force=True).file

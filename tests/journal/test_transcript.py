@@ -1,0 +1,308 @@
+"""A transcript as a session: the same wherever reading stopped, and never what this product put there."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support.transcripts import FOLDER, SESSION, Talk
+from vault_index.errors import VaultError
+from vault_index.journal import events, transcript
+from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session, short_id
+
+
+def as_is(text: str) -> str:
+    return text
+
+
+def kept(session: Session) -> Session:
+    """Return a session as it comes back from its file: the state is JSON."""
+    state = json.loads(json.dumps(session.read.state))
+    return replace(session, read=replace(session.read, state=state))
+
+
+def read(file: Path, before: Session | None = None, agent: str = transcript.CLAUDE) -> Session:
+    return kept(transcript.read(file, agent, before, as_is))
+
+
+def prompts(session: Session) -> list[Record]:
+    return [record for record in session.records if record.kind == PROMPT]
+
+
+def whole_text(session: Session) -> str:
+    return repr(session)
+
+
+def long_talk() -> Talk:
+    """All that a reader must remember from one turn to the next is in it."""
+    talk = Talk()
+    talk.add({"type": "mode", "mode": "default"})
+    talk.prompt("Why is the cart empty after a reload? — 장바구니")
+    talk.calls("Grep", "cart.py", pattern="def load")
+    talk.calls("Read", "def load(): ...", file_path=f"{FOLDER}/shop/cart.py")
+    talk.says("The cart is empty because the session cookie expires at once. " * 12)
+    talk.calls("TodoWrite", "ok", todos=[{"content": "Keep the cookie", "status": "pending"}])
+    talk.add({"type": "queue-operation", "operation": "enqueue", "content": "and add a test"})
+    talk.add({"type": "queue-operation", "operation": "remove"})
+    talk.edits("shop/cart.py")
+    talk.runs("pytest -q", "1 failed", status=1)
+    talk.prompt("[Request interrupted by user]")
+    talk.prompt("yes, the second one")
+    talk.edits("shop/session.py")
+    talk.runs("pytest -q", "3 passed")
+    talk.runs("git commit -m x", "[main 1a2b3c4] fix: keep the cart's cookie")
+    talk.lines.append(b'{"broken\n')
+    talk.lines.append(b"\xff\xfe\n")
+    talk.prompt("/compact")
+    talk.prompt([{"type": "image", "source": {}}])
+    joined = talk.lines.pop().rstrip()
+    talk.says("It shows the cart of a guest, which has another cookie than that of a customer.")
+    talk.lines[-1] = joined + talk.lines[-1]  # two objects on a line
+    talk.prompt("thanks", timestamp="2026-11-19T00:00:00Z")  # a clock set back
+    return talk
+
+
+DATA = b"".join(long_talk().lines)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(cuts=st.lists(st.integers(0, len(DATA)), max_size=8))
+def test_where_earlier_reads_stopped_makes_no_difference(tmp_path: Path, cuts: list[int]) -> None:
+    """In the middle of a line and of a character, too."""
+    file = tmp_path / f"{SESSION}.jsonl"
+    session = None
+    for cut in [*sorted(cuts), len(DATA)]:
+        file.write_bytes(DATA[:cut])
+        session = read(file, session)
+    assert session == read(file)
+
+
+def test_a_session(tmp_path: Path) -> None:
+    session = read(long_talk().write(tmp_path / f"{SESSION}.jsonl"))
+    assert (session.id, session.agent, session.folder) == (SESSION, "claude", FOLDER)
+    assert (session.branch, session.version, session.parent) == ("main", "2.1.30", "")
+    assert (session.began, session.ended[:10]) == ("2026-11-19T00:00:00.000Z", "2026-11-20")
+    origins = [record.origin for record in prompts(session)]
+    assert sorted(origins) == [*[events.PROMPT] * 4, events.QUEUED], "a bare /compact is none"
+    assert session.tool_calls == 8
+    assert session.unread == 2
+    assert session.records[0].id == "3f2a91c0-p1"
+    assert session.records[-1].kind == SUMMARY
+
+
+def test_only_the_last_turn_is_read_again(tmp_path: Path) -> None:
+    talk = long_talk()
+    file = talk.write(tmp_path / f"{SESSION}.jsonl")
+    before = read(file)
+    assert 0 < before.read.bytes < before.read.size
+    marked = tuple(replace(record, title="as it was kept") for record in before.records)
+    talk.says("You are welcome. The cart of a guest is still lost when the browser is closed.")
+    after = read(talk.write(file), replace(before, project="shop", records=marked))
+    titles = [record.title for record in after.records if record.number < before.read.number]
+    assert set(titles) == {"as it was kept"}
+    assert "still lost" in after.records[-2].text
+    assert after.project == "shop"
+
+
+@pytest.mark.parametrize("change", ["shrank", "changed"])
+def test_a_file_that_is_another_one_is_read_from_the_start(tmp_path: Path, change: str) -> None:
+    file = long_talk().write(tmp_path / f"{SESSION}.jsonl")
+    before = read(file)
+    other = DATA.replace(b"empty after", b"wrong after") if change == "changed" else DATA[:-400]
+    file.write_bytes(other)
+    assert read(file, before) == read(file)
+    assert ("wrong after" in whole_text(read(file, before))) == (change == "changed")
+
+
+def test_a_line_that_is_being_written_waits_for_its_end(tmp_path: Path) -> None:
+    talk = Talk()
+    talk.prompt("Where is the login redirect?")
+    talk.prompt("And the logout?")
+    file = talk.write(tmp_path / f"{SESSION}.jsonl")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-20])
+    session = read(file)
+    assert [record.text for record in prompts(session)] == ["Where is the login redirect?"]
+    assert session.unread == 0
+    file.write_bytes(whole[:-1])  # all but the line feed: nothing more may come
+    assert len(prompts(read(file, session))) == 2
+
+
+def test_a_short_prompt_is_kept_with_what_it_answers(tmp_path: Path) -> None:
+    session = read(long_talk().write(tmp_path / f"{SESSION}.jsonl"))
+    (short,) = [record for record in prompts(session) if record.text == "yes, the second one"]
+    assert short.context.endswith("the session cookie expires at once.")
+    assert len(short.context) <= 800
+
+
+def test_never_itself(tmp_path: Path) -> None:
+    """Not what a hook put there, not where it is quoted, not a session that this product started."""
+    fence = "<lessons>\nNotes from this team's lesson vault.\n- Cafe latte\n</lessons>"
+    talk = Talk()
+    talk.prompt(f"What is in the index?\n{fence}\nIn short.")
+    talk.add({"type": "attachment", "attachment": {"type": "hook_success", "content": fence}})
+    talk.says(f"I was shown this:\n{fence}\nand the index holds the rest of the vault's files.")
+    talk.runs("pytest", f"FAILED\n{json.dumps(fence)}\n{fence[:-11]}", status=1)
+    talk.prompt("Go on.<system-reminder>Cafe latte</system-reminder>")
+    text = whole_text(read(talk.write(tmp_path / f"{SESSION}.jsonl")))
+    assert "latte" not in text
+    assert "In short." in text
+    assert "the index holds" in text
+
+    own = Talk()
+    own.prompt(f"{events.MARKER}\nSummarise this session.", entrypoint="sdk-cli")
+    own.says("A summary of a session, which is no session of the user's at all.")
+    session = read(own.write(tmp_path / "own" / f"{SESSION}.jsonl"))
+    assert session.records == ()
+
+
+def test_a_program_s_prompts_are_kept_and_marked_so(tmp_path: Path) -> None:
+    talk = Talk(entrypoint="sdk-cli")
+    talk.prompt("Review the change.")
+    talk.says("The change is good but for the name of the second function.")
+    session = read(talk.write(tmp_path / f"{SESSION}.jsonl"))
+    assert [record.origin for record in prompts(session)] == [events.AUTOMATED]
+    assert session.prompts == 0
+
+
+def test_subagents(tmp_path: Path) -> None:
+    """A subagent's own transcript has a parent; inside a session's file it only works."""
+    talk = Talk(isSidechain=True, agentId="ad79cef0")
+    talk.prompt("Find where the cart is loaded.")
+    talk.calls("Read", "...", file_path=f"{FOLDER}/shop/cart.py")
+    talk.says("The cart is loaded in shop/cart.py by the function load.")
+    own = read(talk.write(tmp_path / SESSION / "subagents" / "agent-ad79cef0.jsonl"))
+    assert (own.id, own.parent, own.prompts) == ("ad79cef0", SESSION, 0)
+    assert [record.kind for record in own.records] == [PROMPT, OBSERVATION, SUMMARY]
+
+    main = Talk()
+    main.prompt("Where is the cart loaded?")
+    main.lines += talk.lines
+    main.says("A subagent looked: it is in shop/cart.py.")
+    session = read(main.write(tmp_path / f"{SESSION}.jsonl"))
+    (prompt, work, _) = session.records
+    assert prompt.text == "Where is the cart loaded?"
+    assert work.files_read == ("shop/cart.py",)
+    assert "by the function load" not in work.text
+
+
+def test_secrets_are_redacted_before_anything_is_cut(tmp_path: Path) -> None:
+    """A secret across the place of a cut would be half of one that no rule knows."""
+    secret = "hunter2" * 20
+    talk = Talk()
+    talk.prompt(f"Why is {secret} refused?")
+    talk.says("x" * 700 + f" {secret} " + "y" * 90)
+    talk.runs(f"curl -u {secret} shop", f"{secret}\n" * 50, status=22)
+    talk.calls("Grep", "", pattern=f"{secret}.*")
+    talk.calls("mcp__tickets__create", f"no {secret}", is_error=True, title=secret)
+    talk.calls("TodoWrite", "", todos=[{"content": f"Replace {secret}", "status": "pending"}])
+    talk.prompt("Next.")
+    file = talk.write(tmp_path / f"{SESSION}.jsonl")
+    session = transcript.read(file, "claude", None, lambda text: text.replace(secret, "[redacted]"))
+    assert "hunter2" not in whole_text(session)
+    assert whole_text(session).count("[redacted]") >= 7
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    0,
+    1.5,
+    True,
+    "",
+    [],
+    {},
+    [None],
+    "\ud800",
+    [{"type": "text", "text": 1}],
+    10**30,
+)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(seed=st.integers(0, 10**6))
+def test_the_format_may_change_in_any_way(tmp_path: Path, seed: int) -> None:
+    """A value of another type than expected is never fatal, and what is kept can be written."""
+    chance = random.Random(seed)
+
+    def changed(value: Any) -> Any:
+        if chance.random() < 0.05:
+            return chance.choice(ODD)
+        if isinstance(value, dict):
+            return {name: changed(inner) for name, inner in value.items()}
+        return list(map(changed, value)) if isinstance(value, list) else value
+
+    lines = [line for line in DATA.splitlines() if line.startswith(b'{"uuid') and b"}{" not in line]
+    file = tmp_path / f"{SESSION}.jsonl"
+    file.write_text("".join(json.dumps(changed(json.loads(line))) + "\n" for line in lines))
+    session = read(file)
+    json.dumps(asdict(session), ensure_ascii=False).encode()
+    assert all(record.title for record in session.records)
+
+
+@pytest.mark.slow
+def test_a_line_of_20_mb(tmp_path: Path) -> None:
+    talk = Talk()
+    talk.prompt("Show the log.")
+    talk.runs("cat log", "z" * 20_000_000)
+    talk.add({"type": "file-history-snapshot", "snapshot": "z" * 5_000_000})
+    talk.says("The log is long, and there is nothing of interest in it but its length.")
+    session = read(talk.write(tmp_path / f"{SESSION}.jsonl"))
+    assert len(whole_text(session)) < 10_000
+    assert session.records[1].text.startswith("The log is long")
+
+
+def test_rollouts_of_codex_come_through_the_same_door(tmp_path: Path) -> None:
+    session_id = "019f4025-2fa5-7123-8a8f-132536957a8c"
+    meta = {
+        "id": session_id,
+        "cwd": FOLDER,
+        "originator": "Codex Desktop",
+        "cli_version": "0.142.5",
+    }
+    patch = "*** Begin Patch\n*** Update File: shop/cart.py\n*** End Patch"
+    lines = [
+        ("session_meta", meta),
+        ("event_msg", {"type": "user_message", "message": "Keep the cart's cookie"}),
+        ("response_item", {"type": "function_call", "name": "exec_command", "call_id": "1",
+                           "arguments": json.dumps({"cmd": "pytest", "workdir": FOLDER})}),
+        ("response_item", {"type": "function_call_output", "call_id": "1",
+                           "output": "Process exited with code 1\nOutput:\nFAILED test_cart"}),
+        ("response_item", {"type": "custom_tool_call", "name": "apply_patch", "call_id": "2",
+                           "input": patch}),
+        ("response_item", {"type": "custom_tool_call_output", "call_id": "2", "output": "Done!"}),
+        ("event_msg", {"type": "agent_message", "message": "The cookie now lives for a week."}),
+        ("event_msg", {"type": "user_message", "message": "good"}),
+    ]  # fmt: skip
+    at = "2026-11-20T20:00:00Z"
+    text = [json.dumps({"timestamp": at, "type": kind, "payload": value}) for kind, value in lines]
+    file = tmp_path / f"rollout-2026-11-20T20-00-00-{session_id}.jsonl"
+    file.write_text("\n".join(text[:7]) + "\n")
+    before = read(file, agent=transcript.CODEX)
+    file.write_text("\n".join(text) + "\n")
+    session = read(file, before, agent=transcript.CODEX)
+    assert session == read(file, agent=transcript.CODEX)
+    assert (session.id, session.version, session.prompts) == (session_id, "0.142.5", 2)
+    work = session.records[1]
+    assert work.files_modified == ("shop/cart.py",)
+    assert [(command.text, command.status) for command in work.commands] == [("pytest", 1)]
+    assert work.commands[0].output == "FAILED test_cart"
+    assert short_id(session_id) == session_id[-8:], "the first ones are the time"
+
+
+def test_a_transcript_that_is_gone_is_an_error_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(VaultError, match=re.escape("gone.jsonl")):
+        read(tmp_path / "gone.jsonl")

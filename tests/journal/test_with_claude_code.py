@@ -1,0 +1,197 @@
+"""With the real agent: a session is found when it ended, when it was killed, and refined by one call.
+
+The CLI comes from npm; its model is a stub on loopback, so nothing leaves the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.claude_code import OpenSession, environment
+from tests.support.commands import run
+from tests.support.files import commit, lesson_text
+from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
+from tests.support.ollama_server import OllamaServer
+from tests.support.watchers import soon
+from vault_index.journal import refine
+from vault_index.vault import Vault
+from vault_index.watch import launch
+
+pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.slow, pytest.mark.timeout(900)]
+
+HEAP = "our build dies with heap out of memory, raise the heap"
+RETRIES = "uploads should be retried five times, with a pause that doubles"
+RAISED = (
+    "Raised the heap of the build to 4096 MB in build.env: webpack needed more than the default."
+)
+DECIDED = "Uploads are now retried five times; the pause between two attempts doubles."
+BY_MEANING = {
+    "node process was killed because the machine had too little RAM": "heap",
+    "what did we decide about attempts after a failed transfer": "retried",
+}
+# reports each event of the agent, as a hook of the user's own
+WITNESS = "import sys; print(sys.stdin.read().strip(), file=open(sys.argv[1], 'a'))"
+
+
+def answer(request: dict[str, Any]) -> Blocks:
+    """Answer as a model that raises the heap with a tool, and then decides on retries."""
+    last = last_text(request)
+    if "retried five times" in last:
+        return [text(DECIDED)]
+    if "tool_result" in last:
+        return [text(RAISED)]
+    if "raise the heap" in last:
+        command = "echo NODE_OPTIONS=--max-old-space-size=4096 > build.env"
+        return [text("The heap is set in build.env."), tool_use("Bash", command=command)]
+    return [text("ok")]
+
+
+@pytest.fixture
+def project(make_vault: Callable[..., Vault], with_model: Path) -> Iterator[Vault]:
+    """A vault in a repository whose sessions are recorded."""
+    lesson = lesson_text("Dates are UTC", "Store dates in UTC, show local ones.")
+    vault = make_vault({"conventions/dates.md": lesson})
+    commit(vault.root, "dates are stored in UTC")
+    run("lessons", "index", cwd=vault.root)
+    run("lessons", "install", "claude", "--journal", cwd=vault.root)
+    yield vault
+    launch.stop(vault.root, vault.index_dir)  # the hooks started a watcher, as they should
+
+
+@pytest.fixture
+def world(api: MessagesApi, with_model: Path) -> dict[str, str]:
+    """What the agent sees of the world; its model answers."""
+    api.answer = answer
+    return environment(api, with_model)
+
+
+def search(folder: Path, query: str) -> list[dict[str, Any]]:
+    printed = run("lessons", "journal", "search", query, "--json", cwd=folder).json
+    hits: list[dict[str, Any]] = printed["hits"]
+    return hits
+
+
+def is_found(folder: Path, query: str, word: str) -> bool:
+    """Whether a record with a word is among the first three hits."""
+    return any(word in json.dumps(hit) for hit in search(folder, query)[:3])
+
+
+def transcripts(home: Path) -> set[Path]:
+    return set((home / ".claude" / "projects").rglob("*.jsonl"))
+
+
+def is_written(home: Path, prompt: str) -> bool:
+    """Whether a prompt is in a transcript as something that was said."""
+    lines = (line for file in transcripts(home) for line in file.read_text("utf-8").splitlines())
+    records = (json.loads(line) for line in lines if prompt in line)
+    return any(record["type"] == "user" for record in records)
+
+
+def session_files(home: Path) -> list[Path]:
+    return sorted((home / "journal").glob("*/*/*.md"))
+
+
+def two_prompts(claude: Path, folder: Path, world: dict[str, str]) -> None:
+    """Hold a session of two prompts, with a tool call in between, and end it."""
+    with OpenSession(claude, folder, world) as session:
+        session.say(HEAP)
+        assert session.answer() == RAISED
+        session.say(RETRIES)
+        assert session.answer() == DECIDED
+    assert (folder / "build.env").exists(), "the tool was not called"
+
+
+def test_a_session_is_found_by_meaning_and_the_next_one_begins_with_it(
+    claude: Path, api: MessagesApi, project: Vault, with_model: Path, world: dict[str, str]
+) -> None:
+    two_prompts(claude, project.root, world)
+    ended = time.monotonic()
+    for query, word in BY_MEANING.items():
+        soon(lambda query=query, word=word: is_found(project.root, query, word), 30)  # type: ignore[misc]
+    took = time.monotonic() - ended
+    assert took < 20, f"found {took:.1f} s after the end"
+    hits = search(project.root, next(iter(BY_MEANING)))
+    assert {hit["kind"] for hit in hits} <= {"prompt", "observation", "summary"}
+    assert all(hit["uuids"] for hit in hits)
+    (file,) = session_files(with_model)
+    assert "build.env" in file.read_text("utf-8")
+
+    api.requests.clear()
+    with OpenSession(claude, project.root, world) as session:
+        session.say("thanks, what is next?")
+        assert session.answer() == "ok"
+    sent = json.dumps([api.requests[0]["messages"], api.requests[0].get("system", [])])
+    block = sent.partition("<lessons>")[2].partition("</lessons>")[0]
+    assert "retried five times" in block
+    assert "heap" in block
+
+
+def test_a_session_that_was_killed_is_there_too(
+    claude: Path, api: MessagesApi, project: Vault, with_model: Path, world: dict[str, str]
+) -> None:
+    api.held = lambda request: "retried five times" in last_text(request)
+    session = OpenSession(claude, project.root, world)
+    try:
+        with session:
+            session.say(HEAP)
+            assert session.answer() == RAISED
+            session.say(RETRIES)
+            soon(lambda: any(api.held(request) for request in api.requests))
+            soon(lambda: is_written(with_model, RETRIES))  # the agent writes a moment later
+            session.process.kill()  # in the middle of a turn: no hook says anything
+            session.process.wait()
+    finally:
+        api.release.set()
+    for query, word in BY_MEANING.items():
+        soon(lambda query=query, word=word: is_found(project.root, query, word), 60)  # type: ignore[misc]
+
+
+def test_refining_is_one_call_that_leaves_no_trace_at_the_agent(
+    claude: Path, project: Vault, with_model: Path, world: dict[str, str], tmp_path: Path
+) -> None:
+    seen = tmp_path / "events"
+    settings = with_model / ".claude" / "settings.json"
+    values = json.loads(settings.read_text())
+    for event in ("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop", "SessionEnd"):
+        hook = {"type": "command", "command": sys.executable, "args": ["-c", WITNESS, str(seen)]}
+        values["hooks"].setdefault(event, []).append({"hooks": [hook]})
+    settings.write_text(json.dumps(values))
+    two_prompts(claude, project.root, world)
+    soon(lambda: len(session_files(with_model)) == 1)
+    soon(lambda: "retried" in session_files(with_model)[0].read_text("utf-8"))
+    before = transcripts(with_model), seen.read_text()
+    assert "UserPromptSubmit" in before[1]
+
+    with OllamaServer() as server:
+        server.answer = lambda _: json.dumps(
+            dict.fromkeys(("investigated", "next_steps", "notes"), "")
+            | {"request": "Keep the build within its memory.", "learned": "Webpack needs 4096 MB."}
+            | {"completed": "The heap is set in build.env.", "observations": []}
+        )
+        (with_model / "config.toml").write_text(
+            f'ollama_host = "{server.url}"\n[journal]\nrefine = "ollama:llama3.2"\n'
+        )
+        code = (
+            "import time; from vault_index import config; from vault_index.journal import refine;"
+            "from vault_index.journal.journal import Journal;"
+            "journal = Journal(config.load());"
+            "print(*refine.run(journal, lambda: time.time() + 3700).values());"
+            "print(*refine.run(journal, lambda: time.time() + 9000).values())"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                              env=world, check=True)  # fmt: skip
+        assert done.stdout.split() == [refine.REFINED]
+        assert len(server.chats) == 1
+    (file,) = session_files(with_model)
+    assert "Keep the build within its memory." in file.read_text("utf-8")
+    assert "heap out of memory" in file.read_text("utf-8")
+    time.sleep(1)  # a hook that fires late
+    assert (transcripts(with_model), seen.read_text()) == before

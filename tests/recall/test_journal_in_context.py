@@ -1,0 +1,74 @@
+"""What the journal adds to an agent's context, where the user wants it at prompts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.conversations import about_redirects, about_retries
+from tests.support.files import commit, lesson_text, write
+from vault_index.vault import Vault
+
+LIKE = "the login redirect loses the query string once more, what did we find"
+
+
+@pytest.fixture
+def team(make_vault: Callable[..., Vault], with_model: Path) -> Vault:
+    """A vault of one lesson, in whose folder an agent has kept two sessions."""
+    vault = make_vault({"devops/heap.md": lesson_text("Heap", "Raise the heap of the build.")})
+    run("lessons", "index", cwd=vault.root)
+    about_redirects(vault.root)
+    about_retries(vault.root)
+    return vault
+
+
+def prompted(vault: Vault, prompt: str = LIKE, session: str = "s1") -> str:
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "session_id": session}
+    done = run(
+        "lessons-hook",
+        cwd=vault.root,
+        stdin=json.dumps({**event, "cwd": str(vault.root)}),
+        env={"LESSONS_DEADLINE_MS": "30000"},
+    )
+    return json.loads(done.out)["hookSpecificOutput"]["additionalContext"] if done.out else ""
+
+
+@pytest.mark.slow
+def test_a_prompt_gets_one_record_and_only_where_it_is_wanted(team: Vault) -> None:
+    run("lessons", "journal", "import", cwd=team.root)
+    assert prompted(team) == ""  # silent by default
+    write(team.config.home / "config.toml", "[journal]\nprompt = true\n")
+    about_retries(team.root).says("And one thing more about the uploader.")
+    run("lessons", "journal", "import", cwd=team.root)  # fits the floor
+    text = prompted(team)
+    assert text.count("## From an earlier session here") == 1
+    assert "redirect" in text
+    assert prompted(team) == ""  # the session has it
+    assert prompted(team, "what is the weather like in Lisbon", session="s2") == ""
+
+
+@pytest.mark.slow
+def test_a_session_begins_with_lessons_and_with_what_was_done(team: Vault) -> None:
+    """Both within the one budget of 2,000 tokens."""
+    run("lessons", "journal", "import", cwd=team.root)
+    rule = "---\ntype: project_rule\n---\n# Redirects\n\nThe login redirect keeps the query. "
+    for number in range(8):
+        write(team.lessons_dir / f"rules/redirect-{number}.md", rule + "It always does. " * 200)
+    commit(team.root, "Correct the login redirect, which lost the query")
+    run("lessons", "index", cwd=team.root)
+    event = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "s9"}
+    done = run(
+        "lessons-hook",
+        cwd=team.root,
+        stdin=json.dumps({**event, "cwd": str(team.root)}),
+        env={"LESSONS_DEADLINE_MS": "30000"},
+    )
+    text = json.loads(done.out)["hookSpecificOutput"]["additionalContext"]
+    assert "## Done here before" in text
+    assert "## Last records" in text
+    assert "## Relevant lessons" in text
+    assert len(text) <= 8000

@@ -1,0 +1,167 @@
+"""The journal is searched by meaning, by words, by file, by concept, by kind and in a window of time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.embedders import WordEmbedder
+from tests.support.journals import a_journal, keep, prompt, work
+from vault_index.errors import VaultError
+from vault_index.journal import index
+from vault_index.journal.journal import Journal
+from vault_index.search import journal as search
+from vault_index.search import journal_floor
+from vault_index.search.floor import foreign_prompts
+from vault_index.search.options import Query
+from vault_index.store import compact, table
+from vault_index.store.filters import Filter
+
+LOGIN = "11111111-0000-4000-8000-000000000000"
+UPLOAD = "22222222-0000-4000-8000-000000000000"
+OLD = "33333333-0000-4000-8000-000000000000"
+
+
+def days_ago(days: float) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat()
+
+
+@pytest.fixture
+def journal(own_world: Path) -> Journal:
+    journal = a_journal(own_world, WordEmbedder())
+    keep(
+        journal,
+        LOGIN,
+        prompt(LOGIN, 1, "keep the query when the login redirects", days_ago(2)),
+        work(
+            LOGIN,
+            1,
+            "The redirect of the login keeps the query now.",
+            days_ago(1.9),
+            type="bugfix",
+            concepts=("problem-solution",),
+            files_modified=("src/web/Login.py",),
+            files_read=("store/table.py",),
+        ),
+        prompt(LOGIN, 2, "now deploy it", days_ago(1)),
+    )
+    keep(
+        journal,
+        UPLOAD,
+        prompt(UPLOAD, 1, "retry the upload three times", days_ago(5)),
+        work(UPLOAD, 1, "Uploads retry.", days_ago(5), files_modified=("store/queue.py",)),
+        project="files",
+    )
+    keep(journal, OLD, prompt(OLD, 1, "does the login redirect at all", days_ago(200)))
+    index.sync(journal)
+    return journal
+
+
+def ids(results: search.JournalResults) -> list[str]:
+    return [hit.id for hit in results.hits]
+
+
+def test_a_turn_is_one_hit_with_the_uuids_of_its_records(journal: Journal) -> None:
+    hits = search.find(journal, Query("query of the login redirect")).hits
+    assert [hit.id for hit in hits if hit.session == LOGIN and hit.number == 1] == [hits[0].id]
+    assert set(hits[0].uuids) == {f"{LOGIN}-1", f"{LOGIN}-1-answer"}
+    assert hits[0].score == pytest.approx(hits[0].cosine + hits[0].full_text)
+
+
+def test_a_hit_has_the_documented_keys(journal: Journal) -> None:
+    hit = search.find(journal, Query("uploads retry", kinds=("observation",))).hits[0]
+    assert list(hit.as_json()) == [
+        *("id", "kind", "session", "project", "branch", "at", "number", "title", "text", "type"),
+        *("concepts", "files", "uuids", "score"),
+    ]
+    assert hit.as_json()["files"] == ["store/queue.py"]
+    assert hit.as_json(explain=True).keys() - hit.as_json().keys() == {"cosine", "full_text"}
+
+
+def test_what_lies_outside_the_window_is_counted(journal: Journal) -> None:
+    results = search.find(journal, Query("login redirect", k=2))
+    assert all(hit.session != OLD for hit in results.hits)
+    assert results.older == 1
+    everything = search.find(journal, Query("login redirect", k=2), everything=True)
+    assert OLD in [hit.session for hit in everything.hits]
+    assert everything.older == 0
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "expected"),
+    [
+        ({"kinds": ("prompt",)}, {"11111111-p1", "11111111-p2", "22222222-p1"}),
+        ({"project": "files"}, {"22222222-p1", "22222222-o1.1"}),
+        ({"concept": "problem-solution"}, {"11111111-o1.1"}),
+        ({"filters": Filter(type="bugfix")}, {"11111111-o1.1"}),
+        ({"file": "login.py"}, {"11111111-o1.1"}),
+        ({"file": "web/login.py"}, {"11111111-o1.1"}),
+        ({"file": "src/web"}, {"11111111-o1.1"}),
+        ({"file": "/code/shop/src/web/Login.py"}, {"11111111-o1.1"}),
+        ({"file": "store/"}, {"11111111-o1.1", "22222222-o1.1"}),
+        ({"file": "ogin.py"}, set()),
+    ],
+)
+def test_a_search_is_narrowed_before_it_is_made(
+    journal: Journal, narrowed: dict[str, object], expected: set[str]
+) -> None:
+    options = {"text": "login redirect", "k": 9, **narrowed}
+    hits = search.find(journal, Query(**options)).hits  # type: ignore[arg-type]
+    assert {hit.id for hit in hits} <= expected
+    assert bool(hits) == bool(expected)
+    assert Query.from_json(Query(**options).to_json()) == Query(**options)  # type: ignore[arg-type]
+
+
+def test_a_file_alone_lists_by_time(journal: Journal) -> None:
+    assert ids(search.find(journal, Query("", file="store"))) == ["11111111-o1.1", "22222222-o1.1"]
+    with pytest.raises(VaultError, match="nothing to search for"):
+        search.find(journal, Query(""))
+
+
+def test_without_vectors_full_text_answers(journal: Journal, own_world: Path) -> None:
+    without = a_journal(own_world)
+    results = search.find(without, Query("upload three times"))
+    assert results.text_only
+    assert ids(results)[0] == "22222222-p1"
+
+
+@pytest.mark.slow
+def test_a_large_table_ranks_as_a_small_one(
+    own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors are kept in fewer numbers, and only the best are scored exactly."""
+    chance = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(400)]
+    journal = a_journal(own_world, WordEmbedder())
+    texts = [" ".join(chance.choice(words, 12)) for _ in range(600)]
+    for start in range(0, 600, 50):
+        session = f"{start:08d}"
+        some = enumerate(texts[start : start + 50], start=1)
+        keep(journal, session, *(prompt(session, n, text, days_ago(3)) for n, text in some))
+    index.sync(journal)
+    asked = [" ".join(chance.choice(words, 4)) for _ in range(12)]
+    exact = [ids(search.find(journal, Query(text, k=10))) for text in asked]
+    monkeypatch.setattr(table, "ANN_ROWS", 100)
+    monkeypatch.setattr(compact, "COMPONENTS", 32)
+    monkeypatch.setattr(search, "RESCORED", 150)
+    monkeypatch.setattr(search, "MATCHED", 100)
+    journal.opened = None
+    large = [ids(search.find(journal, Query(text, k=10))) for text in asked]
+    same = [len(set(few) & set(all_of)) for few, all_of in zip(large, exact, strict=True)]
+    assert sum(same) >= 0.98 * 120
+
+
+@pytest.mark.slow
+def test_the_floor_is_above_what_no_record_answers(journal: Journal) -> None:
+    assert journal_floor.in_force(journal) is None
+    assert journal_floor.is_stale(journal)
+    fitted = journal_floor.fit(journal)
+    assert not journal_floor.is_stale(journal)
+    assert journal_floor.in_force(journal) == fitted.vectors
+    asked = "keep the query when the login redirects"
+    assert search.find(journal, Query(asked, k=1)).hits[0].score > fitted.vectors
+    foreign = [Query(text, k=1, min_score=fitted.vectors) for text in foreign_prompts()[::5]]
+    assert sum(bool(search.find(journal, query).hits) for query in foreign) < 0.1 * len(foreign)

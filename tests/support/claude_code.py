@@ -1,0 +1,98 @@
+"""The real Claude Code, from npm, in a world made from nothing; its model is a stub on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.messages_api import MessagesApi
+
+CLAUDE = "@anthropic-ai/claude-code@2.1.329"
+
+
+def installed(folder: Path) -> Path:
+    """Return the real command, installed once into a folder."""
+    if named := os.environ.get("LESSONS_TEST_CLAUDE"):
+        return Path(named)
+    npm = shutil.which("npm")
+    if npm is None:
+        assert not os.environ.get("CI"), "CI must have npm: the test with the real agent needs it"
+        pytest.skip("no npm on this machine, so no Claude Code to test with")
+    program = folder / "node_modules" / ".bin" / "claude"
+    if not program.exists():
+        words = ("install", "--no-audit", "--no-fund", "--prefix", folder, CLAUDE)
+        run(npm, *words, cwd=folder, timeout=500)
+    return program
+
+
+def environment(api: MessagesApi, home: Path) -> dict[str, str]:
+    """Return all that the agent sees of the world."""
+    places = [str(Path(sys.executable).parent), str(Path(shutil.which("node") or "").parent)]
+    return {
+        "PATH": os.pathsep.join([*places, "/usr/bin", "/bin"]),
+        "HOME": str(home),
+        "LESSONS_HOME": str(home),
+        "LESSONS_DEADLINE_MS": "15000",  # a busy CI machine is no reason to be silent
+        "ANTHROPIC_API_KEY": "sk-ant-dummy",
+        "ANTHROPIC_BASE_URL": api.url,
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+
+
+class OpenSession:
+    """A session that stays open for prompts: `claude -p` that reads them from a pipe, line by line."""
+
+    def __init__(self, claude: Path, folder: Path, environ: dict[str, str]) -> None:
+        words = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+        self.process = subprocess.Popen(
+            [claude, "-p", *words, "--allowedTools", "Bash"],
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def say(self, prompt: str) -> None:
+        """Send a prompt, and wait for nothing."""
+        assert self.process.stdin is not None
+        message = {"type": "user", "message": {"role": "user", "content": prompt}}
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> str:
+        """Return the agent's answer, when the turn is over."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            record: dict[str, Any] = json.loads(line)
+            if record.get("type") == "result":
+                return str(record.get("result"))
+        raise AssertionError("the agent ended without an answer")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the session as a user does."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait(30)
+        self.process.stdout.close()

@@ -1,0 +1,208 @@
+"""Questions and commands about the journal, which is one for all vaults of a user."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index.errors import VaultError
+from vault_index.journal import forget, importing, index, listing, overview, places, projects
+from vault_index.journal.record import SUMMARY, Record, Session, short_id
+from vault_index.search import journal_floor
+from vault_index.search.journal import find
+from vault_index.search.options import OF_JOURNAL, Query
+from vault_index.search.timeline import around
+
+if TYPE_CHECKING:
+    from vault_index.api import Caller
+    from vault_index.journal.journal import Journal
+
+_ID = re.compile(r"[\w-]*\d[\w.-]*")  # of a record or a session
+
+
+def search(
+    journal: Journal,
+    text: str = "",
+    project: str = "",
+    folder: str = "",
+    since: str | None = None,
+    until: str = "",
+    type: str = "",
+    explain: bool = False,
+    **options: Any,
+) -> dict[str, Any]:
+    """Find records: `hits`, how many `older` ones the window leaves out, `text_only`, `embedder`.
+
+    `project` is a name, `folder` one of a project's; with neither, or for a folder of which nothing is
+    kept, all projects are searched: `project` is the one that was. `since` is None for the usual
+    window, "" for all times. The other options are those of `search.Query`.
+    """
+    answer: dict[str, Any] = {"hits": [], "older": 0, "text_only": "", "project": ""}
+    answer["embedder"] = journal.config.embedder
+    if _is_empty(journal):
+        return answer
+    answer["project"] = _project(journal, project, folder) or ""
+    narrowed = {"type": type, "since": since, "until": until}
+    narrowed = {key: value for key, value in narrowed.items() if value}
+    kinds = options.pop("kinds", ()) or OF_JOURNAL
+    values = {**options, "text": text, "kinds": kinds, "project": answer["project"]}
+    query = Query.from_json({**values, "explain": explain, "filters": narrowed})
+    results = find(journal, query, everything=since == "")
+    answer["hits"] = [hit.as_json(explain=explain) for hit in results.hits]
+    return {**answer, "older": results.older, "text_only": results.text_only}
+
+
+def timeline(
+    journal: Journal,
+    anchor: str,
+    before: int = 10,
+    after: int = 10,
+    full: bool = False,
+    project: str = "",
+    folder: str = "",
+) -> dict[str, Any]:
+    """Return the `records` around an anchor in order of time, and the id of the `anchor`.
+
+    The anchor is as `search.timeline.around` reads it; `anchor` is "" where it is a time, and `before`
+    is how many records are before it. With `full` a record has its whole text. A record or session
+    that is named is found in any project.
+    """
+    if _is_empty(journal):
+        return {"records": [], "anchor": "", "before": 0}
+    name = _project(journal, project, folder) or ""
+    if not project and _ID.fullmatch(anchor):
+        with contextlib.suppress(VaultError):  # it is a word to search for, then
+            name = listing.session_of(journal, anchor)[1].project
+    moments = around(journal, anchor, before, after, name, full=full)
+    records = [hit.as_json() for hit in moments.records]
+    marked = "" if moments.anchor is None else moments.records[moments.anchor].id
+    return {"records": records, "anchor": marked, "before": moments.before}
+
+
+def show(journal: Journal, name: str) -> dict[str, Any]:
+    """Return a `session` and its `records`; of a record's id only that record."""
+    file, session, records = listing.session_of(journal, name)
+    return {
+        "session": _session(file, session),
+        "records": [record_as_json(session, record) for record in records],
+    }
+
+
+def sessions(
+    journal: Journal,
+    project: str = "",
+    folder: str = "",
+    since: str | None = None,
+    until: str = "",
+    limit: int = 20,
+) -> dict[str, Any]:
+    """List `sessions`, the latest first; times are ISO 8601, an empty one is no limit."""
+    name = _project(journal, project, folder)
+    if name is None:
+        return {"sessions": []}
+    latest = listing.latest(journal, name, since or "", until, limit)
+    return {"sessions": [_session(file, session) for file, session in latest]}
+
+
+def status(journal: Journal) -> dict[str, Any]:
+    """Return what is recorded and kept, and what went wrong: see `overview.of`."""
+    return overview.of(journal)
+
+
+def import_(
+    journal: Journal,
+    caller: Caller,
+    since: str | None = None,
+    project: str = "",
+    folder: str = "",
+    dry_run: bool = False,
+) -> dict[str, Any]:
+    """Take in the transcripts of this machine that went on since a time, and index them.
+
+    `since` is ISO 8601, "" for all, None for the usual 30 days; only those of a project, if one is
+    named or its folder. The answer is `importing.Imported`, with `problems` as lines.
+    """
+    limit = datetime.fromisoformat(since).timestamp() if since else None if since is None else 0.0
+    name = project or (projects.name_for(journal, folder) if folder else "")
+    progress = None if dry_run else caller.progress_of("reading transcripts")
+    done = importing.import_all(journal, limit, name, dry_run=dry_run, progress=progress)
+    answer = asdict(done)
+    answer["problems"] = [f"{path}: {message}" for path, message in done.problems]
+    if not dry_run:
+        forget.expire(journal)
+        stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
+        answer["seconds"] += stats.seconds
+        if journal.config.journal_prompt and stats.wrote and journal_floor.is_stale(journal):
+            journal_floor.fit(journal)
+        answer["problems"] += [f"{path}: {why}" for path, why in stats.problems.items()]
+    return answer
+
+
+def index_(journal: Journal, caller: Caller, rebuild: bool = False) -> dict[str, Any]:
+    """Bring the index of the journal up to date: `sessions` written, and a `summary` in words."""
+    progress = caller.progress_of("indexing the journal")
+    stats = index.sync(journal, rebuild=rebuild, progress=progress)
+    written = stats.added + stats.changed
+    summary = f"{written} sessions, {stats.rows} rows, in {stats.seconds:.1f} s"
+    return {"sessions": written, "removed": stats.removed, "rows": stats.rows, "summary": summary}
+
+
+def forget_(journal: Journal, caller: Caller, **chosen: str) -> dict[str, Any]:
+    """Take out what is named, see `forget.forget`: `forget.Forgotten`, with its `proof` in words."""
+    del caller
+    done = forget.forget(journal, **chosen)
+    return {**asdict(done), "proof": done.proof}
+
+
+def record_as_json(session: Session, record: Record) -> dict[str, Any]:
+    """Return all that is known of a record, with its session, project and branch."""
+    values = asdict(record)
+    values["session"], values["project"] = session.id, session.project
+    values["branch"] = record.branch or session.branch
+    values["text"] = record.text or "\n".join(
+        f"{name.replace('_', ' ')}: {text}" for name, text in record.fields.items()
+    )
+    return values
+
+
+def _session(file: Path, session: Session) -> dict[str, Any]:
+    """Return a session without its records, but with the files it modified and what it was about."""
+    modified = dict.fromkeys(path for record in session.records for path in record.files_modified)
+    summary = next((each for each in session.records if each.kind == SUMMARY), None)
+    asked = summary.fields.get("request", "") if summary else ""
+    typed = next((each.title for each in session.records if each.kind != SUMMARY), "")
+    names = (
+        "id",
+        "agent",
+        "project",
+        "folder",
+        "branch",
+        "began",
+        "ended",
+        "prompts",
+        "tool_calls",
+    )
+    values: dict[str, Any] = {name: getattr(session, name) for name in names}
+    values |= {
+        "short": short_id(session.id),
+        "parent": session.parent,
+        "transcript": session.transcript,
+        "file": str(file),
+    }
+    return {**values, "request": " ".join((asked or typed).split()), "files": list(modified)}
+
+
+def _is_empty(journal: Journal) -> bool:
+    """Whether no session is kept: nothing is found then, and no index is missed."""
+    return next(places.session_files(journal.folder), None) is None
+
+
+def _project(journal: Journal, project: str, folder: str) -> str | None:
+    """Return the name of the project that is meant, "" for all of them; None for one without sessions."""
+    if project or not folder:
+        return project
+    return projects.known_project(journal, folder) or None

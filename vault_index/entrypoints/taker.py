@@ -1,0 +1,72 @@
+"""Take in the transcripts that grew, in a process that a hook or a watcher started beside itself.
+
+`python -m vault_index journal-take --lock DESCRIPTOR` comes here: no command line is loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+from vault_index.characters import visible_line
+from vault_index.hotpath import taking
+
+HANG_SECONDS = 1800  # the system ends a process that hangs longer: its lock keeps others out
+SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
+PRIORITY = 10  # lower than what people wait for
+
+
+def is_asked_for(words: list[str]) -> bool:
+    """Whether the words of a command are those with which this process is started."""
+    return len(words) == 3 and words[:2] == [taking.COMMAND, "--lock"]
+
+
+def main(words: list[str]) -> int:
+    """Take in what waits, under the lock that was taken for it, and once more what grew since."""
+    signal.alarm(HANG_SECONDS)
+    os.chdir("/")
+    if os.getsid(0) != os.getpid():
+        os.setsid()
+    with contextlib.suppress(OSError):
+        os.nice(PRIORITY)
+    # More would be no quicker, and spin for 20 ms after each product on a core others need.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from vault_index import config
+    from vault_index.errors import VaultError
+    from vault_index.journal import catch_up, index, refine, spool
+    from vault_index.journal.journal import Journal
+
+    lock = int(words[2])
+    os.set_inheritable(lock, False)
+    try:
+        journal = Journal(config.load())
+        grew = [note.transcript for note in spool.waiting(journal)]
+        before = list(map(_size, grew))
+        catch_up.catch_up(journal, _say, lock=lock)
+        time.sleep(SETTLE_SECONDS)
+        later = [file for file, size in zip(grew, before, strict=True) if _size(file) != size]
+        if later:
+            spool.note(journal, later)
+            catch_up.catch_up(journal, _say)
+        if refine.run(journal, most=1):  # no watcher does it where there is no vault
+            index.sync(journal)
+    except VaultError as error:
+        _say(f"error: {error.message}")
+        return 1
+    return 0
+
+
+def _size(file: os.PathLike[str]) -> int:
+    try:
+        return os.stat(file).st_size  # noqa: PTH116
+    except OSError:
+        return -1
+
+
+def _say(message: str) -> None:
+    """Write lines to the log that is our output."""
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+    lines = [f"{stamp} {visible_line(line)}\n" for line in message.splitlines()]
+    os.write(1, "".join(lines).encode("utf-8", "replace"))

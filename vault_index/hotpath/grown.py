@@ -1,0 +1,134 @@
+"""*This transcript grew*: how the hooks of a turn's end tell it, so that nothing is lost or waits.
+
+    ~/.lessons/journal/
+      recorded        whose sessions are recorded: a folder a line, `*` for all, `!` before one: never
+      .grown/         0700
+        <hash>        the path of a transcript that grew: a file each, however often it grew
+        lock          held by the process that takes them in
+
+A hook writes the file, then tells the watcher or, without one, starts a process (`taking`) that holds
+the lock; where it is held, its holder looks again after it has let go. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+
+from vault_index.hotpath import index_files, locate, protocol
+
+TYPE_CHECKING = False  # typing takes 3 ms to load
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+JOURNAL, RECORDED = "journal", "recorded"
+EVERYTHING, NEVER = "*", "!"  # lines of `recorded`; the second before a folder
+FOLDER = ".grown"
+INTERNAL = "LESSONS_INTERNAL"  # set to 1 in the sessions that this product starts
+WATCHER_SECONDS = 0.3  # the watcher only notes it; one that needs longer is hung
+MAX_BYTES = 256 * 1024  # of the file `recorded`
+
+
+def place_of() -> str:
+    """Return the folder of the journal."""
+    return f"{locate.home_folder(os.environ)}/{JOURNAL}"
+
+
+def note_end(event: Mapping[str, object], folder: str) -> bool:
+    """Note the transcript of a turn that ended in a folder. Whether it is to be taken in.
+
+    It is not where nothing is recorded, and in the sessions of this product. Raises OSError.
+    """
+    if os.environ.get(INTERNAL):
+        return False
+    path = str(event.get("agent_transcript_path") or event.get("transcript_path") or "")
+    journal = place_of()
+    if not path or not is_recorded(journal, folder):
+        return False
+    note(journal, path)
+    return True
+
+
+def is_recorded(journal: str, folder: str) -> bool:
+    """Whether the sessions of a folder may be recorded, by its path and that of its main worktree.
+
+    What takes the transcript in looks more closely.
+    """
+    try:
+        handle = os.open(f"{journal}/{RECORDED}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        lines = os.read(handle, MAX_BYTES).decode("utf-8", "replace").split("\n")
+    finally:
+        os.close(handle)
+    kept = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if kept in ([], [EVERYTHING]):
+        return bool(kept)
+    places = [os.path.abspath(folder), os.path.realpath(folder)]  # noqa: PTH100
+    places += filter(None, [_main_worktree(places[0])])
+    around = [line for line in kept if any(_is_below(place, line) for place in places)]
+    nearest = max(around, key=lambda line: len(line.removeprefix(NEVER)), default="")
+    return not nearest.startswith(NEVER) if nearest else EVERYTHING in kept
+
+
+def _is_below(place: str, line: str) -> bool:
+    folder = line.removeprefix(NEVER).rstrip("/")
+    return f"{place}/".startswith(f"{folder}/")
+
+
+def open_spool(journal: str) -> int:
+    """Open the folder of transcripts that grew, made if need be. Raises OSError."""
+    try:
+        os.mkdir(f"{journal}/{FOLDER}", 0o700)  # noqa: PTH102
+    except FileExistsError:
+        pass
+    return index_files.open_folder(f"{journal}/{FOLDER}")
+
+
+def note(journal: str, transcript: str) -> None:
+    """Write that a transcript grew; each time it is another file. Raises OSError."""
+    name = f"{protocol.fnv64(transcript):016x}"
+    beside = f"{name}.{os.getpid()}"
+    spool = open_spool(journal)
+    try:
+        handle = index_files.open_in(spool, beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            os.write(handle, os.fsencode(transcript))
+        finally:
+            os.close(handle)
+        os.replace(beside, name, src_dir_fd=spool, dst_dir_fd=spool)
+    finally:
+        os.close(spool)
+
+
+def watcher_hears(folder: str) -> bool:
+    """Whether the watcher of the vault around a folder, or of the user's default vault, heard of it."""
+    try:
+        root = locate.find(None, folder, os.environ)
+        if root is None:
+            return False
+        protocol.ask(root, {"ask": "journal grown", "with": {}}, WATCHER_SECONDS)
+        return True
+    except (protocol.NoWatcher, protocol.NoAnswer, ValueError, OSError):
+        return False
+
+
+def _main_worktree(folder: str) -> str:
+    """Return the folder of the main worktree of a linked one, by its `.git` file; "" for others."""
+    while True:
+        place = f"{folder}/.git"
+        if os.path.isdir(place):  # noqa: PTH112
+            return ""
+        try:
+            handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                line = os.read(handle, 4096).decode("utf-8", "replace").split("\n")[0]
+            finally:
+                os.close(handle)
+            return line.removeprefix("gitdir:").strip().partition("/.git/worktrees/")[0]
+        except OSError:
+            pass
+        above = os.path.dirname(folder)  # noqa: PTH120
+        if above == folder:
+            return ""
+        folder = above

@@ -1,0 +1,397 @@
+"""Make the journal's table equal to its session files, which are the truth; and open it.
+
+The index is a cache, laid out as that of a vault (see `store.manifest`): a folder that `current` names,
+one writer at a time, a mark on the files whose rows may be newer than the manifest. After a kill at any
+moment the next sync reads these once more. A rebuild is made in a folder beside the one in force.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import files
+from vault_index.embed.cache import VectorCache
+from vault_index.errors import IndexStateError, VaultError
+from vault_index.journal import rows, session_file
+from vault_index.journal.journal import INDEX, Journal
+from vault_index.lesson.digest import hash_of_file
+from vault_index.store import filters, lock, manifest, ownership
+from vault_index.store.manifest import FileEntry, Manifest
+from vault_index.store.schema import JOURNAL, JournalRow
+from vault_index.store.table import Table
+from vault_index.store.warm_table import WarmTable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SCHEMA = 1  # raise it when rows or what is embedded change: the index is rebuilt
+RECIPE = "text"  # part of the name under which vectors are kept
+BATCH_ROWS = 1024  # about eight seconds of embedding between two commits
+FOLDED_ROWS = 500  # full text looks through the rows that are newer than its index: 40 ms per 1,000
+SMALL_ROWS = 20_000  # up to there it takes a tenth of a second
+_WAITING = "waiting"  # rows that the table's indexes do not have yet, in the manifest
+_ASKED_FOR = "asked for"
+_FORGOTTEN = "something was forgotten"
+
+Progress = Callable[[int, int], None]  # (files done, files to do)
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a sync did, in session files; `embedded` counts texts."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    rows: int = 0  # written
+    embedded: int = 0
+    busy: bool = False  # another process is writing
+    rebuilt: str = ""  # why the whole index was rebuilt, if it was
+    seconds: float = 0.0
+    problems: Mapping[str, str] = field(default_factory=dict)  # path -> why it is not as on disk
+
+    @property
+    def wrote(self) -> bool:
+        """Whether the index is not what it was."""
+        return bool(self.added or self.changed or self.removed or self.rebuilt)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJournal:
+    """The journal's table, opened for reading. `embedder` is the name it was built with."""
+
+    store: WarmTable
+    embedder: str
+    sessions: int
+    version: files.Stamp  # of the manifest
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """An index, what it was built from, and how the session files differ from that."""
+
+    index: Path
+    manifest: Manifest
+    stamps: Mapping[str, files.Stamp]  # of the files that are other or new
+    removed: Sequence[str]
+    unchanged: int
+
+
+def open_table(journal: Journal) -> OpenJournal:
+    """Open the index in force; reopen it when it was swapped or written since.
+
+    Raises IndexStateError if there is none, or none that this version can read.
+    """
+    index = manifest.current(journal.index_dir)
+    if index is None:
+        raise IndexStateError("the journal has no index yet", "run `lessons journal import`")
+    version = manifest.version(index)
+    last = journal.opened
+    if last is None or last.version != version or last.store.index != index:
+        recorded = manifest.load(index, SCHEMA)
+        if recorded.schema != SCHEMA:
+            raise IndexStateError(
+                "the journal's index is of an older version", "run `lessons journal import`"
+            )
+        table = WarmTable(index, recorded.dimension, JOURNAL)
+        last = OpenJournal(table, recorded.embedder, len(recorded.files), version)
+        journal.opened = last
+    return last
+
+
+def sync(
+    journal: Journal,
+    *,
+    rebuild: bool = False,
+    wait: bool = True,
+    progress: Progress | None = None,
+) -> Stats:
+    """Bring the index up to date with the session files, and return what was done.
+
+    `rebuild` builds a new index beside the old one, embeds all of it, and swaps. Without `wait`, if
+    another process is writing, nothing is done. Raises WriteError, EmbedderError, and
+    IndexStateError for an index of a newer version.
+    """
+    started = time.monotonic()
+    if not journal.folder.is_dir():
+        return Stats()
+    reason, work = (_ASKED_FOR, None) if rebuild else _look(journal)
+    if work and not work.stamps and not work.removed and not manifest.is_dirty(work.index):
+        return Stats(unchanged=work.unchanged, problems=_problems(work.manifest))
+    with lock.held(journal.index_dir, wait=wait) as is_free:
+        if not is_free:
+            return Stats(busy=True)
+        if not rebuild:
+            reason, work = _look(journal)  # somebody may have written meanwhile
+        tell = progress or (lambda _done, _all: None)
+        try:
+            if work:
+                return replace(_update(journal, work, tell), seconds=time.monotonic() - started)
+        except IndexStateError:
+            reason = "the index was damaged"
+        stats = _rebuild(journal, reason, tell)
+    return replace(stats, seconds=time.monotonic() - started)
+
+
+def remove(journal: Journal, sessions: Collection[str]) -> None:
+    """Take sessions, whose files are gone already, out of the index: their texts and vectors.
+
+    The index is built once more without them, and the one before it is deleted at once, with its old
+    versions: no byte of it remains. Vectors of the others are not embedded again. Raises WriteError.
+    """
+    if not journal.folder.is_dir():
+        return
+    with lock.held(journal.index_dir, wait=True):
+        index = manifest.current(journal.index_dir)
+        if index is not None:
+            try:
+                known = manifest.load(index, SCHEMA)
+                table = Table(index, known.dimension, JOURNAL)
+                gone = table.rows(["content_hash"], filters.of_sessions(sessions))
+                _cache(journal).remove({row["content_hash"] for row in gone})
+            except IndexStateError:
+                index = None
+        _rebuild(journal, _FORGOTTEN, lambda _done, _all: None, vectors_of=index)
+    journal.opened = None
+
+
+def tidy(journal: Journal) -> bool:
+    """Remove old versions of the table. False if some are too young for it, or somebody is writing.
+
+    Raises WriteError, IndexStateError.
+    """
+    with lock.held(journal.index_dir, wait=False) as is_free:
+        index = manifest.current(journal.index_dir)
+        if not is_free or index is None:
+            return False
+        is_tidy = Table(index, manifest.load(index, SCHEMA).dimension, JOURNAL).tidy()
+        manifest.touch(index)  # readers leave the version that they have open
+        return is_tidy
+
+
+# what is to be done
+
+
+def _look(journal: Journal) -> tuple[str, _Work | None]:
+    """Return how the files differ from the index in force, or why it has to be rebuilt."""
+    index = manifest.current(journal.index_dir)
+    if index is None:
+        return "first index", None
+    return _compare(journal, index)
+
+
+def _compare(journal: Journal, index: Path) -> tuple[str, _Work | None]:
+    try:
+        known = manifest.load(index, SCHEMA)
+    except IndexStateError as error:
+        if error.newer:
+            raise
+        return error.message, None
+    if known.schema != SCHEMA:
+        return f"the index had schema {known.schema}, now it is {SCHEMA}", None
+    if known.embedder != _embedder_name(journal):
+        return (
+            f"the index was built with {known.embedder}, now it is {_embedder_name(journal)}",
+            None,
+        )
+    if not Table(index, known.dimension, JOURNAL).exists():
+        return "the index was damaged", None
+    stamps = dict(session_files(journal))
+    other = {path: stamp for path, stamp in stamps.items() if not _is_same(known, path, stamp)}
+    removed = sorted(known.files.keys() - stamps.keys())
+    return "", _Work(index, known, other, removed, len(stamps) - len(other))
+
+
+def _is_same(known: Manifest, path: str, stamp: files.Stamp) -> bool:
+    entry = known.files.get(path)
+    return entry is not None and entry.stamp == list(stamp)
+
+
+def session_files(journal: Journal) -> Iterator[tuple[str, files.Stamp]]:
+    """Yield the path of each session's file, from the journal's folder, and its stamp; no links."""
+    for file in sorted(journal.folder.glob("*/*/*.md")):
+        path = file.relative_to(journal.folder).as_posix()
+        if not any(part.startswith(".") for part in path.split("/")):
+            try:
+                stat = file.lstat()
+            except OSError:  # removed since it was listed
+                continue
+            if not file.is_symlink() and file.is_file():
+                yield path, files.stamp_of(stat)
+
+
+def _embedder_name(journal: Journal) -> str:
+    return journal.embedder.name if journal.embedder else manifest.NO_EMBEDDER
+
+
+def _problems(known: Manifest) -> dict[str, str]:
+    return {path: entry.problem for path, entry in known.files.items() if entry.problem}
+
+
+# doing it
+
+
+def _rebuild(
+    journal: Journal, reason: str, progress: Progress, vectors_of: Path | None = None
+) -> Stats:
+    """Build a new index beside the one in force, then swap. An interrupted build is resumed."""
+    building = journal.folder / INDEX / manifest.BUILDING
+    forgets = reason == _FORGOTTEN
+    work = None
+    if reason != _ASKED_FOR and not forgets and ownership.is_folder(building):
+        _, work = _compare(journal, building)
+    if work is None:
+        ownership.remove_tree(building)
+        with files.writing(building):
+            building.mkdir(mode=0o700)
+        dimension = journal.embedder.dimension if journal.embedder else 0
+        Table(building, dimension, JOURNAL).create()
+        known = Manifest(SCHEMA, _embedder_name(journal), dimension)
+        manifest.save(building, known)
+        work = _Work(building, known, dict(session_files(journal)), (), 0)
+    kept_in = None
+    if vectors_of is not None:
+        recorded = manifest.load(vectors_of, SCHEMA)
+        if (recorded.embedder, recorded.dimension) == (
+            work.manifest.embedder,
+            work.manifest.dimension,
+        ):
+            kept_in = Table(vectors_of, recorded.dimension, JOURNAL)
+    stats = _update(journal, work, progress, use_cache=reason != _ASKED_FOR, kept_in=kept_in)
+    manifest.put_in_force(building, keep_seconds=-1 if forgets else manifest.KEEP_OLD_SECONDS)
+    return replace(stats, rebuilt=reason)
+
+
+def _update(
+    journal: Journal,
+    work: _Work,
+    progress: Progress,
+    *,
+    use_cache: bool = True,
+    kept_in: Table | None = None,
+) -> Stats:
+    """Write the rows of files that differ, a commit a batch; the caller holds the lock."""
+    table = Table(work.index, work.manifest.dimension, JOURNAL)
+    vectors = _Vectors(journal, kept_in or table, _cache(journal, trusted=use_cache))
+    after, written, done = work.manifest, 0, 0
+    stats = Stats(removed=len(work.removed), unchanged=work.unchanged)
+    pending = set(work.stamps) | set(work.removed)
+    manifest.mark_dirty(work.index, pending)
+    removed = list(work.removed)
+    for batch in _batches(_read(journal, after, work.stamps)):
+        changed = [made for made in batch if made.rows is not None]
+        pairs = [pair for made in changed for pair in made.rows or ()]
+        if changed or removed:
+            table.replace(vectors.of(pairs), [made.path for made in changed] + removed)
+        after = manifest.with_files(after, {made.path: made.entry for made in batch}, removed)
+        manifest.save(work.index, after)
+        pending -= {made.path for made in batch} | set(removed)
+        if pending:
+            manifest.mark_dirty(work.index, pending)
+        new = sum(made.path not in work.manifest.files for made in changed)
+        stats = replace(
+            stats,
+            added=stats.added + new,
+            changed=stats.changed + len(changed) - new,
+            unchanged=stats.unchanged + len(batch) - len(changed),
+        )
+        written, done, removed = written + len(pairs), done + len(batch), []
+        progress(done, len(work.stamps))
+    if removed:
+        table.replace([], removed)
+        after = manifest.with_files(after, {}, removed)
+    after = _folded(table, after, written)
+    manifest.save(work.index, after, even_if_same=bool(written))
+    return replace(stats, rows=written, embedded=vectors.embedded, problems=_problems(after))
+
+
+def _folded(table: Table, after: Manifest, written: int) -> Manifest:
+    """Fold new rows into the table's indexes: at once in a small table, in a large one when many wait.
+
+    Return the manifest with the number of those that wait.
+    """
+    waiting = written + int(after.derived.get(_WAITING, 0))
+    if waiting and (waiting >= FOLDED_ROWS or table.count() <= SMALL_ROWS):
+        table.fold()
+        waiting = 0
+    return replace(after, derived={_WAITING: str(waiting)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A session file that was read. `rows` are None where those in the table stay."""
+
+    path: str
+    entry: FileEntry
+    rows: list[tuple[JournalRow, str]] | None
+
+
+def _read(journal: Journal, known: Manifest, stamps: Mapping[str, files.Stamp]) -> Iterator[_Read]:
+    """Read session files one after another; one that cannot be read keeps the rows it has."""
+    for path, stamp in stamps.items():
+        before = known.files.get(path)
+        trusted = [] if files.is_racy(stamp) else list(stamp)
+        try:
+            data = files.read_file(journal.folder / path)
+            content = hash_of_file(data)
+            if before and before.hash == content and not before.problem:
+                yield _Read(path, replace(before, stamp=trusted), None)
+                continue
+            session = session_file.parse(data, path)
+        except VaultError as error:
+            entry = replace(before or FileEntry("", []), stamp=trusted, problem=error.message)
+            yield _Read(path, entry, None)
+            continue
+        entry = FileEntry(content, trusted, len(session.records))
+        yield _Read(path, entry, rows.of_session(session, path))
+
+
+def _batches(read: Iterable[_Read]) -> Iterator[list[_Read]]:
+    batch: list[_Read] = []
+    size = 0
+    for made in read:
+        batch.append(made)
+        size += len(made.rows or ())
+        if size >= BATCH_ROWS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class _Vectors:
+    """The vectors of rows: those of the table, those kept for all of the user's, and new ones."""
+
+    def __init__(self, journal: Journal, table: Table, cache: VectorCache) -> None:
+        self._journal = journal
+        self._table = table
+        self._cache = cache
+        self.embedded = 0
+
+    def of(self, pairs: Sequence[tuple[JournalRow, str]]) -> list[JournalRow]:
+        """Return rows with their vectors; as they are without an embedder. Raises EmbedderError."""
+        embedder = self._journal.embedder
+        if embedder is None:
+            return [row for row, _ in pairs]
+        texts = {row["content_hash"]: text for row, text in pairs}
+        in_table: dict[str, np.ndarray] = self._table.vectors(sorted(texts))
+        missing = {key: text for key, text in texts.items() if key not in in_table}
+
+        def embed(new: list[str]) -> Sequence[np.ndarray]:
+            self.embedded += len(new)
+            made: Sequence[np.ndarray] = list(embedder.embed_documents(new))
+            return made
+
+        vectors = in_table | self._cache.get_or_make(missing, embed)
+        return [row | JournalRow(vector=vectors[row["content_hash"]]) for row, _ in pairs]
+
+
+def _cache(journal: Journal, *, trusted: bool = True) -> VectorCache:
+    embedder = journal.embedder
+    name, dimension = (embedder.name, embedder.dimension) if embedder else (manifest.NO_EMBEDDER, 0)
+    return VectorCache(journal.config.home, f"{name} {RECIPE}", dimension, trusted=trusted)

@@ -1,0 +1,115 @@
+"""The journal as its files have it: sessions by time, a session or a record by name, what is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vault_index import files
+from vault_index.errors import VaultError
+from vault_index.journal import places, session_file
+from vault_index.journal.journal import Journal
+from vault_index.journal.record import KINDS, Record, Session, short_id
+
+_MARK = b"\n<!-- record "
+_RECORD = re.compile(rb'^<!-- record \{"id": "[^"]*-([pos])[\d.]*"', re.MULTILINE)
+_LETTERS = {kind[0].encode(): kind for kind in KINDS}
+_RECORD_ID = re.compile(r".+-(?:[po]\d[\d.]*|s)")
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a journal holds: counts by project and by kind, bytes, the last write, what is damaged."""
+
+    sessions: int = 0
+    bytes: int = 0
+    unread: int = 0  # lines of transcripts of a kind that nobody described
+    last: float = 0.0  # seconds since 1970
+    projects: dict[str, int] = field(default_factory=dict)
+    records: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    problems: list[str] = field(default_factory=list)
+
+
+def sessions(
+    journal: Journal, project: str = "", since: str = "", until: str = ""
+) -> Iterator[tuple[Path, Session]]:
+    """Yield the sessions that began in a time, the latest first; those of a day in no order.
+
+    Times are ISO 8601. A file that cannot be read is passed over: `totals` names it.
+    """
+    named = places.session_files(journal.folder, project)
+    for file in sorted(named, key=lambda file: (file.parent.name, file.name), reverse=True):
+        day = f"{file.parent.name}-{file.name[:2]}"
+        if until and day > until[:10]:
+            continue
+        if since and day < since[:10]:
+            return
+        try:
+            session = session_file.parse(files.read_file(file), file)
+        except VaultError:
+            continue
+        if (not since or session.began >= since) and (not until or session.began < until):
+            yield file, session
+
+
+def latest(
+    journal: Journal, project: str = "", since: str = "", until: str = "", limit: int = 20
+) -> list[tuple[Path, Session]]:
+    """Return so many sessions that began last in a time, the latest first."""
+    there: list[tuple[Path, Session]] = []
+    for file, session in sessions(journal, project, since, until):
+        if len(there) >= limit and session.began[:10] < there[-1][1].began[:10]:
+            break
+        there.append((file, session))
+    return sorted(there, key=lambda pair: pair[1].began, reverse=True)[:limit]
+
+
+def session_of(journal: Journal, name: str) -> tuple[Path, Session, tuple[Record, ...]]:
+    """Return a session, named by its id, the beginning of that, or one of its records, and its records.
+
+    Of a record's id only that record. Raises VaultError if there is none, or several.
+    """
+    is_record = _RECORD_ID.fullmatch(name) is not None
+    wanted = f'"id": "{name}"' if is_record else name
+    there: list[tuple[Path, Session]] = []
+    for file in places.session_files(journal.folder):
+        data = files.read_file(file)
+        if wanted.encode("utf-8", "replace") in (data if is_record else data.partition(_MARK)[0]):
+            session = session_file.parse(data, file)
+            names = (short_id(session.id), *(each.id for each in session.records))
+            if session.id.startswith(name) or name in names:
+                there.append((file, session))
+    if not there:
+        raise VaultError(
+            f"nothing in the journal is named {name!r}", "look for it: lessons journal sessions"
+        )
+    if len(there) > 1:
+        ids = ", ".join(sorted(session.id for _, session in there)[:5])
+        raise VaultError(f"{name!r} may be {ids}", "name more of it")
+    file, session = there[0]
+    chosen = [each for each in session.records if not is_record or each.id == name]
+    return file, session, tuple(chosen)
+
+
+def totals(journal: Journal) -> Totals:
+    """Count what there is, without reading more than the head of each session."""
+    counted = Totals()
+    for file in places.session_files(journal.folder):
+        try:
+            data = files.read_file(file)
+            head = session_file.parse(data.partition(_MARK)[0], file)
+            counted.last = max(counted.last, file.stat().st_mtime)
+        except VaultError as error:
+            counted.problems.append(error.message)
+            continue
+        except OSError:  # removed meanwhile
+            continue
+        counted.sessions += 1
+        counted.bytes += len(data)
+        counted.unread += head.unread
+        counted.projects[head.project] = counted.projects.get(head.project, 0) + 1
+        for letter in _RECORD.findall(data):
+            counted.records[_LETTERS[letter]] += 1
+    return counted

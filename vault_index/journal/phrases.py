@@ -1,0 +1,244 @@
+"""The words by which a text shows what it is: a correction, a choice, a conclusion, small talk.
+
+English, as most sessions are; a text in another language has none of these signs, and is then taken for
+what its commands and files say.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LOOKED_AT = 400  # characters of a prompt, where a correction is said
+
+
+def _any_of(alternatives: str, *, begin: str = r"\b", end: str = r"\b") -> re.Pattern[str]:
+    """Return a pattern of alternatives, one a line."""
+    lines = "|".join(line.strip() for line in alternatives.strip().splitlines())
+    return re.compile(f"{begin}(?:{lines}){end}", re.IGNORECASE)
+
+
+_CORRECTION = _any_of(
+    r"""
+    (?:or |well,? |oh,? |hmm+,? |uh,? )?(?:no|nope|nah)
+    wrong
+    stop
+    wait
+    actually
+    not (?:that|quite|what|so|like)
+    don't
+    (?:please )?do not
+    please don't
+    never
+    instead
+    undo
+    revert
+    (?:that|this|it)(?:'s| is| was) (?:wrong|not|incorrect|incomplete)
+    that (?:doesn't|isn't|won't)
+    why (?:did|are|do|would) you
+    you (?:should(?: not|n't)?|missed|forgot|did(?: not|n't)|are wrong)
+    i (?:said|meant|told|asked|don't (?:want|like)|do not want|wanted|would rather|changed)
+    """,
+    begin=r"\s*",
+)
+_CORRECTS = _any_of(
+    r"""
+    changed my mind
+    i (?:don't|do not) want
+    (?:use|do) \S+(?: \S+){0,3} instead
+    should(?: not|n't) (?:have|be)
+    not what I
+    """
+)
+_NOT_A_QUESTION = re.compile(r"\s*(?:or,? )?(?:no|don't|why|you)", re.IGNORECASE)
+_CHOICE = _any_of(
+    r"""
+    let's (?:go with|do|use|keep|drop|stick)
+    go with
+    i(?:'d| would) (?:prefer|go|rather)
+    option [A-D1-4]
+    the (?:first|second|third|former|latter|other) (?:one|option|approach|way|idea)
+    we (?:decided|agreed)
+    prefer
+    """
+)
+_SUBJECTS = (
+    ("bugfix", "fix|fixes|bugfix|hotfix|repair|correct|resolve|prevent|avoid"),
+    ("feature", "feat|feature|add|adds|implement|introduce|support|allow|enable|create"),
+    ("refactor", "refactor|rename|move|extract|simplify|clean|reorgani[sz]e|split|deduplicate"),
+)
+_REQUESTS = (
+    ("bugfix", r"fix|bug|broken|fails?|failing|error|crash\w*|wrong|doesn't work|not working"),
+    ("refactor", r"refactor\w*|renam\w+|extract|simplif\w+|clean ?up|reorgani[sz]e|split"),
+    (
+        "feature",
+        r"add|implement|create|build|support|introduce|new (?:command|option|flag|feature)",
+    ),
+)
+_CONCEPTS = (
+    (
+        "why-it-exists",
+        r"why (?:do|does|did|was|we)|the reason|exists? (?:because|to|for)|historically"
+        r"|was (?:added|introduced) (?:to|because|for)",
+    ),
+    (
+        "gotcha",
+        r"gotcha|pitfall|caveat|beware|careful|silently|surprising\w*|unexpected\w*|turns out"
+        r"|subtle|footgun|misleading|counter-?intuitive",
+    ),
+    (
+        "pattern",
+        r"(?:this|same|common|design|usual|existing) patterns?|conventions?|idiom\w*"
+        r"|best practice|same (?:approach|way) as",
+    ),
+    (
+        "trade-off",
+        r"trade-?offs?|pros and cons|pros|cons|downsides?|drawbacks?|versus|alternatives?"
+        r"|option [ab12]",
+    ),
+)
+# Pieces of those words: a text without any of them is not searched, which takes ten times as long.
+_SIGNS_OF = {
+    "why-it-exists": ("why ", "the reason", "exist", "historically", "was added", "was introduced"),
+    "gotcha": (
+        *("gotcha", "pitfall", "caveat", "beware", "careful", "silently", "surpris", "unexpected"),
+        *("turns out", "subtle", "footgun", "misleading", "intuitive"),
+    ),
+    "pattern": ("pattern", "convention", "idiom", "best practice", "same approach", "same way"),
+    "trade-off": (
+        *("trade", "pros", "cons ", "cons:", "downside", "drawback", "versus", "alternative"),
+        "option ",
+    ),
+}
+_MUNDANE = _any_of(
+    r"""
+    Sibling tool call
+    Cancelled: parallel
+    File has not been read
+    Found \d+ matches
+    String to replace
+    File has been modified since
+    File does not exist
+    The user doesn't want
+    \[Request interrupted
+    EISDIR
+    InputValidationError
+    No changes to make
+    """,
+    begin=r"\s*(?:<tool_use_error>)?",
+    end="",
+)
+# Openings of what the agent says about itself, about the next step or out of courtesy.
+_CHATTER = _any_of(
+    r"""
+    let(?: me|'s)
+    i(?:'ll| will|'m (?:going|now)| need| want| have| should| see| can see| understand| think i)
+    i've (?:read|looked|reviewed|gone|got)
+    i apologi[sz]e
+    (?:now|next|first|great|perfect|good|excellent|nice|fair|alright|right|ready|sure|done|ok|okay)
+    all (?:set|good|done|tests? pass)
+    you're (?:right|welcome|absolutely)
+    (?:ah|oh|hmm|interesting|wait|understood|thanks?|correct|exactly|agreed|absolutely|got it)
+    (?:sorry|apologies|please|still|one concern|time to|so let|actually, let)
+    (?:looking at|checking|running|here's|here is|here are|both|summary)
+    (?:would you|want me|shall|should i|do you|what would)
+    (?:compil|read|go|add|updat|creat|implement|mov|start|fix|verify|test|build|apply|remov)ing
+    (?:search|digg|investigat|pull|fetch|mak|continu|proceed|writ|wir|examin|explor|reproduc)ing
+    two \w+s? landed
+    (?:committed|pushed)
+    the (?:build|tests?) pass
+    (?:yes|no|fixed|updated)(?=[.,!]?$)
+    option [a-d1-4]
+    """,
+    begin="",
+)
+_SIGNS = re.compile(r"^[^\w`(\[]+")  # an emoji in front
+_CONCLUDES = _any_of(
+    r"""
+    because|since|root cause|caused? by|turns out|so that|therefore|means|in short|confirmed
+    the (?:problem|issue|bug|reason|cause|fix|difference|answer|key|real)
+    instead of|must|never|always|only|requires?|needs?|fails?|failed|no longer|which is why
+    won't|cannot|can't|doesn't
+    """
+)
+_REMAINS = _any_of(
+    r"""
+    next steps?|remain(?:s|ing)|to-?do|not yet|follow-?ups?|left to do|manual step|out of scope
+    still (?:need|have|to do|missing|open|fails?)
+    want me to|should i|shall i|would you like|once you|you(?:'ll| will)? (?:still )?need to
+    before (?:merging|release)|later
+    """
+)
+_GOES_ON = re.compile(r"i'm |i'll |i will |let me |now ", re.IGNORECASE)
+_IS_ABOUT_REST = _any_of(
+    r"next steps?|remaining|to-?dos?|follow-?ups?|open (?:questions?|items?|points?)|what(?:'s| is) left",
+    begin="",
+)
+_BY_REQUEST = tuple((name, _any_of(words)) for name, words in _REQUESTS)
+_BY_SUBJECT = tuple((name, _any_of(words, begin=r"\s*")) for name, words in _SUBJECTS)
+_BY_CONCEPT = tuple((name, re.compile(rf"\b(?:{words})\b")) for name, words in _CONCEPTS)
+
+
+def corrects(prompt: str) -> bool:
+    """Whether a prompt says that the agent got something wrong: "no, use X"."""
+    text = _straight(prompt[:_LOOKED_AT])
+    if _CORRECTION.match(text):
+        is_question = text.rstrip().endswith("?") and len(prompt) <= _LOOKED_AT
+        return not is_question or bool(_NOT_A_QUESTION.match(text))
+    return bool(_CORRECTS.search(text))
+
+
+def chooses(prompt: str) -> bool:
+    """Whether a prompt chooses among what was offered: "the second one"."""
+    return len(prompt) < _LOOKED_AT and bool(_CHOICE.search(_straight(prompt[:200])))
+
+
+def type_of_subject(subject: str) -> str:
+    """Return the type of an observation by the subject of its commit."""
+    kind = subject.split(":")[0] if ":" in subject[:40] else subject
+    return next((name for name, words in _BY_SUBJECT if words.match(kind)), "change")
+
+
+def type_of_request(prompt: str) -> str:
+    """Return the type of an observation with changes by the prompt that asked for them."""
+    text = _straight(prompt[:600])
+    return next((name for name, words in _BY_REQUEST if words.search(text)), "change")
+
+
+def concepts(text: str) -> set[str]:
+    """Return the concepts that a text names."""
+    text = _straight(text).lower()
+    return {
+        name
+        for name, words in _BY_CONCEPT
+        if any(sign in text for sign in _SIGNS_OF[name]) and words.search(text)
+    }
+
+
+def is_mundane_error(text: str) -> bool:
+    """Whether an error is one of the agent's tools that says nothing of the work."""
+    return bool(_MUNDANE.match(text))
+
+
+def is_chatter(sentence: str) -> bool:
+    """Whether a sentence is about the next step, or a courtesy."""
+    return bool(_CHATTER.match(_SIGNS.sub("", _straight(sentence[:100]))))
+
+
+def concludes(sentence: str) -> bool:
+    """Whether a sentence says why something is as it is, or what must be."""
+    return bool(_CONCLUDES.search(_straight(sentence)))
+
+
+def remains(sentence: str) -> bool:
+    """Whether a sentence says what is left to do."""
+    sentence = _straight(sentence)
+    return bool(_REMAINS.search(sentence)) and not _GOES_ON.match(sentence)
+
+
+def is_about_rest(heading: str) -> bool:
+    """Whether what follows a heading is left to do."""
+    return bool(_IS_ABOUT_REST.match(_straight(heading)))
+
+
+def _straight(text: str) -> str:
+    return text.replace("\u2019", "'")

@@ -1,0 +1,247 @@
+"""Which project a folder belongs to, and whose sessions are recorded.
+
+A project is a folder of the journal with a `project.toml`:
+
+    root = "3c7e56..."                     the first commit of its repository
+    folders = ["/home/me/shop", ...]       where it was seen: its work tree, the tops of others
+
+All work trees of a repository are one project, and so is every folder in them. A clone that was moved
+or renamed stays the project by its first commit, and so does a second clone of the same address; a
+fork or another project made from the same template is one of its own, like any other of that name.
+A folder that is gone belongs to the project that was seen there or in a folder above it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path, PureWindowsPath
+
+from vault_index import files, git
+from vault_index.errors import VaultError
+from vault_index.journal import places
+from vault_index.journal.journal import Journal
+from vault_index.journal.lock import held, make_folder
+
+RECORDED = "recorded"  # the file
+ALL = "*"
+_NOT = "!"  # before a folder: never
+_UNSAFE = re.compile(r"[^\w.-]+")
+_MAX_NAME = 60  # characters
+_TAKEN = frozenset({RECORDED})
+_NO_NAME = "project"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project of the journal. `root` is the first commit of its repository, "" without one."""
+
+    name: str
+    root: str = ""
+    folders: tuple[str, ...] = ()
+
+
+def projects(journal: Journal) -> list[Project]:
+    """Return the projects of a journal, by name; a `project.toml` that is damaged names no folder."""
+    try:
+        with os.scandir(journal.folder) as entries:
+            names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+    there = (_read(journal.folder / name / places.PROJECT_FILE) for name in names if name[0] != ".")
+    return [project for project in there if project is not None]
+
+
+def project_of(journal: Journal, folder: str) -> str:
+    """Return the name of a folder's project, which is made if there is none yet. Raises WriteError."""
+    place = _place_of(folder)
+    for project in projects(journal):
+        if place in project.folders and (project.root or not _root(place)):
+            return project.name
+    with held(journal.folder):
+        return _joined(journal, place)
+
+
+def known_project(journal: Journal, folder: str) -> str:
+    """Return the name of a folder's project; "" if no session of it was kept yet. Writes nothing."""
+    place = _place_of(folder)
+    there = projects(journal)
+    project = _of_folder(there, place) or _of_repository(there, place)
+    return project.name if project else ""
+
+
+def name_for(journal: Journal, folder: str) -> str:
+    """Return the name that a folder's project has, or would have as the first of its name."""
+    return known_project(journal, folder) or _free_name(_place_of(folder), _TAKEN)
+
+
+def recorded(journal: Journal, folder: str) -> bool:
+    """Whether the sessions of a folder are recorded, itself or one above or its main work tree."""
+    lines = recorded_folders(journal)
+    places_of_it = {_clean(folder), _place_of(folder)}
+    above = {str(up) for place in places_of_it for up in (Path(place), *Path(place).parents)}
+    longest = max(
+        (line for line in lines if line.removeprefix(_NOT) in above),
+        key=lambda line: len(line.removeprefix(_NOT)),
+        default=ALL if ALL in lines else _NOT,
+    )
+    return not longest.startswith(_NOT)
+
+
+def recorded_folders(journal: Journal) -> list[str]:
+    """Return the folders whose sessions are recorded, `*` for all, `!folder` for none of it."""
+    try:
+        text = (journal.folder / RECORDED).read_text("utf-8", "replace")
+    except OSError:
+        return []
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def record(journal: Journal, folder: str) -> bool:
+    """Record the sessions of a folder, or of `*`, from now on; False if they are. Raises WriteError."""
+    place = ALL if folder == ALL else _place_of(folder)
+    with held(journal.folder):
+        before = recorded_folders(journal)
+        lines = [line for line in before if line not in (place, _NOT + place)] + [place]
+        _write_recorded(journal, lines)
+    return place not in before
+
+
+def stop_recording(journal: Journal, folder: str) -> bool:
+    """Record no more sessions of a folder, or of `*` at all; False if none were. Raises WriteError."""
+    place = ALL if folder == ALL else _place_of(folder)
+    with held(journal.folder):
+        before = bool(recorded_folders(journal)) if place == ALL else recorded(journal, place)
+        lines = [line for line in recorded_folders(journal) if line != place]
+        _write_recorded(journal, [] if place == ALL else lines)
+        if place != ALL and recorded(journal, place):  # through `*` or a folder above
+            _write_recorded(journal, [*lines, _NOT + place])
+    return before
+
+
+def _write_recorded(journal: Journal, lines: Iterable[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    with files.writing(journal.folder / RECORDED):
+        files.replace_file(journal.folder / RECORDED, text.encode("utf-8", "surrogateescape"))
+
+
+def _joined(journal: Journal, place: str) -> str:
+    """Return the project of a folder, with the folder noted in it, while nobody else writes."""
+    there = projects(journal)
+    project = _of_folder(there, place) or _of_repository(there, place)
+    if project is None:
+        names = {name.casefold() for name in os.listdir(journal.folder)} | _TAKEN  # noqa: PTH208
+        project = Project(_free_name(place, names), root=_root(place))
+    is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112
+    is_first = place in project.folders and not project.root and _root(place) != ""
+    if is_new or is_first:
+        there_now = dict.fromkeys([*project.folders, place])
+        project = replace(project, root=project.root or _root(place), folders=tuple(there_now))
+        folder = journal.folder / project.name
+        make_folder(folder)
+        with files.writing(folder):
+            files.replace_file(folder / places.PROJECT_FILE, _toml(project).encode())
+    return project.name
+
+
+def _of_folder(there: Iterable[Project], place: str) -> Project | None:
+    """Return the project seen in a folder; of one that is gone, also in the nearest folder above."""
+    by_folder = {folder: project for project in there for folder in project.folders}
+    if place in by_folder or os.path.isdir(place):  # noqa: PTH112
+        return by_folder.get(place)
+    return next((by_folder[str(up)] for up in Path(place).parents if str(up) in by_folder), None)
+
+
+def _of_repository(there: Iterable[Project], place: str) -> Project | None:
+    """Return the project whose repository was moved to a folder, or was cloned there once more."""
+    root = _root(place)
+    for project in there:
+        if root and project.root == root and all(_is_same(old, place) for old in project.folders):
+            return project
+    return None
+
+
+def _is_same(old: str, new: str) -> bool:
+    """Whether a repository of the same beginnings left the old folder, or has the same address."""
+    old_git, new_git = Path(old) / ".git", Path(new) / ".git"
+    if not old_git.exists():
+        return True
+    address = git.origin_of(old_git)
+    return address != "" and address == git.origin_of(new_git)
+
+
+def _place_of(folder: str) -> str:
+    """Return the folder that names the project around one: the main work tree, else itself.
+
+    Of a folder that is gone, the work tree around the nearest that is there.
+    """
+    cleaned = _clean(folder)
+    if not cleaned.startswith("/"):
+        return cleaned
+    there = Path(cleaned)
+    while not there.is_dir() and there != there.parent:
+        there = there.parent
+    top = git.top_of(there) if there != there.parent else None
+    if top is None:
+        return cleaned
+    common = git.common_folder(top)
+    if common is None:
+        return str(top)
+    return str(common.parent if common.name == ".git" else common)
+
+
+def _clean(folder: str) -> str:
+    """Return a folder without links and needless parts; a path of another system as it is."""
+    return os.path.realpath(folder) if folder.startswith("/") else folder
+
+
+@functools.lru_cache(maxsize=256)
+def _root(place: str) -> str:
+    """Return the first commit of the repository whose main work tree is a folder; "" without one."""
+    has_git = place.startswith("/") and (Path(place) / ".git").exists()
+    return git.root_commit(Path(place)) if has_git else ""
+
+
+def _free_name(place: str, taken: Iterable[str]) -> str:
+    last = PureWindowsPath(place).name if "\\" in place else Path(place).name
+    name = _UNSAFE.sub("-", last.removesuffix(".git")).strip("-.")[:_MAX_NAME] or _NO_NAME
+    free, number = name, 1
+    while free.casefold() in taken:
+        number += 1
+        free = f"{name}-{number}"
+    return free
+
+
+def _toml(project: Project) -> str:
+    """Return the text of a `project.toml`: JSON's strings are TOML's, but for DEL."""
+    lines = "".join(f"    {json.dumps(folder)},\n" for folder in project.folders)
+    return f"root = {json.dumps(project.root)}\nfolders = [\n{lines}]\n".replace("\x7f", "\\u007f")
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(file: Path, stamp: files.Stamp) -> Project:  # noqa: ARG001  # the key of the cache
+    """Return the project of a file as it was at a stamp."""
+    try:
+        values = tomllib.loads(files.read_file(file).decode("utf-8"))
+    except (ValueError, RecursionError, VaultError):
+        values = {}
+    there = values.get("folders")
+    return Project(
+        file.parent.name,
+        root=str(values.get("root", "")),
+        folders=tuple(map(str, there)) if isinstance(there, list) else (),
+    )
+
+
+def _read(file: Path) -> Project | None:
+    """Return the project of a folder, None without a file."""
+    try:
+        return _parsed(file, files.stamp_of(file.lstat()))
+    except OSError:
+        return None

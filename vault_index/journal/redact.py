@@ -1,0 +1,300 @@
+"""Secrets out of a text, each replaced by what it was: `[redacted: aws key]`.
+
+The rules are those of `lessons check`, and beyond them what a private record that nobody reviews has
+to do without: whatever a name says is a password, private keys whole, and tokens that look random.
+Only pieces of a text that have a word or a token to do with secrets are searched: most have none.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from vault_index.check import secrets
+
+_RANDOM = "random text"
+_SECRET = "secret"
+_KEY = "private key"
+# how doubtful a rule is about what a secret is: it knows the form, or the value, or has but a name
+_FORMED, _VALUED, _NAMED_SO, _LOOKS_SO = range(4)
+_MARK = re.compile(r"\[redacted: [^\[\]\n]{0,60}\]")
+_ARTICLE = re.compile(r"^(?:an?|the) ")
+_SHORT = 4096  # characters
+_MOST_ROUNDS = 8  # what was taken out may bring a name and a value together
+_BEFORE, _AFTER = 330, 420  # characters around a word that the rules look at
+_AROUND = 90  # and around a token
+_MAX_LINE = 400  # characters of a line that a piece is widened to
+
+# A text without any of these, and without a token, is none that a rule finds something in.
+_WORDS = (
+    *"pbkdf2 mlsn. passw passc passp passk pass= pass\" pass' pass` _pass -pass pass> pwd psk".split(),
+    *"kennw zugang anmeld losung schlüssel senha clave contrase wacht hasło пароль 密码 密碼".split(),
+    *"パスワード 口令 secret token credential creds authoriz cookie bearer api_key api-key".split(),
+    *"apikey accesskey privatekey webhook hooks.slack mnemonic wallet 2fa mfa totp otpauth".split(),
+    *"authenticator community sig= redis-cli mongo sqlplus expdp impdp sqlcmd mysql mariadb".split(),
+    *"curl docker podman unzip ldap keytool smbclient snmp ipmitool chpasswd useradd wget".split(),
+    *"mosquitto psexec winexe xfreerdp -----begin putty identified seed recovery master".split(),
+    *"_auth client-key-data identitytoken einmal".split(),
+    *("mot de passe", "api key", " otp", "backup code", "emergency code", "log in"),
+    *('"auth"', "kind: secret", "| sudo"),
+)
+# Words that are in too many texts: what has to follow them.
+_PHRASES = {
+    gate: re.compile(regex, re.MULTILINE)
+    for gate, regex in {
+        "user": r"user(?:name)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|secret|password)",
+        "account": r"account\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
+        "benutzer": r"benutzer\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
+        "log": r"\blog(?:ge|gt|in|ins| ?in)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|\bis\b)",
+        "sign": r"\bsign in\b|signing.?key",
+        "key": r"key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
+        "pin": r"\bpin\b",
+        "puk": r"\bpuk\b",
+        "pw": r"(?:\b|_)pw\b",
+        "pass": r"\bpass(?:es|wort)?\b(?!: test).{0,3}[:=\"'`]|pass=|\b[-_]p(?:ass)?[ =]",
+        "wort": r"wort\b",
+        "auth": r"\bauth[\"'=:]|auth[_-]?(?:token|key)|--auth| -a ",
+        "://": r"://[^\s/@\"'<>]{1,400}@|://[^\s\"'<>]{1,400}[?&;][\w.-]{1,40}=",
+        "::": r"::[\w.-]{0,40}:|:::",
+        ":": r"^[ \t>*`-]{0,6}[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:",
+        "machine": r"\bmachine\s+\S+\s+login",
+        " -p": r"\s-p\s?['\"]?\S{4}",
+        " -": r"\s-(?:w|P|a|A|X)\s?['\"]?\S{0,60}?[\d!@#$%^&*+?~]",
+        "$": r"\$(?:2[aby]|1|5|6|y|argon2\w*|scrypt|krb5\w+)\$",
+    }.items()
+}
+
+# A token is one piece of what keys are made of; a path or an address has several.
+_TOKEN = re.compile(r"[A-Za-z0-9_+/.~%-]{13,}={0,2}")
+_PIECE = re.compile(r"[A-Za-z0-9_+~%-]{13,}={0,2}")
+_MIN_TOKEN = 13
+_MIN_RANDOM = 20
+_MIN_LETTERS = 32  # of a token without digits: names in code are shorter
+_PREFIX = re.compile(r"[A-Za-z]\w{0,16}[_-][0-9a-f]{40}")
+_HEX = re.compile(r"[0-9a-fA-F]+")
+_NO_KEY = re.compile(  # UUIDs and hashes
+    r"(?i)(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])"
+    r"|(?<![0-9a-f])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])"
+)
+_HASHES = (40, 56, 64, 96, 128)  # hexadecimal digits of git's hashes and those of SHA-2
+_TURN = re.compile(r"[a-z][A-Z0-9]|[0-9][A-Za-z]|[A-Z][0-9]|[A-Z]{2}(?=[a-z])")
+_TURNS = 0.24  # of the characters of a random token; names in code have .15 and less
+_BITS = 3.2  # of entropy a character
+_INTEGRITY = re.compile(r"(?i)sha\d{1,3}[-:]$")
+
+_NAME = (
+    r"(?:pass(?:word|wd|phrase|code|wort)?|pwd|pw|secret|token|api[_-]?key|auth[_-]?key|access[_-]?key"
+    r"|private[_-]?key|encryption[_-]?key|signing[_-]?key|secret[_-]?key|credentials?|kennwort|senha"
+    r"|contraseña|wachtwoord)"
+)
+_NO_SECRET = (
+    r"(?![_-]?(?:name|id|header|path|ur[il]|file|type|ref|field|prefix|length|ttl|policy|hash|env|count"
+    r"|size|index|version|class|format|s?\b[\"']?\s?[:=]\s?\d{1,7}\b))"
+)
+# `password: value` in JSON, YAML, env files, code and flags; whatever it is, in quotes
+_NAMED = re.compile(
+    rf"(?i)(?<![a-z])(?-i:(?!PASS:)){_NAME}{_NO_SECRET}(?:[_-]\w{{1,30}})?\\?[\"'`]?\]?\s{{0,4}}(?::=|=>|[:=])\s{{0,4}}"
+    r"(?:[bru]?(?P<slash>\\?)(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,300}?)(?P=slash)(?P=quote)"
+    r"|(?P<plain>[^\s\"'`,;(){}\[\]<>|\\$&]{4,300})(?![(\[{]))"
+)
+_UPPER_NAMED = re.compile(
+    r"\b[A-Z0-9_]{0,40}(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|API_?KEY|CREDENTIALS?|PRIVATE_?KEY)"
+    r"(?:_[A-Z0-9]{1,12})?=(?P<plain>[^\s\"'`$<(;&|]{4,300})"
+)
+_FLAG = re.compile(
+    r"(?i)(?<![\w-])--?(?:\w+-){0,3}(?:password|passwd|passphrase|pass|pwd|token|secret|api-?key|pat)"
+    r"(?:=|\s{1,3})[\"']?(?P<plain>[^\s\"'`$<>(;&|-][^\s\"'`$<>(;&|]{4,300})"
+)
+_LOGIN = re.compile(
+    r"(?i)(?:\bauthorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|bearer|token)"
+    r"|\blogin\s{1,4}\S{1,60}\s{1,4}password)\s{1,4}(?P<plain>[^\s\"'`$<>(]{8,600})"
+)
+_NO_VALUE = re.compile(
+    r"(?i)^(?:[$%{<@*&!.(]|\[redacted)|^(?:none|null|nil|true|false|undefined|string|str|bytes|text|int"
+    r"|optional|required|any|object|number|boolean|bool|self|process|os|env|config|settings|request|req"
+    r"|args|options|params|data|input|user|this|ctx|secrets?|vault|getenv|await|new|not|is|the|and|in"
+    r"|password|passwd|token|redacted|hidden|removed|prompt|stdin|missing|invalid|expired|empty)\b"
+    r"|[*x•.]{4,}|^[\W_]*$|^[/~.]/|^https?://[^@]*$"
+)
+_CODE = re.compile(r"^[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)+$|^[a-z_]+[A-Z]\w*$|^[a-z]+_\w+$")
+_PEM = re.compile(
+    r"-----BEGIN (?:[A-Z0-9 ]{1,40} )?PRIVATE KEY(?: BLOCK)?-----"
+    r"(?P<body>(?:(?!-----BEGIN)[\s\S]){0,20000}?)-----END "
+)
+_PUTTY = re.compile(r"Private-Lines: \d+\s+(?P<body>(?:[A-Za-z0-9+/=]{20,}\s*)+)")
+_BODY = re.compile(r"[A-Za-z0-9+/]{16,}")
+_REST = re.compile(r"[A-Za-z0-9+/=_-]*")  # of a token that a rule knows by its beginning
+_KEY_LINES = re.compile(r"(?:(?:\\n|[\s>|\"'+,])*[A-Za-z0-9+/=]{16,})*")
+_NO_TEXT = re.compile("[\ud800-\udfff\0]")  # half a character, and what makes a file binary
+
+
+def redact(text: str) -> str:
+    """Return a text without its secrets; twice is as good as once."""
+    return _short(text) if len(text) < _SHORT else _long(text)
+
+
+def _long(text: str) -> str:
+    if not text.isascii() or "\0" in text:
+        text = _NO_TEXT.sub("\ufffd", text)
+    for _ in range(_MOST_ROUNDS):
+        redacted = _redacted(text)
+        if redacted == text:
+            break
+        text = redacted
+    return text
+
+
+_short = functools.lru_cache(maxsize=2048)(_long)  # what was redacted is asked about again
+
+
+def _redacted(text: str) -> str:
+    """Replace what is found in one round; where spans overlap, the surest rule names it."""
+    there = sorted(_spans(text))
+    if not there:
+        return text
+    marks = [match.span() for match in _MARK.finditer(text)]
+    parts, end = list[str](), 0
+    rank, name = 0, ""
+    for begin, stop, number, why in there:
+        if any(start <= begin and stop <= last for start, last in marks):
+            continue
+        if begin >= end:
+            parts += [name, text[end:begin]]
+            rank, name = number, f"[redacted: {why}]"
+        elif number < rank:
+            rank, name = number, f"[redacted: {why}]"
+        end = max(end, stop)
+    return "".join([*parts, name, text[end:]])
+
+
+def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
+    """Yield where secrets begin and end, how doubtful it is what they are, and what they are."""
+    tokens = list(_tokens(text))
+    for begin, end in _pieces(text, [(begin, end) for begin, end, _ in tokens]):
+        piece = text[begin:end]
+        for start, stop, rule in secrets.spans(piece):
+            name = _ARTICLE.sub("", rule.why).lower()
+            rest = _KEY_LINES if "private key" in name else _REST
+            after = rest.match(text, begin + stop)
+            start += len(piece[start:stop]) - len(piece[start:stop].lstrip())
+            end_of_it = _to_quote(text, begin + start, after.end() if after else 0)
+            yield begin + start, end_of_it, _VALUED if rule.value else _FORMED, name
+        for start, stop in _named(piece):
+            yield begin + start, begin + stop, _NAMED_SO, _SECRET
+    if "PRIVATE KEY" in text or "Private-Lines" in text:
+        for regex in (_PEM, _PUTTY):
+            for match in regex.finditer(text):
+                if _BODY.search(match["body"]):
+                    yield *match.span("body"), _FORMED, _KEY
+    for begin, end, is_random in tokens:
+        if is_random:
+            yield begin, end, _LOOKS_SO, _RANDOM
+
+
+def _to_quote(text: str, begin: int, end: int) -> int:
+    """Return where a value ends that began after a quotation mark: signs may be within it."""
+    quote = text[begin - 1 : begin]
+    if quote in ("'", '"', "`") and text[end : end + 1] not in ("", quote):
+        close = text.find(quote, end, end + 100)
+        if close > 0 and not any(sign in text[end:close] for sign in " \n\t"):
+            return close
+    return end
+
+
+def _pieces(text: str, tokens: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pieces of a text that a rule may find something in, whole lines as far as possible."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # some capitals have small letters of two characters
+        lowered = "".join(one if len(one := char.lower()) == 1 else char for char in text)
+    around = [(begin - _AROUND, end + _AROUND) for begin, end in tokens]
+    if words := list(filter(lowered.__contains__, _WORDS)):
+        some = re.compile("|".join(map(re.escape, words)))
+        around += [(m.start() - _BEFORE, m.end() + _AFTER) for m in some.finditer(lowered)]
+    for gate, regex in _PHRASES.items():
+        if gate in lowered:
+            around += [(m.start() - _BEFORE, m.end() + _AFTER) for m in regex.finditer(lowered)]
+    pieces: list[tuple[int, int]] = []
+    for begin, end in sorted(around):
+        begin, end = max(0, begin), min(len(text), end)
+        begin = max(text.rfind("\n", max(0, begin - _MAX_LINE), begin) + 1, begin - _MAX_LINE, 0)
+        close = text.find("\n", end, end + _MAX_LINE)
+        end = close if close >= 0 else min(len(text), end + _MAX_LINE)
+        if pieces and begin <= pieces[-1][1]:
+            pieces[-1] = pieces[-1][0], max(end, pieces[-1][1])
+        else:
+            pieces.append((begin, end))
+    return pieces
+
+
+def _named(text: str) -> Iterator[tuple[int, int]]:
+    for regex in (_NAMED, _UPPER_NAMED, _FLAG, _LOGIN):
+        for match in regex.finditer(text):
+            groups = match.groupdict()
+            if groups.get("quoted"):
+                value, group = groups["quoted"], "quoted"
+                is_value = not (_NO_VALUE.search(value) or secrets.is_placeholder(value))
+            else:
+                value, group = groups["plain"].rstrip(".:*_`"), "plain"
+                is_value = not (_NO_VALUE.search(value) or secrets.is_placeholder(value)) and (
+                    regex in (_UPPER_NAMED, _LOGIN) or not (_CODE.search(value) or value.isalpha())
+                )
+            if is_value and len(value) >= 4 and not value.isdecimal():
+                yield match.start(group), match.start(group) + len(value)
+
+
+def _tokens(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield the tokens that may be keys, and whether they look random."""
+    for match in _TOKEN.finditer(text):
+        run = match[0]
+        if not any(map(str.isdigit, run)) and not run.isupper() and not _mixed(run):
+            continue
+        if "." in run or "/" in run:
+            for piece in _PIECE.finditer(run):
+                begin = match.start() + piece.start()
+                yield from _token(text, begin, piece[0], within_path=True)
+            if "/" in run and "." not in run:  # base64 has slashes, too
+                yield from _token(text, match.start(), run, within_path=False)
+        else:
+            yield from _token(text, match.start(), run, within_path=False)
+
+
+def _token(
+    text: str, begin: int, run: str, *, within_path: bool
+) -> Iterator[tuple[int, int, bool]]:
+    slashes = len(run) - len(run.lstrip("/"))
+    begin, run = begin + slashes, run[slashes:]
+    bare = _NO_KEY.sub("", run)
+    solid = bare.replace("-", "").replace("_", "")
+    if len(bare) < _MIN_TOKEN or (solid.isdecimal() and len(solid) < 40):
+        if bare and bare != run and _PREFIX.match(run):  # `dop_v1_` and a hash
+            yield begin, begin + len(run), False
+        return
+    is_hex = _HEX.fullmatch(solid) is not None
+    if is_hex and len(solid) in _HASHES:
+        return
+    turns = len(_TURN.findall(bare)) / len(bare)
+    is_code = bare.isalnum() and bare.isupper()  # base32
+    if turns < 0.08 and not is_hex and not is_code:
+        return
+    is_random = (
+        len(bare) >= (_MIN_RANDOM if any(map(str.isdigit, bare)) else _MIN_LETTERS)
+        and (turns >= _TURNS or (is_code and not bare.isalpha()))
+        and _entropy(bare) >= _BITS
+        and not _INTEGRITY.search(text, max(0, begin - 8), begin)
+    )
+    if within_path and is_hex:
+        is_random = False
+    yield begin, begin + len(run), is_random
+
+
+def _mixed(run: str) -> bool:
+    return len(_TURN.findall(run)) / len(run) >= _TURNS / 2
+
+
+def _entropy(token: str) -> float:
+    """Return the bits a character."""
+    counts = Counter(token)
+    return -sum(n / len(token) * math.log2(n / len(token)) for n in counts.values())

@@ -1,0 +1,115 @@
+"""The tools of agents: which read, change, search or run something, and what is kept of a call."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vault_index.journal import shell
+
+EDIT, READ, SEARCH, SHELL, TODO, OTHER = "edit", "read", "search", "shell", "todo", "other"
+QUESTION = "AskUserQuestion"
+_KINDS = {
+    EDIT: "Edit MultiEdit Write NotebookEdit apply_patch replace write_file",
+    READ: "Read NotebookRead read_file view_image",
+    SEARCH: "Grep Glob LS WebSearch WebFetch ToolSearch grep_files list_dir",
+    SHELL: "Bash PowerShell exec_command shell shell_command local_shell_call",
+    TODO: "TodoWrite TaskCreate TaskUpdate update_plan",
+}
+_KIND = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+_KEPT = {
+    EDIT: ("file_path", "notebook_path", "path"),
+    READ: ("file_path", "notebook_path", "path"),
+    SEARCH: ("pattern", "query"),
+    TODO: ("subject", "status", "taskId"),
+}
+_SHORT = 500  # characters of a value that is not the point of its call
+_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
+Clean = Callable[[str], str]
+
+
+def kind_of(tool: str) -> str:
+    """Return the kind of a tool; OTHER for tools of servers and those that start subagents."""
+    return _KIND.get(tool, OTHER)
+
+
+def kept_input(kind: str, values: Mapping[str, Any], clean: Clean) -> dict[str, Any]:
+    """Return what is kept of a call's input, each text cleaned before it is shortened."""
+    kept: dict[str, Any] = {}
+    for name in _KEPT.get(kind, ()):
+        if isinstance(value := values.get(name), str) and value:
+            kept[name] = clean(value)[:_SHORT]
+    if kind == SHELL:
+        kept["command"] = clean(shell.text_of(values.get("command") or values.get("cmd")))
+        kept["is_background"] = values.get("run_in_background") is True
+    elif kind == EDIT:
+        if patched := _PATCHED.findall(str(values.get("input") or "")[:1_000_000]):
+            kept["files"] = [clean(path.strip()) for path in patched]
+        if isinstance(old := values.get("old_string"), str):
+            kept["change"] = (_hash(old), _hash(str(values.get("new_string") or "")))
+        if "content" in values:
+            kept["is_whole"] = True
+    elif kind == TODO:
+        kept["todos"] = _todos(values, clean)
+    return kept
+
+
+def files_of(values: Mapping[str, Any]) -> list[str]:
+    """Return the paths that a call of a reading or editing tool names."""
+    paths = list(values.get("files", ()))
+    path = values.get("file_path") or values.get("notebook_path") or values.get("path")
+    return [*paths, path] if path else paths
+
+
+def shown_to_user(tool: str, values: Mapping[str, Any]) -> str:
+    """Return the text of a call that the user reads: a plan, or questions with their choices."""
+    if tool == "ExitPlanMode":
+        return str(values.get("plan") or "")
+    if tool != QUESTION:
+        return ""
+    lines = []
+    for question in _list(values.get("questions")):
+        if isinstance(question, dict):
+            lines.append(str(question.get("question") or ""))
+            for option in _list(question.get("options")):
+                if isinstance(option, dict):
+                    label, about = option.get("label") or "", option.get("description") or ""
+                    lines.append(f"- {label}: {about}")
+    return "\n".join(lines)
+
+
+def exits(kind: str, values: Mapping[str, Any]) -> bool:
+    """Whether a call without an error has ended well: a command that runs on has not ended."""
+    return kind == SHELL and not values.get("is_background")
+
+
+def is_result_kept(kind: str, values: Mapping[str, Any], text: str) -> bool:
+    """Whether a result counts though it is no error: of a commit, or of a check that says it failed."""
+    if kind == TODO:
+        return True
+    command = str(values.get("command") or "")
+    if kind != SHELL or not command:
+        return False
+    return shell.is_commit(command) or (shell.is_check(command) and shell.says_failed(text))
+
+
+def _todos(values: Mapping[str, Any], clean: Clean) -> list[tuple[str, str]]:
+    todos = _list(values.get("todos") or values.get("plan"))
+    return [
+        (
+            clean(str(todo.get("content") or todo.get("step") or ""))[:_SHORT],
+            str(todo.get("status")),
+        )
+        for todo in todos
+        if isinstance(todo, dict)
+    ]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

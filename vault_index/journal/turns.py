@@ -1,0 +1,168 @@
+"""Events cut into turns: a prompt, and what the agent said and did until the next one.
+
+Texts are redacted here, before anything shortens them; of the results of tools only those of errors,
+tests and commits are kept. A turn holds nothing of the turns before it but the end of what was said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from vault_index.journal import events, own_text, tools, wording
+from vault_index.journal.events import Event
+
+Redact = Callable[[str], str]
+MAX_CHARS = 200_000  # of a text; a person's paste or an agent's answer is far shorter
+_SPARE = 10_000  # characters more go to `redact`, so that no half of a secret remains at the cut
+RESULT_CHARS = 20_000  # kept from either end of a result, before its lines are chosen
+MOST_VALUES = 512  # of inputs that are remembered: paths come again and again
+CONTEXT_CHARS = 800  # of what the agent had said before a prompt
+
+
+_MARKS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|</?tool_use_error>")
+
+
+@dataclass(slots=True)
+class Said:
+    """A text of the agent."""
+
+    text: str
+    uuid: str
+    at: str
+    is_question: bool = False  # with choices: no statement
+
+
+@dataclass(slots=True)
+class Call:
+    """A call of a tool, with its result if there is one. `text` is kept of few results."""
+
+    tool: str
+    kind: str  # of `tools`: EDIT, READ, SEARCH, SHELL...
+    id: str
+    uuid: str
+    at: str
+    folder: str
+    in_subagent: bool
+    input: dict[str, Any]
+    is_done: bool = False
+    is_error: bool = False
+    status: int | None = None
+    text: str = ""
+    result_uuid: str = ""
+
+
+@dataclass(slots=True)
+class Turn:
+    """A prompt (None before the first one) and the steps after it."""
+
+    prompt: Event | None = None
+    context: str = ""
+    steps: list[Said | Call] = field(default_factory=list)
+    ended: str = ""  # when the last event was
+    branch: str = ""
+    is_interruption: bool = False  # the prompt comes after the user stopped the agent
+
+    @property
+    def texts(self) -> list[Said]:
+        """Return what the agent said."""
+        return [step for step in self.steps if isinstance(step, Said)]
+
+    @property
+    def calls(self) -> list[Call]:
+        """Return what the agent did."""
+        return [step for step in self.steps if isinstance(step, Call)]
+
+
+class Turns:
+    """Collects events; `take` returns a turn when the next one begins, `end` the last."""
+
+    def __init__(self, redact: Redact, said: str = "", *, is_interrupted: bool = False) -> None:
+        self._redact = redact
+        self._clean_value = lru_cache(maxsize=MOST_VALUES)(self._clean)
+        self._said = said  # the end of what the agent said last
+        self.is_interrupted = is_interrupted  # by the user, since the last prompt
+        self._turn = Turn()
+        self._open: dict[str, Call] = {}  # calls without a result yet
+
+    @property
+    def said(self) -> str:
+        """Return the end of what the agent said last: a prompt answers that."""
+        return self._said
+
+    def take(self, event: Event) -> Turn | None:
+        """Add an event; return the turn that it ends, if it begins another."""
+        finished = None
+        if event.kind in events.PROMPTS:
+            finished = self._begin(event)
+        elif event.kind == events.TEXT and not event.in_subagent:
+            self._say(event, event.text)
+        elif event.kind == events.INTERRUPT:
+            self.is_interrupted = True
+        elif event.kind == events.TOOL_CALL:
+            self._call(event)
+        elif event.kind == events.TOOL_RESULT:
+            self._result(event)
+        self._turn.ended = event.at or self._turn.ended
+        self._turn.branch = event.branch or self._turn.branch
+        return finished
+
+    def end(self) -> Turn | None:
+        """Return the turn so far, None if it is empty."""
+        turn, self._turn = self._turn, Turn()
+        return turn if turn.prompt or turn.steps else None
+
+    def _begin(self, prompt: Event) -> Turn | None:
+        turn = Turn(replace(prompt, text=self._clean(prompt.text)), self._said)
+        turn.is_interruption, self.is_interrupted = self.is_interrupted, False
+        if prompt.kind in events.OPENING:  # the agent was idle: nothing is under way
+            self._open.clear()
+        else:  # what is under way ends in this turn
+            turn.steps = [*self._open.values()]
+            under_way = set(map(id, turn.steps))
+            self._turn.steps = [step for step in self._turn.steps if id(step) not in under_way]
+        finished, self._turn = self.end(), turn
+        return finished
+
+    def _say(self, event: Event, text: str, *, is_question: bool = False) -> None:
+        text = self._clean(text)
+        if not text:
+            return
+        self._turn.steps.append(Said(text, event.uuid, event.at, is_question))
+        self._said = wording.tail(f"{self._said}\n\n{text}", CONTEXT_CHARS)
+
+    def _call(self, event: Event) -> None:
+        kind = tools.kind_of(event.tool)
+        values = tools.kept_input(kind, event.input, self._clean_value)
+        call = Call(
+            *(event.tool, kind, event.call, event.uuid, event.at, event.folder),
+            in_subagent=event.in_subagent,
+            input=values,
+        )
+        self._turn.steps.append(call)
+        self._open[event.call] = call
+        if not event.in_subagent and (shown := tools.shown_to_user(event.tool, event.input)):
+            self._say(event, shown, is_question=event.tool == tools.QUESTION)
+
+    def _result(self, event: Event) -> None:
+        call = self._open.pop(event.call, None)
+        if call is None:
+            return
+        call.is_done, call.is_error, call.status = True, event.is_error, event.status
+        call.result_uuid = event.uuid
+        if call.status is None and not event.is_error and tools.exits(call.kind, call.input):
+            call.status = 0
+        text = event.text
+        if len(text) > 2 * RESULT_CHARS:
+            text = f"{text[:RESULT_CHARS]}\n[...]\n{text[-RESULT_CHARS:]}"
+        if event.is_error or tools.is_result_kept(call.kind, call.input, text):
+            call.text = self._clean(_MARKS.sub("", text))
+
+    def _clean(self, text: str) -> str:
+        """Return a text as the journal may keep it."""
+        text = own_text.left_out(text[: MAX_CHARS + _SPARE]).strip()
+        text = self._redact(text)
+        return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[...]"

@@ -1,0 +1,335 @@
+"""A query -> records of the journal, with the evidence for each.
+
+The score is that of lessons: `cosine + 0.01 x BM25`, of the best of a record's rows. A prompt and the
+observations of its turn are one hit, the best of them, with the uuids of all that were found: without
+that a turn takes several of the first places (.80 of right answers among the first five, with it .82).
+Recency is a window and no decay: what lies outside is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from vault_index.errors import IndexStateError, VaultError
+from vault_index.journal import index, rows
+from vault_index.journal.journal import Journal
+from vault_index.search.options import OF_JOURNAL, Query
+from vault_index.search.query import FULL_TEXT_WEIGHT, query_vector, searched
+from vault_index.store import filters
+from vault_index.store.warm_table import WarmTable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+RESCORED = 500  # rows of a large table whose evidence is computed exactly
+MATCHED = 3_000  # rows that full text returns, best first
+FIRST = 100  # rows whose order is that of a small table: what hits are made of
+EXPLAINED = 64  # hits, when it is to be told what was left out
+
+
+@dataclass(frozen=True, slots=True)
+class JournalHit:
+    """A record and why it was found. `score` is `cosine + full_text`, in absolute units.
+
+    `text` is the best of its pieces. `uuids` are those of the transcript's records that it was made
+    from, and those of the other records of its turn that were found.
+    """
+
+    id: str
+    kind: str  # prompt | observation | summary
+    session: str
+    project: str
+    branch: str
+    at: str  # ISO 8601, UTC; "" where the transcript has no time
+    number: int
+    title: str
+    text: str
+    type: str
+    concepts: tuple[str, ...]
+    files: tuple[str, ...]
+    uuids: tuple[str, ...]
+    score: float = 0.0
+    cosine: float = 0.0
+    full_text: float = 0.0
+    path: str = ""  # of the session's file, from the journal's folder; not in the JSON
+
+    def as_json(self, *, explain: bool = False) -> dict[str, Any]:
+        """Return the hit as JSON values; with `explain` also `cosine` and `full_text`."""
+        names = (
+            "id",
+            "kind",
+            "session",
+            "project",
+            "branch",
+            "at",
+            "number",
+            "title",
+            "text",
+            "type",
+        )
+        values: dict[str, Any] = {name: getattr(self, name) for name in names}
+        values |= {name: list(getattr(self, name)) for name in ("concepts", "files", "uuids")}
+        evidence = ("score", "cosine", "full_text") if explain else ("score",)
+        return values | {name: round(getattr(self, name), 4) for name in evidence}
+
+    @classmethod
+    def of_row(
+        cls, row: Mapping[str, Any], cosine: float = 0.0, full_text: float = 0.0
+    ) -> JournalHit:
+        """Return the hit of a row of the journal's table."""
+        return cls(
+            id=row["record"],
+            kind=row["kind"],
+            session=row["session"],
+            project=row["project"],
+            branch=row["branch"],
+            at=row["at"].astimezone(UTC).isoformat() if row["at"] else "",
+            number=row["number"],
+            title=row["title"],
+            text=row["text"],
+            type=row["type"],
+            concepts=tuple(row["concepts"] or ()),
+            files=tuple(row["files"] or ()),
+            uuids=tuple(row["uuids"] or ()),
+            score=cosine + full_text,
+            cosine=cosine,
+            full_text=full_text,
+            path=row["path"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JournalResults:
+    """What a search of the journal found. `dropped` are (hit, why it is not in the answer).
+
+    `older` counts those of the first `k` without a window that are before it, `later` those after.
+    """
+
+    hits: list[JournalHit]
+    dropped: list[tuple[JournalHit, str]] = field(default_factory=list)
+    text_only: str = ""  # why only full text was searched, if so
+    older: int = 0
+    later: int = 0
+    since: datetime | None = None  # the beginning of the window
+
+
+def find(journal: Journal, query: Query, *, everything: bool = False) -> JournalResults:
+    """Search the journal, or list what touched `query.file` by time if there is no text.
+
+    `query.filters.since` begins the window; without it that is `journal_window_days` ago, unless
+    `everything` is asked for. Raises IndexStateError without an index, VaultError for a query of
+    nothing.
+    """
+    try:
+        return _find(journal, query, everything)
+    except IndexStateError:  # another index took its place in the middle of it, or there is none
+        journal.opened = None
+        return _find(journal, query, everything)
+
+
+def _find(journal: Journal, query: Query, everything: bool) -> JournalResults:
+    opened = index.open_table(journal)
+    since = query.filters.since
+    if since is None and not everything and journal.config.journal_window_days:
+        since = datetime.now(UTC) - timedelta(days=journal.config.journal_window_days)
+    text = searched(query.text)
+    if not text and not _where(query):
+        raise VaultError("nothing to search for", "name a text, or a file with --file")
+    table = opened.store
+    allowed = _allowed(table, query)
+    window = _window(table, since, query.filters.until)
+    if not text:
+        return replace(_by_time(table, query, allowed, window), since=since)
+    vector, why = (None, "asked for") if query.text_only else query_vector(journal, opened, text)
+    narrow = allowed if window is None else window if allowed is None else window & allowed
+    masks = (allowed,) if window is None else (allowed, narrow)
+    ranked = _ranked(table, text, vector, masks)
+    return replace(_results(table, query, ranked, window, since), text_only=why, since=since)
+
+
+def _where(query: Query) -> str | None:
+    kinds = tuple(kind for kind in query.kinds if kind in OF_JOURNAL)
+    return filters.of_records(
+        kinds if len(kinds) < len(OF_JOURNAL) else (),
+        query.project,
+        query.filters.type,
+        query.concept,
+        rows.comparable(query.file) if query.file.strip("/") else "",
+    )
+
+
+def _allowed(table: WarmTable, query: Query) -> np.ndarray | None:
+    """Return which rows a query is about, bool[rows]; None for all."""
+    where = _where(query)
+    return None if where is None else table.are(where)
+
+
+def _window(table: WarmTable, since: datetime | None, until: datetime | None) -> np.ndarray | None:
+    """Return which rows are in the window of time, bool[rows]; None for all."""
+    if since is None and until is None:
+        return None
+    import numpy as np
+
+    at = table.columns["at"]
+    inside = np.ones(len(at), bool)
+    if since is not None:
+        inside &= at >= microseconds(since)
+    if until is not None:
+        inside &= at < microseconds(until)
+    return inside
+
+
+def microseconds(moment: datetime) -> int:
+    """Return a time in microseconds since 1970, as the table's columns have it."""
+    return int(moment.timestamp() * 1e6)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """Rows by their score, best first: places in the table's columns, and the evidence of each."""
+
+    places: np.ndarray
+    cosine: np.ndarray
+    full_text: np.ndarray
+
+
+def _ranked(
+    table: WarmTable, text: str, vector: np.ndarray | None, masks: Sequence[np.ndarray | None]
+) -> _Ranked:
+    """Rank the rows that are best within any of these masks, bool[rows] or None for all.
+
+    In a large table the cosine of most rows is only about right, and full text returns its best; so
+    the first rows of that are scored once more, exactly.
+    """
+    import numpy as np
+
+    ids = table.columns["_rowid"]
+    cosine = np.zeros(len(ids), np.float32) if vector is None else table.likeness(vector)
+    full_text = np.zeros(len(ids), np.float32)
+    matched, scores = table.matches(text, MATCHED, None)
+    full_text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
+    some = cosine + full_text
+    chosen = np.zeros(len(ids), bool)
+    for mask in masks:
+        inside = np.arange(len(ids)) if mask is None else np.flatnonzero(mask)
+        if len(inside) > RESCORED:
+            best = np.argpartition(-some[inside], RESCORED)[:RESCORED]
+            inside = inside[best]
+        chosen[inside] = True
+    places = np.flatnonzero(chosen)
+    cosine, full_text = cosine[places], full_text[places]
+    if table.is_large and vector is not None:
+        cosine = table.cosines(ids[places], vector)
+    if len(matched) == MATCHED and len(places) > FIRST:
+        # a row that full text left out has at most the words of the last that it returned
+        least = np.partition(cosine + full_text, -FIRST)[-FIRST]
+        may_rise = cosine + FULL_TEXT_WEIGHT * scores.min() > least
+        unscored = ids[places[(full_text == 0) & may_rise]]
+        if len(unscored):
+            matched, scores = table.matches(text, RESCORED, filters.of_rows(unscored.tolist()))
+            full_text[np.searchsorted(ids[places], matched)] = FULL_TEXT_WEIGHT * scores
+    if vector is None:
+        words = full_text > 0
+        places, cosine, full_text = places[words], cosine[words], full_text[words]
+    order = np.argsort(-(cosine + full_text), kind="stable")
+    return _Ranked(places[order], cosine[order], full_text[order])
+
+
+def _results(
+    table: WarmTable,
+    query: Query,
+    ranked: _Ranked,
+    window: np.ndarray | None,
+    since: datetime | None,
+) -> JournalResults:
+    """Make the hits of ranked rows: one for each turn, of those in the window."""
+    wanted = EXPLAINED if query.explain else query.k
+    hits: list[JournalHit] = []
+    dropped: list[tuple[JournalHit, str]] = []
+    for hit in _hits(table, ranked, window, wanted):
+        if query.min_score is not None and hit.score < query.min_score:
+            dropped.append((hit, f"below {query.min_score:.3f}"))
+        elif len(hits) < query.k:
+            hits.append(hit)
+        else:
+            dropped.append((hit, f"not among the first {query.k}"))
+    older = later = 0
+    if window is not None:
+        for place in _first_of_turns(table, ranked.places, query.k):
+            before = since is not None and table.columns["at"][place] < microseconds(since)
+            older += bool(not window[place] and before)
+            later += bool(not window[place] and not before)
+    return JournalResults(hits, dropped, older=older, later=later)
+
+
+def _first_of_turns(table: WarmTable, places: np.ndarray, count: int) -> list[int]:
+    """Return the first places of so many turns."""
+    turns: dict[int, int] = {}
+    for place in places.tolist():
+        turns.setdefault(int(table.columns["turn"][place]), place)
+        if len(turns) == count:
+            break
+    return list(turns.values())
+
+
+def _hits(
+    table: WarmTable, ranked: _Ranked, window: np.ndarray | None, wanted: int
+) -> list[JournalHit]:
+    """Return a hit for each of the first turns in the window, with what a record's first row says."""
+    import numpy as np
+
+    inside = (
+        np.arange(len(ranked.places)) if window is None else np.flatnonzero(window[ranked.places])
+    )
+    turn_of = table.columns["turn"][ranked.places]
+    of_turn: dict[int, list[int]] = {}
+    for at in inside.tolist():
+        turn = int(turn_of[at])
+        if turn in of_turn or len(of_turn) < wanted:
+            of_turn.setdefault(turn, []).append(at)
+    ids = table.columns["_rowid"]
+    listed = [at for several in of_turn.values() for at in several]
+    row_of = dict(zip(listed, table.take(ids[ranked.places[listed]].tolist()), strict=True))
+    whole = _firsts(table, [row_of[at] for at in listed])
+    hits = []
+    for several in of_turn.values():
+        best = several[0]
+        row = row_of[best]
+        keys = dict.fromkeys((row_of[at]["path"], row_of[at]["record"]) for at in several)
+        uuids = dict.fromkeys(uuid for key in keys for uuid in whole.get(key, ()))
+        hit = JournalHit.of_row(row, float(ranked.cosine[best]), float(ranked.full_text[best]))
+        hits.append(replace(hit, uuids=tuple(uuids)))
+    # equal ones by id, so that the order is fixed
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+
+def _firsts(
+    table: WarmTable, some: Sequence[Mapping[str, Any]]
+) -> dict[tuple[str, str], list[str]]:
+    """Return the uuids of these rows' records, by path and record: the first row of each has them."""
+    uuids = {(row["path"], row["record"]): row["uuids"] for row in some if row["position"] == 0}
+    missing = {(row["path"], row["record"]) for row in some} - uuids.keys()
+    if missing:
+        where = filters.any_of("id", (f"{path}:{record}@0" for path, record in sorted(missing)))
+        for row in table.rows(("path", "record", "uuids"), where):
+            uuids[row["path"], row["record"]] = row["uuids"]
+    return uuids
+
+
+def _by_time(
+    table: WarmTable, query: Query, allowed: np.ndarray | None, window: np.ndarray | None
+) -> JournalResults:
+    """List the records that a query is about, the latest first."""
+    import numpy as np
+
+    columns = table.columns
+    first = (columns["position"] == 0) & (True if allowed is None else allowed)
+    inside = first if window is None else first & window
+    places = np.flatnonzero(inside)
+    places = places[np.lexsort((-columns["place"][places], -columns["at"][places]))]
+    older = int(first.sum() - inside.sum())
+    shown = table.take(columns["_rowid"][places[: query.k]].tolist())
+    return JournalResults([JournalHit.of_row(row) for row in shown], older=older)

@@ -1,0 +1,147 @@
+"""What happened before and after a moment: the records of the journal in the order of time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from vault_index.errors import VaultError
+from vault_index.journal import index
+from vault_index.journal.journal import Journal
+from vault_index.search.journal import JournalHit, find, microseconds
+from vault_index.search.options import Query
+from vault_index.store import filters
+from vault_index.store.warm_table import WarmTable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+DEEPEST = 50  # records before or after
+_RECORD = re.compile(r"\S+-(?:[po]\d+(?:\.\d+)?|s)")
+_SESSION = re.compile(r"[0-9a-zA-Z][\w-]{5,}")
+_DAY = re.compile(r"(today|yesterday)(?:\s+(?:at\s+)?(\d{1,2}):(\d\d))?", re.IGNORECASE)
+_AGO = re.compile(r"(\d+)\s*(minute|hour|day|week)s?\s+ago", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """Records in the order of time, those of a session together in it; `anchor` is the place of one.
+
+    `anchor` is None where it is a time: it lies before the record at `before`.
+    """
+
+    records: list[JournalHit]
+    anchor: int | None
+    before: int  # records that come before the anchor
+
+    def sessions(self) -> list[tuple[str, list[JournalHit]]]:
+        """Return the records by their sessions; one that goes on later comes twice."""
+        groups: list[tuple[str, list[JournalHit]]] = []
+        for record in self.records:
+            if not groups or groups[-1][0] != record.session:
+                groups.append((record.session, []))
+            groups[-1][1].append(record)
+        return groups
+
+
+def around(
+    journal: Journal,
+    anchor: str,
+    before: int = 10,
+    after: int = 10,
+    project: str = "",
+    *,
+    full: bool = False,
+    now: datetime | None = None,
+) -> Around:
+    """Return the records around an anchor, which is one of them or a moment.
+
+    An anchor is the id of a record, a session's id or its beginning, an ISO time, `yesterday 14:00`,
+    `2 days ago`, or a query, whose best hit is taken. Times without a zone are local. With `full`
+    each record has its whole text. Raises VaultError for a depth beyond 0 to 50 and for an anchor
+    that nothing answers, IndexStateError without an index.
+    """
+    if not (0 <= before <= DEEPEST and 0 <= after <= DEEPEST):
+        raise VaultError(
+            f"a timeline shows 0 to {DEEPEST} records before and after", f"use at most {DEEPEST}"
+        )
+    table = index.open_table(journal).store
+    where = filters.of_records(project=project)
+    order = table.by_time(where)
+    moment = moment_of(anchor, now or datetime.now(UTC))
+    place: int | None = None
+    if moment is not None:
+        at = table.columns["at"][order]
+        middle = int(at.searchsorted(microseconds(moment)))
+        chosen = order[max(0, middle - before) : middle + after]
+        middle -= max(0, middle - before)
+    else:
+        row_id = _row_of(journal, table, anchor.strip(), project)
+        place = int((table.columns["_rowid"][order] == row_id).argmax())
+        first = max(0, place - before)
+        chosen = order[first : place + after + 1]
+        place = middle = place - first
+    return Around(_records(table, chosen, full=full), place, middle)
+
+
+def moment_of(text: str, now: datetime) -> datetime | None:
+    """Return the moment that a text names: ISO 8601, `yesterday 14:00`, `2 days ago`; else None."""
+    text = text.strip()
+    if match := _DAY.fullmatch(text):
+        day = now.astimezone() - timedelta(days=match[1].lower() == "yesterday")
+        hour, minute = int(match[2] or 0), int(match[3] or 0)
+        if hour > 23 or minute > 59:
+            return None
+        return day.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    if match := _AGO.fullmatch(text):
+        return now - timedelta(**{f"{match[2].lower()}s": int(match[1])})
+    if not re.match(r"\d{4}-\d\d-\d\d", text):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.astimezone() if moment.tzinfo is None else moment
+
+
+def _row_of(journal: Journal, table: WarmTable, anchor: str, project: str) -> int:
+    """Return the row id of the first row of the record that an anchor names."""
+    if _RECORD.fullmatch(anchor):
+        rows = table.named(filters.firsts_of(record=anchor, project=project))
+        if rows:
+            return rows[0]
+    if _SESSION.fullmatch(anchor):
+        rows = table.named(filters.firsts_of(session=anchor, project=project))
+        if rows:
+            return rows[0]
+    hits = (
+        find(journal, Query(anchor, k=1, project=project), everything=True).hits if anchor else []
+    )
+    if not hits:
+        raise VaultError(
+            f"nothing in the journal is at {anchor!r}", "name a record, a time or a text"
+        )
+    where = filters.firsts_of(record=hits[0].id, path=hits[0].path)
+    return table.named(where)[0]
+
+
+def _records(table: WarmTable, places: np.ndarray, *, full: bool) -> list[JournalHit]:
+    rows = table.take(table.columns["_rowid"][places].tolist())
+    if full:
+        rows = _with_whole_text(table, rows)
+    return [JournalHit.of_row(row) for row in rows]
+
+
+def _with_whole_text(
+    table: WarmTable, rows: Sequence[dict[str, object]]
+) -> list[dict[str, object]]:
+    """Return rows with all pieces of their records as the text."""
+    columns = ("path", "record", "position", "text")
+    where = filters.of_paths(sorted({str(row["path"]) for row in rows}))
+    texts: dict[tuple[object, object], list[str]] = {}
+    for piece in sorted(table.rows(columns, where), key=lambda row: int(row["position"])):
+        texts.setdefault((piece["path"], piece["record"]), []).append(piece["text"])
+    return [row | {"text": "\n\n".join(texts[row["path"], row["record"]])} for row in rows]

@@ -1,0 +1,200 @@
+"""The journal in the watcher: what grew is taken in and indexed beside the answers to prompts.
+
+A thread of its own does it with the embedder that is warm, so that a turn is found a moment after its
+end. Much at once is left to a process of lower priority.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from vault_index import api
+from vault_index.errors import VaultError
+from vault_index.hotpath import taking
+from vault_index.journal import spool
+from vault_index.journal.journal import Journal
+from vault_index.search import journal_floor
+from vault_index.vault import Vault
+from vault_index.watch import malloc
+from vault_index.watch.growth import Growth
+
+SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
+TIDY_SECONDS = 30.0  # without a write, before old versions of the index are cleaned away
+EXPIRE_SECONDS = 86_400.0  # between two looks for sessions that are kept long enough
+REFINE_SECONDS = 300.0  # between two looks whether sessions are to be refined by a model
+PATIENCE_SECONDS = 2.0  # that a question waits for what just grew
+MANY_FILES = 12  # transcripts that are left to another process
+MANY_BYTES = 8 * 1024 * 1024  # of transcripts, that are
+
+
+class JournalWatch:
+    """Takes in what grew, between `start` and the end of the process, and answers for the journal.
+
+    `vault` returns the vault as it is opened now: its settings and its embedder are the journal's.
+    """
+
+    def __init__(self, vault: Callable[[], Vault], say: Callable[[str], None]) -> None:
+        self.trouble = ""  # why the last transcripts could not be taken in
+        self._vault = vault
+        self._say = say
+        self._growth = Growth()
+        self._opened: tuple[Vault, Journal] | None = None
+        self._sizes: dict[Path, int] = {}  # of what was taken in last
+        self._changed = threading.Condition()
+        self._called = 0
+        self._done = 0
+        self._settling = False
+        self._tidy = True
+        self._expired = -EXPIRE_SECONDS  # when sessions that are too old were looked for
+        self._refined = 0.0  # when a model was last asked about sessions
+        self._refining: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to take in what is noted from now on, and what was noted before."""
+        threading.Thread(target=self._work, daemon=True, name="journal").start()
+        if spool.waiting(self.journal):
+            self.call()
+
+    @property
+    def journal(self) -> Journal:
+        """The journal with the settings as they are now."""
+        vault = self._vault()
+        if self._opened is None or self._opened[0] is not vault:
+            embedder = None
+            with contextlib.suppress(VaultError):  # a server that embeds may be away
+                embedder = vault.embedder
+            self._opened = vault, Journal(vault.config, embedder)
+        return self._opened[1]
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being taken in, or is about to be."""
+        return self._done < self._called
+
+    def look(self) -> bool:
+        """Whether transcripts grew since the last look of which no hook said so; they are noted."""
+        grown = [path for path in self._growth.look(self.journal) if self._has_news(path)]
+        try:
+            if grown:
+                spool.note(self.journal, grown)
+        except (VaultError, OSError) as error:  # a full disk: the next look begins again
+            self._growth = Growth()
+            self._complain(str(error))
+            return False
+        return bool(grown)
+
+    def call(self) -> None:
+        """Have what is noted taken in now."""
+        with self._changed:
+            self._called += 1
+            self._changed.notify_all()
+
+    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a question about the journal; a `fresh` one waits for what just grew."""
+        if question.get("fresh") and spool.waiting(self.journal):
+            self.call()
+            until = time.monotonic() + PATIENCE_SECONDS
+            with self._changed:
+                self._changed.wait_for(lambda: not self.is_busy, until - time.monotonic())
+        return api.answer(self.journal, question)
+
+    def refine(self) -> None:
+        """Have a model refine sessions that are quiet, in a thread of its own: a call takes minutes."""
+        self._refined = time.monotonic()
+        self._refining = threading.Thread(target=self._refine, daemon=True, name="refine")
+        self._refining.start()
+
+    @property
+    def refine_is_due(self) -> bool:
+        """Whether the user wants sessions refined, and it is time to look for some."""
+        if not self.journal.config.journal_refine or self._refining is not None:
+            return False
+        return time.monotonic() - self._refined > REFINE_SECONDS
+
+    def _refine(self) -> None:
+        try:
+            outcomes = importlib.import_module("vault_index.journal.refine").run(self.journal)
+            if outcomes:
+                self._reading.index.sync(self.journal)
+        except Exception as error:  # noqa: BLE001  # the text that rules made stays
+            self._complain(f"{type(error).__name__}: {error}")
+        finally:
+            self._refining = None
+
+    @property
+    def _reading(self) -> Any:
+        """The module that reads transcripts, loaded here: the first prompt does not wait for it."""
+        return importlib.import_module("vault_index.journal.catch_up")
+
+    def _work(self) -> None:
+        while True:
+            seconds = SETTLE_SECONDS if self._settling else None if self._tidy else TIDY_SECONDS
+            with self._changed:
+                self._changed.wait_for(lambda: self.is_busy, seconds)
+                called = self._called
+            try:
+                self._do(called > self._done)
+                self.trouble = ""
+            except Exception as error:  # noqa: BLE001  # the next may go well
+                self._settling, self._tidy = False, True
+                self._complain(f"{type(error).__name__}: {error}")
+            with self._changed:
+                self._done = called
+                self._changed.notify_all()
+
+    def _do(self, called: bool) -> None:
+        """Take in what grew; where nothing does any more, clean up."""
+        if called or self._settling:
+            self._settling = self._take_in()
+            self._tidy = self._tidy and not self._settling
+            malloc.trim()
+        else:
+            self._tidy = self._reading.index.tidy(self.journal)
+            if time.monotonic() - self._expired > EXPIRE_SECONDS:
+                importlib.import_module("vault_index.journal.forget").expire(self.journal)
+                self._expired = time.monotonic()
+            if self.journal.config.journal_prompt and journal_floor.is_stale(self.journal):
+                journal_floor.fit(self.journal)
+
+    def _take_in(self) -> bool:
+        """Take in what is noted, and what grew since it was. Whether it may grow on."""
+        journal = self.journal
+        later = [path for path in self._sizes if self._has_news(path)]
+        self._sizes = {}
+        if later:
+            spool.note(journal, later)
+        transcripts = [note.transcript for note in spool.waiting(journal)]
+        if not transcripts:
+            return False
+        sizes = {path: _size(path) for path in transcripts}
+        if len(sizes) > MANY_FILES or sum(sizes.values()) > MANY_BYTES:
+            taking.start_process(str(journal.folder))
+            return False
+        if self._reading.catch_up(journal, self._report):
+            self._sizes = sizes
+        return bool(self._sizes)
+
+    def _has_news(self, path: Path) -> bool:
+        return self._sizes.get(path) != _size(path)
+
+    def _complain(self, message: str) -> None:
+        if message != self.trouble:
+            self._report(f"error: {message}")
+        self.trouble = message
+
+    def _report(self, message: str) -> None:
+        spool.complain(self.journal, message)
+        self._say(f"journal: {message}")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
