@@ -152,6 +152,9 @@ def test_a_large_table_ranks_as_a_small_one(
     large = [ids(search.find(journal, Query(text, k=10))) for text in asked]
     same = [len(set(few) & set(all_of)) for few, all_of in zip(large, exact, strict=True)]
     assert sum(same) >= 0.98 * 120
+    keep(journal, "after000", prompt("after000", 1, "a zebra crosses", days_ago(1)))
+    index.sync(journal)  # what is in memory goes on to the next version of the table
+    assert ids(search.find(journal, Query("the zebra that crosses", k=1))) == ["after000-p1"]
 
 
 @pytest.mark.slow

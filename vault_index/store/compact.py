@@ -8,6 +8,7 @@ Who asks compares the nearest by components once more by their vectors, so that 
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ class Compact:
         _, axes = np.linalg.eigh(sample.T @ sample)
         self._axes = np.ascontiguousarray(axes[:, ::-1][:, :COMPONENTS], np.float32)
         self._parts = np.zeros((count, self._axes.shape[1]), np.float32)
+
+    def picked(self, places: np.ndarray) -> Compact:
+        """Return the components of the vectors at these places, on the same axes."""
+        some = copy(self)
+        some._parts = self._parts[places]
+        return some
 
     def put(self, places: np.ndarray, vectors: np.ndarray) -> None:
         """Keep vectors, float32[n, dimension], at these places."""

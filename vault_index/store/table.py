@@ -145,6 +145,9 @@ class Table:
 
     @cached_property
     def _compact(self) -> tuple[np.ndarray, Compact]:
+        return self._read_compact()
+
+    def _read_compact(self) -> tuple[np.ndarray, Compact]:
         """The table's row ids, sorted, and the vectors of these rows in fewer numbers."""
         import numpy as np
 

@@ -15,6 +15,9 @@ from vault_index.store.table import Table
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.store.compact import Compact
+
+MOST_NEW = 2_000  # rows: with more, all vectors are read once more
 KEPT_MASKS = 8  # a byte a row
 
 
@@ -23,7 +26,29 @@ class WarmTable(Table):
 
     def __init__(self, index: Path, dimension: int, schema: Schema) -> None:
         super().__init__(index, dimension, schema, pinned=True)
+        self._kept: tuple[np.ndarray, Compact] | None = None  # of an earlier version
         self._masks: dict[str, np.ndarray] = {}  # of `are`, the last one last
+
+    def follow(self, before: WarmTable) -> None:
+        """Take over what an earlier version of the same table has in memory, as far as it holds.
+
+        A row id means the same row in all versions: a change writes another row.
+        """
+        self._kept = before.__dict__.get("_compact")
+
+    @cached_property
+    def _compact(self) -> tuple[np.ndarray, Compact]:
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return self._read_compact()
+        ids, (old_ids, old) = self.columns["_rowid"], kept
+        at = old_ids.searchsorted(ids).clip(max=len(old_ids) - 1)
+        new = (old_ids[at] != ids).nonzero()[0]
+        if len(new) > MOST_NEW:
+            return self._read_compact()
+        compact = old.picked(at)
+        compact.put(new, self._vectors_of(ids[new]))
+        return ids, compact
 
     def load(self, *, rows: bool = False) -> None:
         """Load what each search needs; with `rows` also what hits show, in a small table."""
