@@ -64,7 +64,7 @@ def is_recorded(journal: str, folder: str) -> bool:
     kept = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if kept in ([], [EVERYTHING]):
         return bool(kept)
-    places = [os.path.abspath(folder), os.path.realpath(folder)]  # noqa: PTH100
+    places = [os.path.abspath(folder), os.path.realpath(folder)]
     places += filter(None, [_main_worktree(places[0])])
     around = [line for line in kept if any(_is_below(place, line) for place in places)]
     nearest = max(around, key=lambda line: len(line.removeprefix(NEVER)), default="")
@@ -79,7 +79,7 @@ def _is_below(place: str, line: str) -> bool:
 def open_spool(journal: str) -> int:
     """Open the folder of transcripts that grew, made if need be. Raises OSError."""
     try:
-        os.mkdir(f"{journal}/{FOLDER}", 0o700)  # noqa: PTH102
+        os.mkdir(f"{journal}/{FOLDER}", 0o700)
     except FileExistsError:
         pass
     return index_files.open_folder(f"{journal}/{FOLDER}")
@@ -117,7 +117,7 @@ def _main_worktree(folder: str) -> str:
     """Return the folder of the main worktree of a linked one, by its `.git` file; "" for others."""
     while True:
         place = f"{folder}/.git"
-        if os.path.isdir(place):  # noqa: PTH112
+        if os.path.isdir(place):
             return ""
         try:
             handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -128,7 +128,7 @@ def _main_worktree(folder: str) -> str:
             return line.removeprefix("gitdir:").strip().partition("/.git/worktrees/")[0]
         except OSError:
             pass
-        above = os.path.dirname(folder)  # noqa: PTH120
+        above = os.path.dirname(folder)
         if above == folder:
             return ""
         folder = above

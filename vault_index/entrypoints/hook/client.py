@@ -140,7 +140,7 @@ def _after_turn(event: dict[str, object]) -> None:
 
     from vault_index.hotpath import grown
 
-    folder = str(event.get("cwd") or os.getcwd())  # noqa: PTH109
+    folder = str(event.get("cwd") or os.getcwd())
     if grown.note_end(event, folder) and not grown.watcher_hears(folder):
         from vault_index.hotpath import taking
 
@@ -199,11 +199,11 @@ def _without_vault(event: dict[str, object]) -> object:
 
     from vault_index.hotpath import grown
 
-    if event["hook_event_name"] != "SessionStart" or not os.path.isdir(grown.place_of()):  # noqa: PTH112
+    if event["hook_event_name"] != "SessionStart" or not os.path.isdir(grown.place_of()):
         return None
     from vault_index.entrypoints.hook import without_vault
 
-    event.setdefault("cwd", os.getcwd())  # noqa: PTH109
+    event.setdefault("cwd", os.getcwd())
     return without_vault.answer(event)
 
 
