@@ -164,6 +164,7 @@ def test_a_change_of_permissions_embeds_and_writes_nothing(make_vault: MakeVault
     assert embedder.documents == []
 
 
+@pytest.mark.usefixtures("trusting_stat")
 def test_who_asks_for_an_index_has_every_file_read(make_vault: MakeVault) -> None:
     """Whatever the stat says: the clock may have been set back."""
     vault = make_vault({"a.md": HEAP})
