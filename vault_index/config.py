@@ -58,7 +58,7 @@ class Config:
     watch_autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
     journal_refine: str = ""  # the model that refines sessions, "ollama:MODEL"; "" for none
     journal_refine_a_day: int = 20  # sessions that a model may refine in a day
-    journal_retention_days: int = 365  # days that a session is kept after its end; 0: for ever
+    journal_retention_days: int = 365  # days to keep a session after its end or import; 0: all
     journal_window_days: int = 90  # days that a search of the journal looks back; 0: all
     journal_session_start: bool = True  # a session's start gets what was done here last
     journal_prompt: bool = False  # a prompt gets at most one record of the journal

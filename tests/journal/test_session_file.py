@@ -59,6 +59,7 @@ sessions = st.builds(
     project=texts,
     folder=texts | st.sampled_from(["007", "1", "a: b", "/home/me/my shop", "C:\\shop", "true"]),
     prompts=st.integers(0),
+    errors=st.integers(0),
     tool_calls=st.integers(0),
     read=reads,
     records=st.lists(records, max_size=3).map(tuple),

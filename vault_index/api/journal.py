@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import forget, importing, index, listing, overview, places, projects
+from vault_index.journal import (
+    events,
+    forget,
+    importing,
+    index,
+    listing,
+    overview,
+    places,
+    projects,
+)
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.search import journal_floor
 from vault_index.search.journal import find
@@ -183,12 +192,14 @@ def _session(file: Path, session: Session) -> dict[str, Any]:
         "branch",
         "began",
         "ended",
-        "prompts",
         "tool_calls",
+        "errors",
     )
     values: dict[str, Any] = {name: getattr(session, name) for name in names}
     values |= {
         "short": short_id(session.id),
+        "prompts": sum(each.origin == events.PROMPT for each in session.records),
+        "typed": session.prompts,  # with those typed in other ways: queued, slash commands...
         "parent": session.parent,
         "transcript": session.transcript,
         "file": str(file),

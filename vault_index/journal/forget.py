@@ -75,19 +75,27 @@ def forget(
 
 
 def expire(journal: Journal) -> Forgotten:
-    """Take out the sessions that ended more than `retention_days` ago. Raises VaultError, WriteError."""
+    """Take out the sessions that ended, and were written, more than `retention_days` ago.
+
+    An old transcript that somebody imports is kept as long as a new one. Raises VaultError, WriteError.
+    """
     days = journal.config.journal_retention_days
     if not days or not journal.folder.is_dir():
         return Forgotten()
-    month = (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m")
-    old = [file for file in places.session_files(journal.folder) if file.parent.name <= month]
+    oldest = datetime.now(UTC) - timedelta(days=days)
+    month = oldest.strftime("%Y-%m")
+    old = [
+        file
+        for file in places.session_files(journal.folder)
+        if file.parent.name <= month and file.lstat().st_mtime < oldest.timestamp()
+    ]
     if not old:  # a session ends after it began, most often on that day
         return Forgotten()
     with held(journal.folder):
         chosen = [
             (file, each)
             for file, each in _sessions(journal, "", old)
-            if take.is_too_old(journal, each.ended)
+            if each.ended < oldest.strftime("%Y-%m-%dT%H:%M:%S")
         ]
         return _take_out(journal, chosen, "", for_good=False)
 

@@ -97,8 +97,9 @@ class Session:
     ended: str = ""  # of the last event
     parent: str = ""  # of a subagent's transcript: the session that started it
     version: str = ""  # of the agent
-    prompts: int = 0  # typed by a person
+    prompts: int = 0  # typed by a person, in any way
     tool_calls: int = 0
+    errors: int = 0  # results of tools that are errors, refusals too
     unread: int = 0  # lines and record types that nobody described yet
     refined: str = ""  # the model that refined it, or why none will
     read: ReadTo = field(default_factory=ReadTo)

@@ -62,7 +62,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9/~.][\w/~.@+ -]*(?<! )(?::[\w/~.@+-]+)*")  # nee
 _TICKS = re.compile(r"`{3,}")
 _PROMPT_LINE = re.compile(r"^\\*(?=\$ )", re.MULTILINE)
 _STATUS = re.compile(r"\[(?:exit (-?\d+)|exit unknown)(, failed)?\]")
-_NUMBERS = {"prompts", "tool_calls", "unread"}
+_NUMBERS = {"prompts", "tool_calls", "errors", "unread"}
 _KEYS = {"session": "id"} | {
     field.name: field.name
     for field in fields(Session)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from vault_index.journal.redact import redact
 
 INTERNAL = "LESSONS_INTERNAL"  # set in the environment of the agents that this product starts
 # why nothing of a transcript is kept
-NOT_RECORDED, NO_WORK, FORGOTTEN, TOO_OLD = "not recorded", "no work", "forgotten", "too old"
+NOT_RECORDED, NO_WORK, FORGOTTEN = "not recorded", "no work", "forgotten"
 OTHER_PROJECT, COPY, OURS = "other project", "a copy", "started by lessons"
 _SEPARATOR = "\n\x1f\n"
 _SHORT = 100  # characters: names of files and such; what is longer was redacted when it was read
@@ -106,8 +105,6 @@ def keep(
         or kept.stone_of_session(session.parent) in stones
     ):
         return Taken(file, session.id, why=FORGOTTEN)
-    if is_too_old(journal, session.ended):
-        return Taken(file, session.id, why=TOO_OLD)
     goes_on = before is not None and not _has_no_record_of(before, session)
     fresh = session if goes_on else _without_copies(journal, session, there, stones)
     if not any(record.kind != SUMMARY for record in fresh.records):
@@ -164,15 +161,6 @@ def _has_no_record_of(before: Session, session: Session) -> bool:
     return not any(
         old.get(record.id) == record for record in session.records if record.kind != SUMMARY
     )
-
-
-def is_too_old(journal: Journal, ended: str) -> bool:
-    """Whether a session ended so long ago that it is no longer kept."""
-    days = journal.config.journal_retention_days
-    if not days or not ended:
-        return False
-    limit = datetime.now(UTC) - timedelta(days=days)
-    return ended < limit.strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _without_copies(

@@ -35,6 +35,7 @@ class Work:
         }
         self._prompts = int(state.get("prompts", 0))
         self._tool_calls = int(state.get("tool_calls", 0))
+        self._errors = int(state.get("errors", 0))
         self.number = int(state.get("number", 0))  # of the last prompt
         todos = state.get("todos") or {}
         self._todos = {str(key): (str(text), str(status)) for key, (text, status) in todos.items()}
@@ -53,6 +54,7 @@ class Work:
             **self._meta,
             "prompts": self._prompts,
             "tool_calls": self._tool_calls,
+            "errors": self._errors,
             "number": self.number,
             "todos": {key: list(value) for key, value in self._todos.items()},
             "searches": list(self._searches),
@@ -68,7 +70,9 @@ class Work:
         if at := observe.utc(event.at):
             meta["began"] = min(meta["began"] or at, at)
             meta["ended"] = max(meta["ended"], at)
-        self._tool_calls += event.kind == events.TOOL_CALL and not event.in_subagent
+        if not event.in_subagent:
+            self._tool_calls += event.kind == events.TOOL_CALL
+            self._errors += event.kind == events.TOOL_RESULT and event.is_error
         if turn := self._turns.take(event):
             self._finish(turn)
 
@@ -95,6 +99,7 @@ class Work:
             version=self._meta["version"],
             prompts=self._prompts,
             tool_calls=self._tool_calls,
+            errors=self._errors,
             records=(*records, made) if made else tuple(records),
         )
 

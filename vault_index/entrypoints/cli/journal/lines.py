@@ -82,7 +82,7 @@ def print_full(record: Json) -> None:
 def print_session(session: Json) -> None:
     """Print a session in a line: when, where, what was asked, files, how long."""
     where = session["project"] + (f"@{session['branch']}" if session["branch"] else "")
-    about = [count(session["prompts"], "prompt"), count(len(session["files"]), "file")]
+    about = [count(session["typed"], "prompt"), count(len(session["files"]), "file")]
     about += [lasted(session["began"], session["ended"])]
     output.row(
         output.styled(local(session["began"]), dim=True),
