@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,16 +131,17 @@ def _is_of_claude(file: Path) -> bool:
         return b'"sessionId"' in lines.read(4096)
 
 
+def _salted(salt: int, match: re.Match[bytes]) -> bytes:
+    return b"%08x" % (int(match[0], 16) ^ salt)
+
+
 def _repeat(sources: Sequence[bytes], folder: Path, size: int) -> int:
     """Write transcripts under new ids until there are so many bytes; return how many there are."""
     folder.mkdir(parents=True)
     written = number = 0
     while written < size:
         salt = (number // len(sources)) * 2_654_435_761 & 0xFFFFFFFF
-        data = _UUID.sub(
-            lambda found, salt=salt: b"%08x" % (int(found[0], 16) ^ salt),  # type: ignore[misc]
-            sources[number % len(sources)],
-        )
+        data = _UUID.sub(partial(_salted, salt), sources[number % len(sources)])
         session = re.search(rb'"sessionId": ?"([^"]+)"', data)
         name = session[1].decode() if session else "unnamed"
         (folder / f"{name}-{number}.jsonl").write_bytes(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,11 +90,11 @@ def test_a_quick_pass_killed_between_two_batches(
     written: list[object] = []
     replace = Table.replace
 
-    def killed(table: Table, *rest: object) -> None:
+    def killed(table: Table, *rest: Any) -> None:
         if written:
             raise KeyboardInterrupt
         written.append(rest)
-        replace(table, *rest)  # type: ignore[arg-type]
+        replace(table, *rest)
 
     with monkeypatch.context() as patch:
         patch.setattr(reconcile, "BATCH_PASSAGES", 1)
@@ -117,8 +118,8 @@ def test_a_pass_killed_after_it_wrote_rows(
     run("git", "checkout", "-q", "--", "lessons", cwd=team.root)
     replace = Table.replace
 
-    def killed(table: Table, *rest: object) -> None:
-        replace(table, *rest)  # type: ignore[arg-type]
+    def killed(table: Table, *rest: Any) -> None:
+        replace(table, *rest)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

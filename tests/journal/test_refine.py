@@ -43,7 +43,7 @@ ENDED = 1_795_183_740.0  # of the session of the tests: 2026-11-20T14:09:00Z
 HOUR = 3600
 NOW = ENDED + HOUR + 1
 KEY = "AKIAQ4LZ7WFJX2MNB3RT"
-GOOD = {
+GOOD: dict[str, Any] = {
     "request": "Keep the query string when the login page redirects.",
     "investigated": "How login.py builds the address of the redirect.",
     "learned": "The old code cut the address at the question mark.",
@@ -118,7 +118,7 @@ def test_one_call_makes_the_words_better_and_the_rule_made_ones_stay(
     assert after.refined == "ollama:llama3.2"
     prompt, observation, summary = after.records
     assert prompt == before.records[0]
-    assert observation.title == GOOD["observations"][0]["title"]  # type: ignore[index]
+    assert observation.title == GOOD["observations"][0]["title"]
     assert observation.facts == before.records[1].facts
     assert summary.fields["learned"] == GOOD["learned"]
     assert "notes" not in summary.fields
@@ -360,7 +360,7 @@ def test_a_session_that_went_on_during_the_call_loses_nothing(
     assert outcomes(journal) == [refine.REFINED]
     after = read(file)
     assert after.prompts == 2
-    assert after.records[1].title == GOOD["observations"][0]["title"]  # type: ignore[index]
+    assert after.records[1].title == GOOD["observations"][0]["title"]
     assert after.records[2].text == "And now?"
 
 

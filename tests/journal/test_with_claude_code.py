@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def test_a_session_is_found_by_meaning_and_the_next_one_begins_with_it(
     two_prompts(claude, project.root, world)
     ended = time.monotonic()
     for query, word in BY_MEANING.items():
-        soon(lambda query=query, word=word: is_found(project.root, query, word), 30)  # type: ignore[misc]
+        soon(partial(is_found, project.root, query, word), 30)
     took = time.monotonic() - ended
     assert took < 20, f"found {took:.1f} s after the end"
     hits = search(project.root, next(iter(BY_MEANING)))
@@ -151,7 +152,7 @@ def test_a_session_that_was_killed_is_there_too(
     finally:
         api.release.set()
     for query, word in BY_MEANING.items():
-        soon(lambda query=query, word=word: is_found(project.root, query, word), 60)  # type: ignore[misc]
+        soon(partial(is_found, project.root, query, word), 60)
 
 
 def test_refining_is_one_call_that_leaves_no_trace_at_the_agent(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,13 +107,13 @@ def test_what_lies_outside_the_window_is_counted(journal: Journal) -> None:
     ],
 )
 def test_a_search_is_narrowed_before_it_is_made(
-    journal: Journal, narrowed: dict[str, object], expected: set[str]
+    journal: Journal, narrowed: dict[str, Any], expected: set[str]
 ) -> None:
-    options = {"text": "login redirect", "k": 9, **narrowed}
-    hits = search.find(journal, Query(**options)).hits  # type: ignore[arg-type]
+    options: dict[str, Any] = {"text": "login redirect", "k": 9, **narrowed}
+    hits = search.find(journal, Query(**options)).hits
     assert {hit.id for hit in hits} <= expected
     assert bool(hits) == bool(expected)
-    assert Query.from_json(Query(**options).to_json()) == Query(**options)  # type: ignore[arg-type]
+    assert Query.from_json(Query(**options).to_json()) == Query(**options)
 
 
 def test_a_file_alone_lists_by_time(journal: Journal) -> None:

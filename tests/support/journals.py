@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tests.support.embedders import WordEmbedder
 from tests.support.files import write
@@ -32,7 +33,7 @@ def prompt(session: str, number: int, text: str, at: str, context: str = "") -> 
     )
 
 
-def work(session: str, number: int, text: str, at: str, **more: object) -> Record:
+def work(session: str, number: int, text: str, at: str, **more: Any) -> Record:
     """Return what was done for a prompt."""
     record = Record(
         id=f"{session[:8]}-o{number}.1",
@@ -44,7 +45,7 @@ def work(session: str, number: int, text: str, at: str, **more: object) -> Recor
         uuids=(f"{session}-{number}", f"{session}-{number}-answer"),
         type="change",
     )
-    return replace(record, **more)  # type: ignore[arg-type]
+    return replace(record, **more)
 
 
 def keep(journal: Journal, session: str, *records: Record, project: str = "shop") -> Path:

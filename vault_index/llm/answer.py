@@ -99,7 +99,7 @@ def _fit(value: Any, schema: Mapping[str, Any], where: str) -> tuple[Any, str]:
         if not fits:
             return value, f"{where} is not of type {kind}"
     if "enum" in schema and value not in schema["enum"]:
-        return value, f"{where} is none of {', '.join(map(str, schema['enum']))}"
+        return value, f"{where} is not one of {', '.join(map(str, schema['enum']))}"
     if isinstance(value, list) and "items" in schema:
         parts = [_fit(part, schema["items"], f"a part of {where}") for part in value]
         return [part for part, _ in parts], next((problem for _, problem in parts if problem), "")
