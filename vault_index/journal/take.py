@@ -198,11 +198,8 @@ def _place(journal: Journal, session: Session, there: Kept) -> Path:
         if not Path(head.transcript).exists():
             return head.file
     named = journal.folder / places.place_of(session)
-    taken = {
-        head.file.stem.partition("-")[2] for heads in there.by_session.values() for head in heads
-    }
     place, number = named, 1
-    while os.path.lexists(place) or place.stem.partition("-")[2] in taken:
+    while os.path.lexists(place) or place.stem.partition("-")[2] in there.names:
         number += 1
         place = named.with_name(f"{named.stem}-{number}.md")
     return place
