@@ -26,7 +26,6 @@ INTERNAL = "LESSONS_INTERNAL"  # set in the environment of the agents that this 
 # why nothing of a transcript is kept
 NOT_RECORDED, NO_WORK, FORGOTTEN, TOO_OLD = "not recorded", "no work", "forgotten", "too old"
 OTHER_PROJECT, COPY, OURS = "other project", "a copy", "started by lessons"
-_SEPARATOR = "\n\x1f\n"
 _SHORT = 100  # characters: names of files and such; what is longer was redacted when it was read
 
 
@@ -227,8 +226,7 @@ def _write(place: Path, data: bytes) -> None:
 def _redacted(record: Record) -> Record:
     """Return a record without secrets in what the reader does not redact, such as names of files."""
     short = [text for text in texts_of(record) if len(text) <= _SHORT]
-    together = _SEPARATOR.join([*short, *(command.text for command in record.commands)])
-    if redact(together) == together:
+    if all(redact(text) == text for text in (*short, *(one.text for one in record.commands))):
         return record
     return replace(
         record,
