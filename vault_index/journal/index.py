@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SCHEMA = 1  # raise it when rows or what is embedded change: the index is rebuilt
 RECIPE = "text"  # part of the name under which vectors are kept
 BATCH_ROWS = 1024  # about eight seconds of embedding between two commits
-WORDS_ROWS = 8192  # without an embedder: a commit costs more than its rows
+WORDS_ROWS = 4096  # without an embedder: a commit costs more than its rows
 FOLDED_ROWS = 500  # full text looks through the rows that are newer than its index: 40 ms per 1,000
 SMALL_ROWS = 20_000  # up to there it takes a tenth of a second
 _WAITING = "waiting"  # rows that the table's indexes do not have yet, in the manifest
