@@ -285,8 +285,7 @@ def _update(
     stats = Stats(removed=len(work.removed), unchanged=work.unchanged)
     pending = set(work.stamps) | set(work.removed)
     manifest.mark_dirty(work.index, pending)
-    removed = list(work.removed)
-    size = BATCH_ROWS if journal.embedder else WORDS_ROWS
+    removed, size = list(work.removed), BATCH_ROWS if journal.embedder else WORDS_ROWS
     for batch in _batches(_read(journal, after, work.stamps), size):
         changed = [made for made in batch if made.rows is not None]
         pairs = [pair for made in changed for pair in made.rows or ()]
