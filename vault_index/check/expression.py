@@ -235,7 +235,11 @@ def _text(text: str) -> Text:
 
 def fold(lowered: str) -> str:
     """Return a lower-case text with one form of the letters that `re` takes for the same."""
-    return lowered if lowered.isascii() else lowered.translate(_SAME)
+    if lowered.isascii():
+        return lowered
+    for letter, same in _SAME:  # several times as fast as `translate`
+        lowered = lowered.replace(letter, same)
+    return lowered
 
 
-_SAME = str.maketrans("\u017f\u0131\u03c2", "si\u03c3")
+_SAME = (("\u017f", "s"), ("\u0131", "i"), ("\u03c2", "\u03c3"))

@@ -75,14 +75,15 @@ class Pattern:
         self, possible: AbstractSet[str], text: str, lowered: str, *, whole: bool = False
     ) -> Iterator[re.Match[str]]:
         """Yield what `find` does, with those of its expressions that are `possible`."""
-        for regex in self.regex:
-            if regex in possible and self._has_keyword(lowered):
+        some = [regex for regex in self.regex if regex in possible]
+        if some and self._has_keyword(lowered):
+            for regex in some:
                 for match in matches(regex, text, lowered):
                     if self._fits(text, match, whole=whole):
                         yield match
 
     def _has_keyword(self, lowered: str) -> bool:
-        return not self.keywords or any(word in lowered for word in self.keywords)
+        return not self.keywords or any(map(lowered.__contains__, self.keywords))
 
     def _fits(self, text: str, match: re.Match[str], *, whole: bool) -> bool:
         if self.near or self.unless_near:

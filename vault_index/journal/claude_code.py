@@ -131,14 +131,14 @@ class Reader:
 def _is_silent(line: bytes) -> bool:
     """Whether a line holds no event, by its first bytes alone; False where they do not say."""
     match = _TYPE.match(line)
-    if match is None or b'}{"' in line:
-        return False
-    kind = match[1]
+    kind = match[1] if match else b""
     if kind == b"attachment":
-        return b"queued_command" not in line
-    if kind == b"system":
-        return b"api_error" not in line
-    return kind in _UNPARSED
+        is_silent = b"queued_command" not in line
+    elif kind == b"system":
+        is_silent = b"api_error" not in line
+    else:
+        is_silent = kind in _UNPARSED
+    return is_silent and b'}{"' not in line
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ def _user(record: dict[str, Any]) -> Iterator[Event]:
     text = "\n".join(texts)
     kind = _class_of(text, of_program=str(record.get("entrypoint") or "").startswith("sdk"))
     if kind and (text.strip() or images):
-        yield replace(_event(record, kind, _typed_text(kind, text)), images=images)
+        yield _event(record, kind, _typed_text(kind, text), images=images)
 
 
 def _class_of(text: str, *, of_program: bool = False) -> str:
@@ -269,8 +269,8 @@ def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
         text = str(content or "")
     is_error = block.get("is_error") is True
     exited = _EXITED.match(text) if is_error else None
-    yield replace(
-        _event(record, events.TOOL_RESULT, text),
+    yield _event(
+        *(record, events.TOOL_RESULT, text),
         call=str(block.get("tool_use_id") or ""),
         is_error=is_error,
         status=int(exited[1]) if exited else None,
@@ -299,8 +299,8 @@ def _assistant(record: dict[str, Any]) -> Iterator[Event]:
             yield _event(record, events.TEXT, str(block["text"]))
         elif block.get("type") == "tool_use":
             values = block.get("input")
-            yield replace(
-                _event(record, events.TOOL_CALL, ""),
+            yield _event(
+                *(record, events.TOOL_CALL, ""),
                 tool=str(block.get("name") or ""),
                 call=str(block.get("id") or ""),
                 input=values if isinstance(values, dict) else {},
@@ -318,7 +318,7 @@ def _attachment(record: dict[str, Any]) -> Iterator[Event]:
         yield _event(record, events.QUEUED, str(prompt))
 
 
-def _event(record: dict[str, Any], kind: str, text: str) -> Event:
+def _event(record: dict[str, Any], kind: str, text: str, **more: Any) -> Event:
     return Event(
         kind=kind,
         uuid=str(record.get("uuid") or ""),
@@ -330,4 +330,5 @@ def _event(record: dict[str, Any], kind: str, text: str) -> Event:
         branch=str(record.get("gitBranch") or ""),
         version=str(record.get("version") or ""),
         in_subagent=record.get("isSidechain") is True,
+        **more,
     )

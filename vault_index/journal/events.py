@@ -33,9 +33,11 @@ API_ERROR = "API error"
 MARKER = "[lessons: an internal request of vault-index, not a session of the user]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
-    """One thing that happened. `at` is ISO 8601 as the agent wrote it, "" if it did not.
+    """One thing that happened. Nobody changes it; frozen it takes three times as long to make.
+
+    `at` is ISO 8601 as the agent wrote it, "" if it did not.
 
     `uuid` is that of the transcript's record; several events may share one. `parent` is the uuid of
     the record it follows. A tool call has `tool`, `call` (its id) and `input`; a result has `call`,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 SCHEMA = 1  # raise it when rows or what is embedded change: the index is rebuilt
 RECIPE = "text"  # part of the name under which vectors are kept
 BATCH_ROWS = 1024  # about eight seconds of embedding between two commits
+WORDS_ROWS = 4096  # without an embedder: a commit costs more than its rows
 FOLDED_ROWS = 500  # full text looks through the rows that are newer than its index: 40 ms per 1,000
 SMALL_ROWS = 20_000  # up to there it takes a tenth of a second
 _WAITING = "waiting"  # rows that the table's indexes do not have yet, in the manifest
@@ -284,8 +285,8 @@ def _update(
     stats = Stats(removed=len(work.removed), unchanged=work.unchanged)
     pending = set(work.stamps) | set(work.removed)
     manifest.mark_dirty(work.index, pending)
-    removed = list(work.removed)
-    for batch in _batches(_read(journal, after, work.stamps)):
+    removed, size = list(work.removed), BATCH_ROWS if journal.embedder else WORDS_ROWS
+    for batch in _batches(_read(journal, after, work.stamps), size):
         changed = [made for made in batch if made.rows is not None]
         pairs = [pair for made in changed for pair in made.rows or ()]
         if changed or removed:
@@ -353,13 +354,13 @@ def _read(journal: Journal, known: Manifest, stamps: Mapping[str, files.Stamp]) 
         yield _Read(path, entry, rows.of_session(session, path))
 
 
-def _batches(read: Iterable[_Read]) -> Iterator[list[_Read]]:
+def _batches(read: Iterable[_Read], most: int) -> Iterator[list[_Read]]:
     batch: list[_Read] = []
     size = 0
     for made in read:
         batch.append(made)
         size += len(made.rows or ())
-        if size >= BATCH_ROWS:
+        if size >= most:
             yield batch
             batch, size = [], 0
     if batch:

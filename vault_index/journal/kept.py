@@ -40,12 +40,14 @@ class Kept:
     by_transcript: dict[str, Head] = field(default_factory=dict)
     uuids: dict[int, str] = field(default_factory=dict)  # -> the session that was taken first
     has_uuids: bool = False
+    names: set[str] = field(default_factory=set)  # of the files, without the day
 
     def add(self, head: Head) -> None:
         """Note a session file."""
         heads = self.by_session.setdefault(head.session, [])
         heads[:] = [other for other in heads if other.file != head.file] + [head]
         self.by_transcript[head.transcript] = head
+        self.names.add(head.file.stem.partition("-")[2])
 
     def add_uuids(self, session: Session) -> None:
         """Note the uuids of a session's records."""

@@ -33,16 +33,18 @@ class LeftOut:
 
     def apply(self, session: Session) -> Session:
         """Return a session whose records name nothing that is left out."""
+        here = Path(session.folder)
+        top = git.top_of(here) if session.folder.startswith("/") and here.is_dir() else None
+        if self._globs is None and top is None:
+            return session
         names = {name for record in session.records for name in _names_in(record)}
-        out = self._of(session.folder, names) if names else set()
+        out = self._of(session.folder, top, names)
         if not out:
             return session
         return replace(session, records=tuple(_without(record, out) for record in session.records))
 
-    def _of(self, folder: str, names: set[str]) -> set[str]:
+    def _of(self, folder: str, top: Path | None, names: set[str]) -> set[str]:
         out = {name for name in names if self._globs and self._is_listed(folder, name)}
-        here = Path(folder)
-        top = git.top_of(here) if folder.startswith("/") and here.is_dir() else None
         return out if top is None else out | self._ignored_of(top, folder, names - out)
 
     def _is_listed(self, folder: str, name: str) -> bool:

@@ -7,6 +7,7 @@ before a text that follows much work. Its narrative is all that the agent said t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ MOST_FILES = 500
 LEAST_TITLE = 12  # characters; a shorter first sentence takes the next one with it
 LONG_PASTE = 8_000  # characters
 _PLAN = "Implement the following plan:"
+_IS_UTC = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z", re.ASCII).fullmatch
 _T = TypeVar("_T")
 
 
@@ -76,6 +78,8 @@ def utc(at: str) -> str:
         moment = datetime.fromisoformat(at)
     except ValueError:
         return ""
+    if _IS_UTC(at):
+        return at
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     try:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 MAX_LINE = 32 * 1024 * 1024  # bytes; 20 MB were seen, a longer one is passed over
 _DECODER = json.JSONDecoder()
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # `"\ud83d"`, with or without its other half
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # `"\ud83d"`, with or without its other half
 _SPACE = re.compile(r"\s*")
 
 
@@ -24,7 +24,7 @@ class Unread:
 
     def count(self) -> int:
         """Return how many there are."""
-        return self.lines + self.types.total()
+        return self.lines + self.types.total() if self.types else self.lines
 
 
 def lines(opened: BinaryIO) -> Iterator[tuple[bytes, bool]]:
@@ -42,7 +42,7 @@ def lines(opened: BinaryIO) -> Iterator[tuple[bytes, bool]]:
 def records(line: bytes, unread: Unread) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a line, which may hold several."""
     text = line.decode("utf-8", "replace")
-    may_be_broken = _HALF.search(text) is not None
+    may_be_broken = b"\\u" in line and _HALF.search(line) is not None
     at = _begin(text, 0)
     while at < len(text):
         try:

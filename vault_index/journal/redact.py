@@ -22,7 +22,7 @@ _KEY = "private key"
 _FORMED, _VALUED, _NAMED_SO, _LOOKS_SO = range(4)
 _MARK = re.compile(r"\[redacted: [^\[\]\n]{0,60}\]")
 _ARTICLE = re.compile(r"^(?:an?|the) ")
-_SHORT = 4096  # characters
+_SHORT = 1024  # characters
 _MOST_ROUNDS = 8  # what was taken out may bring a name and a value together
 _BEFORE, _AFTER = 330, 420  # characters around a word that the rules look at
 _AROUND = 90  # and around a token
@@ -41,6 +41,7 @@ _WORDS = (
     *("mot de passe", "api key", " otp", "backup code", "emergency code", "log in"),
     *('"auth"', "kind: secret", "| sudo"),
 )
+_NOT_PASS = tuple(word for word in _WORDS if "pass" not in word)
 # Words that are in too many texts: what has to follow them.
 _PHRASES = {
     gate: re.compile(regex, re.MULTILINE)
@@ -147,7 +148,7 @@ def _long(text: str) -> str:
     return text
 
 
-_short = functools.lru_cache(maxsize=2048)(_long)  # what was redacted is asked about again
+_short = functools.lru_cache(maxsize=8192)(_long)  # what was redacted is asked about again
 
 
 def _redacted(text: str) -> str:
@@ -210,9 +211,11 @@ def _pieces(text: str, tokens: list[tuple[int, int]]) -> list[tuple[int, int]]:
     if len(lowered) != len(text):  # some capitals have small letters of two characters
         lowered = "".join(one if len(one := char.lower()) == 1 else char for char in text)
     around = [(begin - _AROUND, end + _AROUND) for begin, end in tokens]
-    if words := list(filter(lowered.__contains__, _WORDS)):
-        some = re.compile("|".join(map(re.escape, words)))
-        around += [(m.start() - _BEFORE, m.end() + _AFTER) for m in some.finditer(lowered)]
+    for word in filter(lowered.__contains__, _WORDS if "pass" in lowered else _NOT_PASS):
+        at = lowered.find(word)
+        while at >= 0:
+            around.append((at - _BEFORE, at + len(word) + _AFTER))
+            at = lowered.find(word, at + len(word))
     for gate, regex in _PHRASES.items():
         if gate in lowered:
             around += [(m.start() - _BEFORE, m.end() + _AFTER) for m in regex.finditer(lowered)]

@@ -105,7 +105,7 @@ def cut(text: str, size: int = PIECE) -> list[str]:
 
 
 def _parts(text: str, size: int) -> Iterator[str]:
-    for paragraph in re.split(r"(?<=\n)(?=\s*\n)", text):
+    for paragraph in re.split(r"(?<=\n)(?=\s*\n)", text) if "\n" in text else (text,):
         if len(paragraph) <= size:
             yield paragraph
             continue

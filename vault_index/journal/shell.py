@@ -85,11 +85,12 @@ def is_check(command: str) -> bool:
 def _is_check(words: list[str]) -> bool:
     while words:
         program, rest = words[0].rsplit("/", 1)[-1], words[1:]
-        options = [word for word in rest if not word.startswith("-")]
         if program in _CHECKS:
             return True
         if program in ("python", "python3") and rest[:1] == ["-m"]:
             return rest[1:2] != [] and rest[1] in _MODULES
+        has_words = program in _CHECKS_OF or program in _RUNNERS_OF
+        options = [word for word in rest if not word.startswith("-")] if has_words else []
         if options and options[0].split(":")[0] in _CHECKS_OF.get(program, "").split():
             return True
         if options and options[0] in _RUNNERS_OF.get(program, "").split():
@@ -105,6 +106,7 @@ def _is_check(words: list[str]) -> bool:
     return False
 
 
+@lru_cache(maxsize=256)
 def is_commit(command: str) -> bool:
     """Whether a command makes a commit, or opens a pull request."""
     text = without_data(command)
@@ -146,6 +148,7 @@ def without_data(command: str) -> str:
     return _LONG_QUOTATION.sub('""', _HERE_DOCUMENT.sub(r"\1", command))
 
 
+@lru_cache(maxsize=256)
 def same_as(command: str) -> str:
     """Return what two runs of one check have in common: the program and its first words.
 
@@ -154,13 +157,14 @@ def same_as(command: str) -> str:
     """
     parts = [part.strip() for part in _SEPARATOR.split(without_data(command))]
     parts = [part for part in parts if part and not part.startswith("cd ")] or [command]
-    part = next((part for part in parts if _is_check(part.split())), parts[0])
+    check = next((part for part in parts if _is_check(part.split())), "")
+    part = check or parts[0]
     words = _REDIRECTION.sub("", part).split()
     words = [word for word in words if "=" not in word]
     if words[1:2] == ["-m"] and len(words) > 2:  # python -m pytest
         return words[2]
     words = [word for word in words if not word.startswith("-")] or words
-    if not _is_check(part.split()):
+    if not check:
         return " ".join(words)
     if words[0] in _RUNNERS_OF and words[1:2] and words[1] in _RUNNERS_OF[words[0]].split():
         return " ".join(words[:3])

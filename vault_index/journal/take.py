@@ -25,7 +25,6 @@ INTERNAL = "LESSONS_INTERNAL"  # set in the environment of the agents that this 
 # why nothing of a transcript is kept
 NOT_RECORDED, NO_WORK, FORGOTTEN = "not recorded", "no work", "forgotten"
 OTHER_PROJECT, COPY, OURS = "other project", "a copy", "started by lessons"
-_SEPARATOR = "\n\x1f\n"
 _SHORT = 100  # characters: names of files and such; what is longer was redacted when it was read
 
 
@@ -186,11 +185,8 @@ def _place(journal: Journal, session: Session, there: Kept) -> Path:
         if not Path(head.transcript).exists():
             return head.file
     named = journal.folder / places.place_of(session)
-    taken = {
-        head.file.stem.partition("-")[2] for heads in there.by_session.values() for head in heads
-    }
     place, number = named, 1
-    while os.path.lexists(place) or place.stem.partition("-")[2] in taken:
+    while os.path.lexists(place) or place.stem.partition("-")[2] in there.names:
         number += 1
         place = named.with_name(f"{named.stem}-{number}.md")
     return place
@@ -218,8 +214,7 @@ def _write(place: Path, data: bytes) -> None:
 def _redacted(record: Record) -> Record:
     """Return a record without secrets in what the reader does not redact, such as names of files."""
     short = [text for text in texts_of(record) if len(text) <= _SHORT]
-    together = _SEPARATOR.join([*short, *(command.text for command in record.commands)])
-    if redact(together) == together:
+    if all(redact(text) == text for text in (*short, *(one.text for one in record.commands))):
         return record
     return replace(
         record,

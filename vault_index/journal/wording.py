@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 TITLE_CHARS = 100
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -13,7 +14,7 @@ PROSE, ITEM, HEADING = "prose", "item", "heading"
 _EMPHASIS = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
 _SENTENCE_END = re.compile(  # also of Chinese and Japanese, whose full stops no space follows
-    r"(?<=[.!?])[\"')\]*`]*(?:\s+|$)|(?<=[\u3002\uff01\uff1f])"
+    r"[.!?][\"')\]*`]*(?:\s+|$)|[\u3002\uff01\uff1f]"
 )
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)|(?:^|\s)[A-Z])\.$", re.IGNORECASE
@@ -37,11 +38,14 @@ def plain_lines(text: str) -> list[tuple[str, str]]:
     The kind is PROSE, ITEM of a list, or HEADING. Code, tables and rules are left out.
     """
     lines = []
-    for line in _CODE.sub("\n", text).splitlines():
-        if _RULE.match(line) or line.lstrip().startswith("|"):
-            continue
-        kind = HEADING if _HEADING.match(line) else ITEM if _ITEM.match(line) else PROSE
-        plain = _MARKUP.sub("", line)
+    for line in _CODE.sub("\n", text).splitlines() if "```" in text else text.splitlines():
+        begin = line.lstrip()[:1]
+        kind, plain = PROSE, line
+        if not begin.isalpha():
+            if begin in ("", "|") or _RULE.match(line):
+                continue
+            kind = HEADING if _HEADING.match(line) else ITEM if _ITEM.match(line) else PROSE
+            plain = _MARKUP.sub("", line)
         if "**" in plain or "__" in plain or "](" in plain:
             plain = _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", plain))
         if plain := plain.strip():
@@ -49,16 +53,17 @@ def plain_lines(text: str) -> list[tuple[str, str]]:
     return lines
 
 
-def sentences(text: str) -> list[str]:
+@lru_cache(maxsize=64)
+def sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a markdown text: those of its prose, then those of its lists."""
     lines = plain_lines(text)
-    return [
+    return tuple(
         sentence
         for wanted in (PROSE, ITEM)
         for line, kind in lines
         if kind == wanted
         for sentence in split_sentences(line)
-    ]
+    )
 
 
 def split_sentences(line: str) -> list[str]:

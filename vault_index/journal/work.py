@@ -16,6 +16,7 @@ MOST_SEARCHES = 12  # the last ones
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 _CREATED = re.compile(r"Task #(\w+) created")
 _SUBAGENT = "agent-"
+_FIRST = ("session", "folder", "branch", "version")  # of which the first counts
 
 
 class Work:
@@ -65,8 +66,9 @@ class Work:
     def take(self, event: Event) -> None:
         """Add an event."""
         meta = self._meta
-        for name in ("session", "folder", "branch", "version"):
-            meta[name] = meta[name] or getattr(event, name)
+        for name in _FIRST:
+            if not meta[name]:
+                meta[name] = getattr(event, name)
         if at := observe.utc(event.at):
             meta["began"] = min(meta["began"] or at, at)
             meta["ended"] = max(meta["ended"], at)
