@@ -44,8 +44,11 @@ def agent_of(file: Path) -> str:
     return CODEX if file.name.startswith("rollout-") else CLAUDE
 
 
-def session_files(folder: Path, project: str = "") -> Iterator[Path]:
-    """Yield the session files of a journal, or of one project in it, in order of their names."""
+def session_files(folder: Path, project: str = "", named: str = "") -> Iterator[Path]:
+    """Yield the session files of a journal, or of one project in it, in order of their names.
+
+    `named` is the beginning of the session's part of the name, see `file_name`: only such files.
+    """
     for above in [folder / project] if project else _folders(folder):
         for month in _folders(above):
             if _MONTH.fullmatch(month.name):
@@ -54,6 +57,7 @@ def session_files(folder: Path, project: str = "") -> Iterator[Path]:
                     for entry in _entries(month)
                     if entry.name.endswith(".md")
                     and not entry.name.startswith(".")
+                    and (not named or entry.name.partition("-")[2].startswith(named))
                     and entry.is_file(follow_symlinks=False)
                 )
 
@@ -62,8 +66,12 @@ def place_of(session: Session) -> str:
     """Return the path of a session's file below the journal: `<project>/<year-month>/<day>-<id>.md`."""
     date = _DAY.match(session.began)
     month, day = (date[1], date[2]) if date else _NO_DATE
-    name = _UNSAFE.sub("-", short_id(session.id)) or "session"
-    return f"{session.project}/{month}/{day}-{name}.md"
+    return f"{session.project}/{month}/{day}-{file_name(session.id) or 'session'}.md"
+
+
+def file_name(session: str) -> str:
+    """Return what a session's file is called after its day: of a beginning of its id that of the name."""
+    return _UNSAFE.sub("-", short_id(session))
 
 
 def _folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
