@@ -166,9 +166,29 @@ def tidy(journal: Journal) -> bool:
         index = manifest.current(journal.index_dir)
         if not is_free or index is None:
             return False
-        is_tidy = Table(index, manifest.load(index, SCHEMA).dimension, JOURNAL).tidy()
-        manifest.touch(index)  # readers leave the version that they have open
+        known = manifest.load(index, SCHEMA)
+        is_tidy = Table(index, known.dimension, JOURNAL).tidy()
+        if manifest.is_dirty(index):
+            manifest.touch(index)
+        else:
+            _save_folded(journal, index, known)
         return is_tidy
+
+
+def _save_folded(journal: Journal, index: Path, known: Manifest) -> None:
+    """Note that no rows wait, which makes readers leave the version that they have open.
+
+    It is read into memory before that: all rows may be in other places, which takes two seconds.
+    """
+    last, table = journal.opened, None
+    if last and last.store.index == index:
+        table = WarmTable(index, known.dimension, JOURNAL)
+        table.follow(last.store)
+        table.load()
+    manifest.save(index, replace(known, derived={_WAITING: "0"}))
+    if table is not None:
+        version = manifest.version(index)
+        journal.opened = OpenJournal(table, known.embedder, len(known.files), version)
 
 
 # what is to be done
@@ -207,9 +227,8 @@ def _compare(journal: Journal, index: Path) -> tuple[str, _Work | None]:
 
 def _is_current(journal: Journal, work: _Work) -> bool:
     """Whether nobody wrote the index since it was compared with the files."""
-    if manifest.is_dirty(work.index) or manifest.version(work.index) != work.version:
-        return False
-    return manifest.current(journal.index_dir) == work.index
+    is_same = manifest.version(work.index) == work.version and not manifest.is_dirty(work.index)
+    return is_same and manifest.current(journal.index_dir) == work.index
 
 
 def _is_same(known: Manifest, path: str, stamp: files.Stamp) -> bool:
@@ -286,7 +305,8 @@ def _update(
         if stale:
             table.delete(filters.any_of("id", stale))
         after = manifest.with_files(after, {made.path: made.entry for made in batch})
-        after = replace(after, derived=_waiting(after, len(pairs)))
+        waiting = len(pairs) + int(after.derived.get(_WAITING, 0))
+        after = replace(after, derived={_WAITING: str(waiting)})
         manifest.save(work.index, after)  # readers see it from now on
         pending -= {made.path for made in batch} | set(work.removed)
         if pending:
@@ -303,12 +323,8 @@ def _update(
     if pending:
         manifest.save(work.index, after)
     if _fold(table, after):
-        manifest.save(work.index, replace(after, derived={_WAITING: "0"}))
+        _save_folded(journal, work.index, after)
     return replace(stats, rows=written, embedded=of_rows.embedded, problems=_problems(after))
-
-
-def _waiting(before: Manifest, written: int) -> dict[str, str]:
-    return {_WAITING: str(int(before.derived.get(_WAITING, 0)) + written)}
 
 
 def _fold(table: Table, after: Manifest) -> bool:
@@ -317,10 +333,10 @@ def _fold(table: Table, after: Manifest) -> bool:
     Whether that was done. In a large one it takes a second or two, and readers have the rows before.
     """
     waiting = int(after.derived.get(_WAITING, 0))
-    if not waiting or (waiting < FOLDED_ROWS and table.count() > SMALL_ROWS):
-        return False
-    table.fold()
-    return True
+    is_due = waiting >= FOLDED_ROWS or (waiting > 0 and table.count() <= SMALL_ROWS)
+    if is_due:
+        table.fold()
+    return is_due
 
 
 def _differing(
