@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -43,8 +43,7 @@ def latest(
     that are returned more than the head is parsed.
     """
     there: list[tuple[Path, Session]] = []
-    named = places.session_files(journal.folder, project)
-    for day, of_day in groupby(sorted(named, key=_day_of, reverse=True), key=_day_of):
+    for day, of_day in _days(journal, project):
         if until and day > until[:10]:
             continue
         if len(there) >= limit or (since and day < since[:10]):
@@ -56,6 +55,12 @@ def latest(
                 with contextlib.suppress(VaultError):
                     there.append((file, session_file.parse(data, file)))
     return there
+
+
+def _days(journal: Journal, project: str) -> Iterator[tuple[str, Iterable[Path]]]:
+    """Yield the days, `2026-11-22`, with the session files of each, the latest first."""
+    for of_month in places.months(journal.folder, project):
+        yield from groupby(sorted(of_month, key=_day_of, reverse=True), key=_day_of)
 
 
 def _day_of(file: Path) -> str:

@@ -54,14 +54,29 @@ def session_files(folder: Path, project: str = "", named: str = "") -> Iterator[
     for above in [folder / project] if project else _folders(folder):
         for month in _folders(above):
             if _MONTH.fullmatch(month.name):
-                yield from sorted(
-                    Path(entry.path)
-                    for entry in _entries(month)
-                    if entry.name.endswith(".md")
-                    and not entry.name.startswith(".")
-                    and (not named or entry.name.partition("-")[2].startswith(named))
-                    and entry.is_file(follow_symlinks=False)
-                )
+                yield from sorted(_sessions_in(month, named))
+
+
+def months(folder: Path, project: str = "") -> Iterator[list[Path]]:
+    """Yield the session files of each month, of a journal or one project in it, the latest first."""
+    above = [folder / project] if project else _folders(folder)
+    named: dict[str, list[Path]] = {}
+    for month in (month for each in above for month in _folders(each)):
+        if _MONTH.fullmatch(month.name):
+            named.setdefault(month.name, []).append(month)
+    for name in sorted(named, reverse=True):
+        yield [file for month in named[name] for file in _sessions_in(month)]
+
+
+def _sessions_in(month: Path, named: str = "") -> list[Path]:
+    return [
+        Path(entry.path)
+        for entry in _entries(month)
+        if entry.name.endswith(".md")
+        and not entry.name.startswith(".")
+        and (not named or entry.name.partition("-")[2].startswith(named))
+        and entry.is_file(follow_symlinks=False)
+    ]
 
 
 def stamps(folder: Path) -> Iterator[tuple[str, files.Stamp]]:
