@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -49,6 +51,41 @@ def test_the_index_follows_the_files(own_world: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     assert contents(journal) == of_files(journal, tmp_path / "other")
     assert not index.sync(journal).wrote
+
+
+def test_a_session_that_goes_on_writes_only_what_is_new(own_world: Path) -> None:
+    journal = a_journal(own_world, WordEmbedder())
+    first = prompt(FIRST, 1, "keep the query", AT.format(1), context="Shall I keep it?")
+    did = work(FIRST, 1, "The query is kept.", AT.format(1), facts=("It has a test.", "It is new."))
+    keep(journal, FIRST, first, did)
+    index.sync(journal)
+    before = {id for id, *_ in contents(journal)}
+    keep(
+        journal,
+        FIRST,
+        first,
+        replace(did, facts=did.facts[:1]),
+        prompt(FIRST, 2, "x", AT.format(2)),
+    )
+    stats = index.sync(journal)
+    after = {id for id, *_ in contents(journal)}
+    assert (stats.changed, stats.rows) == (1, 1)
+    assert before - after == {f"shop/2026-11/20-{FIRST}.md:11111111-o1.1@2"}
+    assert after - before == {f"shop/2026-11/20-{FIRST}.md:11111111-p2@0"}
+
+
+def test_after_tidying_readers_have_the_new_version_in_memory(own_world: Path) -> None:
+    journal = a_journal(own_world, WordEmbedder())
+    keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
+    index.sync(journal)
+    before = index.open_table(journal)
+    index.tidy(journal)
+    after = index.open_table(journal)
+    assert after is not before
+    assert "columns" in after.store.__dict__
+    assert contents(journal) == [
+        (f"shop/2026-11/20-{FIRST}.md:11111111-p1@0", "keep the query", ANY)
+    ]
 
 
 def test_a_file_that_does_not_parse_keeps_its_rows_and_is_named(own_world: Path) -> None:
