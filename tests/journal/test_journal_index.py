@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -14,6 +16,7 @@ from tests.support.journals import a_journal, keep, prompt, work
 from vault_index.errors import EmbedderError, IndexStateError
 from vault_index.journal import index, rows
 from vault_index.journal.journal import INDEX, Journal
+from vault_index.journal.open_index import open_index
 from vault_index.store import manifest
 
 AT = "2026-11-20T14:0{}:00.000Z"
@@ -22,7 +25,7 @@ FIRST, SECOND, THIRD = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in 
 
 def contents(journal: Journal) -> list[tuple[str, str, str]]:
     columns = ("id", "text", "content_hash")
-    found = index.open_table(journal).store.rows(columns)
+    found = open_index(journal).store.rows(columns)
     return sorted((row["id"], row["text"], row["content_hash"]) for row in found)
 
 
@@ -49,6 +52,41 @@ def test_the_index_follows_the_files(own_world: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     assert contents(journal) == of_files(journal, tmp_path / "other")
     assert not index.sync(journal).wrote
+
+
+def test_a_session_that_goes_on_writes_only_what_is_new(own_world: Path) -> None:
+    journal = a_journal(own_world, WordEmbedder())
+    first = prompt(FIRST, 1, "keep the query", AT.format(1), context="Shall I keep it?")
+    did = work(FIRST, 1, "The query is kept.", AT.format(1), facts=("It has a test.", "It is new."))
+    keep(journal, FIRST, first, did)
+    index.sync(journal)
+    before = {id for id, *_ in contents(journal)}
+    keep(
+        journal,
+        FIRST,
+        first,
+        replace(did, facts=did.facts[:1]),
+        prompt(FIRST, 2, "x", AT.format(2)),
+    )
+    stats = index.sync(journal)
+    after = {id for id, *_ in contents(journal)}
+    assert (stats.changed, stats.rows) == (1, 1)
+    assert before - after == {f"shop/2026-11/20-{FIRST}.md:11111111-o1.1@2"}
+    assert after - before == {f"shop/2026-11/20-{FIRST}.md:11111111-p2@0"}
+
+
+def test_after_tidying_readers_have_the_new_version_in_memory(own_world: Path) -> None:
+    journal = a_journal(own_world, WordEmbedder())
+    keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
+    index.sync(journal)
+    before = open_index(journal)
+    index.tidy(journal)
+    after = open_index(journal)
+    assert after is not before
+    assert "columns" in after.store.__dict__
+    assert contents(journal) == [
+        (f"shop/2026-11/20-{FIRST}.md:11111111-p1@0", "keep the query", ANY)
+    ]
 
 
 def test_a_file_that_does_not_parse_keeps_its_rows_and_is_named(own_world: Path) -> None:
@@ -97,7 +135,7 @@ def test_an_interrupted_first_index_goes_on(
     with pytest.raises(EmbedderError):
         index.sync(journal)
     with pytest.raises(IndexStateError):
-        index.open_table(journal)  # nobody sees half of one
+        open_index(journal)  # nobody sees half of one
     again = a_journal(own_world, words := WordEmbedder())
     index.sync(again)
     assert len(contents(again)) == 10
@@ -110,8 +148,8 @@ def test_another_embedder_builds_another_index(own_world: Path) -> None:
     index.sync(journal)
     with_words = a_journal(own_world, WordEmbedder())
     assert index.sync(with_words).rebuilt.startswith("the index was built with none")
-    assert index.open_table(with_words).store.dimension == 64
-    assert index.open_table(journal).embedder == "words"
+    assert open_index(with_words).store.dimension == 64
+    assert open_index(journal).embedder == "words"
 
 
 def raw_bytes(folder: Path) -> bytes:

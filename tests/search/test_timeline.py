@@ -74,6 +74,13 @@ def test_a_project_narrows_it(journal: Journal) -> None:
     ]
 
 
+def test_a_record_that_is_named_is_shown_among_those_of_its_own_project(journal: Journal) -> None:
+    shown = around(journal, "11111111-p1", project="files", anywhere=True)
+    assert {record.project for record in shown.records} == {"shop"}
+    times = around(journal, "2026-11-20T11:00:00Z", project="files", anywhere=True)
+    assert {record.project for record in times.records} == {"files"}
+
+
 def test_the_whole_text_is_there_when_asked_for(journal: Journal) -> None:
     (short,) = around(journal, "11111111-o1.1", 0, 0).records
     (whole,) = around(journal, "11111111-o1.1", 0, 0, full=True).records

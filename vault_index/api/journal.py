@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.errors import VaultError
 from vault_index.journal import (
     events,
     forget,
@@ -29,8 +26,6 @@ from vault_index.search.timeline import around
 if TYPE_CHECKING:
     from vault_index.api import Caller
     from vault_index.journal.journal import Journal
-
-_ID = re.compile(r"[\w-]*\d[\w.-]*")  # of a record or a session
 
 
 def search(
@@ -83,10 +78,7 @@ def timeline(
     if _is_empty(journal):
         return {"records": [], "anchor": "", "before": 0}
     name = _project(journal, project, folder) or ""
-    if not project and _ID.fullmatch(anchor):
-        with contextlib.suppress(VaultError):  # it is a word to search for, then
-            name = listing.session_of(journal, anchor)[1].project
-    moments = around(journal, anchor, before, after, name, full=full)
+    moments = around(journal, anchor, before, after, name, full=full, anywhere=not project)
     records = [hit.as_json() for hit in moments.records]
     marked = "" if moments.anchor is None else moments.records[moments.anchor].id
     return {"records": records, "anchor": marked, "before": moments.before}

@@ -1,4 +1,4 @@
-"""Make the journal's table equal to its session files, which are the truth; and open it.
+"""Make the journal's table equal to its session files, which are the truth.
 
 The index is a cache, laid out as that of a vault (see `store.manifest`): a folder that `current` names,
 one writer at a time, a mark on the files whose rows may be newer than the manifest. After a kill at any
@@ -11,25 +11,19 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vault_index import files
-from vault_index.embed.cache import VectorCache
 from vault_index.errors import IndexStateError, VaultError
-from vault_index.journal import rows, session_file
+from vault_index.journal import places, rows, session_file, vectors
 from vault_index.journal.journal import INDEX, Journal
+from vault_index.journal.open_index import SCHEMA, OpenJournal
 from vault_index.lesson.digest import hash_of_file
 from vault_index.store import filters, lock, manifest, ownership
 from vault_index.store.manifest import FileEntry, Manifest
-from vault_index.store.schema import JOURNAL, JournalRow
+from vault_index.store.schema import JOURNAL, VECTOR, JournalRow
 from vault_index.store.table import Table
 from vault_index.store.warm_table import WarmTable
 
-if TYPE_CHECKING:
-    import numpy as np
-
-SCHEMA = 1  # raise it when rows or what is embedded change: the index is rebuilt
-RECIPE = "text"  # part of the name under which vectors are kept
 BATCH_ROWS = 1024  # about eight seconds of embedding between two commits
 WORDS_ROWS = 4096  # without an embedder: a commit costs more than its rows
 FOLDED_ROWS = 500  # full text looks through the rows that are newer than its index: 40 ms per 1,000
@@ -63,48 +57,15 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenJournal:
-    """The journal's table, opened for reading. `embedder` is the name it was built with."""
-
-    store: WarmTable
-    embedder: str
-    sessions: int
-    version: files.Stamp  # of the manifest
-
-
-@dataclass(frozen=True, slots=True)
 class _Work:
     """An index, what it was built from, and how the session files differ from that."""
 
     index: Path
     manifest: Manifest
+    version: files.Stamp  # of the manifest
     stamps: Mapping[str, files.Stamp]  # of the files that are other or new
     removed: Sequence[str]
     unchanged: int
-
-
-def open_table(journal: Journal) -> OpenJournal:
-    """Open the index in force; reopen it when it was swapped or written since.
-
-    Raises IndexStateError if there is none, or none that this version can read.
-    """
-    index = manifest.current(journal.index_dir)
-    if index is None:
-        raise IndexStateError("the journal has no index yet", "run `lessons journal import`")
-    version = manifest.version(index)
-    last = journal.opened
-    if last is None or last.version != version or last.store.index != index:
-        recorded = manifest.load(index, SCHEMA)
-        if recorded.schema != SCHEMA:
-            raise IndexStateError(
-                "the journal's index is of an older version", "run `lessons journal import`"
-            )
-        table = WarmTable(index, recorded.dimension, JOURNAL)
-        if last is not None and last.store.index == index:
-            table.follow(last.store)
-        last = OpenJournal(table, recorded.embedder, len(recorded.files), version)
-        journal.opened = last
-    return last
 
 
 def sync(
@@ -129,8 +90,8 @@ def sync(
     with lock.held(journal.index_dir, wait=wait) as is_free:
         if not is_free:
             return Stats(busy=True)
-        if not rebuild:
-            reason, work = _look(journal)  # somebody may have written meanwhile
+        if not rebuild and not (work and _is_current(journal, work)):
+            reason, work = _look(journal)  # somebody wrote meanwhile
         tell = progress or (lambda _done, _all: None)
         try:
             if work:
@@ -156,7 +117,7 @@ def remove(journal: Journal, sessions: Collection[str]) -> None:
                 known = manifest.load(index, SCHEMA)
                 table = Table(index, known.dimension, JOURNAL)
                 gone = table.rows(["content_hash"], filters.of_sessions(sessions))
-                _cache(journal).remove({row["content_hash"] for row in gone})
+                vectors.cache(journal).remove({row["content_hash"] for row in gone})
             except IndexStateError:
                 index = None
         _rebuild(journal, _FORGOTTEN, lambda _done, _all: None, vectors_of=index)
@@ -172,9 +133,29 @@ def tidy(journal: Journal) -> bool:
         index = manifest.current(journal.index_dir)
         if not is_free or index is None:
             return False
-        is_tidy = Table(index, manifest.load(index, SCHEMA).dimension, JOURNAL).tidy()
-        manifest.touch(index)  # readers leave the version that they have open
+        known = manifest.load(index, SCHEMA)
+        is_tidy = Table(index, known.dimension, JOURNAL).tidy()
+        if manifest.is_dirty(index):
+            manifest.touch(index)
+        else:
+            _save_folded(journal, index, known)
         return is_tidy
+
+
+def _save_folded(journal: Journal, index: Path, known: Manifest) -> None:
+    """Note that no rows wait, which makes readers leave the version that they have open.
+
+    It is read into memory before that: all rows may be in other places, which takes two seconds.
+    """
+    last, table = journal.opened, None
+    if last and last.store.index == index:
+        table = WarmTable(index, known.dimension, JOURNAL)
+        table.follow(last.store)
+        table.load()
+    manifest.save(index, replace(known, derived={_WAITING: "0"}))
+    if table is not None:
+        version = manifest.version(index)
+        journal.opened = OpenJournal(table, known.embedder, len(known.files), version)
 
 
 # what is to be done
@@ -189,6 +170,7 @@ def _look(journal: Journal) -> tuple[str, _Work | None]:
 
 
 def _compare(journal: Journal, index: Path) -> tuple[str, _Work | None]:
+    version = manifest.version(index)
     try:
         known = manifest.load(index, SCHEMA)
     except IndexStateError as error:
@@ -204,28 +186,21 @@ def _compare(journal: Journal, index: Path) -> tuple[str, _Work | None]:
         )
     if not Table(index, known.dimension, JOURNAL).exists():
         return "the index was damaged", None
-    stamps = dict(session_files(journal))
+    stamps = dict(places.stamps(journal.folder))
     other = {path: stamp for path, stamp in stamps.items() if not _is_same(known, path, stamp)}
     removed = sorted(known.files.keys() - stamps.keys())
-    return "", _Work(index, known, other, removed, len(stamps) - len(other))
+    return "", _Work(index, known, version, other, removed, len(stamps) - len(other))
+
+
+def _is_current(journal: Journal, work: _Work) -> bool:
+    """Whether nobody wrote the index since it was compared with the files."""
+    is_same = manifest.version(work.index) == work.version and not manifest.is_dirty(work.index)
+    return is_same and manifest.current(journal.index_dir) == work.index
 
 
 def _is_same(known: Manifest, path: str, stamp: files.Stamp) -> bool:
     entry = known.files.get(path)
     return entry is not None and entry.stamp == list(stamp)
-
-
-def session_files(journal: Journal) -> Iterator[tuple[str, files.Stamp]]:
-    """Yield the path of each session's file, from the journal's folder, and its stamp; no links."""
-    for file in sorted(journal.folder.glob("*/*/*.md")):
-        path = file.relative_to(journal.folder).as_posix()
-        if not any(part.startswith(".") for part in path.split("/")):
-            try:
-                stat = file.lstat()
-            except OSError:  # removed since it was listed
-                continue
-            if not file.is_symlink() and file.is_file():
-                yield path, files.stamp_of(stat)
 
 
 def _embedder_name(journal: Journal) -> str:
@@ -256,7 +231,8 @@ def _rebuild(
         Table(building, dimension, JOURNAL).create()
         known = Manifest(SCHEMA, _embedder_name(journal), dimension)
         manifest.save(building, known)
-        work = _Work(building, known, dict(session_files(journal)), (), 0)
+        version = manifest.version(building)
+        work = _Work(building, known, version, dict(places.stamps(journal.folder)), (), 0)
     kept_in = None
     if vectors_of is not None:
         recorded = manifest.load(vectors_of, SCHEMA)
@@ -280,20 +256,27 @@ def _update(
 ) -> Stats:
     """Write the rows of files that differ, a commit a batch; the caller holds the lock."""
     table = Table(work.index, work.manifest.dimension, JOURNAL)
-    vectors = _Vectors(journal, kept_in or table, _cache(journal, trusted=use_cache))
+    of_rows = vectors.Vectors(journal, kept_in or table, vectors.cache(journal, trusted=use_cache))
     after, written, done = work.manifest, 0, 0
     stats = Stats(removed=len(work.removed), unchanged=work.unchanged)
     pending = set(work.stamps) | set(work.removed)
     manifest.mark_dirty(work.index, pending)
-    removed, size = list(work.removed), BATCH_ROWS if journal.embedder else WORDS_ROWS
+    if work.removed:
+        table.delete(filters.of_paths(work.removed))
+        after = manifest.with_files(after, {}, work.removed)
+    size = BATCH_ROWS if journal.embedder else WORDS_ROWS
     for batch in _batches(_read(journal, after, work.stamps), size):
         changed = [made for made in batch if made.rows is not None]
-        pairs = [pair for made in changed for pair in made.rows or ()]
-        if changed or removed:
-            table.replace(vectors.of(pairs), [made.path for made in changed] + removed)
-        after = manifest.with_files(after, {made.path: made.entry for made in batch}, removed)
-        manifest.save(work.index, after)
-        pending -= {made.path for made in batch} | set(removed)
+        pairs, stale = _differing(table, work.manifest, changed)
+        if pairs:
+            table.upsert(of_rows.of(pairs))
+        if stale:
+            table.delete(filters.any_of("id", stale))
+        after = manifest.with_files(after, {made.path: made.entry for made in batch})
+        waiting = len(pairs) + int(after.derived.get(_WAITING, 0))
+        after = replace(after, derived={_WAITING: str(waiting)})
+        manifest.save(work.index, after)  # readers see it from now on
+        pending -= {made.path for made in batch} | set(work.removed)
         if pending:
             manifest.mark_dirty(work.index, pending)
         new = sum(made.path not in work.manifest.files for made in changed)
@@ -303,26 +286,44 @@ def _update(
             changed=stats.changed + len(changed) - new,
             unchanged=stats.unchanged + len(batch) - len(changed),
         )
-        written, done, removed = written + len(pairs), done + len(batch), []
+        written, done = written + len(pairs), done + len(batch)
         progress(done, len(work.stamps))
-    if removed:
-        table.replace([], removed)
-        after = manifest.with_files(after, {}, removed)
-    after = _folded(table, after, written)
-    manifest.save(work.index, after, even_if_same=bool(written))
-    return replace(stats, rows=written, embedded=vectors.embedded, problems=_problems(after))
+    if pending:
+        manifest.save(work.index, after)
+    if _fold(table, after):
+        _save_folded(journal, work.index, after)
+    return replace(stats, rows=written, embedded=of_rows.embedded, problems=_problems(after))
 
 
-def _folded(table: Table, after: Manifest, written: int) -> Manifest:
+def _fold(table: Table, after: Manifest) -> bool:
     """Fold new rows into the table's indexes: at once in a small table, in a large one when many wait.
 
-    Return the manifest with the number of those that wait.
+    Whether that was done. In a large one it takes a second or two, and readers have the rows before.
     """
-    waiting = written + int(after.derived.get(_WAITING, 0))
-    if waiting and (waiting >= FOLDED_ROWS or table.count() <= SMALL_ROWS):
+    waiting = int(after.derived.get(_WAITING, 0))
+    is_due = waiting >= FOLDED_ROWS or (waiting > 0 and table.count() <= SMALL_ROWS)
+    if is_due:
         table.fold()
-        waiting = 0
-    return replace(after, derived={_WAITING: str(waiting)})
+    return is_due
+
+
+def _differing(
+    table: Table, known: Manifest, changed: Sequence[_Read]
+) -> tuple[list[tuple[JournalRow, str]], list[str]]:
+    """Return the rows of these files that are not in the table as they are, and the ids of stale ones.
+
+    A session that goes on keeps the rows of its earlier turns. To replace all rows of a file in one
+    commit LanceDB goes through the whole table: 15 times what it takes to write those that differ.
+    """
+    pairs = [pair for made in changed for pair in made.rows or ()]
+    paths = [made.path for made in changed if made.path in known.files]
+    if not paths:
+        return pairs, []
+    columns = [name for name in JOURNAL.columns() if name != VECTOR]
+    there = {row["id"]: row for row in table.rows(columns, filters.of_paths(paths))}
+    ids = {row["id"] for row, _ in pairs}
+    other = [(row, text) for row, text in pairs if there.get(row["id"]) != row]
+    return other, sorted(there.keys() - ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,36 +366,3 @@ def _batches(read: Iterable[_Read], most: int) -> Iterator[list[_Read]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-class _Vectors:
-    """The vectors of rows: those of the table, those kept for all of the user's, and new ones."""
-
-    def __init__(self, journal: Journal, table: Table, cache: VectorCache) -> None:
-        self._journal = journal
-        self._table = table
-        self._cache = cache
-        self.embedded = 0
-
-    def of(self, pairs: Sequence[tuple[JournalRow, str]]) -> list[JournalRow]:
-        """Return rows with their vectors; as they are without an embedder. Raises EmbedderError."""
-        embedder = self._journal.embedder
-        if embedder is None:
-            return [row for row, _ in pairs]
-        texts = {row["content_hash"]: text for row, text in pairs}
-        in_table: dict[str, np.ndarray] = self._table.vectors(sorted(texts))
-        missing = {key: text for key, text in texts.items() if key not in in_table}
-
-        def embed(new: list[str]) -> Sequence[np.ndarray]:
-            self.embedded += len(new)
-            made: Sequence[np.ndarray] = list(embedder.embed_documents(new))
-            return made
-
-        vectors = in_table | self._cache.get_or_make(missing, embed)
-        return [row | JournalRow(vector=vectors[row["content_hash"]]) for row, _ in pairs]
-
-
-def _cache(journal: Journal, *, trusted: bool = True) -> VectorCache:
-    embedder = journal.embedder
-    name, dimension = (embedder.name, embedder.dimension) if embedder else (manifest.NO_EMBEDDER, 0)
-    return VectorCache(journal.config.home, f"{name} {RECIPE}", dimension, trusted=trusted)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.embed import Embedder
-    from vault_index.journal.index import OpenJournal
+    from vault_index.journal.open_index import OpenJournal
 
 FOLDER = "journal"
 INDEX = ".vault_index"
@@ -37,7 +37,7 @@ class Journal:
         self.config = config
         self.folder: Path = config.home / FOLDER
         self.last_query: tuple[tuple[str, str], np.ndarray] | None = None  # and its vector
-        self.opened: OpenJournal | None = None  # see `index.open_table`
+        self.opened: OpenJournal | None = None  # see `open_index`
         if embedder is not None:  # a watcher's, which is warm
             self.__dict__["embedder"] = embedder
 

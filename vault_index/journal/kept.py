@@ -88,9 +88,12 @@ def head_of(file: Path) -> Head | None:
     """Return the head of a session file; None if it has none or cannot be read."""
     try:
         with file.open("rb") as opened:
-            data = opened.read(_HEAD)
+            return _head_in(opened.read(_HEAD), file)
     except OSError:
         return None
+
+
+def _head_in(data: bytes, file: Path) -> Head | None:
     values = {
         match[1]: _text(match[2], match[3])
         for match in _KEY.finditer(data.partition(b"\n---\n")[0])
@@ -107,11 +110,13 @@ def read(file: Path) -> Session:
 def load_uuids(kept: Kept, session_files: Iterable[Path]) -> None:
     """Add the uuids of session files, in the order in which their sessions began."""
     for file in sorted(session_files, key=lambda file: (file.parent.name, file.name)):
-        head = head_of(file)
-        if head is None:
+        try:
+            data = files.read_file(file)
+        except VaultError:
             continue
-        for uuid in _uuids_in(file):
-            kept.uuids.setdefault(hash(uuid), head.transcript)
+        if head := _head_in(data[:_HEAD], file):
+            for uuid in _uuids_in(data):
+                kept.uuids.setdefault(hash(uuid), head.transcript)
     kept.has_uuids = True
 
 
@@ -156,11 +161,7 @@ def _text(quote: bytes, value: bytes) -> str:
     return text.replace('\\"', '"').replace("\\\\", "\\") if quote else text
 
 
-def _uuids_in(file: Path) -> Iterator[str]:
-    try:
-        data = files.read_file(file)
-    except VaultError:
-        return
+def _uuids_in(data: bytes) -> Iterator[str]:
     for some in _UUIDS.findall(data):
         for uuid in some.split(b", "):
             if len(uuid) > 2:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from vault_index import files
@@ -32,38 +34,46 @@ class Totals:
     problems: list[str] = field(default_factory=list)
 
 
-def sessions(
-    journal: Journal, project: str = "", since: str = "", until: str = ""
-) -> Iterator[tuple[Path, Session]]:
-    """Yield the sessions that began in a time, the latest first; those of a day in no order.
-
-    Times are ISO 8601. A file that cannot be read is passed over: `totals` names it.
-    """
-    named = places.session_files(journal.folder, project)
-    for file in sorted(named, key=lambda file: (file.parent.name, file.name), reverse=True):
-        day = f"{file.parent.name}-{file.name[:2]}"
-        if until and day > until[:10]:
-            continue
-        if since and day < since[:10]:
-            return
-        try:
-            session = session_file.parse(files.read_file(file), file)
-        except VaultError:
-            continue
-        if (not since or session.began >= since) and (not until or session.began < until):
-            yield file, session
-
-
 def latest(
     journal: Journal, project: str = "", since: str = "", until: str = "", limit: int = 20
 ) -> list[tuple[Path, Session]]:
-    """Return so many sessions that began last in a time, the latest first."""
+    """Return so many sessions that began last in a time, the latest first.
+
+    Times are ISO 8601. A file that cannot be read is passed over: `totals` names it. Only of those
+    that are returned more than the head is parsed.
+    """
     there: list[tuple[Path, Session]] = []
-    for file, session in sessions(journal, project, since, until):
-        if len(there) >= limit and session.began[:10] < there[-1][1].began[:10]:
+    for day, of_day in _days(journal, project):
+        if until and day > until[:10]:
+            continue
+        if len(there) >= limit or (since and day < since[:10]):
             break
-        there.append((file, session))
-    return sorted(there, key=lambda pair: pair[1].began, reverse=True)[:limit]
+        heads = [read for file in of_day if (read := _read(file))]
+        for file, data, head in sorted(heads, key=lambda read: read[2].began, reverse=True):
+            inside = (not since or head.began >= since) and (not until or head.began < until)
+            if inside and len(there) < limit:
+                with contextlib.suppress(VaultError):
+                    there.append((file, session_file.parse(data, file)))
+    return there
+
+
+def _days(journal: Journal, project: str) -> Iterator[tuple[str, Iterable[Path]]]:
+    """Yield the days, `2026-11-22`, with the session files of each, the latest first."""
+    for of_month in places.months(journal.folder, project):
+        yield from groupby(sorted(of_month, key=_day_of, reverse=True), key=_day_of)
+
+
+def _day_of(file: Path) -> str:
+    return f"{file.parent.name}-{file.name[:2]}"
+
+
+def _read(file: Path) -> tuple[Path, bytes, Session] | None:
+    """Return a session file with its bytes and its session without records; None for a damaged one."""
+    try:
+        data = files.read_file(file)
+        return file, data, session_file.parse(data.partition(_MARK)[0], file)
+    except VaultError:
+        return None
 
 
 def session_of(journal: Journal, name: str) -> tuple[Path, Session, tuple[Record, ...]]:
@@ -72,15 +82,10 @@ def session_of(journal: Journal, name: str) -> tuple[Path, Session, tuple[Record
     Of a record's id only that record. Raises VaultError if there is none, or several.
     """
     is_record = _RECORD_ID.fullmatch(name) is not None
-    wanted = f'"id": "{name}"' if is_record else name
-    there: list[tuple[Path, Session]] = []
-    for file in places.session_files(journal.folder):
-        data = files.read_file(file)
-        if wanted.encode("utf-8", "replace") in (data if is_record else data.partition(_MARK)[0]):
-            session = session_file.parse(data, file)
-            names = (short_id(session.id), *(each.id for each in session.records))
-            if session.id.startswith(name) or name in names:
-                there.append((file, session))
+    called = places.file_name(name.rpartition("-")[0] if is_record else name)
+    there = _named(name, is_record, places.session_files(journal.folder, named=called))
+    if not there:  # the beginning of an id that the file is not called by: UUID 7
+        there = _named(name, is_record, places.session_files(journal.folder))
     if not there:
         raise VaultError(
             f"nothing in the journal is named {name!r}", "look for it: lessons journal sessions"
@@ -91,6 +96,20 @@ def session_of(journal: Journal, name: str) -> tuple[Path, Session, tuple[Record
     file, session = there[0]
     chosen = [each for each in session.records if not is_record or each.id == name]
     return file, session, tuple(chosen)
+
+
+def _named(name: str, is_record: bool, some: Iterable[Path]) -> list[tuple[Path, Session]]:
+    """Return those of these session files that a name is the name of."""
+    wanted = (f'"id": "{name}"' if is_record else name).encode("utf-8", "replace")
+    there: list[tuple[Path, Session]] = []
+    for file in some:
+        data = files.read_file(file)
+        if wanted in (data if is_record else data.partition(_MARK)[0]):
+            session = session_file.parse(data, file)
+            names = (short_id(session.id), *(each.id for each in session.records))
+            if session.id.startswith(name) or name in names:
+                there.append((file, session))
+    return there
 
 
 def totals(journal: Journal) -> Totals:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import index, listing, projects, refine, spool
+from vault_index.journal import listing, projects, refine, spool
 from vault_index.journal.journal import Journal
+from vault_index.journal.open_index import open_index
 
 
 def of(journal: Journal) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def of(journal: Journal) -> dict[str, Any]:
 
 def _index(journal: Journal) -> dict[str, Any]:
     try:
-        opened = index.open_table(journal)
+        opened = open_index(journal)
     except VaultError as error:
         return {"error": f"{error.message}; {error.hint}"}
     return {"embedder": opened.embedder, "sessions": opened.sessions}

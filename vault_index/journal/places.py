@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 
+from vault_index import files
 from vault_index.journal.record import Session, short_id
 
 CLAUDE, CODEX = "claude", "codex"
@@ -44,26 +46,67 @@ def agent_of(file: Path) -> str:
     return CODEX if file.name.startswith("rollout-") else CLAUDE
 
 
-def session_files(folder: Path, project: str = "") -> Iterator[Path]:
-    """Yield the session files of a journal, or of one project in it, in order of their names."""
+def session_files(folder: Path, project: str = "", named: str = "") -> Iterator[Path]:
+    """Yield the session files of a journal, or of one project in it, in order of their names.
+
+    `named` is the beginning of the session's part of the name, see `file_name`: only such files.
+    """
     for above in [folder / project] if project else _folders(folder):
         for month in _folders(above):
             if _MONTH.fullmatch(month.name):
-                yield from sorted(
-                    Path(entry.path)
-                    for entry in _entries(month)
-                    if entry.name.endswith(".md")
-                    and not entry.name.startswith(".")
-                    and entry.is_file(follow_symlinks=False)
-                )
+                yield from sorted(_sessions_in(month, named))
+
+
+def months(folder: Path, project: str = "") -> Iterator[list[Path]]:
+    """Yield the session files of each month, of a journal or one project in it, the latest first."""
+    above = [folder / project] if project else _folders(folder)
+    named: dict[str, list[Path]] = {}
+    for month in (month for each in above for month in _folders(each)):
+        if _MONTH.fullmatch(month.name):
+            named.setdefault(month.name, []).append(month)
+    for name in sorted(named, reverse=True):
+        yield [file for month in named[name] for file in _sessions_in(month)]
+
+
+def _sessions_in(month: Path, named: str = "") -> list[Path]:
+    return [
+        Path(entry.path)
+        for entry in _entries(month)
+        if entry.name.endswith(".md")
+        and not entry.name.startswith(".")
+        and (not named or entry.name.partition("-")[2].startswith(named))
+        and entry.is_file(follow_symlinks=False)
+    ]
+
+
+def stamps(folder: Path) -> Iterator[tuple[str, files.Stamp]]:
+    """Yield the path of each session file, from the journal's folder, and its stamp; no links.
+
+    One question a file: of 5,000 it takes 40 ms.
+    """
+    for project in _folders(folder):
+        for month in _folders(project):
+            for entry in sorted(_entries(month), key=lambda entry: entry.name):
+                if not entry.name.endswith(".md") or entry.name.startswith("."):
+                    continue
+                try:
+                    stat = entry.stat(follow_symlinks=False)
+                except OSError:  # removed since it was listed
+                    continue
+                if S_ISREG(stat.st_mode):
+                    yield f"{project.name}/{month.name}/{entry.name}", files.stamp_of(stat)
 
 
 def place_of(session: Session) -> str:
     """Return the path of a session's file below the journal: `<project>/<year-month>/<day>-<id>.md`."""
     date = _DAY.match(session.began)
     month, day = (date[1], date[2]) if date else _NO_DATE
-    name = _UNSAFE.sub("-", short_id(session.id)) or "session"
-    return f"{session.project}/{month}/{day}-{name}.md"
+    return f"{session.project}/{month}/{day}-{file_name(session.id) or 'session'}.md"
+
+
+def file_name(session: str) -> str:
+    """Return what a session's file is called after its day: of a beginning of its id that of the name."""
+    return _UNSAFE.sub("-", short_id(session))
 
 
 def _folder(environ: Mapping[str, str], variable: str, default: str) -> Path:

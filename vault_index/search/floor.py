@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from vault_index.journal.index import OpenJournal
     from vault_index.journal.journal import Journal
+    from vault_index.journal.open_index import OpenJournal
     from vault_index.search.journal import JournalResults
     from vault_index.vault import OpenIndex, Vault
 

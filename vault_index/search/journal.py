@@ -14,8 +14,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import IndexStateError, VaultError
-from vault_index.journal import index, rows
+from vault_index.journal import rows
 from vault_index.journal.journal import Journal
+from vault_index.journal.open_index import open_index
 from vault_index.search.options import OF_JOURNAL, Query
 from vault_index.search.query import FULL_TEXT_WEIGHT, query_vector, searched
 from vault_index.store import filters
@@ -131,7 +132,7 @@ def find(journal: Journal, query: Query, *, everything: bool = False) -> Journal
 
 
 def _find(journal: Journal, query: Query, everything: bool) -> JournalResults:
-    opened = index.open_table(journal)
+    opened = open_index(journal)
     since = query.filters.since
     if since is None and not everything and journal.config.journal_window_days:
         since = datetime.now(UTC) - timedelta(days=journal.config.journal_window_days)

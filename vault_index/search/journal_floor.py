@@ -13,8 +13,8 @@ from functools import partial
 from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
-from vault_index.journal import index
 from vault_index.journal.journal import Journal
+from vault_index.journal.open_index import open_index
 from vault_index.search import floor
 from vault_index.search.journal import find
 from vault_index.store import ownership
@@ -48,7 +48,7 @@ def is_stale(journal: Journal) -> bool:
     fitted = _load(journal)
     if fitted is None:
         return True
-    count = index.open_table(journal).store.count()
+    count = open_index(journal).store.count()
     return abs(count - fitted.rows) > floor.REFIT_SHARE * max(1, fitted.rows)
 
 
@@ -56,7 +56,7 @@ def fit(
     journal: Journal, progress: Callable[[int, int], None] = lambda _done, _all: None
 ) -> JournalFloor:
     """Fit the floor to the index as it is, and keep it beside it. Raises WriteError, IndexStateError."""
-    opened = index.open_table(journal)
+    opened = open_index(journal)
     prompts = [prompt for prompt in floor.foreign_prompts() if not chatter.why_skipped(prompt)]
     searched = partial(find, journal, everything=True)
     scores, texts = floor.best_scores(journal, opened, prompts, searched, progress)
@@ -72,7 +72,7 @@ def fit(
 
 def _load(journal: Journal) -> JournalFloor | None:
     try:
-        text = ownership.read_text(index.open_table(journal).store.index / _FILE)
+        text = ownership.read_text(open_index(journal).store.index / _FILE)
         return JournalFloor(**json.loads(text))
     except (OSError, ValueError, TypeError, VaultError):
         return None

@@ -29,8 +29,8 @@ from vault_index.store.table import Table
 if TYPE_CHECKING:
     import numpy as np
 
-    from vault_index.journal.index import OpenJournal
     from vault_index.journal.journal import Journal
+    from vault_index.journal.open_index import OpenJournal
     from vault_index.search.documents import Document
     from vault_index.vault import OpenIndex, Vault
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from vault_index.errors import VaultError
-from vault_index.journal import index
 from vault_index.journal.journal import Journal
+from vault_index.journal.open_index import open_index
 from vault_index.search.journal import JournalHit, find, microseconds
 from vault_index.search.options import Query
 from vault_index.store import filters
@@ -55,23 +55,27 @@ def around(
     project: str = "",
     *,
     full: bool = False,
+    anywhere: bool = False,
     now: datetime | None = None,
 ) -> Around:
     """Return the records around an anchor, which is one of them or a moment.
 
     An anchor is the id of a record, a session's id or its beginning, an ISO time, `yesterday 14:00`,
     `2 days ago`, or a query, whose best hit is taken. Times without a zone are local. With `full`
-    each record has its whole text. Raises VaultError for a depth beyond 0 to 50 and for an anchor
-    that nothing answers, IndexStateError without an index.
+    each record has its whole text. With `anywhere` a record or session that is named is looked for in
+    all projects, and the others are of its project. Raises VaultError for a depth beyond 0 to 50 and
+    for an anchor that nothing answers, IndexStateError without an index.
     """
     if not (0 <= before <= DEEPEST and 0 <= after <= DEEPEST):
         raise VaultError(
             f"a timeline shows 0 to {DEEPEST} records before and after", f"use at most {DEEPEST}"
         )
-    table = index.open_table(journal).store
-    where = filters.of_records(project=project)
-    order = table.by_time(where)
+    table = open_index(journal).store
     moment = moment_of(anchor, now or datetime.now(UTC))
+    row_id = -1
+    if moment is None:
+        row_id, project = _row_of(journal, table, anchor.strip(), project, anywhere)
+    order = table.by_time(filters.of_records(project=project))
     place: int | None = None
     if moment is not None:
         at = table.columns["at"][order]
@@ -79,7 +83,6 @@ def around(
         chosen = order[max(0, middle - before) : middle + after]
         middle -= max(0, middle - before)
     else:
-        row_id = _row_of(journal, table, anchor.strip(), project)
         place = int((table.columns["_rowid"][order] == row_id).argmax())
         first = max(0, place - before)
         chosen = order[first : place + after + 1]
@@ -107,16 +110,18 @@ def moment_of(text: str, now: datetime) -> datetime | None:
     return moment.astimezone() if moment.tzinfo is None else moment
 
 
-def _row_of(journal: Journal, table: WarmTable, anchor: str, project: str) -> int:
-    """Return the row id of the first row of the record that an anchor names."""
+def _row_of(
+    journal: Journal, table: WarmTable, anchor: str, project: str, anywhere: bool
+) -> tuple[int, str]:
+    """Return the row id of the first row of the record that an anchor names, and the project to show."""
+    named_in = "" if anywhere else project
+    rows: list[int] = []
     if _RECORD.fullmatch(anchor):
-        rows = table.named(filters.firsts_of(record=anchor, project=project))
-        if rows:
-            return rows[0]
-    if _SESSION.fullmatch(anchor):
-        rows = table.named(filters.firsts_of(session=anchor, project=project))
-        if rows:
-            return rows[0]
+        rows = table.named(filters.firsts_of(record=anchor, project=named_in))
+    if not rows and _SESSION.fullmatch(anchor):
+        rows = table.named(filters.firsts_of(session=anchor, project=named_in))
+    if rows:
+        return rows[0], str(table.take(rows[:1])[0]["project"]) if anywhere else project
     hits = (
         find(journal, Query(anchor, k=1, project=project), everything=True).hits if anchor else []
     )
@@ -125,7 +130,7 @@ def _row_of(journal: Journal, table: WarmTable, anchor: str, project: str) -> in
             f"nothing in the journal is at {anchor!r}", "name a record, a time or a text"
         )
     where = filters.firsts_of(record=hits[0].id, path=hits[0].path)
-    return table.named(where)[0]
+    return table.named(where)[0], project
 
 
 def _records(table: WarmTable, places: np.ndarray, *, full: bool) -> list[JournalHit]:

@@ -83,6 +83,10 @@ class Table:
         """Put rows in the place of those with the same ids, in one commit. Raises WriteError."""
         self._merge(rows, delete=False)
 
+    def delete(self, where: str) -> None:
+        """Take out the rows that a filter names, in one commit. Raises WriteError."""
+        self._ask(lambda door: door.delete(where))
+
     def _merge(
         self,
         rows: Sequence[LessonRow | JournalRow | SkillRow | DocumentRow],

@@ -86,12 +86,12 @@ class WarmTable(Table):
         """Return the row ids of the records that a filter names, oldest first."""
         import numpy as np
 
+        columns = self.columns
         ids = self._scan(["position"], where, ids=True)["_rowid"].to_numpy()
-        order = self.by_time(None)
-        return [
-            int(id)
-            for id in self.columns["_rowid"][order][np.isin(self.columns["_rowid"][order], ids)]
-        ]
+        at = columns["_rowid"].searchsorted(ids)
+        at = at[columns["position"][at] == 0]
+        order = np.lexsort((columns["place"][at], columns["at"][at]))
+        return [int(id) for id in columns["_rowid"][at[order]]]
 
     @cached_property
     def columns(self) -> dict[str, np.ndarray]:

@@ -61,6 +61,9 @@ class Door(Protocol):
         With `delete` all others go that a filter names, or simply all others.
         """
 
+    def delete(self, where: str) -> None:
+        """Take out the rows that a filter names, in one commit."""
+
     def optimize(self, older_than: timedelta | None) -> None:
         """Fold new rows into the indexes, and drop versions that are older than this."""
 

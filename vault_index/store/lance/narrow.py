@@ -121,6 +121,10 @@ class Opened:
         }
         wait(self._table.execute_merge_insert, rows.to_reader(), how)
 
+    def delete(self, where: str) -> None:
+        """Take out the rows that a filter names, in one commit."""
+        wait(self._table.delete, where)
+
     def optimize(self, older_than: timedelta | None) -> None:
         """Fold new rows into the indexes, and drop versions that are older than this."""
         milliseconds = None if older_than is None else round(1000 * older_than.total_seconds())

@@ -87,6 +87,10 @@ class Opened:
         merge = merge.when_not_matched_insert_all()
         (merge.when_not_matched_by_source_delete(where) if delete else merge).execute(rows)
 
+    def delete(self, where: str) -> None:
+        """Take out the rows that a filter names, in one commit."""
+        self._table.delete(where)
+
     def optimize(self, older_than: timedelta | None) -> None:
         """Fold new rows into the indexes, and drop versions that are older than this."""
         self._table.optimize(cleanup_older_than=older_than)

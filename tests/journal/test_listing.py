@@ -1,0 +1,68 @@
+"""Sessions and records are found by their names, and the latest sessions without all others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.files import write
+from tests.support.journals import a_journal, prompt
+from vault_index import files
+from vault_index.errors import VaultError
+from vault_index.journal import listing, places, session_file
+from vault_index.journal.journal import Journal
+from vault_index.journal.record import Session, short_id
+
+CLAUDE = "11111111-0000-4000-8000-000000000000"
+CODEX = "01990000-0000-7000-8000-00000000abcd"  # begins with the time
+
+
+@pytest.fixture
+def journal(own_world: Path) -> Journal:
+    journal = a_journal(own_world)
+    for id, began in ((CLAUDE, "2026-10-31T23:00:00Z"), (CODEX, "2026-11-02T10:00:00Z")):
+        record = replace(prompt(id, 1, f"asked in {id}", began), id=f"{short_id(id)}-p1")
+        kept = Session(id, "agent", f"/{id}.jsonl", "shop", began=began, records=(record,))
+        write(journal.folder / places.place_of(kept), session_file.dump(kept))
+    return journal
+
+
+@pytest.mark.parametrize(
+    ("name", "session"),
+    [
+        (CLAUDE, CLAUDE),
+        ("11111111", CLAUDE),
+        ("11111", CLAUDE),
+        ("11111111-p1", CLAUDE),
+        (CODEX, CODEX),
+        ("01990000-0000", CODEX),  # which its file is not called by
+        ("0000abcd", CODEX),
+        ("0000abcd-p1", CODEX),
+    ],
+)
+def test_a_session_is_found_by_each_of_its_names(journal: Journal, name: str, session: str) -> None:
+    assert listing.session_of(journal, name)[1].id == session
+
+
+def test_a_name_of_nothing_is_refused(journal: Journal) -> None:
+    with pytest.raises(VaultError, match="nothing in the journal"):
+        listing.session_of(journal, "22222222-p1")
+
+
+def test_the_latest_sessions_read_no_file_of_an_earlier_day(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    read_file = files.read_file
+
+    def noted(file: Path) -> bytes:
+        read.append(file)
+        return read_file(file)
+
+    monkeypatch.setattr(files, "read_file", noted)
+    assert [session.id for _, session in listing.latest(journal, limit=1)] == [CODEX]
+    assert len(read) == 1
+    assert [session.id for _, session in listing.latest(journal)] == [CODEX, CLAUDE]
+    assert [s.id for _, s in listing.latest(journal, until="2026-11-01T00:00:00Z")] == [CLAUDE]
