@@ -96,6 +96,14 @@ def test_a_timeline_is_in_order_of_time_and_marks_its_anchor(imported: Path) -> 
     assert journal(imported, "timeline", "yesterday 14:00").code == 0
 
 
+def test_a_full_timeline_has_all_that_show_has(imported: Path) -> None:
+    (hit,) = journal(imported, "search", "login", "-k", "1", "--json").json["hits"]
+    depth = ("--before", "0", "--after", "0", "--json")
+    (whole,) = journal(imported, "timeline", hit["id"], *depth, "--format", "full").json["records"]
+    (shown,) = journal(imported, "show", hit["id"], "--json").json["records"]
+    assert {**whole, **shown} == whole
+
+
 def test_status_shows_what_is_kept_and_recorded(imported: Path, own_world: Path) -> None:
     state = journal(imported, "status", "--json").json
     assert state["sessions"] == 3

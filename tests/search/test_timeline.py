@@ -81,12 +81,6 @@ def test_a_record_that_is_named_is_shown_among_those_of_its_own_project(journal:
     assert {record.project for record in times.records} == {"files"}
 
 
-def test_the_whole_text_is_there_when_asked_for(journal: Journal) -> None:
-    (short,) = around(journal, "11111111-o1.1", 0, 0).records
-    (whole,) = around(journal, "11111111-o1.1", 0, 0, full=True).records
-    assert len(short.text) <= 1200 < len(whole.text)
-
-
 def test_a_depth_beyond_fifty_and_an_anchor_of_nothing_are_refused(journal: Journal) -> None:
     with pytest.raises(VaultError, match="0 to 50"):
         around(journal, "11111111-p1", before=51)

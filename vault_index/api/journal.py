@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vault_index.errors import VaultError
 from vault_index.journal import (
     events,
     forget,
     importing,
     index,
+    kept,
     listing,
     overview,
     places,
@@ -19,7 +23,7 @@ from vault_index.journal import (
 )
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.search import journal_floor
-from vault_index.search.journal import find
+from vault_index.search.journal import JournalHit, find
 from vault_index.search.options import OF_JOURNAL, Query
 from vault_index.search.timeline import around
 
@@ -72,16 +76,35 @@ def timeline(
     """Return the `records` around an anchor in order of time, and the id of the `anchor`.
 
     The anchor is as `search.timeline.around` reads it; `anchor` is "" where it is a time, and `before`
-    is how many records are before it. With `full` a record has its whole text. A record or session
-    that is named is found in any project.
+    is how many records are before it. With `full` a record has all that `show` returns. A record or
+    session that is named is found in any project.
     """
     if _is_empty(journal):
         return {"records": [], "anchor": "", "before": 0}
     name = _project(journal, project, folder) or ""
-    moments = around(journal, anchor, before, after, name, full=full, anywhere=not project)
+    moments = around(journal, anchor, before, after, name, anywhere=not project)
     records = [hit.as_json() for hit in moments.records]
+    if full:
+        records = _with_all(journal, moments.records)
     marked = "" if moments.anchor is None else moments.records[moments.anchor].id
     return {"records": records, "anchor": marked, "before": moments.before}
+
+
+def _with_all(journal: Journal, hits: Iterable[JournalHit]) -> list[dict[str, Any]]:
+    """Return hits with all that their session files say of them; as they are where none is readable."""
+    by_file: dict[str, Session | None] = {}
+    records = []
+    for hit in hits:
+        if hit.path not in by_file:
+            with contextlib.suppress(VaultError):
+                by_file[hit.path] = kept.read(journal.folder / hit.path)
+        session = by_file.setdefault(hit.path, None)
+        whole = (
+            next((each for each in session.records if each.id == hit.id), None) if session else None
+        )
+        more = record_as_json(session, whole) if session and whole else {}
+        records.append({**hit.as_json(), **more})
+    return records
 
 
 def show(journal: Journal, name: str) -> dict[str, Any]:

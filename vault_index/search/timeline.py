@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -54,17 +53,16 @@ def around(
     after: int = 10,
     project: str = "",
     *,
-    full: bool = False,
     anywhere: bool = False,
     now: datetime | None = None,
 ) -> Around:
     """Return the records around an anchor, which is one of them or a moment.
 
     An anchor is the id of a record, a session's id or its beginning, an ISO time, `yesterday 14:00`,
-    `2 days ago`, or a query, whose best hit is taken. Times without a zone are local. With `full`
-    each record has its whole text. With `anywhere` a record or session that is named is looked for in
-    all projects, and the others are of its project. Raises VaultError for a depth beyond 0 to 50 and
-    for an anchor that nothing answers, IndexStateError without an index.
+    `2 days ago`, or a query, whose best hit is taken. Times without a zone are local. With `anywhere`
+    a record or session that is named is looked for in all projects, and the others are of its project.
+    Raises VaultError for a depth beyond 0 to 50 and for an anchor that nothing answers,
+    IndexStateError without an index.
     """
     if not (0 <= before <= DEEPEST and 0 <= after <= DEEPEST):
         raise VaultError(
@@ -87,7 +85,7 @@ def around(
         first = max(0, place - before)
         chosen = order[first : place + after + 1]
         place = middle = place - first
-    return Around(_records(table, chosen, full=full), place, middle)
+    return Around(_records(table, chosen), place, middle)
 
 
 def moment_of(text: str, now: datetime) -> datetime | None:
@@ -133,20 +131,6 @@ def _row_of(
     return table.named(where)[0], project
 
 
-def _records(table: WarmTable, places: np.ndarray, *, full: bool) -> list[JournalHit]:
+def _records(table: WarmTable, places: np.ndarray) -> list[JournalHit]:
     rows = table.take(table.columns["_rowid"][places].tolist())
-    if full:
-        rows = _with_whole_text(table, rows)
     return [JournalHit.of_row(row) for row in rows]
-
-
-def _with_whole_text(
-    table: WarmTable, rows: Sequence[dict[str, object]]
-) -> list[dict[str, object]]:
-    """Return rows with all pieces of their records as the text."""
-    columns = ("path", "record", "position", "text")
-    where = filters.of_paths(sorted({str(row["path"]) for row in rows}))
-    texts: dict[tuple[object, object], list[str]] = {}
-    for piece in sorted(table.rows(columns, where), key=lambda row: int(row["position"])):
-        texts.setdefault((piece["path"], piece["record"]), []).append(piece["text"])
-    return [row | {"text": "\n\n".join(texts[row["path"], row["record"]])} for row in rows]
