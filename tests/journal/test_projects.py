@@ -67,6 +67,14 @@ def test_projects_of_one_name_are_kept_apart(journal: Journal, tmp_path: Path) -
     assert projects.project_of(journal, str(tmp_path / "d" / "api")) == "api-2"
 
 
+def test_a_folder_that_a_kill_left_empty_takes_no_name(journal: Journal, tmp_path: Path) -> None:
+    left = journal.folder / "shop"
+    left.mkdir(parents=True)
+    (left / ".project.toml.a1b2c3d4").write_text("")
+    (tmp_path / "shop").mkdir()
+    assert projects.project_of(journal, str(tmp_path / "shop")) == "shop"
+
+
 def test_any_folder_has_a_name(journal: Journal) -> None:
     names = [
         projects.project_of(journal, folder)

@@ -136,7 +136,9 @@ def _joined(journal: Journal, place: str) -> str:
     there = projects(journal)
     project = _of_folder(there, place) or _of_repository(there, place)
     if project is None:
-        names = {name.casefold() for name in os.listdir(journal.folder)} | _TAKEN  # noqa: PTH208
+        names = {
+            path.name.casefold() for path in journal.folder.iterdir() if not _is_unfinished(path)
+        } | _TAKEN
         project = Project(_free_name(place, names), root=_root(place))
     is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112
     is_first = place in project.folders and not project.root and _root(place) != ""
@@ -148,6 +150,11 @@ def _joined(journal: Journal, place: str) -> str:
         with files.writing(folder):
             files.replace_file(folder / places.PROJECT_FILE, _toml(project).encode())
     return project.name
+
+
+def _is_unfinished(folder: Path) -> bool:
+    """Whether a kill ended the process that made a project's folder before it wrote a file there."""
+    return folder.is_dir() and all(path.name.startswith(".") for path in folder.iterdir())
 
 
 def _of_folder(there: Iterable[Project], place: str) -> Project | None:
