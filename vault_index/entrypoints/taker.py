@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import time
+from pathlib import Path
 
 from vault_index.characters import visible_line
 from vault_index.hotpath import taking
@@ -58,9 +59,9 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def _size(file: os.PathLike[str]) -> int:
+def _size(file: Path) -> int:
     try:
-        return os.stat(file).st_size  # noqa: PTH116
+        return file.stat().st_size
     except OSError:
         return -1
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import embed
 from vault_index.config import Config
+from vault_index.hotpath import grown
 from vault_index.store import ownership
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from vault_index.embed import Embedder
     from vault_index.journal.open_index import OpenJournal
 
-FOLDER = "journal"
+FOLDER = grown.JOURNAL
 INDEX = ".vault_index"
 
 

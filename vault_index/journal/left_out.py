@@ -53,14 +53,16 @@ class LeftOut:
         parts = name.split("/")
         tails = {"/".join(parts[start:]) for start in range(len(parts))}
         heads = {"/".join(parts[:end]) + "/" for end in range(1, len(parts))}
-        whole = os.path.normpath(os.path.join(folder, name))  # noqa: PTH118
+        whole = os.path.normpath(os.path.join(folder, name))  # noqa: PTH118  # as below
         return any(map(self._globs.match, {whole, name, *tails, *heads}))
 
     def _ignored_of(self, top: Path, folder: str, names: set[str]) -> set[str]:
         places: dict[str, str] = {}  # name -> path below the top
         for name in names:
+            # as text: pathlib takes several times as long, and a session names thousands
             path = os.path.normpath(os.path.join(folder, os.path.expanduser(name)))  # noqa: PTH111, PTH118
-            real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))  # noqa: PTH118, PTH119, PTH120
+            above, last = os.path.split(path)
+            real = f"{os.path.realpath(above).rstrip('/')}/{last}"
             if real.startswith(f"{top}/") and "/.git/" not in f"{real}/":
                 places[name] = real.removeprefix(f"{top}/")
         new = {path for path in places.values() if (top, path) not in self._ignored}

@@ -24,13 +24,12 @@ from pathlib import Path, PureWindowsPath
 
 from vault_index import files, git
 from vault_index.errors import VaultError
+from vault_index.hotpath import grown
 from vault_index.journal import places
 from vault_index.journal.journal import Journal
 from vault_index.journal.lock import held, make_folder
 
-RECORDED = "recorded"  # the file
-ALL = "*"
-_NOT = "!"  # before a folder: never
+RECORDED, ALL, _NOT = grown.RECORDED, grown.EVERYTHING, grown.NEVER  # hooks read the file, too
 _UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME = 60  # characters
 _TAKEN = frozenset({RECORDED})
@@ -140,7 +139,7 @@ def _joined(journal: Journal, place: str) -> str:
             path.name.casefold() for path in journal.folder.iterdir() if not _is_unfinished(path)
         } | _TAKEN
         project = Project(_free_name(place, names), root=_root(place))
-    is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112
+    is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112  # Path's raises for odd names
     is_first = place in project.folders and not project.root and _root(place) != ""
     if is_new or is_first:
         there_now = dict.fromkeys([*project.folders, place])
@@ -160,7 +159,7 @@ def _is_unfinished(folder: Path) -> bool:
 def _of_folder(there: Iterable[Project], place: str) -> Project | None:
     """Return the project seen in a folder; of one that is gone, also in the nearest folder above."""
     by_folder = {folder: project for project in there for folder in project.folders}
-    if place in by_folder or os.path.isdir(place):  # noqa: PTH112
+    if place in by_folder or os.path.isdir(place):  # noqa: PTH112  # the same
         return by_folder.get(place)
     return next((by_folder[str(up)] for up in Path(place).parents if str(up) in by_folder), None)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import files
+from vault_index.hotpath import grown
 from vault_index.journal import kept, places, projects, refined, session_file, transcript
 from vault_index.journal.journal import Journal
 from vault_index.journal.kept import Head, Kept
@@ -21,7 +22,6 @@ from vault_index.journal.lock import held, make_folder
 from vault_index.journal.record import SUMMARY, Command, Record, Session, short_id
 from vault_index.journal.redact import redact
 
-INTERNAL = "LESSONS_INTERNAL"  # set in the environment of the agents that this product starts
 # why nothing of a transcript is kept
 NOT_RECORDED, NO_WORK, FORGOTTEN = "not recorded", "no work", "forgotten"
 OTHER_PROJECT, COPY, OURS = "other project", "a copy", "started by lessons"
@@ -51,7 +51,7 @@ def take(journal: Journal, file: Path, agent: str, *, force: bool = False) -> Ta
     Without `force` only if the sessions of its folder are recorded. Raises VaultError if the transcript
     cannot be read, or its session file does not parse, and WriteError.
     """
-    if os.environ.get(INTERNAL):
+    if os.environ.get(grown.INTERNAL):
         return Taken(file, why=OURS)
     with held(journal.folder):
         there = kept.look_for(journal.folder, file)

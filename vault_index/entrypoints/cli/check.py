@@ -48,7 +48,7 @@ def command(
 
 def _check(named: str | None, paths: tuple[Path, ...], *, staged: bool, as_json: bool) -> bool:
     """Check and print; whether there are errors."""
-    places = [os.path.abspath(path) for path in paths]  # noqa: PTH100
+    places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
     checked = asking.ask(named, "check", {"paths": places, "staged": staged})
     findings, errors = checked["findings"], checked["errors"]
     if as_json:
