@@ -12,11 +12,12 @@ import contextlib
 import gc
 import importlib
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
-from vault_index.errors import VaultError
+from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import locate, protocol
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 WATCHER_SECONDS = 10  # the watcher waits up to three itself for what was saved just now
+START_SECONDS = 15  # a watcher that does not listen by then is hung
 
 Note = Callable[[str], None]
 
@@ -40,6 +42,7 @@ def ask(
     fresh: bool = True,
     settled: bool = False,
     fetch: bool = True,
+    start: bool = False,
     names_only: bool = False,
     prompts: bool = True,
     on_note: Note = silent,
@@ -49,11 +52,12 @@ def ask(
     """Answer a question, or carry out a command, of `api`: `{"ask": name, "with": {...}}`.
 
     `place` is a vault, a folder in one or, for None, found from here upwards; the journal needs none,
-    but a vault's watcher answers for it. `fresh` waits for what
-    was saved until now; `settled` also for what follows from it: documents, proposals, skills.
-    Without `fetch` a missing model stays missing, and full text answers. `names_only` is for callers
-    that show no more of a lesson than its id, title and path; without `prompts` a lesson may lack
-    those that should find it. `on_problem` takes the notes on files that the index has otherwise.
+    but a vault's watcher answers for it. `fresh` waits for what was saved until now; `settled` also for
+    what follows from it: documents, proposals, skills. Without `fetch` a missing model stays missing,
+    and full text answers. `start` is for processes that stay: they start the watcher and wait for it
+    rather than load the model, too. `names_only` is for callers that show no more of a lesson than its
+    id, title and path; without `prompts` a lesson may lack those that should find it. `on_problem`
+    takes the notes on files that the index has otherwise.
 
     Raises VaultError.
     """
@@ -61,7 +65,8 @@ def ask(
     on_problem = on_problem or on_note
     name = question["ask"]
     if name in api.QUESTIONS:
-        answer = _from_watcher(place, {**question, "fresh": fresh, "settled": settled}, on_problem)
+        asked = {**question, "fresh": fresh, "settled": settled}
+        answer = _from_watcher(place, asked, on_problem, start=start)
         if answer is not None:
             return answer
     if api.is_about_journal(name):
@@ -132,21 +137,42 @@ def _root(place: Vault | Path | str | None) -> str | None:
 
 
 def _from_watcher(
-    place: Vault | Path | str | None, question: Mapping[str, Any], on_problem: Note
+    place: Vault | Path | str | None, question: Mapping[str, Any], on_problem: Note, *, start: bool
 ) -> dict[str, Any] | None:
     """Ask the watcher; None without one, and where it cannot answer. Raises VaultError."""
     root = _root(place)
     if root is None:
         return None
+    answer: dict[str, Any] | None
     try:
         answer = protocol.ask(root, question, WATCHER_SECONDS)
-    except (protocol.NoWatcher, protocol.NoAnswer):
+    except protocol.NoWatcher:
+        answer = _from_started(root, question) if start else None
+    except protocol.NoAnswer:
+        return None
+    if answer is None:
         return None
     if "refused" in answer:
         raise VaultError(answer["refused"], answer["hint"])
     for note in answer["notes"]:
         on_problem(note)
     return answer
+
+
+def _from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Start the watcher if the settings let anybody, and return its answer; None where it has none."""
+    from vault_index.hotpath import start
+    from vault_index.watch import launch
+
+    until = time.monotonic() + START_SECONDS
+    try:
+        vault = open_vault(root)
+        if not vault.config.watch_autostart:
+            return None
+        launch.start(vault.root, vault.index_dir)
+        return start.ask(root, question, until, lambda _settings: True)
+    except (WriteError, protocol.NoAnswer):  # a read-only vault has no watcher
+        return None
 
 
 def _from_files(

@@ -1,0 +1,37 @@
+"""A process that stays starts the watcher, and leaves the model to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from vault_index import client
+from vault_index.vault import Vault
+from vault_index.watch import launch
+
+
+@pytest.fixture
+def vault(make_vault: Callable[..., Vault]) -> Vault:
+    return make_vault()
+
+
+def search(vault: Vault) -> dict[str, object]:
+    question = {"ask": "search", "with": {"text": "heap out of memory"}}
+    return client.ask(vault, question, start=True)
+
+
+def test_a_question_starts_the_watcher(
+    vault: Vault, with_model: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LESSONS_WATCH_AUTOSTART")
+    try:
+        assert search(vault)["hits"] == []
+        assert launch.status(vault.root)
+    finally:
+        launch.stop(vault.root, vault.index_dir)
+
+
+def test_no_watcher_starts_against_the_settings(vault: Vault) -> None:
+    assert search(vault)["hits"] == []
+    assert not launch.is_running(vault.index_dir)
