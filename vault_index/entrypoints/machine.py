@@ -1,11 +1,11 @@
-"""What only this machine knows about a vault: its watcher, and the hooks in the agent's settings."""
+"""What only this machine knows about a vault: its watcher, and the hooks in the settings of agents."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.entrypoints.hook import claude_settings, complaints
+from vault_index.entrypoints.hook import agents, complaints
 from vault_index.errors import VaultError
 from vault_index.watch import launch
 
@@ -27,9 +27,10 @@ def _watcher(root: Path) -> dict[str, Any] | None:
 
 def _hooks(root: Path, home: Path) -> dict[str, Any]:
     """Return where the hooks are installed, and the last lines of their log about this vault."""
-    places = [claude_settings.claude_settings(None), claude_settings.claude_settings(root)]
+    wired = agents.wired(root)
     return {
-        "installed": [str(place) for place in places if claude_settings.is_installed(place)],
+        "installed": [str(place) for agent, _, place in wired if agent.runs_hooks(place)],
+        "agents": sorted({agent.name for agent, _, place in wired if agent.runs_hooks(place)}),
         "last_errors": complaints.of(root, home)[-3:],
     }
 
@@ -37,5 +38,5 @@ def _hooks(root: Path, home: Path) -> dict[str, Any]:
 def journal_hooks(project: Path | None = None) -> dict[str, Any]:
     """Return `hooks`: the settings of the agent whose hooks tell the journal of the end of turns."""
     folders = (None, project or Path.cwd())
-    places = dict.fromkeys(claude_settings.claude_settings(folder) for folder in folders)
-    return {"hooks": [str(place) for place in places if claude_settings.records_sessions(place)]}
+    places = dict.fromkeys(place for folder in folders for place in agents.recording_in(folder))
+    return {"hooks": list(map(str, places))}

@@ -7,23 +7,36 @@ from pathlib import Path
 import click
 
 from vault_index.entrypoints.cli import output, recording
-from vault_index.entrypoints.cli.install import agent_argument, scope_option
+from vault_index.entrypoints.cli.install import (
+    AGENTS_MD,
+    agent_argument,
+    scope_option,
+    section_file,
+)
 
 
 @click.command("uninstall", epilog="Example: lessons uninstall claude")
 @agent_argument
 @scope_option
-def command(agent: str, for_user: bool) -> None:  # noqa: ARG001  # one agent so far
-    """Take exactly our hooks out of AGENT's settings.json.
+def command(agent: str, for_user: bool | None) -> None:
+    """Take exactly our hooks out of AGENT's settings, or our section out of AGENTS.md.
 
-    Sessions are then no longer recorded; the journal stays.
+    When no agent is left that records sessions, none are recorded any more; the journal stays.
     """
     from vault_index import config
-    from vault_index.entrypoints.hook import claude_settings
+    from vault_index.entrypoints.hook import agents, agents_md
 
-    if not for_user:
-        claude_settings.refuse_committed_links(Path.cwd())
-    settings = claude_settings.claude_settings(None if for_user else Path.cwd())
-    changed = claude_settings.uninstall(settings, config.home_folder())
+    if agent == AGENTS_MD:
+        file = section_file(for_user)
+        gone = agents_md.SECTION.take_out(file)
+        output.say(f"{file}: {'section removed' if gone else 'there was no section'}")
+        return
+    chosen = agents.AGENTS[agent]
+    project = Path.cwd() if for_user is False else None
+    settings = chosen.place(project)
+    if project:
+        agents.refuse_committed_links(agent, project, settings)
+    changed = chosen.wiring.uninstall(settings, config.home_folder())
     output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
-    recording.end(None if for_user else Path.cwd())
+    if chosen.wiring.journal_events and not agents.recording_in(project):
+        recording.end(project)
