@@ -19,9 +19,10 @@ from vault_index.entrypoints.cli.install import (
 @agent_argument
 @scope_option
 def command(agent: str, for_user: bool | None) -> None:
-    """Take exactly our hooks out of AGENT's settings, or our section out of AGENTS.md.
+    """Take exactly our hooks out of AGENT's settings.
 
-    When no agent is left that records sessions, none are recorded any more; the journal stays.
+    For agents-md it is the section of AGENTS.md. When no agent is left that records sessions, they are no
+    longer recorded; the journal stays.
     """
     from vault_index import config
     from vault_index.entrypoints.hook import agents, agents_md
