@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import shutil
@@ -15,7 +16,7 @@ from vault_index import check, config, git
 from vault_index.check import settings
 from vault_index.embed import download
 from vault_index.entrypoints import machine
-from vault_index.entrypoints.hook import claude_settings, complaints
+from vault_index.entrypoints.hook import claude_plugin, claude_settings, complaints
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
 from vault_index.index import skills
 from vault_index.journal import overview
@@ -153,7 +154,10 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         "--project": claude_settings.claude_settings(vault.root),
     }
     hooks = {scope: claude_settings.commands(settings) for scope, settings in places.items()}
-    if not any(hooks.values()):
+    plugin = claude_plugin.enabled_by(vault.root)
+    if plugin is not None:
+        yield from _plugin()
+    elif not any(hooks.values()):
         yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
     for scope, commands in hooks.items():
         again = f"lessons uninstall claude {scope}; lessons install claude {scope}"
@@ -176,6 +180,15 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         count = f"{len(failed)} time{'' if len(failed) == 1 else 's'}"
         what = f"hooks failed {count} in the last 24 hours: {failed[-1]['message']}"
         yield Trouble("hooks", what, "lessons status")
+
+
+def _plugin() -> Iterator[Trouble]:
+    """Look at what the enabled plugin needs of this machine."""
+    if why := claude_plugin.why_not_found():
+        yield Trouble("plugin", f"{claude_plugin.NAME}: {why}", claude_settings.path_command())
+    if importlib.util.find_spec("mcp") is None:
+        what = f"{claude_plugin.NAME}: its MCP server needs the extra `mcp`"
+        yield Trouble("plugin", what, "pip install 'vault-index[mcp]'")
 
 
 def _journal(vault: Vault) -> Iterator[Trouble]:

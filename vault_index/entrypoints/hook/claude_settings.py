@@ -146,6 +146,12 @@ def are_disabled(settings: Path) -> bool:
     return _read(settings)[1].get("disableAllHooks") is True
 
 
+def plugins(settings: Path) -> dict[str, Any]:
+    """Return the plugins that settings.json enables or disables. Raises SettingsError."""
+    chosen = _read(settings)[1].get("enabledPlugins")
+    return chosen if isinstance(chosen, dict) else {}
+
+
 def other_scopes(settings: Path, project: Path) -> list[tuple[Path, str]]:
     """Return the other settings of the user and this project that run our hooks, with their scope."""
     places = [(claude_settings(None), "--user"), (claude_settings(project), "--project")]
