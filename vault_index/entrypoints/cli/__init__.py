@@ -32,7 +32,7 @@ SECTIONS = {
     "Journal": "journal",
     "Organise": "categories mv classify",
     "Share": "check sync",
-    "Agent": "install uninstall hook",
+    "Agent": "install uninstall hook mcp",
     "Vault": "init status doctor config index watch model",
 }
 HIDDEN = ["merge-driver"]
