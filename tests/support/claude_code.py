@@ -54,10 +54,10 @@ def environment(api: MessagesApi, home: Path) -> dict[str, str]:
 class OpenSession:
     """A session that stays open for prompts: `claude -p` that reads them from a pipe, line by line."""
 
-    def __init__(self, claude: Path, folder: Path, environ: dict[str, str]) -> None:
+    def __init__(self, claude: Path, folder: Path, environ: dict[str, str], *options: str) -> None:
         words = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
         self.process = subprocess.Popen(
-            [claude, "-p", *words, "--allowedTools", "Bash"],
+            [claude, "-p", *words, "--allowedTools", "Bash", *options],
             cwd=folder,
             env=environ,
             stdin=subprocess.PIPE,

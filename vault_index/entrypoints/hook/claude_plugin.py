@@ -1,4 +1,4 @@
-"""The plugin for Claude Code (`.claude-plugin/`): it brings the hooks, and finds `lessons-hook` itself."""
+"""The plugin for Claude Code (`.claude-plugin/`): it brings the hooks and finds `lessons-hook`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOOL = "vault-index"  # uv and pipx name the environment of a program after its 
 
 
 def enabled_by(project: Path | None) -> Path | None:
-    """Return the settings that enable the plugin for the user and, if given, in a project; None if none do.
+    """Return the settings that enable the plugin for the user and, if given, in a project, else None.
 
     A project's settings decide before the user's, and those that are not shared before both.
     """
