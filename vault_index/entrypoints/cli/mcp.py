@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import signal
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -57,7 +58,10 @@ def command(
         return
     from vault_index.entrypoints.mcp.agent import Agent
 
-    _run(server.build(Agent.here(named), tools).run)
+    serving = server.build(Agent.here(named), tools)
+    # A thread waits for stdin, which Python would wait for; nothing has to be put away at the end.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _run(serving.run)
 
 
 def _serve_http(
@@ -77,11 +81,7 @@ def _serve_http(
     _run(http.serve, serving, host, port, secret, output.say)
 
 
-def _run(serve: Any, *values: Any) -> None:
-    """Serve until stdin ends or the user ends it, which is no error."""
+def _run(serve: Callable[..., None], *values: object) -> None:
     gc.freeze()
     gc.enable()
-    try:
-        serve(*values)
-    except KeyboardInterrupt:
-        return
+    serve(*values)

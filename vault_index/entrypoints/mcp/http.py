@@ -6,6 +6,7 @@ request does. Which tool a request calls is known only to the SDK, so the tools'
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import socket
 from collections.abc import Callable, Mapping
@@ -62,4 +63,5 @@ def serve(
             timeout_graceful_shutdown=END_SECONDS,
         )
         say(f"serving MCP on http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
-        uvicorn.Server(config).run(sockets=[listening])
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends by itself, then raises it
+            uvicorn.Server(config).run(sockets=[listening])
