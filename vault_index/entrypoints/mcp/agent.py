@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from vault_index import client
@@ -30,7 +31,7 @@ class Agent:
     def here(cls, vault: str | None = None, *, folders: bool = True) -> Agent:
         """Return the agent that started this process: Claude Code says where its project is."""
         named = os.environ.get("CLAUDE_PROJECT_DIR", "")
-        return cls(named if os.path.isdir(named) else os.getcwd(), vault, folders)
+        return cls(named if named and Path(named).is_dir() else str(Path.cwd()), vault, folders)
 
     def ask(self, name: str, values: Mapping[str, Any], project: str = "") -> dict[str, Any]:
         """Ask the vault of a project, by default the agent's own; its watcher is started if need be.
@@ -101,7 +102,7 @@ class Agent:
     def _checked(self, folder: str) -> str:
         if not self.folders:
             raise VaultError("over HTTP a project has a name, not a folder", "name the project")
-        return os.path.abspath(os.path.expanduser(folder))
+        return str(Path(folder).expanduser().absolute())
 
 
 def _is_folder(project: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -24,11 +24,18 @@ class LessonsServer(MCPServer):
     """A server whose errors are text for the model: what happened, and the next step.
 
     `is_listed` says which tools the model sees; the others can be called, by hooks for example.
+    `may_call` says whether a request with these headers may call a tool; over stdio there are none.
     """
 
-    def __init__(self, is_listed: Callable[[str], bool], **options: Any) -> None:
+    def __init__(
+        self,
+        is_listed: Callable[[str], bool],
+        may_call: Callable[[str, Mapping[str, str] | None], bool],
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         self._is_listed = is_listed
+        self._may_call = may_call
 
     async def list_tools(self) -> list[Tool]:
         """Return the tools for the model."""
@@ -38,11 +45,15 @@ class LessonsServer(MCPServer):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; an error is an answer."""
+        if context is not None and not self._may_call(name, context.headers):
+            return _error(
+                f"{name} writes, and over HTTP that needs the token. Next: ask the user to add the "
+                "header `Authorization: Bearer TOKEN`, with what is in ~/.lessons/token."
+            )
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            text = await self._explain(name, error)
-        return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+            return _error(await self._explain(name, error))
 
     async def read_resource(
         self, uri: Any, context: Context[Any, Any] | None = None
@@ -80,6 +91,10 @@ class LessonsServer(MCPServer):
         return (
             f"{name} cannot take that: {'; '.join(wrong)}. Next: call it again; it takes {names}."
         )
+
+
+def _error(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def explained(error: VaultError) -> str:
