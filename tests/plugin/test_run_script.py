@@ -30,12 +30,11 @@ def add_program(folder: Path) -> Path:
     return folder
 
 
-def script(
-    mode: str, home: Path, stdin: str = "", cwd: Path | None = None, **env: str
-) -> subprocess.CompletedProcess[str]:
-    environ = {"HOME": str(home), "PATH": "/usr/bin:/bin", **env}
+def script(mode: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the script in a folder, which is the home, too, unless another is named."""
     return subprocess.run(
-        ["sh", SCRIPT, mode], cwd=cwd or home, env=environ, input=stdin,
+        ["sh", SCRIPT, mode], cwd=folder, input='{"prompt": "x"}',
+        env={"HOME": str(folder), "PATH": "/usr/bin:/bin", **env},
         capture_output=True, text=True, check=False, timeout=30,
     )  # fmt: skip
 
@@ -60,9 +59,9 @@ def test_the_program_is_where_its_installer_puts_it(home: Path, place: str) -> N
     folder = add_program(home / below)
     first = below.split("/")[0]
     env = {variable: str(home / first)} if variable else {}
-    ran = script("prompt", home, '{"prompt": "x"}', **env)
+    ran = script("prompt", home, **env)
     assert ran.stdout == f'{folder}/lessons-hook \n{{"prompt": "x"}}'
-    assert script("mcp", home, **env).stdout == f"{folder}/lessons mcp\n"
+    assert script("mcp", home, **env).stdout.startswith(f"{folder}/lessons mcp\n")
 
 
 def test_the_path_comes_first(home: Path, tmp_path: Path) -> None:
@@ -77,7 +76,7 @@ def test_nothing_of_the_current_folder_is_run(home: Path, tmp_path: Path, entry:
     """A cloned repository may have a file of that name."""
     project = tmp_path / "project"
     add_program(project / entry)
-    ran = script("prompt", home, cwd=project, PATH=f"{entry}:/usr/bin:/bin")
+    ran = script("prompt", project, HOME=str(home), PATH=f"{entry}:/usr/bin:/bin")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
