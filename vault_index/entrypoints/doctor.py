@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import shutil
@@ -15,7 +16,13 @@ from vault_index import check, config, git
 from vault_index.check import settings
 from vault_index.embed import download
 from vault_index.entrypoints import machine
-from vault_index.entrypoints.hook import agents, claude_settings, complaints, program
+from vault_index.entrypoints.hook import (
+    agents,
+    claude_plugin,
+    claude_settings,
+    complaints,
+    program,
+)
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
 from vault_index.index import skills
 from vault_index.journal import overview
@@ -154,7 +161,9 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
             claude.place(folder)
         )  # says what is wrong with a file that is no JSON
     wired = agents.wired(vault.root)
-    if not wired:
+    if claude_plugin.enabled_by(vault.root) is not None:
+        yield from _plugin()
+    elif not wired:
         yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
     for agent, scope, place in wired:
         yield from _hooks(agent, scope, place)
@@ -181,6 +190,15 @@ def _hooks(agent: agents.Agent, scope: str, place: Path) -> Iterator[Trouble]:
             yield Trouble("hooks", f"{place}: {command} cannot be run", again)
         elif command == program.COMMAND and (why := program.why_not_found(command)):
             yield Trouble("path", why, program.path_command())
+
+
+def _plugin() -> Iterator[Trouble]:
+    """Look at what the enabled plugin needs of this machine."""
+    if why := claude_plugin.why_not_found():
+        yield Trouble("plugin", f"{claude_plugin.NAME}: {why}", program.path_command())
+    if importlib.util.find_spec("mcp") is None:
+        what = f"{claude_plugin.NAME}: its MCP server needs the extra `mcp`"
+        yield Trouble("plugin", what, "pip install 'vault-index[mcp]'")
 
 
 def _journal(vault: Vault) -> Iterator[Trouble]:

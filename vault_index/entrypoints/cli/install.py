@@ -40,7 +40,7 @@ def command(agent: str, for_user: bool | None, journal: bool) -> None:
         _install_section(for_user, journal)
         return
     from vault_index import config
-    from vault_index.entrypoints.hook import agents, program
+    from vault_index.entrypoints.hook import agents, claude_plugin, program
 
     chosen = agents.AGENTS[agent]
     if journal:
@@ -49,9 +49,15 @@ def command(agent: str, for_user: bool | None, journal: bool) -> None:
     settings = chosen.place(project)
     if project:
         agents.refuse_committed_links(agent, project, settings)
-    command = program.hook_command(shared=project is not None)
-    changed = chosen.wiring.install(settings, config.home_folder(), command, journal=journal)
-    output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
+    plugin = claude_plugin.enabled_by(project) if agent == claude_plugin.AGENT else None
+    changed = False
+    if plugin and not project:
+        output.say(f"{claude_plugin.shown(plugin)} brings the hooks: none were added")
+        settings = Path()  # if the user's settings have them from before, they are others, too
+    else:
+        command = program.hook_command(shared=project is not None)
+        changed = chosen.wiring.install(settings, config.home_folder(), command, journal=journal)
+        output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
     if journal:
         recording.begin(project)
     if changed and chosen.to_do:
@@ -59,6 +65,8 @@ def command(agent: str, for_user: bool | None, journal: bool) -> None:
     for other, scope in agents.other_scopes(chosen, settings, Path.cwd()):
         asking.note(f"note: {other} has them, too: of two hooks of a prompt the second is silent")
         asking.note(f"      to have them once: lessons uninstall {agent} {scope}")
+    if plugin and project:
+        asking.note(f"note: {claude_plugin.shown(plugin)} has them, too: the second is silent")
     why = program.why_not_found(program.COMMAND)
     if why and project:  # the user's own settings name it in full
         asking.note(f"note: {why}, so the agents of whoever works here may not find it")

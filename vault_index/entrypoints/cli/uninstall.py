@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vault_index.entrypoints.cli import output, recording
+from vault_index.entrypoints.cli import asking, output, recording
 from vault_index.entrypoints.cli.install import (
     AGENTS_MD,
     agent_argument,
@@ -25,7 +25,7 @@ def command(agent: str, for_user: bool | None) -> None:
     longer recorded; the journal stays.
     """
     from vault_index import config
-    from vault_index.entrypoints.hook import agents, agents_md
+    from vault_index.entrypoints.hook import agents, agents_md, claude_plugin
 
     if agent == AGENTS_MD:
         file = section_file(for_user)
@@ -39,5 +39,10 @@ def command(agent: str, for_user: bool | None) -> None:
         agents.refuse_committed_links(agent, project, settings)
     changed = chosen.wiring.uninstall(settings, config.home_folder())
     output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
-    if chosen.wiring.journal_events and not agents.recording_in(project):
+    plugin = claude_plugin.enabled_by(Path.cwd())
+    others = agents.recording_in(project) or (plugin and agent != claude_plugin.AGENT)
+    if chosen.wiring.journal_events and not others:
         recording.end(project)
+    if plugin and agent == claude_plugin.AGENT:
+        asking.note(f"note: {claude_plugin.shown(plugin)} still runs them")
+        asking.note(f"      to remove it: claude plugin uninstall {claude_plugin.NAME}")

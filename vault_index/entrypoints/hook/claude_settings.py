@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from vault_index.entrypoints.hook.hook_settings import HookSettings
 
@@ -21,6 +22,12 @@ def claude_settings(project: Path | None) -> Path:
         return project / ".claude" / "settings.json"
     named = os.environ.get("CLAUDE_CONFIG_DIR")
     return (Path(named) if named else Path.home() / ".claude") / "settings.json"
+
+
+def plugins(settings: Path) -> dict[str, Any]:
+    """Return the plugins that settings.json enables or disables. Raises SettingsError."""
+    chosen = CLAUDE.read(settings).get("enabledPlugins")
+    return chosen if isinstance(chosen, dict) else {}
 
 
 def are_disabled(settings: Path) -> bool:
