@@ -35,7 +35,7 @@ def installed(folder: Path) -> list[str]:
 def results(
     suite: list[str], url: str, revision: str, expected: Path, folder: Path
 ) -> tuple[int, str, dict[str, tuple[int, int]]]:
-    """Run what a revision requires; return the exit status, the output, and (passed, failed) by scenario."""
+    """Run what a revision requires: exit status, output, and (passed, failed) by scenario."""
     words = ["server", "--url", url, "--requirements", revision]
     done = subprocess.run(
         [*suite, *words, "--expected-failures", str(expected)],
