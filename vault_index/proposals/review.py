@@ -87,7 +87,7 @@ def waiting(vault: Vault) -> list[Proposal]:
         except VaultError as error:
             finding = {"level": check.ERROR, "rule": "frontmatter", "message": error.message}
             proposals.append(Proposal(id, "(cannot be read)", "", findings=(finding,)))
-    return sorted(proposals, key=lambda proposal: (proposal.created, proposal.id))
+    return sorted(proposals, key=lambda proposal: proposal.created)
 
 
 def count(vault: Vault) -> int:
@@ -101,10 +101,8 @@ def find(vault: Vault, name: str) -> Proposal:
     return _read(folder, _id(folder, name))
 
 
-def accept(
-    vault: Vault, name: str, category: str = "", *, commit: bool = False
-) -> tuple[str, Path]:
-    """Write a proposal as a lesson where its category says; return its id as one and its path.
+def accept(vault: Vault, name: str, category: str = "", *, commit: bool = False) -> Path:
+    """Write a proposal as a lesson where its category says, and return the path of its file.
 
     With `commit` the file is committed, and nothing else. Raises VaultError, also from `add.write`.
     """
@@ -118,7 +116,7 @@ def accept(
         shelf.remove(folder, id)
     if commit:
         _commit(vault, path, proposal.title)
-    return id, path
+    return path
 
 
 def reject(vault: Vault, name: str, compared: Mapping[str, Any]) -> Proposal:

@@ -38,7 +38,7 @@ class Filter:
             tests.append(" OR ".join(named))
         if self.type:
             tests.append(f"type = {quoted(self.type)}")
-        if self.min_confidence:
+        if self.min_confidence > 1:
             tests.append(f"confidence >= {int(self.min_confidence)}")
         undated = "(created_at IS NULL AND updated_at IS NULL)"
         now = datetime.now(UTC)
