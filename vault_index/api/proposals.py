@@ -35,8 +35,10 @@ def remember(
     like it as [id, title, likeness]; `findings` warnings with `level`, `rule`, `message`. What `check`
     calls an error is refused, and nothing of it is kept.
     """
-    proposal = review.checked(vault, draft.of(title, text, category, tags, fires_on, by))
-    return review.propose(vault, proposal, _compared(caller, proposal))
+    proposal = review.checked(draft.of(title, text, category, tags, fires_on, by))
+    compared = _compared(caller, proposal)
+    proposal = review.checked(proposal, compared.get("categories", ()))
+    return review.propose(vault, proposal, compared)
 
 
 def list_(vault: Vault, caller: Caller, id: str = "") -> dict[str, Any]:

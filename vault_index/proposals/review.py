@@ -22,7 +22,7 @@ from vault_index.proposals import draft, likeness, shelf
 from vault_index.proposals.draft import Proposal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from vault_index.vault import Vault
 
@@ -32,12 +32,15 @@ REJECTED, IS_LESSON = "rejected before", "a lesson already"
 _PLACE = "writing_to"  # in the key `proposal`: where the lesson is being written
 
 
-def checked(vault: Vault, proposal: Proposal) -> Proposal:
-    """Return a proposal with the warnings of its check. Raises VaultError for an error."""
+def checked(proposal: Proposal, categories: Collection[str] = ()) -> Proposal:
+    """Return a proposal with the warnings of its check. Raises VaultError for an error.
+
+    `categories` are those of the lessons, of which its own may be a misspelling.
+    """
     file = f"{proposal.category}/" if proposal.category else ""
     name = markdown.slugify(proposal.title) or "lesson"
     candidate = check.Candidate(f"{file}{name}.md", draft.to_bytes(proposal))
-    findings = check.of_text(candidate, list(vault.config.taxonomy))
+    findings = check.of_text(candidate, categories)
     errors = [finding for finding in findings if finding.severity == check.ERROR]
     if errors:
         why = f"{errors[0].rule}: {errors[0].message}"

@@ -14,6 +14,7 @@ from vault_index.lesson.category import MAX_DEPTH, CategoryPath
 
 WHOLE = "is_whole"  # the row of a whole lesson, and none of its pieces
 WITHHELD = "withheld != ''"  # what hooks leave out
+FOR_AGENTS = "withheld = ''"
 
 
 @dataclass(frozen=True, slots=True)
