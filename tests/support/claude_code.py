@@ -11,8 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import pytest
-
+from tests.support import npm
 from tests.support.commands import Ran, run
 from tests.support.messages_api import MessagesApi
 from tests.support.places import REPO
@@ -24,15 +23,7 @@ def installed(folder: Path) -> Path:
     """Return the real command, installed once into a folder."""
     if named := os.environ.get("LESSONS_TEST_CLAUDE"):
         return Path(named)
-    npm = shutil.which("npm")
-    if npm is None:
-        assert not os.environ.get("CI"), "CI must have npm: the test with the real agent needs it"
-        pytest.skip("no npm on this machine, so no Claude Code to test with")
-    program = folder / "node_modules" / ".bin" / "claude"
-    if not program.exists():
-        words = ("install", "--no-audit", "--no-fund", "--prefix", folder, CLAUDE)
-        run(npm, *words, cwd=folder, timeout=500)
-    return program
+    return npm.program("claude", CLAUDE, folder)
 
 
 def environment(api: MessagesApi, home: Path) -> dict[str, str]:

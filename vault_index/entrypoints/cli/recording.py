@@ -45,7 +45,7 @@ def end(folder: Path | None) -> None:
 def offer(folder: Path) -> None:
     """Ask on a terminal, once, whether to record the sessions of a project, and install the hooks."""
     from vault_index import config
-    from vault_index.entrypoints.hook import claude_plugin, claude_settings
+    from vault_index.entrypoints.hook import claude_plugin, claude_settings, program
     from vault_index.journal import projects
     from vault_index.journal.journal import Journal
 
@@ -60,7 +60,7 @@ def offer(folder: Path) -> None:
         return
     if claude_plugin.enabled_by(None) is None:
         settings = claude_settings.claude_settings(None)
-        command = claude_settings.hook_command(shared=False)
+        command = program.hook_command(shared=False)
         claude_settings.install(settings, config.home_folder(), command, journal=True)
         output.say(f"{settings}: hooks installed")
     begin(folder)

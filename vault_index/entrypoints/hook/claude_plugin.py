@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from vault_index.entrypoints.hook import claude_settings
+from vault_index.entrypoints.hook import claude_settings, program
 from vault_index.errors import SettingsError
 
-NAME = "lessons@vault-index"
+AGENT, NAME = "claude", "lessons@vault-index"
 TOOL = "vault-index"  # uv and pipx name the environment of a program after its package
 
 
@@ -38,7 +38,7 @@ def shown(settings: Path) -> str:
 
 def why_not_found() -> str:
     """Return why the plugin may not find our commands; "" if it will: see its `run.sh`."""
-    own = Path.home() / ".local" / "bin" / claude_settings.COMMAND
+    own = Path.home() / ".local" / "bin" / program.COMMAND
     if own.is_file() or Path(sys.prefix).name == TOOL:
         return ""
-    return claude_settings.why_not_found(claude_settings.COMMAND)
+    return program.why_not_found(program.COMMAND)
