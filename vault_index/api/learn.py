@@ -12,6 +12,7 @@ from vault_index.journal.journal import Journal
 from vault_index.lesson import parse
 from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
 from vault_index.proposals import review
+from vault_index.recall import trust
 from vault_index.search import entries, floor, pages, query
 from vault_index.search.options import Query
 from vault_index.store import filters, injections
@@ -37,7 +38,8 @@ def search(
 ) -> dict[str, Any]:
     """Find lessons, a page of them: `hits` as `search` returns them, and `next`, a cursor or "".
 
-    `category` is one with all below it. A lesson that names no confidence has the middle one, 3.
+    `category` is one with all below it. A lesson that names no confidence has the middle one, 3. What
+    hooks may not inject is not among them.
     """
     began = time.monotonic()
     _check_search(query, type, min_confidence, limit)
@@ -46,13 +48,15 @@ def search(
         limit,
         categories=(category,) if category else (),
         filters=filters.Filter(type=type, min_confidence=min_confidence),
+        for_agent=True,
     )
     results, following = pages.page(vault, asked, cursor)
+    hits = trust.only_trusted(vault, results.hits)
     if not cursor:
-        used = [(hit.lesson_id, hit.score) for hit in results.hits[:COUNTED]]
+        used = [(hit.lesson_id, hit.score) for hit in hits[:COUNTED]]
         _count(vault, SEARCH, query, used, began)
     return {
-        "hits": [hit.as_json() for hit in results.hits],
+        "hits": [hit.as_json() for hit in hits],
         "next": following,
         "floor": floor.in_force(vault, text_only=bool(results.text_only)),
         "text_only": results.text_only,
@@ -69,6 +73,12 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
     entry, near = entries.entry_or_near(vault, name.strip())
     if entry is None:
         return {"entry": None, "near": [list(each) for each in near]}
+    kept_back = entry["withheld"]
+    if not trust.trusted_files(vault, {(entry["path"], entry["file_hash"])}):
+        kept_back = "it is not of those whom the user's settings trust"
+    if kept_back:
+        message = f"{entry['id']} is kept from agents: {kept_back}"
+        raise VaultError(message, f"ask a person to look at it: `lessons show {entry['id']}`")
     _count(vault, GET, "", [(entry["id"], 1.0)], began)
     return {"entry": as_json(entry), "near": []}
 

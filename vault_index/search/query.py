@@ -105,6 +105,7 @@ def run(vault: Vault, query: Query) -> Results:
     place = documents.resolve(vault, query.within) if query.within else None
     tests = [filters.below(paths)] if paths else []
     tests += [documents.within(place)] if place else []
+    tests += [filters.FOR_AGENTS] if query.for_agent else []
     where = filters.all_of(*tests, *query.filters.where())
     return replace(_search(vault, vault.open_index().store, query, where), place=place)
 
