@@ -165,7 +165,7 @@ def test_comments_are_never_lost(project: Path, own_world: Path, agent: str) -> 
     assert install(agent, project).out == f"{settings}: hooks were there already\n"
     run("lessons", "init", cwd=project)
     assert run("lessons", "status", "--json", cwd=project).json["hooks"]["agents"] == [agent]
-    assert "take out the hooks" in uninstall(agent, project, check=False).err
+    assert "remove the hooks" in uninstall(agent, project, check=False).err
     assert settings.read_text() == by_hand
 
 

@@ -80,7 +80,7 @@ def section_file(for_user: bool | None) -> Path:
     from vault_index.errors import SettingsError
 
     if for_user:
-        raise SettingsError(f"{agents_md.FILE} is a file of a project", "leave out --user")
+        raise SettingsError(f"{agents_md.FILE} is a file of a project", "run it without --user")
     file = Path.cwd() / agents_md.FILE
     agents.refuse_committed_links(AGENTS_MD, Path.cwd(), file)
     return file
@@ -91,7 +91,7 @@ def _install_section(for_user: bool | None, journal: bool) -> None:
     from vault_index.errors import SettingsError
 
     if journal:
-        raise SettingsError(f"{AGENTS_MD} records no sessions", "leave out --journal")
+        raise SettingsError(f"{AGENTS_MD} records no sessions", "run it without --journal")
     file = section_file(for_user)
     changed = agents_md.SECTION.put(file, agents_md.TEXT)
     output.say(f"{file}: {'section written' if changed else 'the section was there already'}")

@@ -168,7 +168,7 @@ def refuse_unrecorded(agent: Agent) -> None:
         able = ", ".join(one.name for one in AGENTS.values() if one.wiring.journal_events)
         raise SettingsError(
             f"the journal does not read sessions of {agent.name}, only of {able}",
-            "leave out --journal",
+            "run it without --journal",
         )
 
 

@@ -88,7 +88,7 @@ def _event(agent: str, text: str) -> object:
 
         return agents.normalise(agent, text)
     event = small_json.loads(text)
-    # Cursor runs the hooks in Claude Code's settings, too; its own answer
+    # Cursor runs the hooks in Claude Code's settings, too, beside its own, which answer
     is_of_cursor = isinstance(event, dict) and "cursor_version" in event
     return None if is_of_cursor else event
 

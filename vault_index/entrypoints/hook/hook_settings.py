@@ -84,7 +84,7 @@ class HookSettings:
         if has_comments:
             raise SettingsError(
                 f"{settings} has comments, which would be lost; it was left alone",
-                f"take out the hooks that run {COMMAND}",
+                f"remove the hooks that run {COMMAND}",
             )
         if not hooks:
             del values["hooks"]

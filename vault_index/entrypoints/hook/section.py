@@ -89,7 +89,7 @@ class Section:
         if len(firsts) != 1 or len(lasts) != 1 or lasts[0].start() < firsts[0].end():
             raise SettingsError(
                 f"{file}: the section of ours does not have its two marker lines",
-                f"take out what is left of it: {self.first.partition('{')[0].strip()} ...",
+                f"remove what is left of it: {self.first.partition('{')[0].strip()} ...",
             )
         return firsts[0].start(), lasts[0].end()
 
@@ -98,7 +98,7 @@ class Section:
         if stamp is None or stamp[0] != _stamp(_inner(section)):
             raise SettingsError(
                 f"{file}: somebody edited the section of ours; it was left alone",
-                "take it out with its two marker lines, or keep it as it is",
+                "remove it with its two marker lines, or keep it as it is",
             )
 
 
