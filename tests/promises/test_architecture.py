@@ -42,7 +42,8 @@ LADDER = [
 ]
 HOOK = ".entrypoints.hook.client"
 HEAVY = ("lancedb", "pyarrow", "numpy", "ollama", "ctranslate2", "tokenizers", "git", "yaml",
-         "markdown_it")  # fmt: skip
+         "markdown_it", "mcp", "fastapi", "starlette", "uvicorn", "pydantic", "anyio",
+         "httpx")  # fmt: skip
 RUNG = {name: number for number, names in enumerate(LADDER) for name in names.split()}
 
 
