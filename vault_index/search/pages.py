@@ -26,7 +26,7 @@ def page(vault: Vault, asked: Query, cursor: str = "") -> tuple[Results, str]:
     Raises VaultError for a cursor of another search, or of an index that has changed since.
     """
     search = hash_of(json.dumps(asked.to_json(), sort_keys=True))[:_DIGITS]
-    version = hash_of(repr(vault.open_index().version))[:_DIGITS]
+    version = hash_of(vault.open_index().store.version())[:_DIGITS]
     start = _start(cursor, search, version) if cursor else 0
     results = query.run(vault, replace(asked, offset=start))
     following = json.dumps([start + asked.k, search, version]).encode()
