@@ -65,7 +65,7 @@ def test_a_cursor_is_of_one_search_of_one_index(team: Vault) -> None:
     for other in ({"query": "service"}, {"limit": 6}, {"type": "bug_fix"}, {"category": "ops"}):
         with pytest.raises(VaultError, match="of another search") as refused:
             ask(team, "learn search", **{"query": "heap", "limit": 5, "cursor": cursor, **other})
-        assert "leave the cursor out" in refused.value.hint
+        assert "or no cursor" in refused.value.hint
     for wrong in ("nonsense", "bnVsbA==", "W10=", "WzEsMiwzXQ==", "ü", cursor[:-4], "x" * 100_000):
         with pytest.raises(VaultError, match="cursor"):
             ask(team, "learn search", query="heap", limit=5, cursor=wrong)

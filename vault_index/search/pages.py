@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 MAX_CURSOR_CHARS = 200
+_AGAIN = "begin again with the first page, without a cursor"
 _DIGITS = 12  # of a hash: enough to tell two searches apart
 
 
@@ -34,18 +35,15 @@ def page(vault: Vault, asked: Query, cursor: str = "") -> tuple[Results, str]:
 
 
 def _start(cursor: str, search: str, version: str) -> int:
-    again = "search again without a cursor, from the first page"
     try:
         decoded = json.loads(base64.b64decode(cursor[:MAX_CURSOR_CHARS], b"-_", validate=True))
         start, of_search, of_version = decoded
         start = start if type(start) is int and 0 < start < 2**31 else 0
     except (ValueError, TypeError):
-        raise VaultError("that is no cursor of a search", again) from None
+        raise VaultError("that is no cursor of a search", _AGAIN) from None
     if of_search != search or not start:
-        hint = (
-            "repeat the search as it was, with the same limit and filters, or leave the cursor out"
-        )
+        hint = "give the search, limit and filters of the first page, or no cursor"
         raise VaultError("the cursor is of another search", hint)
     if of_version != version:
-        raise VaultError("the lessons have changed since that page", again)
+        raise VaultError("the lessons have changed since that page", _AGAIN)
     return start
