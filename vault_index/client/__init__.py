@@ -9,6 +9,7 @@ What `here` needs loads only when this process has to answer from the index.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import os
@@ -81,7 +82,8 @@ def ask(
     from vault_index.client import here
 
     if name not in api.QUESTIONS:
-        return here.run(vault, question, ask, on_note, on_progress)
+        put = functools.partial(ask, start=start)  # what a command asks, too
+        return here.run(vault, question, put, on_note, on_progress)
     return here.answer(
         vault, question,
         fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,

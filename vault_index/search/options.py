@@ -44,6 +44,7 @@ class Query:
     for_agent: bool = False  # without the skills that only the user may call
     file: str = ""  # of the journal: what a record read or changed
     concept: str = ""  # of the journal
+    offset: int = 0  # lessons to pass over: a multiple of `k`, as pages are
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.kinds) - set(KINDS))

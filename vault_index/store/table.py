@@ -256,6 +256,14 @@ class Table:
         rows: list[dict[str, Any]] = self._scan(columns, where).to_pylist()
         return rows
 
+    def tally(self, column: str, where: str | None = None) -> dict[str, int]:
+        """Count the rows with each value of a column of texts; a list counts for each of its values."""
+        rows = self._scan([column], where)
+        values = rows[column].combine_chunks()
+        if values.type.num_fields:
+            values = values.flatten()
+        return {each["values"]: each["counts"] for each in values.value_counts().to_pylist()}
+
     def rows_and_vectors(
         self, columns: Sequence[str], where: str | None = None
     ) -> tuple[list[dict[str, Any]], np.ndarray | None]:
