@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 WATCHER_SECONDS = 10  # the watcher waits up to three itself for what was saved just now
 START_SECONDS = 15  # a watcher that does not listen by then is hung
+REPAIR_SECONDS = 10  # for a process that stays: the watcher builds a damaged index in that time
+REPAIR_POLL_SECONDS = 0.1
 
 Note = Callable[[str], None]
 
@@ -150,6 +152,8 @@ def _from_watcher(
         answer = protocol.ask(root, question, WATCHER_SECONDS)
     except protocol.NoWatcher:
         answer = _from_started(root, question) if start else None
+    except (protocol.Gone, protocol.DeclinedForNow):
+        answer = _from_next(root, question) if start else None
     except protocol.NoAnswer:
         return None
     if answer is None:
@@ -159,6 +163,22 @@ def _from_watcher(
     for note in answer["notes"]:
         on_problem(note)
     return answer
+
+
+def _from_next(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Ask again until the watcher, or the next one, answers; None where that takes long."""
+    until = time.monotonic() + REPAIR_SECONDS
+    while time.monotonic() < until:
+        time.sleep(REPAIR_POLL_SECONDS)
+        try:
+            return protocol.ask(root, question, WATCHER_SECONDS)
+        except protocol.NoWatcher:
+            return _from_started(root, question)
+        except (protocol.Gone, protocol.DeclinedForNow):
+            continue
+        except protocol.NoAnswer:
+            return None
+    return None
 
 
 def _from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
