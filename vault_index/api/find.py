@@ -1,4 +1,4 @@
-"""The question that searches: hits for a text."""
+"""The question that searches, hits for a text, and whether it can be answered."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.search import floor, query
 from vault_index.search.options import Query
+from vault_index.store import manifest
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 def search(vault: Vault, **options: Any) -> dict[str, Any]:
     """Find lessons and skills: `hits`, `dropped` as [hit, why], `place`, `text_only`, `embedder`.
 
-    The options are those of `search.Query`. `floor` and `skills_floor` are those in force. With
-    `neighbours` each lesson has that many passages before and after the one that matched, as
-    [position, title, text].
+    `model` made the vectors, "" without any. The options are those of `search.Query`. `floor` and
+    `skills_floor` are those in force. With `neighbours` each lesson has that many passages before and
+    after the one that matched, as [position, title, text].
     """
     asked = Query.from_json(options)
     results = query.every_kind(vault, asked)
@@ -35,4 +36,30 @@ def search(vault: Vault, **options: Any) -> dict[str, Any]:
         "skills_floor": floor.for_skills(vault, text_only=text_only),
         "text_only": results.text_only,
         "embedder": vault.config.embedder,
+        "model": _model(vault),
     }
+
+
+def health(vault: Vault) -> dict[str, Any]:
+    """Search once, and count: rows of the `tables` by name, `lessons`, and `model`, "" without vectors.
+
+    `text_only` is why there are none. Raises what a search raises.
+    """
+    results = query.every_kind(vault, Query("is anybody there", 1))
+    opened = vault.open_index()
+    tables = {
+        table.schema.table: table.count() if table.exists() else 0
+        for table in (opened.store, opened.documents, opened.skills)
+    }
+    return {
+        "tables": tables,
+        "lessons": opened.lessons,
+        "embedder": vault.config.embedder,
+        "model": _model(vault),
+        "text_only": results.text_only,
+    }
+
+
+def _model(vault: Vault) -> str:
+    embedder = vault.open_index().embedder
+    return "" if embedder == manifest.NO_EMBEDDER else embedder
