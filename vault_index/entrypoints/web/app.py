@@ -30,6 +30,7 @@ def application(door: Door, note: Callable[[str], None]) -> FastAPI:
         version=version("vault-index"),
         docs_url=None,  # FastAPI's own page loads its script from another host
         redoc_url=None,
+        redirect_slashes=False,
         responses=REFUSALS,
     )
     app.state.door = door

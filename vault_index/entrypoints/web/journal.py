@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, Query
 
 from vault_index.entrypoints.cli import moments
 from vault_index.entrypoints.web.door import Door, OpenDoor
+from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Text
 
 PREFIX = "/api/journal"
@@ -44,12 +45,14 @@ def search(
     until: Word = "",
 ) -> Any:
     """Find prompts, observations and summaries: by meaning, file, concept, type, time."""
+    if not (query.strip() or file or concept or type):
+        raise Refusal(422, "there is nothing to search for", "send query, file, concept or type")
     values: dict[str, Any] = {"text": query, "k": limit, "kinds": kind or []}
     values |= {"project": project, "file": file, "concept": concept, "type": type}
     with door.refusing(422):
         values |= _window(since, until)
     answer = door.ask("journal search", values, status=422)
-    return _shown(door, {key: answer[key] for key in ("hits", "older", "project", "text_only")})
+    return _shown(door, answer, "hits", "older", "project", "text_only")
 
 
 @routes.get("/timeline")
@@ -64,7 +67,8 @@ def timeline(
     """Show the records around an anchor: an id, a session, a time or a query."""
     values = {"anchor": anchor, "before": depth_before, "after": depth_after}
     more = {"full": format == "full", "project": project}
-    return _shown(door, door.ask("journal timeline", {**values, **more}, status=404))
+    answer = door.ask("journal timeline", {**values, **more}, status=404)
+    return _shown(door, answer, "records", "anchor", "before")
 
 
 @routes.get("/sessions")
@@ -79,7 +83,7 @@ def sessions(
     values = {"project": project, "limit": limit}
     with door.refusing(422):
         values |= _window(since, until)
-    return _shown(door, door.ask("journal sessions", values, status=422))
+    return _shown(door, door.ask("journal sessions", values, status=422), "sessions")
 
 
 def _window(since: str, until: str) -> dict[str, Any]:
@@ -88,15 +92,18 @@ def _window(since: str, until: str) -> dict[str, Any]:
     return {"since": began, "until": moments.until(until) if until else ""}
 
 
-def _shown(door: Door, value: Any, key: str = "") -> Any:
-    """Return what the journal has, without the folders of this machine."""
+def _shown(door: Door, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return some of an answer, without the folders of this machine."""
+    return {key: _without_folders(door, answer[key]) for key in keys}
+
+
+def _without_folders(door: Door, value: Any, key: str = "") -> Any:
     if isinstance(value, Mapping):
         kept = {name: each for name, each in value.items() if name not in LEFT_OUT}
-        return {name: _shown(door, each, name) for name, each in kept.items()}
+        return {name: _without_folders(door, each, name) for name, each in kept.items()}
     if isinstance(value, (list, tuple)):
-        return [_shown(door, each, key) for each in value]
+        return [_without_folders(door, each, key) for each in value]
     if isinstance(value, str):
-        if key in FILES and value.startswith(("/", "~")):
-            return value.rpartition("/")[2]
-        return door.shown(value)
+        is_elsewhere = key in FILES and value.startswith(("/", "~"))
+        return value.rpartition("/")[2] if is_elsewhere else door.shown(value)
     return value

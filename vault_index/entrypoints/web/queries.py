@@ -23,13 +23,15 @@ routes = APIRouter(prefix="/api", tags=["lessons"])
 def query(door: OpenDoor, body: QueryBody) -> JSONResponse:
     """Find the lessons and skills that answer a prompt."""
     began = time.perf_counter()
-    asked: dict[str, Any] = {"text": body.prompt, "k": body.top_k, "min_score": body.min_score}
+    asked: dict[str, Any] = {"text": body.prompt, "k": body.top_k}
     asked["kinds"] = list(body.collections or BOTH)
     asked["categories"] = body.categories or []
     answer = door.ask("search", asked)
+    least = _min_score(body, answer)
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in asked["kinds"]}
     for hit in answer["hits"]:
-        if not hit["withheld"]:  # hooks leave it out, too: a secret, or orders to the agent
+        # hooks leave out what is withheld, too: a secret, or orders to the agent
+        if not hit["withheld"] and hit["score"] >= least:
             hits[hit["kind"]].append(_shown(hit))
     results: dict[str, Any] = {"results": hits}
     if not body.collections:
@@ -74,3 +76,11 @@ def _shown(hit: Mapping[str, Any]) -> dict[str, Any]:
 
 def _model(answer: Mapping[str, Any]) -> str:
     return NO_MODEL if answer["text_only"] else str(answer["model"])
+
+
+def _min_score(body: QueryBody, answer: Mapping[str, Any]) -> float:
+    """Return the score below which hits are left out; full text alone scores a tenth of the rest."""
+    by_default = "min_score" not in body.model_fields_set
+    if body.min_score is None or (by_default and answer["text_only"]):
+        return float("-inf")
+    return body.min_score
