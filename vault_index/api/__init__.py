@@ -34,6 +34,7 @@ QUESTIONS: Mapping[str, str] = {
     "show": "lessons.show",
     "categories": "lessons.categories",
     "filed": "lessons.filed",
+    "query": "find.for_program",
     "health": "find.health",
     "learn search": "learn.search",
     "learn get": "learn.get",

@@ -1,4 +1,4 @@
-"""The question that searches, hits for a text, and whether it can be answered."""
+"""The questions that search: hits for a text, with what people or only programs need of them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.search import floor, query
 from vault_index.search.options import Query
-from vault_index.store import manifest
 
 if TYPE_CHECKING:
+    from vault_index.search.query import Results
     from vault_index.vault import Vault
 
 
 def search(vault: Vault, **options: Any) -> dict[str, Any]:
     """Find lessons and skills: `hits`, `dropped` as [hit, why], `place`, `text_only`, `embedder`.
 
-    `model` made the vectors, "" without any. The options are those of `search.Query`. `floor` and
-    `skills_floor` are those in force. With `neighbours` each lesson has that many passages before and
-    after the one that matched, as [position, title, text].
+    The options are those of `search.Query`. `floor` and `skills_floor` are those in force. With
+    `neighbours` each lesson has that many passages before and after the one that matched, as
+    [position, title, text].
     """
     asked = Query.from_json(options)
     results = query.every_kind(vault, asked)
@@ -36,30 +36,30 @@ def search(vault: Vault, **options: Any) -> dict[str, Any]:
         "skills_floor": floor.for_skills(vault, text_only=text_only),
         "text_only": results.text_only,
         "embedder": vault.config.embedder,
-        "model": _model(vault),
     }
 
 
-def health(vault: Vault) -> dict[str, Any]:
-    """Search once, and count: rows of the `tables` by name, `lessons`, and `model`, "" without vectors.
+def for_program(vault: Vault, **options: Any) -> dict[str, Any]:
+    """Find lessons and skills for a program: `hits`, `text_only`, and the `model` of the vectors or "".
 
-    `text_only` is why there are none. Raises what a search raises.
+    The options are those of `search.Query`.
     """
+    results = query.every_kind(vault, Query.from_json(options))
+    return {"hits": [hit.as_json() for hit in results.hits], **_searched_with(vault, results)}
+
+
+def health(vault: Vault) -> dict[str, Any]:
+    """Search once, and count: rows of the `tables` by name, and `lessons`. Raises as a search does."""
     results = query.every_kind(vault, Query("is anybody there", 1))
     opened = vault.open_index()
     tables = {
         table.schema.table: table.count() if table.exists() else 0
         for table in (opened.store, opened.documents, opened.skills)
     }
-    return {
-        "tables": tables,
-        "lessons": opened.lessons,
-        "embedder": vault.config.embedder,
-        "model": _model(vault),
-        "text_only": results.text_only,
-    }
+    counts = {"tables": tables, "lessons": opened.lessons, "embedder": vault.config.embedder}
+    return {**counts, **_searched_with(vault, results)}
 
 
-def _model(vault: Vault) -> str:
-    embedder = vault.open_index().embedder
-    return "" if embedder == manifest.NO_EMBEDDER else embedder
+def _searched_with(vault: Vault, results: Results) -> dict[str, str]:
+    embedder = None if results.text_only else vault.embedder
+    return {"text_only": results.text_only, "model": embedder.name if embedder else ""}

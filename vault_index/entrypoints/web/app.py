@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
@@ -13,13 +15,23 @@ from vault_index.entrypoints.guard import Scope, is_write
 from vault_index.entrypoints.web import journal, queries, refusal, writes
 from vault_index.entrypoints.web.page import page_of
 from vault_index.entrypoints.web.shapes import Error
+from vault_index.watch.questions import AT_ONCE
 
 if TYPE_CHECKING:
     from vault_index.entrypoints.web.door import Door
 
+# Threads that ask: as many as the watcher answers at once, and one more. The other requests wait in
+# their order, where threads would pass each other.
+THREADS = AT_ONCE + 1
 MAX_BODY = 8 * 1024 * 1024  # bytes: a bulk of a thousand pages
 QUERY = "/api/query"
 REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": {"model": Error}, "5XX": {"model": Error}}
+
+
+@asynccontextmanager
+async def _limited(_app: FastAPI) -> AsyncIterator[None]:
+    current_default_thread_limiter().total_tokens = THREADS
+    yield
 
 
 def application(door: Door, note: Callable[[str], None]) -> FastAPI:
@@ -31,6 +43,7 @@ def application(door: Door, note: Callable[[str], None]) -> FastAPI:
         docs_url=None,  # FastAPI's own page loads its script from another host
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=_limited,
         responses=REFUSALS,
     )
     app.state.door = door

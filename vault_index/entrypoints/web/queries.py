@@ -26,7 +26,7 @@ def query(door: OpenDoor, body: QueryBody) -> JSONResponse:
     asked: dict[str, Any] = {"text": body.prompt, "k": body.top_k}
     asked["kinds"] = list(body.collections or BOTH)
     asked["categories"] = body.categories or []
-    answer = door.ask("search", asked)
+    answer = door.ask("query", asked)
     least = _min_score(body, answer)
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in asked["kinds"]}
     for hit in answer["hits"]:

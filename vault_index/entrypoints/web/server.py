@@ -47,7 +47,7 @@ def serve(
             guarded,
             log_config=None,
             access_log=False,
-            lifespan="off",
+            lifespan="on",
             server_header=False,
             timeout_graceful_shutdown=END_SECONDS,
         )
