@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
-from vault_index.errors import VaultError, WriteError
+from vault_index.errors import BusyError, VaultError, WriteError
 from vault_index.hotpath import locate, protocol
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def ask(
     id, title and path; without `prompts` a lesson may lack those that should find it. `on_problem`
     takes the notes on files that the index has otherwise.
 
-    Raises VaultError.
+    Raises VaultError; BusyError with `start`, where a watcher runs and does not answer in time.
     """
     on_note = _each_once(on_note)
     on_problem = on_problem or on_note
@@ -84,8 +84,7 @@ def ask(
     from vault_index.client import here
 
     if name not in api.QUESTIONS:
-        put = functools.partial(ask, start=start)  # what a command asks, too
-        return here.run(vault, question, put, on_note, on_progress)
+        return here.run(vault, question, functools.partial(ask, start=start), on_note, on_progress)
     return here.answer(
         vault, question,
         fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,
@@ -154,7 +153,11 @@ def _from_watcher(
         answer = _from_started(root, question) if start else None
     except (protocol.Gone, protocol.DeclinedForNow):
         answer = _from_next(root, question) if start else None
+    except protocol.Declined:
+        return None
     except protocol.NoAnswer:
+        if start:
+            raise _busy() from None
         return None
     if answer is None:
         return None
@@ -176,13 +179,26 @@ def _from_next(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
             return _from_started(root, question)
         except (protocol.Gone, protocol.DeclinedForNow):
             continue
-        except protocol.NoAnswer:
+        except protocol.Declined:
             return None
+        except protocol.NoAnswer:
+            raise _busy() from None
     return None
 
 
+def _busy() -> BusyError:
+    """Return the error for a watcher that does not answer in time, with its model in memory."""
+    return BusyError(
+        f"the watcher did not answer within {WATCHER_SECONDS} s",
+        "ask again; if it stays so, end it with `lessons watch --stop`",
+    )
+
+
 def _from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Start the watcher if the settings let anybody, and return its answer; None where it has none."""
+    """Start the watcher if the settings let anybody, and return its answer; None where it has none.
+
+    Raises BusyError for one that runs and does not answer.
+    """
     from vault_index.hotpath import start
     from vault_index.watch import launch
 
@@ -192,9 +208,14 @@ def _from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | No
         if not vault.config.watch_autostart:
             return None
         launch.start(vault.root, vault.index_dir)
-        return start.ask(root, question, until, lambda _settings: True)
-    except (WriteError, protocol.NoAnswer):  # a read-only vault has no watcher
+        answer = start.ask(root, question, until, lambda _settings: True)
+        if answer is None and launch.is_running(vault.index_dir):
+            raise _busy()
+        return answer
+    except (WriteError, protocol.Declined):  # a read-only vault has no watcher
         return None
+    except protocol.NoAnswer:
+        raise _busy() from None
 
 
 def _from_files(
