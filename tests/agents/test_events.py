@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,18 @@ def test_in_cursor_the_hooks_of_claude_code_are_silent(team: Vault) -> None:
 def test_a_codex_agent_that_prompts_its_subagent_gets_nothing(team: Vault) -> None:
     asked = sent("codex", "prompt", team.root) | {"agent_id": "a1", "agent_type": "worker"}
     assert hook("codex", asked, team.root).out == ""
+
+
+def test_another_agent_costs_one_module(own_world: Path) -> None:
+    """And Claude Code's hook none: what it loads is what it loaded before."""
+    probe = "import os, sys; os._exit = lambda _: print(*sys.modules, file=sys.stderr); "
+    probe += "from vault_index.entrypoints.hook import client; client.main()"
+    event = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": "thanks, looks good"})
+    loaded = [
+        set(run(sys.executable, "-c", probe, *words, cwd=own_world, stdin=event).err.split())
+        for words in ((), ("--agent", "codex"))
+    ]
+    assert loaded[1] - loaded[0] == {"vault_index.hotpath.agents"}
 
 
 # what the names become

@@ -106,15 +106,14 @@ def test_in_a_project(
 
 @pytest.mark.parametrize("agent", JSON_AGENTS)
 @pytest.mark.parametrize("text", FORMATS.values(), ids=FORMATS)
-def test_uninstall_gives_back_the_same_bytes(
-    project: Path, own_world: Path, agent: str, text: str
-) -> None:
+def test_uninstall_gives_back_the_same_bytes(own_world: Path, agent: str, text: str) -> None:
     settings = write(own_world / OWN[agent], text)
     before = settings.read_bytes()
     settings.chmod(0o640)
-    install(agent, project)
+    wiring = agents.AGENTS[agent].wiring
+    assert wiring.install(settings, own_world, "lessons-hook")
     assert ours(settings).keys() == TIMEOUTS[agent].keys()
-    uninstall(agent, project)
+    assert wiring.uninstall(settings, own_world)
     assert settings.read_bytes() == before
     assert settings.stat().st_mode & 0o777 == 0o640
 

@@ -9,6 +9,7 @@ import html
 import json
 import mmap
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from tests.support.commands import Ran, run
 from tests.support.files import write
 from tests.support.homes import locked, shared_folder
 from tests.support.model_apis import ModelApis
+from tests.support.places import REPO
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -243,3 +245,20 @@ def test_opencode(programs: dict[str, Path], apis: ModelApis, home: Path, team: 
     assert block in text
     assert "lessons/devops/docker/layers.md" in text
     assert text.count("<lessons>") == 2
+
+
+# the MCP server, by each agent's own command
+
+
+def test_the_mcp_server_is_one_line(programs: dict[str, Path], home: Path, team: Vault) -> None:
+    environ = world(home, GEMINI_API_KEY="dummy", GEMINI_CLI_TRUST_WORKSPACE="true")
+    lines = re.findall(r"`(\w+ mcp add [^`]+)`", (REPO / "README.md").read_text("utf-8"))
+    assert {line.split()[0] for line in lines} == set(PACKAGES)
+    (home / ".codex").mkdir()
+    for line in lines:
+        name, *words = line.split()
+        turn(environ, team.root, programs[name], *words)
+    settings = (home / ".codex" / "config.toml").read_text()
+    assert '[mcp_servers.lessons]\ncommand = "lessons"\nargs = ["mcp"]' in settings
+    listed = turn(environ, team.root, programs["gemini"], "mcp", "list")
+    assert "lessons mcp (stdio) - Connected" in listed.out + listed.err

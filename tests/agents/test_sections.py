@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.commands import Ran, run
 from tests.support.files import write
@@ -38,17 +40,38 @@ def lessons(project: Path, *words: str, check: bool = True) -> Ran:
 def test_in_and_out_leaves_the_same_bytes(project: Path, text: str) -> None:
     file = write(project / "AGENTS.md", text)
     before = file.read_bytes()
-    assert lessons(project, "install", "agents-md").out == f"{file}: section written\n"
+    assert agents_md.SECTION.put(file, agents_md.TEXT)
     written = file.read_bytes()
     assert written.startswith(before)
     assert before.endswith(b"\n") == written.endswith(b"\n") or not before
     assert ("\r\n" in text) == (b"\r\n" in written)
-    ran = lessons(project, "install", "agents-md")
-    assert ran.out == f"{file}: the section was there already\n"
+    assert not agents_md.SECTION.put(file, agents_md.TEXT)
     assert file.read_bytes() == written
-    assert lessons(project, "uninstall", "agents-md").out == f"{file}: section removed\n"
+    assert agents_md.SECTION.take_out(file)
     assert file.read_bytes() == before
-    assert lessons(project, "uninstall", "agents-md").out == f"{file}: there was no section\n"
+    assert not agents_md.SECTION.take_out(file)
+
+
+@given(text=st.text(alphabet="a<! \n\r\t\x0b\x85\u2028\ufeff", max_size=12))
+def test_whatever_the_text_is(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    file = write(tmp_path_factory.mktemp("any") / "AGENTS.md", text)
+    before = file.read_bytes()
+    assert agents_md.SECTION.put(file, agents_md.TEXT)
+    assert not agents_md.SECTION.put(file, agents_md.TEXT)
+    assert agents_md.SECTION.take_out(file)
+    assert file.read_bytes() == before
+
+
+def test_what_the_commands_say(project: Path) -> None:
+    file = write(project / "AGENTS.md", "# Rules\n")
+    said = [lessons(project, verb, "agents-md").out for verb in 2 * ["install"] + 2 * ["uninstall"]]
+    assert said == [
+        f"{file}: section written\n",
+        f"{file}: the section was there already\n",
+        f"{file}: section removed\n",
+        f"{file}: there was no section\n",
+    ]
+    assert file.read_text() == "# Rules\n"
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

@@ -30,12 +30,12 @@ export const Lessons = async ({ directory }) => {
       try {
         const own = output.parts.filter((part) => part.type === "text" && !part.synthetic);
         if (!own.length || ofAgents.has(input.sessionID)) return;
-        const base = { session_id: input.sessionID, cwd: directory };
+        const base = { session_id: input.sessionID, cwd: directory, prompt_id: output.message.id };
         const prompt = own.map((part) => part.text).join("\n");
         const blocks = fresh.delete(input.sessionID)
           ? [await ask({ ...base, hook_event_name: "SessionStart", source: "startup" })]
           : [];
-        blocks.push(await ask({ ...base, hook_event_name: "UserPromptSubmit", prompt_id: output.message.id, prompt }));
+        blocks.push(await ask({ ...base, hook_event_name: "UserPromptSubmit", prompt }));
         const last = own[own.length - 1];
         blocks.forEach((text, number) => {
           // opencode sorts parts by id; one that is the model's alone is synthetic

@@ -59,13 +59,12 @@ class Section:
             return False
         start, end = span
         self._refuse_edited(file, text[start:end])
-        ahead, rest = text[:start], text[end:]
-        gap = re.search(r"\r?\n\Z", ahead)  # the empty line above it
-        ahead = ahead[: gap.start()] if gap else ahead
+        newline = "\r\n" if "\r\n" in text[start:end] else "\n"
+        ahead, rest = text[:start].removesuffix(newline), text[end:]  # without the empty line above
         if rest:
-            rest = re.sub(r"\A\r?\n", "", rest)
-        elif gap:
-            ahead = re.sub(r"\r?\n\Z", "", ahead)
+            rest = rest.removeprefix(newline)
+        elif start:  # the file ended without a newline
+            ahead = ahead.removesuffix(newline)
         if not start and not rest:
             target = file.resolve()
             files.remove_file(target, expected=text.encode(), within=target.parent)
