@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
 COUNTED = 5  # hits of a search that count as used: an agent reads the first
 MAX_HITS = 50
+MAX_CONFIDENCE = 5
 SCOPES = ("session", "commit", "files")
 
 
@@ -42,7 +43,9 @@ def search(
     hooks may not inject is not among them.
     """
     began = time.monotonic()
-    _check_search(query, type, min_confidence, limit)
+    _check_search(query, type, category, cursor)
+    _check_number("limit", limit, MAX_HITS)
+    _check_number("min_confidence", min_confidence, MAX_CONFIDENCE)
     asked = Query(
         query,
         limit,
@@ -115,18 +118,20 @@ def trigger(vault: Vault, caller: Caller, scope: str, target: str = "") -> dict[
     return {"available": False, "missing": missing}
 
 
-def _check_search(text: str, type: str, min_confidence: int, limit: int) -> None:
+def _check_search(text: str, type: str, category: str, cursor: str) -> None:
     if not isinstance(text, str) or not text.strip():
         raise VaultError("there is nothing to search for", "name what you look for in a few words")
     if type and type not in parse.TYPES:
         raise VaultError(f"no type {type!r:.40}", f"choose one of {', '.join(parse.TYPES)}")
-    for name, value, least, most in (
-        ("limit", limit, 1, MAX_HITS),
-        ("min_confidence", min_confidence, 1, 5),
-    ):
-        if not isinstance(value, int) or not least <= value <= most:
-            hint = f"choose a whole number from {least} to {most}"
-            raise VaultError(f"{name} is {value!r:.40}", hint)
+    for name, value in (("category", category), ("cursor", cursor)):
+        if not isinstance(value, str):
+            raise VaultError(f"the {name} is no text", f"give a text, or no {name}")
+
+
+def _check_number(name: str, value: int, most: int) -> None:
+    if type(value) is not int or not 1 <= value <= most:
+        hint = f"choose a whole number from 1 to {most}"
+        raise VaultError(f"{name} is {value!r:.40}", hint)
 
 
 def _count(

@@ -34,6 +34,11 @@ def categories(vault: Vault, known: Sequence[Entry] | None = None) -> dict[str, 
     return {"counts": counts, "own": own}
 
 
+def filed(vault: Vault, ids: Sequence[str]) -> dict[str, Any]:
+    """Return the `categories` of the lessons that have exactly these ids, by id."""
+    return {"categories": entries.filed(vault, ids)}
+
+
 def from_files(
     vault: Vault, question: Mapping[str, Any], *, names_only: bool = False, prompts: bool = True
 ) -> tuple[dict[str, Any], list[Problem]] | None:

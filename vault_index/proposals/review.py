@@ -110,7 +110,9 @@ def accept(vault: Vault, name: str, category: str = "", *, commit: bool = False)
     With `commit` the file is committed, and nothing else. Raises VaultError, also from `add.write`.
     """
     if commit and git.worktree(vault.lessons_dir) is None:
-        raise VaultError("the vault is in no git repository", "accept it without --commit")
+        raise VaultError(
+            "the vault is in no git repository", "run `git init`, or accept it without --commit"
+        )
     with shelf.opened(vault) as folder:
         id = _id(folder, name)
         proposal = _read(folder, id)

@@ -251,6 +251,17 @@ def tally(vault: Vault) -> dict[CategoryPath, int]:
     return dict(sorted(found.items()))
 
 
+def filed(vault: Vault, ids: Sequence[str]) -> dict[str, list[CategoryPath]]:
+    """Return the categories of those lessons among `ids` that there are, also proposed ones.
+
+    Raises IndexStateError without an index.
+    """
+    if not ids:
+        return {}
+    rows = _lessons(vault, ("lesson_id", "categories"), filters.wholes_of(ids))
+    return {row["id"]: list(row["categories"] or ()) for row in rows}
+
+
 def withheld(vault: Vault) -> dict[str, str]:
     """Return the files that hooks leave out, lessons and skills, with the error in each.
 

@@ -301,8 +301,7 @@ def _candidates(
     order = np.argsort(np.where(is_piece, np.inf, -score), kind="stable")[: (~is_piece).sum()]
     if least is not None:
         order = order[score[order] >= least]
-    has_more = len(order) > wanted.stop
-    order = order[wanted.start : wanted.stop]
+    has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
     rows = table.take(ids[shown[order]].tolist())
     if vector is None and table.schema.has_pieces:
         rows = _with_pieces(table, rows, query)

@@ -33,7 +33,7 @@ SECTIONS = {
     "Proposals": "remember proposals accept reject",
     "Organise": "categories mv classify",
     "Share": "check sync",
-    "Agent": "install uninstall hook mcp",
+    "Agent": "install uninstall hook mcp serve",
     "Vault": "init status doctor config index watch model",
 }
 HIDDEN = ["merge-driver"]
