@@ -51,8 +51,7 @@ def main() -> None:
         home = scratch / "home"
         home.mkdir()
         os.environ |= {"LESSONS_HOME": str(home), "LESSONS_EMBEDDER": "none"}
-        npm = Path(os.environ.get("TMPDIR", "/tmp")) / "lessons-claude-code"
-        claude = claude_code.installed(npm)
+        claude = claude_code.installed(Path(tempfile.gettempdir()) / "lessons-claude-code")
         lessons = {f"{number}.md": lesson_text(one.title(), f"{prompt(one)}: restart it twice.")
                    for number, one in enumerate(SUBJECTS.split(","))}  # fmt: skip
         vault = open_vault(full_text_vault(scratch / "team", lessons))

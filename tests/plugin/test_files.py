@@ -8,11 +8,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import anyio
 import frontmatter
 import pytest
 
 from tests.support.places import PLUGIN, REPO
 from vault_index.entrypoints.hook import claude_plugin, claude_settings
+from vault_index.entrypoints.mcp import journal_tools, server
+from vault_index.entrypoints.mcp.agent import Agent
 
 SKILL = PLUGIN / "skills" / "lessons" / "SKILL.md"
 TEXTS = sorted(PLUGIN.rglob("*.md"))
@@ -75,12 +78,8 @@ def test_the_skill_keeps_to_the_specification() -> None:
 
 @pytest.mark.parametrize("file", TEXTS, ids=lambda file: file.name)
 def test_links_lead_to_files_of_the_plugin(file: Path) -> None:
-    text = file.read_text("utf-8")
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    links += re.findall(r"\$\{CLAUDE_PLUGIN_ROOT\}/([\w./-]+)", text)
-    for link in links:
-        folder = PLUGIN if link.startswith("skills/") else file.parent
-        assert (folder / link).is_file(), link
+    for link in re.findall(r"\]\(([^)]+)\)", file.read_text("utf-8")):
+        assert (file.parent / link).is_file(), link
 
 
 def test_commands_are_called_by_people_only() -> None:
@@ -89,3 +88,16 @@ def test_commands_are_called_by_people_only() -> None:
     assert [file.stem for file in commands] == ["remember", "review", "search"]
     for file in commands:
         assert frontmatter.loads(file.read_text("utf-8"))["disable-model-invocation"] is True
+
+
+def test_what_is_taught_is_there() -> None:
+    """Each tool that the skill, a command or the README names is one of the server's."""
+    listed = anyio.run(server.build(Agent("/")).list_tools)
+    tools = {tool.name for tool in listed} | set(journal_tools.NAMES)
+    named = {
+        name
+        for file in TEXTS
+        for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", file.read_text("utf-8"))
+    }
+    assert named <= tools | {"fires_on"}
+    assert {"learn_search", "find_by_file"} <= named
