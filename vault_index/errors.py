@@ -11,8 +11,10 @@
     ├── ModelCallError         a language model did not answer as it was asked to
     │   ├── ModelAwayError     it was not reached, or is not there: it did nothing
     │   └── ModelRefusedError  it declined to answer
+    ├── BusyError              the watcher did not answer in time, and no other process should
     ├── WriteError             a disk that is full, read-only or not ours
-    │   └── ChangedError       a file that somebody saved while we were about to change it
+    │   ├── ChangedError       a file that somebody saved while we were about to change it
+    │   └── LinkError          a link where a file or folder should be: links are not followed
     └── GitError               git could not do what was asked of it
 
 Verbs raise; entrypoints decide: the command line prints two lines and exits 1, a hook logs and
@@ -79,12 +81,20 @@ class ModelRefusedError(ModelCallError):
     """A language model declined to answer: the same question is not put to it again."""
 
 
+class BusyError(VaultError):
+    """The watcher is busy or hung, and whoever asked is not to load what it has loaded."""
+
+
 class WriteError(VaultError):
     """A disk that is full, read-only or not ours."""
 
 
 class ChangedError(WriteError):
     """A file is no longer what was read when it was to be changed; the save stays."""
+
+
+class LinkError(WriteError):
+    """A link where a file or folder should be."""
 
 
 class GitError(VaultError):

@@ -15,6 +15,7 @@ from vault_index.index import diff, documents, skills
 from vault_index.journal import overview
 from vault_index.journal.journal import Journal
 from vault_index.lesson import category
+from vault_index.proposals import review
 from vault_index.search import entries, floor, query
 from vault_index.search.documents import places
 from vault_index.store import injections, manifest
@@ -49,6 +50,7 @@ def of(vault: Vault) -> dict[str, Any]:
     state["skill_problems"] = skills.problems(vault)
     ids = [lesson["id"] for lesson in lessons]
     state["injections"] = _injections(vault, ids)
+    state["proposals"] = review.count(vault)
     state["journal"] = overview.of(Journal(vault.config))
     return state
 

@@ -28,7 +28,7 @@ from vault_index.store import manifest
 from vault_index.vault import Vault, open_vault
 
 HEAVY = {"lancedb", "pyarrow", "numpy", "lance", "ctranslate2", "tokenizers", "git", "yaml"}
-HEAVY |= {"markdown_it"}
+HEAVY |= {"markdown_it", "mcp", "fastapi", "starlette", "uvicorn", "pydantic", "anyio", "httpx"}
 FILES = {
     "ops/heap.md": lesson_text("Raise the heap", "When the build dies, raise the heap."),
     "ops/lock.md": "---\ntags: [db]\ntype: bug_fix\nconfidence: 5\ncreated: 2025-11-15\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import click
 import pytest
 
 import vault_index
-from tests.support.commands import path_with_forks, run
+from tests.support.commands import BIN, path_with_forks, run
 from tests.support.indexed import of_this_repository
 from tests.support.readme import readme_commands
 from vault_index import errors
@@ -24,7 +25,7 @@ REPO = PACKAGE.parent
 
 # A folder (or module of the package's top) imports only from the rungs above its own.
 LADDER = [
-    "errors hotpath native atomic characters",
+    "errors hotpath native characters",
     "files config lesson git ollama_client",
     "store embed skill llm",
     "vault",
@@ -32,7 +33,9 @@ LADDER = [
     "index journal",
     "search",
     "recall",
-    "edit share status",
+    "edit share",
+    "proposals",
+    "status",
     "api",
     "watch",
     "client",
@@ -40,7 +43,8 @@ LADDER = [
 ]
 HOOK = ".entrypoints.hook.client"
 HEAVY = ("lancedb", "pyarrow", "numpy", "ollama", "ctranslate2", "tokenizers", "git", "yaml",
-         "markdown_it")  # fmt: skip
+         "markdown_it", "mcp", "fastapi", "starlette", "uvicorn", "pydantic", "anyio",
+         "httpx")  # fmt: skip
 RUNG = {name: number for number, names in enumerate(LADDER) for name in names.split()}
 
 
@@ -152,6 +156,22 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert not set(HEAVY) & set(done.stderr.split())
+
+
+@pytest.mark.slow
+def test_help_takes_less_than_ten_times_the_start_of_python() -> None:
+    """In processor time, the least of some runs each: other work on the machine does not count."""
+    help_ = min(processor_seconds(BIN / "lessons", "--help") for _ in range(5))
+    bare = min(processor_seconds(sys.executable, "-c", "pass") for _ in range(5))
+    assert help_ < 10 * bare
+
+
+def processor_seconds(*command: str | Path) -> float:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_utime + usage.ru_stime
 
 
 def test_the_hook_client_loads_only_a_little_of_the_standard_library() -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import pytest
-
-from tests.support.commands import run
+from tests.support import npm
+from tests.support.commands import Ran, run
 from tests.support.messages_api import MessagesApi
+from tests.support.places import REPO
 
 CLAUDE = "@anthropic-ai/claude-code@2.1.329"
 
@@ -23,15 +23,7 @@ def installed(folder: Path) -> Path:
     """Return the real command, installed once into a folder."""
     if named := os.environ.get("LESSONS_TEST_CLAUDE"):
         return Path(named)
-    npm = shutil.which("npm")
-    if npm is None:
-        assert not os.environ.get("CI"), "CI must have npm: the test with the real agent needs it"
-        pytest.skip("no npm on this machine, so no Claude Code to test with")
-    program = folder / "node_modules" / ".bin" / "claude"
-    if not program.exists():
-        words = ("install", "--no-audit", "--no-fund", "--prefix", folder, CLAUDE)
-        run(npm, *words, cwd=folder, timeout=500)
-    return program
+    return npm.program("claude", CLAUDE, folder)
 
 
 def environment(api: MessagesApi, home: Path) -> dict[str, str]:
@@ -51,13 +43,29 @@ def environment(api: MessagesApi, home: Path) -> dict[str, str]:
     }
 
 
-class OpenSession:
-    """A session that stays open for prompts: `claude -p` that reads them from a pipe, line by line."""
+def install_plugin(claude: Path, environ: dict[str, str], folder: Path) -> None:
+    """Install the plugin of this repository, as the README says, from its folder as the marketplace."""
+    run_in(environ, claude, "plugin", "marketplace", "add", REPO, cwd=folder)
+    run_in(environ, claude, "plugin", "install", "lessons@vault-index", cwd=folder)
 
-    def __init__(self, claude: Path, folder: Path, environ: dict[str, str]) -> None:
+
+def run_in(environ: dict[str, str], *command: str | Path, cwd: Path, timeout: float = 120) -> Ran:
+    """Run a program that sees nothing of the world but an environment."""
+    variables = [f"{name}={value}" for name, value in environ.items()]
+    return run("env", "-i", *variables, *command, cwd=cwd, timeout=timeout)
+
+
+class OpenSession:
+    """A session that stays open for prompts: `claude -p` that reads them from a pipe, line by line.
+
+    `records` are the lines that it printed. `options` follow the tools that need no permission.
+    """
+
+    def __init__(self, claude: Path, folder: Path, environ: dict[str, str], *options: str) -> None:
+        self.records: list[dict[str, Any]] = []
         words = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
         self.process = subprocess.Popen(
-            [claude, "-p", *words, "--allowedTools", "Bash"],
+            [claude, "-p", *words, "--allowedTools", "Bash", *options],
             cwd=folder,
             env=environ,
             stdin=subprocess.PIPE,
@@ -77,6 +85,7 @@ class OpenSession:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             record: dict[str, Any] = json.loads(line)
+            self.records.append(record)
             if record.get("type") == "result":
                 return str(record.get("result"))
         raise AssertionError("the agent ended without an answer")

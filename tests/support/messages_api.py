@@ -13,6 +13,7 @@ from tests.support.local_server import LocalServer
 
 _USAGE = {"input_tokens": 1, "output_tokens": 1}
 Blocks = list[dict[str, Any]]
+Answer = Callable[[dict[str, Any]], Blocks]
 
 
 def text(words: str) -> dict[str, Any]:
@@ -33,7 +34,7 @@ class MessagesApi(LocalServer):
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
-        self.answer: Callable[[dict[str, Any]], Blocks] = lambda _: [text("ok")]
+        self.answer: Answer = lambda _: [text("ok")]
         self.held: Callable[[dict[str, Any]], bool] = lambda _: False
         self.release = threading.Event()
         api = self
@@ -86,6 +87,57 @@ def last_text(request: dict[str, Any]) -> str:
     """Return what the user or a tool said last, as JSON; messages of the system may follow."""
     of_user = [message for message in request["messages"] if message["role"] == "user"]
     return json.dumps(of_user[-1]["content"])
+
+
+def results_of(requests: list[dict[str, Any]], name: str) -> list[str]:
+    """Return what each call of a tool gave the model to read, in the order of the calls."""
+    calls: list[str] = []
+    results: dict[str, str] = {}
+    for request in requests:
+        for block in (block for message in request["messages"] for block in _blocks(message)):
+            if block.get("type") == "tool_use" and block["name"] == name:
+                calls.append(block["id"])
+            elif block.get("type") == "tool_result":
+                content = block["content"]
+                parts = content if isinstance(content, list) else [{"text": content}]
+                results[block["tool_use_id"]] = "".join(part.get("text", "") for part in parts)
+    return [results[call] for call in dict.fromkeys(calls) if call in results]
+
+
+def model_that_calls(calls: dict[str, list[tuple[str, dict[str, Any]]]]) -> Answer:
+    """Return a model that answers a prompt by calling tools, in turn, as a real one would.
+
+    `calls` are names of tools and their input, by words of the prompt. A tool that is deferred is
+    loaded first; until the agent has connected its server, the model sleeps in the shell.
+    """
+
+    def answer(request: dict[str, Any]) -> Blocks:
+        turn, made = "", list[str]()
+        for message in request["messages"]:
+            blocks = _blocks(message)
+            if message["role"] == "user" and not any("tool_use_id" in block for block in blocks):
+                turn, made = json.dumps(blocks), []
+            made += [json.dumps(block["input"]) for block in blocks if block["type"] == "tool_use"]
+        wanted = next((each for words, each in calls.items() if words in turn), [])
+        for name, input in wanted:
+            if json.dumps(input) in made:
+                continue
+            select = {"query": f"select:{name}", "max_results": 1}
+            if any(tool["name"] == name for tool in request.get("tools", [])):
+                return [tool_use(name, **input)]
+            if name not in json.dumps(request):
+                return [tool_use("Bash", command="sleep 1")]
+            if json.dumps(select) not in made:
+                return [tool_use("ToolSearch", **select)]
+            return [tool_use(name, **input)]
+        return [text("ok")]
+
+    return answer
+
+
+def _blocks(message: dict[str, Any]) -> Blocks:
+    content: str | Blocks = message["content"]
+    return [text(content)] if isinstance(content, str) else content
 
 
 def _message(request: dict[str, Any], blocks: Blocks) -> dict[str, Any]:

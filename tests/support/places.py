@@ -6,3 +6,4 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 REPO = TESTS.parent
+PLUGIN = REPO / ".claude-plugin" / "lessons"

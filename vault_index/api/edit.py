@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.edit import accept, add, delete, import_lessons, rename, update
+from vault_index.edit import accept, add, delete, import_lessons, ingest, rename, update
 from vault_index.index.classifier import Proposal
 from vault_index.vault import SETTINGS
 
@@ -22,6 +22,19 @@ def add_lesson(vault: Vault, caller: Caller, text: str, **options: Any) -> dict[
     """
     del caller
     return {"path": str(add.write(vault, _bytes(text), **options))}
+
+
+def ingest_texts(
+    vault: Vault, caller: Caller, items: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Put texts that a program sent into the vault, each by itself: `items` in the same order.
+
+    Each has an `id` or "", `text`, `categories` and `source`. What comes back has `id`, `path` and
+    `categories` as written, and is on the disk; or `error`, `hint` and `kind`: taken, refused, failed.
+    """
+    ids = [item["id"] for item in items if item.get("id")]
+    taken = caller.ask({"ask": "filed", "with": {"ids": ids}})["categories"] if ids else {}
+    return {"items": [ingest.try_to_write(vault, item, taken) for item in items]}
 
 
 def update_lesson(vault: Vault, caller: Caller, name: str, **changes: Any) -> dict[str, Any]:

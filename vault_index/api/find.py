@@ -1,4 +1,4 @@
-"""The question that searches: hits for a text."""
+"""The questions that search: hits for a text, with what people or only programs need of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from vault_index.search import floor, query
 from vault_index.search.options import Query
 
 if TYPE_CHECKING:
+    from vault_index.search.query import Results
     from vault_index.vault import Vault
 
 
@@ -36,3 +37,29 @@ def search(vault: Vault, **options: Any) -> dict[str, Any]:
         "text_only": results.text_only,
         "embedder": vault.config.embedder,
     }
+
+
+def for_program(vault: Vault, **options: Any) -> dict[str, Any]:
+    """Find lessons and skills for a program: `hits`, `text_only`, and the `model` of the vectors or "".
+
+    The options are those of `search.Query`.
+    """
+    results = query.every_kind(vault, Query.from_json(options))
+    return {"hits": [hit.as_json() for hit in results.hits], **_searched_with(vault, results)}
+
+
+def health(vault: Vault) -> dict[str, Any]:
+    """Search once, and count: rows of the `tables` by name, and `lessons`. Raises as a search does."""
+    results = query.every_kind(vault, Query("is anybody there", 1))
+    opened = vault.open_index()
+    tables = {
+        table.schema.table: table.count() if table.exists() else 0
+        for table in (opened.store, opened.documents, opened.skills)
+    }
+    counts = {"tables": tables, "lessons": opened.lessons, "embedder": vault.config.embedder}
+    return {**counts, **_searched_with(vault, results)}
+
+
+def _searched_with(vault: Vault, results: Results) -> dict[str, str]:
+    embedder = None if results.text_only else vault.embedder
+    return {"text_only": results.text_only, "model": embedder.name if embedder else ""}

@@ -20,18 +20,23 @@ def list_(
     """List the lessons: `entries`. `since` is ISO 8601, the other options as in `search.entries`."""
     moment = datetime.fromisoformat(since) if since else None
     listed = entries.entries(vault, category, since=moment, **options)
-    return {"entries": list(map(_as_json, listed))}
+    return {"entries": list(map(as_json, listed))}
 
 
 def show(vault: Vault, name: str) -> dict[str, Any]:
     """Return one lesson with its text, also by the beginning of its name: `entry`."""
-    return {"entry": _as_json(entries.entry(vault, name, beginnings=True))}
+    return {"entry": as_json(entries.entry(vault, name, beginnings=True))}
 
 
 def categories(vault: Vault, known: Sequence[Entry] | None = None) -> dict[str, Any]:
     """Count the lessons: `counts` in and below each category, `own` in it alone."""
     counts, own = (entries.categories(vault, own=own, known=known) for own in (False, True))
     return {"counts": counts, "own": own}
+
+
+def filed(vault: Vault, ids: Sequence[str]) -> dict[str, Any]:
+    """Return the `categories` of the lessons that have exactly these ids, by id."""
+    return {"categories": entries.filed(vault, ids)}
 
 
 def from_files(
@@ -47,7 +52,7 @@ def from_files(
         lesson = entries.entry_from_file(
             vault, values["name"], names_only=names_only, prompts=prompts
         )
-        return None if lesson is None else ({"entry": _as_json(lesson[0])}, lesson[1].problems)
+        return None if lesson is None else ({"entry": as_json(lesson[0])}, lesson[1].problems)
     names_only = names_only and not values.get("category")
     dates = bool(values.get("since")) or values.get("order") in ("created", "updated")
     listed = entries.from_files(vault, names_only=names_only, dates=dates)
@@ -59,6 +64,7 @@ def from_files(
     return categories(vault, known=known), now.problems
 
 
-def _as_json(entry: Mapping[str, Any]) -> dict[str, Any]:
+def as_json(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry as JSON values; moments are ISO 8601."""
     moments = {key: entry[key].isoformat() for key in ("created_at", "updated_at") if entry[key]}
     return {**entry, **moments}

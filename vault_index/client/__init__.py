@@ -9,6 +9,7 @@ What `here` needs loads only when this process has to answer from the index.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import os
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
-from vault_index.errors import VaultError, WriteError
+from vault_index.errors import BusyError, VaultError, WriteError
 from vault_index.hotpath import locate, protocol
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 WATCHER_SECONDS = 10  # the watcher waits up to three itself for what was saved just now
 START_SECONDS = 15  # a watcher that does not listen by then is hung
+REPAIR_SECONDS = 10  # for a process that stays: the watcher builds a damaged index in that time
+REPAIR_POLL_SECONDS = 0.1
 
 Note = Callable[[str], None]
 
@@ -40,6 +43,7 @@ def ask(
     question: Mapping[str, Any],
     *,
     fresh: bool = True,
+    as_is: bool = False,
     settled: bool = False,
     fetch: bool = True,
     start: bool = False,
@@ -53,19 +57,20 @@ def ask(
 
     `place` is a vault, a folder in one or, for None, found from here upwards; the journal needs none,
     but a vault's watcher answers for it. `fresh` waits for what was saved until now; `settled` also for
-    what follows from it: documents, proposals, skills. Without `fetch` a missing model stays missing,
-    and full text answers. `start` is for processes that stay: they start the watcher and wait for it
-    rather than load the model, too. `names_only` is for callers that show no more of a lesson than its
-    id, title and path; without `prompts` a lesson may lack those that should find it. `on_problem`
-    takes the notes on files that the index has otherwise.
+    what follows from it: documents, proposals, skills. With `as_is` a watcher answers from the index
+    that it has, half a second behind at most; only this process catches up before it answers. Without
+    `fetch` a missing model stays missing, and full text answers. `start` is for processes that stay:
+    they start the watcher and wait for it rather than load the model, too. `names_only` is for callers
+    that show no more of a lesson than its id, title and path; without `prompts` a lesson may lack those
+    that should find it. `on_problem` takes the notes on files that the index has otherwise.
 
-    Raises VaultError.
+    Raises VaultError; BusyError with `start`, where a watcher runs and does not answer in time.
     """
     on_note = _each_once(on_note)
     on_problem = on_problem or on_note
     name = question["ask"]
     if name in api.QUESTIONS:
-        asked = {**question, "fresh": fresh, "settled": settled}
+        asked = {**question, "fresh": fresh and not as_is, "settled": settled}
         answer = _from_watcher(place, asked, on_problem, start=start)
         if answer is not None:
             return answer
@@ -81,7 +86,7 @@ def ask(
     from vault_index.client import here
 
     if name not in api.QUESTIONS:
-        return here.run(vault, question, ask, on_note, on_progress)
+        return here.run(vault, question, functools.partial(ask, start=start), on_note, on_progress)
     return here.answer(
         vault, question,
         fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,
@@ -148,7 +153,13 @@ def _from_watcher(
         answer = protocol.ask(root, question, WATCHER_SECONDS)
     except protocol.NoWatcher:
         answer = _from_started(root, question) if start else None
+    except (protocol.Gone, protocol.DeclinedForNow):
+        answer = _from_next(root, question) if start else None
+    except protocol.Declined:
+        return None
     except protocol.NoAnswer:
+        if start:
+            raise _busy() from None
         return None
     if answer is None:
         return None
@@ -159,8 +170,40 @@ def _from_watcher(
     return answer
 
 
+def _from_next(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Ask again until the watcher, or the next one, answers; None where none will.
+
+    Raises BusyError where that takes long.
+    """
+    until = time.monotonic() + REPAIR_SECONDS
+    while time.monotonic() < until:
+        time.sleep(REPAIR_POLL_SECONDS)
+        try:
+            return protocol.ask(root, question, WATCHER_SECONDS)
+        except protocol.NoWatcher:
+            return _from_started(root, question)
+        except (protocol.Gone, protocol.DeclinedForNow):
+            continue
+        except protocol.Declined:
+            return None
+        except protocol.NoAnswer:
+            raise _busy() from None
+    raise BusyError("the watcher still builds the index", "ask again in a minute")
+
+
+def _busy() -> BusyError:
+    """Return the error for a watcher that does not answer in time, with its model in memory."""
+    return BusyError(
+        f"the watcher did not answer within {WATCHER_SECONDS} s",
+        "ask again; if it stays so, end it with `lessons watch --stop`",
+    )
+
+
 def _from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Start the watcher if the settings let anybody, and return its answer; None where it has none."""
+    """Start the watcher if the settings let anybody, and return its answer; None where it has none.
+
+    Raises BusyError for one that runs and does not answer.
+    """
     from vault_index.hotpath import start
     from vault_index.watch import launch
 
@@ -170,9 +213,16 @@ def _from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | No
         if not vault.config.watch_autostart:
             return None
         launch.start(vault.root, vault.index_dir)
-        return start.ask(root, question, until, lambda _settings: True)
-    except (WriteError, protocol.NoAnswer):  # a read-only vault has no watcher
+        answer = start.ask(root, question, until, lambda _settings: True)
+        if answer is None and launch.is_running(vault.index_dir):
+            raise _busy()
+        return answer
+    except protocol.DeclinedForNow:
+        return _from_next(root, question)
+    except (WriteError, protocol.Declined):  # a read-only vault has no watcher
         return None
+    except protocol.NoAnswer:
+        raise _busy() from None
 
 
 def _from_files(

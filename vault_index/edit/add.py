@@ -42,12 +42,7 @@ def write(
     if parsed[0].created is None:
         wanted["created"] = datetime.now(UTC).replace(microsecond=0)
     data = edit_frontmatter.set_keys(source, _given(wanted))
-    declared = filed or [path for path in map(category.normalise, parsed[0].categories) if path]
-    named = title or parsed[0].title
-    if not title and named == "new":
-        raise VaultError("a lesson needs a title", "pass --title, or begin with `# Title`")
-    name = markdown.slugify(named) or "lesson"
-    path = vault.lessons_dir.joinpath(*(declared[0].split("/") if declared else []), f"{name}.md")
+    path = place_of(vault, data, title=title, categories=filed)
     files.refuse_other_repository(path.parent, vault.lessons_dir)
     data = data if data.endswith(b"\n") else data + b"\n"
     check.refuse_errors(str(path.relative_to(vault.lessons_dir)), data)
@@ -55,6 +50,19 @@ def write(
         where = path.relative_to(vault.root)
         raise VaultError(f"{where} is there already", "edit it, or give another --title")
     return path
+
+
+def place_of(
+    vault: Vault, source: bytes, *, title: str = "", categories: Sequence[str] = ()
+) -> Path:
+    """Return the path where `write` puts a lesson. Raises LessonError, VaultError without a title."""
+    parsed = parse.parse_file(source, "new.md")[0]
+    named = title or parsed.title
+    if not title and named == "new":
+        raise VaultError("a lesson needs a title", "pass --title, or begin with `# Title`")
+    filed = [path for path in map(category.normalise, [*categories, *parsed.categories]) if path]
+    name = markdown.slugify(named) or "lesson"
+    return vault.lessons_dir.joinpath(*(filed[0].split("/") if filed else []), f"{name}.md")
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ def write(
     tags: Sequence[str] | None = None,
     type: str | None = None,
     confidence: int | None = None,
+    source: str | None = None,
     shown: entries.Entry | None = None,
 ) -> Path:
     """Change a lesson and return its file's path. None leaves a value as it is; an empty list removes it.
@@ -56,6 +57,8 @@ def write(
         keys["type"] = type or None
     if confidence is not None:
         keys["confidence"] = confidence
+    if source is not None:
+        keys["source"] = " ".join(source.split()) or None
     if title is not None and not slug and ("title" in declared or not _has_heading(data, entry)):
         keys["title"] = title
     data = edit_body.set_text(data, slug, text, title, entry["path"])

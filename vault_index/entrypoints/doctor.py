@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import shutil
@@ -15,7 +16,13 @@ from vault_index import check, config, git
 from vault_index.check import settings
 from vault_index.embed import download
 from vault_index.entrypoints import machine
-from vault_index.entrypoints.hook import claude_settings, complaints
+from vault_index.entrypoints.hook import (
+    agents,
+    claude_plugin,
+    claude_settings,
+    complaints,
+    program,
+)
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
 from vault_index.index import skills
 from vault_index.journal import overview
@@ -147,35 +154,51 @@ def _built_with(vault: Vault) -> str:
 
 
 def _agent(vault: Vault) -> Iterator[Trouble]:
-    """Look at the hooks in the settings of the agent, and whether what they name can be run."""
-    places = {
-        "--user": claude_settings.claude_settings(None),
-        "--project": claude_settings.claude_settings(vault.root),
-    }
-    hooks = {scope: claude_settings.commands(settings) for scope, settings in places.items()}
-    if not any(hooks.values()):
+    """Look at the hooks in the settings of agents, and whether what they name can be run."""
+    claude = agents.AGENTS["claude"]
+    for folder in (None, vault.root):
+        claude.wiring.commands(
+            claude.place(folder)
+        )  # says what is wrong with a file that is no JSON
+    wired = agents.wired(vault.root)
+    if claude_plugin.enabled_by(vault.root) is not None:
+        yield from _plugin()
+    elif not wired:
         yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
-    for scope, commands in hooks.items():
-        again = f"lessons uninstall claude {scope}; lessons install claude {scope}"
-        if commands and not set(claude_settings.EVENTS) <= set(commands):
-            missing = ", ".join(sorted(set(claude_settings.EVENTS) - set(commands)))
-            what = f"{places[scope]}: no hook for {missing}"
-            yield Trouble("hooks", what, f"lessons install claude {scope}")
-        for command in sorted(set(commands.values())):
-            if shutil.which(command) is None:
-                yield Trouble("hooks", f"{places[scope]}: {command} cannot be run", again)
-            elif command == claude_settings.COMMAND and (
-                why := claude_settings.why_not_found(command)
-            ):
-                yield Trouble("path", why, claude_settings.path_command())
-        if commands and claude_settings.are_disabled(places[scope]):
-            what = f'{places[scope]}: "disableAllHooks" is true'
-            yield Trouble("hooks", what, _edit(places[scope]))
+    for agent, scope, place in wired:
+        yield from _hooks(agent, scope, place)
+    for place in (claude.place(None), claude.place(vault.root)):
+        if claude.runs_hooks(place) and claude_settings.are_disabled(place):
+            yield Trouble("hooks", f'{place}: "disableAllHooks" is true', _edit(place))
     failed = complaints.of(vault.root, vault.config.home, time.time() - 86_400)
     if failed:
         count = f"{len(failed)} time{'' if len(failed) == 1 else 's'}"
         what = f"hooks failed {count} in the last 24 hours: {failed[-1]['message']}"
         yield Trouble("hooks", what, "lessons status")
+
+
+def _hooks(agent: agents.Agent, scope: str, place: Path) -> Iterator[Trouble]:
+    """Look at the hooks in one file."""
+    words = f"{agent.name} {scope}"
+    commands = agent.wiring.commands(place)
+    if missing := sorted(set(agent.wiring.events) - set(commands)):
+        what = f"{place}: no hook for {', '.join(missing)}"
+        yield Trouble("hooks", what, f"lessons install {words}")
+    for command in sorted(set(commands.values())):
+        if shutil.which(command) is None:
+            again = f"lessons uninstall {words}; lessons install {words}"
+            yield Trouble("hooks", f"{place}: {command} cannot be run", again)
+        elif command == program.COMMAND and (why := program.why_not_found(command)):
+            yield Trouble("path", why, program.path_command())
+
+
+def _plugin() -> Iterator[Trouble]:
+    """Look at what the enabled plugin needs of this machine."""
+    if why := claude_plugin.why_not_found():
+        yield Trouble("plugin", f"{claude_plugin.NAME}: {why}", program.path_command())
+    if importlib.util.find_spec("mcp") is None:
+        what = f"{claude_plugin.NAME}: its MCP server needs the extra `mcp`"
+        yield Trouble("plugin", what, "pip install 'vault-index[mcp]'")
 
 
 def _journal(vault: Vault) -> Iterator[Trouble]:
@@ -208,10 +231,8 @@ def _git(vault: Vault) -> Iterator[Trouble]:
     lacking = git_hooks.lacking(vault.root)
     if lacking:
         yield Trouble("git", lacking, "lessons init")
-    elif why := claude_settings.why_not_found("lessons"):
-        yield Trouble(
-            "path", f"{why}: git hooks check nothing then", claude_settings.path_command()
-        )
+    elif why := program.why_not_found("lessons"):
+        yield Trouble("path", f"{why}: git hooks check nothing then", program.path_command())
 
 
 def _edit(file: Path) -> str:

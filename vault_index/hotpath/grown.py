@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 JOURNAL, RECORDED = "journal", "recorded"
 EVERYTHING, NEVER = "*", "!"  # lines of `recorded`; the second before a folder
+PROJECT_FILE = "project.toml"  # of a project whose sessions are kept
 FOLDER = ".grown"
 INTERNAL = "LESSONS_INTERNAL"  # set to 1 in the sessions that this product starts
 WATCHER_SECONDS = 0.3  # the watcher only notes it; one that needs longer is hung
@@ -53,15 +54,7 @@ def is_recorded(journal: str, folder: str) -> bool:
 
     What takes the transcript in looks more closely.
     """
-    try:
-        handle = os.open(f"{journal}/{RECORDED}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        lines = os.read(handle, MAX_BYTES).decode("utf-8", "replace").split("\n")
-    finally:
-        os.close(handle)
-    kept = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    kept = _lines(journal)
     if kept in ([], [EVERYTHING]):
         return bool(kept)
     places = [os.path.abspath(folder), os.path.realpath(folder)]
@@ -69,6 +62,31 @@ def is_recorded(journal: str, folder: str) -> bool:
     around = [line for line in kept if any(_is_below(place, line) for place in places)]
     nearest = max(around, key=lambda line: len(line.removeprefix(NEVER)), default="")
     return not nearest.startswith(NEVER) if nearest else EVERYTHING in kept
+
+
+def is_on() -> bool:
+    """Whether the user has a journal: sessions are recorded, or some were, or were imported."""
+    journal = place_of()
+    if any(not line.startswith(NEVER) for line in _lines(journal)):
+        return True
+    try:
+        names = os.listdir(journal)
+    except OSError:
+        return False
+    return any(os.path.isfile(f"{journal}/{name}/{PROJECT_FILE}") for name in names)
+
+
+def _lines(journal: str) -> list[str]:
+    """Return the lines of `recorded`, without comments; none where it cannot be read."""
+    try:
+        handle = os.open(f"{journal}/{RECORDED}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return []
+    try:
+        lines = os.read(handle, MAX_BYTES).decode("utf-8", "replace").split("\n")
+    finally:
+        os.close(handle)
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
 def _is_below(place: str, line: str) -> bool:

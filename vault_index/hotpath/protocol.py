@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-PROTOCOL = 3  # raise it when questions or answers change; other versions then decline each other
+PROTOCOL = 4  # raise it when questions or answers change; other versions then decline each other
 MAX_BYTES = 4 * 1024 * 1024  # of a question
 MAX_PATH_BYTES = 100  # the system's limit is 108 on Linux and 104 on macOS
 
@@ -34,8 +34,16 @@ class NoAnswer(Exception):
     """A watcher runs, and it is busy or hung."""
 
 
+class Gone(NoAnswer):
+    """The watcher ended before it had answered."""
+
+
 class Declined(NoAnswer):
     """The watcher does not answer this: another version, other settings, a damaged index or a bug."""
+
+
+class DeclinedForNow(Declined):
+    """The watcher will answer this soon: it opens new settings, or builds a damaged index again."""
 
 
 def settings_of(environ: Mapping[str, str]) -> dict[str, str]:
@@ -72,14 +80,19 @@ def fnv64(text: str) -> int:
 def ask(root: str, question: Mapping[str, Any], timeout: float) -> dict[str, Any]:
     """Ask the watcher of a vault and return its answer, within `timeout` seconds.
 
-    Raises NoWatcher, NoAnswer, Declined.
+    Raises NoWatcher, NoAnswer (Gone, Declined, DeclinedForNow).
     """
     until = time.monotonic() + timeout
     line = _connect(root, timeout)
     try:
         message = {"protocol": PROTOCOL, "settings": settings_of(os.environ), **question}
         line.sendall(small_json.dumps(message).encode() + b"\n")
-        answer = small_json.loads(receive(line, until).decode())
+        received = receive(line, until)
+        if not received:
+            raise Gone("it ended")
+        answer = small_json.loads(received.decode())
+    except ConnectionError as error:
+        raise Gone(f"{type(error).__name__}: {error}") from None
     except (OSError, ValueError) as error:
         raise NoAnswer(f"{type(error).__name__}: {error}") from None
     finally:
@@ -87,7 +100,8 @@ def ask(root: str, question: Mapping[str, Any], timeout: float) -> dict[str, Any
     if not isinstance(answer, dict) or answer.get("protocol") != PROTOCOL:
         raise Declined("the watcher is of another version")
     if "declined" in answer:
-        raise Declined(str(answer["declined"]))
+        kind = DeclinedForNow if answer.get("for_now") else Declined
+        raise kind(str(answer["declined"]))
     return answer
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from stat import S_ISREG
 
 from vault_index import files
+from vault_index.hotpath import grown
 from vault_index.journal.record import Session, short_id
 
 CLAUDE, CODEX = "claude", "codex"
-PROJECT_FILE = "project.toml"
+PROJECT_FILE = grown.PROJECT_FILE
 _MONTH = re.compile(r"\d{4}-\d\d")
 _DAY = re.compile(r"(\d{4}-\d\d)-(\d\d)")
 _NO_DATE = ("0000-00", "00")  # of a session whose transcript has no times

@@ -21,6 +21,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
+from typing import Protocol
 
 from vault_index import files, git
 from vault_index.errors import VaultError
@@ -36,6 +37,14 @@ _TAKEN = frozenset({RECORDED})
 _NO_NAME = "project"
 
 
+class Shelf(Protocol):
+    """What keeps things by project, each in a folder of that name: the journal, the proposals."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds those of the projects."""
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     """A project of the journal. `root` is the first commit of its repository, "" without one."""
@@ -45,31 +54,31 @@ class Project:
     folders: tuple[str, ...] = ()
 
 
-def projects(journal: Journal) -> list[Project]:
-    """Return the projects of a journal, by name; a `project.toml` that is damaged names no folder."""
+def projects(shelf: Shelf) -> list[Project]:
+    """Return the projects of a shelf, by name; a `project.toml` that is damaged names no folder."""
     try:
-        with os.scandir(journal.folder) as entries:
+        with os.scandir(shelf.folder) as entries:
             names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
     except OSError:
         return []
-    there = (_read(journal.folder / name / places.PROJECT_FILE) for name in names if name[0] != ".")
+    there = (_read(shelf.folder / name / places.PROJECT_FILE) for name in names if name[0] != ".")
     return [project for project in there if project is not None]
 
 
-def project_of(journal: Journal, folder: str) -> str:
+def project_of(shelf: Shelf, folder: str) -> str:
     """Return the name of a folder's project, which is made if there is none yet. Raises WriteError."""
     place = _place_of(folder)
-    for project in projects(journal):
+    for project in projects(shelf):
         if place in project.folders and (project.root or not _root(place)):
             return project.name
-    with held(journal.folder):
-        return _joined(journal, place)
+    with held(shelf.folder):
+        return _joined(shelf, place)
 
 
-def known_project(journal: Journal, folder: str) -> str:
+def known_project(shelf: Shelf, folder: str) -> str:
     """Return the name of a folder's project; "" if no session of it was kept yet. Writes nothing."""
     place = _place_of(folder)
-    there = projects(journal)
+    there = projects(shelf)
     project = _of_folder(there, place) or _of_repository(there, place)
     return project.name if project else ""
 
@@ -130,13 +139,13 @@ def _write_recorded(journal: Journal, lines: Iterable[str]) -> None:
         files.replace_file(journal.folder / RECORDED, text.encode("utf-8", "surrogateescape"))
 
 
-def _joined(journal: Journal, place: str) -> str:
+def _joined(shelf: Shelf, place: str) -> str:
     """Return the project of a folder, with the folder noted in it, while nobody else writes."""
-    there = projects(journal)
+    there = projects(shelf)
     project = _of_folder(there, place) or _of_repository(there, place)
     if project is None:
         names = {
-            path.name.casefold() for path in journal.folder.iterdir() if not _is_unfinished(path)
+            path.name.casefold() for path in shelf.folder.iterdir() if not _is_unfinished(path)
         } | _TAKEN
         project = Project(_free_name(place, names), root=_root(place))
     is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112  # Path's raises for odd names
@@ -144,7 +153,7 @@ def _joined(journal: Journal, place: str) -> str:
     if is_new or is_first:
         there_now = dict.fromkeys([*project.folders, place])
         project = replace(project, root=project.root or _root(place), folders=tuple(there_now))
-        folder = journal.folder / project.name
+        folder = shelf.folder / project.name
         make_folder(folder)
         with files.writing(folder):
             files.replace_file(folder / places.PROJECT_FILE, _toml(project).encode())

@@ -60,24 +60,33 @@ def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
 
 def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Finding]:
     """Report for each of these lessons the one elsewhere that is most like it."""
-    import numpy as np
-
-    opened = vault.open_index()
     written = [lesson for lesson in lessons if lesson.text.strip()]
-    for lesson, vector in zip(written, _vectors(vault, written, path), strict=False):
-        ids, cosines = opened.store.nearest(vector, 64, None)
-        close = np.flatnonzero(cosines >= DUPLICATE_COSINE)
-        close = close[np.argsort(-cosines[close])][:64]
-        for number, row in zip(close, opened.store.take(ids[close].tolist()), strict=True):
-            # beginnings are compared: a passage of mere code is like any other
-            if row["path"] != shown(path) and row["is_whole"]:
-                like = f"{cosines[number]:.0%} like {row['path']} ({row['title']!r:.60})"
+    for lesson, vector in zip(written, vectors(vault, written, path), strict=False):
+        for cosine, row in nearest(vault, vector):
+            if row["path"] != shown(path):
+                like = f"{cosine:.0%} like {row['path']} ({row['title']!r:.60})"
                 message = f"{lesson.title!r:.60} is {like}: add to that one instead?"
                 yield Finding(shown(path), 1, "near-duplicate", message, WARNING)
                 break
 
 
-def _vectors(vault: Vault, lessons: list[Lesson], path: str) -> list[np.ndarray]:
+def nearest(vault: Vault, vector: np.ndarray) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Yield the lessons that say the same as a vector, each with its cosine, the most like first.
+
+    Beginnings are compared: a passage of mere code is like any other.
+    """
+    import numpy as np
+
+    store = vault.open_index().store
+    ids, cosines = store.nearest(vector, 64, None)
+    close = np.flatnonzero(cosines >= DUPLICATE_COSINE)
+    close = close[np.argsort(-cosines[close])][:64]
+    for number, row in zip(close, store.take(ids[close].tolist()), strict=True):
+        if row["is_whole"]:
+            yield float(cosines[number]), row
+
+
+def vectors(vault: Vault, lessons: list[Lesson], path: str) -> list[np.ndarray]:
     """Return the vector of each lesson's first passage; none without an embedder."""
     opened = vault.open_index()
     embedder = vault.embedder

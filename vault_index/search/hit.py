@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -64,8 +64,7 @@ class Hit:
 
     def as_json(self) -> dict[str, Any]:
         """Return the hit as JSON values; dates are ISO 8601."""
-        values = asdict(self)
-        del values["file_hash"], values["suggestible"]
+        values = {name: getattr(self, name) for name in _IN_JSON}
         for key in ("created_at", "updated_at"):
             values[key] = values[key].isoformat() if values[key] else None
         for key in ("score", "cosine", "full_text"):
@@ -131,3 +130,8 @@ class Hit:
         for key in ("categories", "tags"):
             given[key] = tuple(given[key])
         return cls(**given)
+
+
+_IN_JSON = tuple(
+    field.name for field in fields(Hit) if field.name not in ("file_hash", "suggestible")
+)

@@ -23,15 +23,7 @@ def find(name: str, known: Mapping[str, str], *, beginnings: bool = False) -> st
     With `beginnings` the beginning of one is enough, as people type it; programs name things in full.
     Raises VaultError, which lists the nearest ids for no match, and some for several.
     """
-    wanted = _plain(name)
-    if name in known:
-        return name
-    names = {id: names_of(id, path) for id, path in known.items()}
-    whole = [id for id in names if wanted in names[id]]
-    ends = (f"/{wanted}", f"#{wanted}")
-    matching = whole or [id for id in names if any(f"/{own}".endswith(ends) for own in names[id])]
-    if beginnings and not matching:
-        matching = [id for id in names if any(_begins(own, wanted) for own in names[id])]
+    matching = matches(name, known, beginnings=beginnings)
     if len(matching) == 1:
         return matching[0]
     if matching:
@@ -42,6 +34,20 @@ def find(name: str, known: Mapping[str, str], *, beginnings: bool = False) -> st
     nearest = ", ".join(near(name, known))
     meant = f"; did you mean {nearest}?" if nearest else ""
     raise VaultError(f"no lesson {name!r}{meant}", "see their ids with `lessons list`")
+
+
+def matches(name: str, known: Mapping[str, str], *, beginnings: bool = False) -> list[str]:
+    """Return the ids of all lessons that a name may mean; see `find`."""
+    wanted = _plain(name)
+    if name in known:
+        return [name]
+    names = {id: names_of(id, path) for id, path in known.items()}
+    whole = [id for id in names if wanted in names[id]]
+    ends = (f"/{wanted}", f"#{wanted}")
+    matching = whole or [id for id in names if any(f"/{own}".endswith(ends) for own in names[id])]
+    if beginnings and not matching:
+        matching = [id for id in names if any(_begins(own, wanted) for own in names[id])]
+    return matching
 
 
 def is_beginning(name: str, id: str, path: str) -> bool:

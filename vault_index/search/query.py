@@ -29,6 +29,7 @@ from vault_index.store.table import Table
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.embed import Embedder
     from vault_index.journal.journal import Journal
     from vault_index.journal.open_index import OpenJournal
     from vault_index.search.documents import Document
@@ -45,6 +46,7 @@ EXPLAINED = 64  # when it is to be told what was left out
 MAX_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
 RESCORED = 1000  # passages of a larger table that each side finds; both sides' evidence is exact
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
+_NO_VECTORS = "the index has no vectors"
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
 
@@ -56,6 +58,7 @@ class Results:
     dropped: list[tuple[Hit, str]] = field(default_factory=list)
     text_only: str = ""  # why only full text was searched, if so
     place: Document | None = None  # the document or category that `Query.within` means
+    has_more: bool = False  # whether a next page has lessons
 
 
 def find(
@@ -102,6 +105,7 @@ def run(vault: Vault, query: Query) -> Results:
     place = documents.resolve(vault, query.within) if query.within else None
     tests = [filters.below(paths)] if paths else []
     tests += [documents.within(place)] if place else []
+    tests += [filters.FOR_AGENTS] if query.for_agent else []
     where = filters.all_of(*tests, *query.filters.where())
     return replace(_search(vault, vault.open_index().store, query, where), place=place)
 
@@ -159,11 +163,18 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
     opened = vault.open_index()
     text = searched(query.text)
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
-    wanted = EXPLAINED if query.explain else max(CANDIDATES, 4 * query.k)
+    wanted = EXPLAINED if query.explain else _block(query)
     min_score = query.min_score
-    candidates = _candidates(
-        table, text, vector, wanted, where, None if query.explain else min_score
+    first = query.offset // wanted * wanted if query.offset else 0
+    candidates, has_more = _candidates(
+        table,
+        text,
+        vector,
+        range(first, first + wanted),
+        where,
+        None if query.explain else min_score,
     )
+    candidates = candidates[query.offset - first :]
     hits: list[Hit] = []
     dropped: list[tuple[Hit, str]] = []
     for hit in candidates:
@@ -173,7 +184,13 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
             hits.append(hit)
         else:
             dropped.append((hit, f"not among the first {query.k}"))
-    return Results(hits, dropped, why)
+    return Results(hits, dropped, why, has_more=has_more or len(candidates) > query.k)
+
+
+def _block(query: Query) -> int:
+    """Return how many lessons confidence may put in order: whole pages, so that they fit together."""
+    pages = max(4, -(-CANDIDATES // max(1, query.k)))
+    return query.k * pages or CANDIDATES
 
 
 def rank(hit: Hit) -> float:
@@ -213,15 +230,10 @@ def query_vector(
     vault: Vault | Journal, opened: OpenIndex | OpenJournal, query: str
 ) -> tuple[np.ndarray | None, str]:
     """Embed a query for this index; None, with the reason, if that cannot be done."""
-    if opened.embedder == NO_EMBEDDER:
-        return None, "the index has no vectors"
-    if not query:
-        return None, ""
+    embedder, why = embedder_for(vault, opened)
+    if embedder is None or not query:
+        return None, why
     try:
-        embedder = vault.embedder
-        if embedder is None or embedder.name != opened.embedder:
-            now = embedder.name if embedder else "none"
-            return None, f"the index was built with {opened.embedder}, the embedder is {now}"
         last = vault.last_query  # read once: other threads may replace it
         if last is None or last[0] != (embedder.name, query):
             vault.last_query = last = (embedder.name, query), embedder.embed_query(query)
@@ -233,15 +245,33 @@ def query_vector(
     return vector, ""
 
 
+def embedder_for(
+    vault: Vault | Journal, opened: OpenIndex | OpenJournal
+) -> tuple[Embedder | None, str]:
+    """Return the embedder that an index was built with; None, with the reason, where it is not here."""
+    if opened.embedder == NO_EMBEDDER:
+        return None, _NO_VECTORS
+    try:
+        embedder = vault.embedder
+    except EmbedderError as error:
+        return None, error.message
+    if embedder is None or embedder.name != opened.embedder:
+        now = embedder.name if embedder else "none"
+        return None, f"the index was built with {opened.embedder}, the embedder is {now}"
+    return embedder, ""
+
+
 def _candidates(
     table: Table,
     query: str,
     vector: np.ndarray | None,
-    wanted: int,
+    wanted: range,
     where: str | None,
     least: float | None,
-) -> list[Hit]:
-    """Score every lesson on both sides; return the best, with evidence, best first.
+) -> tuple[list[Hit], bool]:
+    """Score every lesson on both sides; return some of the best, with evidence, best first.
+
+    `wanted` are their places by score. Also return whether there are more.
 
     A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
     that of a piece counts `PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
@@ -271,7 +301,7 @@ def _candidates(
     order = np.argsort(np.where(is_piece, np.inf, -score), kind="stable")[: (~is_piece).sum()]
     if least is not None:
         order = order[score[order] >= least]
-    order = order[:wanted]
+    has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
     rows = table.take(ids[shown[order]].tolist())
     if vector is None and table.schema.has_pieces:
         rows = _with_pieces(table, rows, query)
@@ -280,7 +310,7 @@ def _candidates(
         hit_of(row, float(cosine[at]), float(text[at])) for row, at in zip(rows, order, strict=True)
     ]
     # equal ones by id, so that the order is fixed
-    return sorted(hits, key=lambda hit: (-rank(hit), hit.lesson_id))
+    return sorted(hits, key=lambda hit: (-rank(hit), hit.lesson_id)), has_more
 
 
 def _with_rest(

@@ -14,11 +14,12 @@ from vault_index.lesson.category import MAX_DEPTH, CategoryPath
 
 WHOLE = "is_whole"  # the row of a whole lesson, and none of its pieces
 WITHHELD = "withheld != ''"  # what hooks leave out
+FOR_AGENTS = "withheld = ''"
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Only lessons with one of these tags, of this type, new or changed in this time.
+    """Only lessons with one of these tags, of this type, as sure, new or changed in this time.
 
     What is neither committed nor dated is of now.
     """
@@ -27,6 +28,7 @@ class Filter:
     type: str = ""
     since: datetime | None = None
     until: datetime | None = None  # up to, and not at, this moment
+    min_confidence: int = 0  # 1..5; a lesson that names none is in the middle
 
     def where(self) -> list[str]:
         """Return the conditions on the rows' columns, all of which hold."""
@@ -37,6 +39,8 @@ class Filter:
             tests.append(" OR ".join(named))
         if self.type:
             tests.append(f"type = {quoted(self.type)}")
+        if self.min_confidence > 1:
+            tests.append(f"confidence >= {int(self.min_confidence)}")
         undated = "(created_at IS NULL AND updated_at IS NULL)"
         now = datetime.now(UTC)
         if self.since:
@@ -65,6 +69,7 @@ def from_json(values: Mapping[str, Any]) -> Filter:
         values.get("type") or "",
         datetime.fromisoformat(since) if since else None,
         datetime.fromisoformat(until) if until else None,
+        int(values.get("min_confidence") or 0),
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from vault_index.store import ownership
 
 FILE, OLD_FILE = "injections.jsonl", "injections.old.jsonl"
 MAX_BYTES = 1024 * 1024
+PROMPT = "UserPromptSubmit"
 RENAME = "Rename"  # the event of a record that is no search
 SHOWN = 5  # lessons of the most and of the never used
 
@@ -31,7 +33,7 @@ class Record:
     """One search for an agent. `lessons` is empty for silence; `ms` is from its start to the answer."""
 
     time: str  # ISO 8601, UTC
-    event: str  # UserPromptSubmit | SessionStart
+    event: str  # UserPromptSubmit | SessionStart | LearnSearch | LearnGet
     session: str
     prompt: str  # 16 hexadecimal digits of its SHA-256; "" for a session's start
     lessons: tuple[str, ...]
@@ -127,10 +129,10 @@ def _used(kept: Sequence[dict[str, Any]]) -> Counter[str]:
 
 def total(kept: Sequence[dict[str, Any]], known: Collection[str]) -> dict[str, Any]:
     """Sum up records, oldest first."""
-    prompts = [search for search in kept if search.get("event") == "UserPromptSubmit"]
+    prompts = [search for search in kept if search.get("event") == PROMPT]
     times = sorted(search["ms"] for search in prompts if isinstance(search.get("ms"), (int, float)))
     used = _used(kept)
-    never = sorted(set(known) - set(used))
+    never = set(known) - set(used)
     return {
         "since": next((line.get("time") for line in kept if line.get("event") != RENAME), None),
         "prompts": len(prompts),
@@ -139,5 +141,5 @@ def total(kept: Sequence[dict[str, Any]], known: Collection[str]) -> dict[str, A
         "p90_ms": times[int(0.9 * len(times))] if times else None,
         "most_used": used.most_common(SHOWN),
         "never_used": len(never),
-        "some_never_used": never[:SHOWN],
+        "some_never_used": nsmallest(SHOWN, never),
     }

@@ -35,6 +35,7 @@ KEEP_VERSIONS = timedelta(minutes=2)
 COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
 ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) and exact
 KEPT_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
+KEPT_FILTERS = 16  # whose rows a reader remembers: 80 kB each at most
 _AT_ONCE = 1000  # values in one filter
 _FAMILY = ("lesson_id", "is_whole")
 
@@ -55,6 +56,7 @@ class Table:
         self.pinned = pinned
         self._folder = index / f"{schema.table}.lance"
         self._table = LanceTable(index, schema.table, pinned=pinned)
+        self._places: dict[str, np.ndarray] = {}  # see `_places_of`
         self._is_checked = False  # that no link in the table leads elsewhere
 
     def exists(self) -> bool:
@@ -130,12 +132,32 @@ class Table:
         if self.pinned and where is None and self.count() <= ANN_ROWS:
             ids, vectors = self._all_vectors
             return ids, vectors @ vector
+        if where is not None and "_all_vectors" in self.__dict__:  # a reader that stays
+            ids, vectors = self._all_vectors
+            places = self._places_of(where)
+            return ids[places], (vectors @ vector)[places]
         if self.pinned and where is None:
             ids, compact = self._compact
             ids = ids[compact.nearest(vector, limit)]
             return ids, self.cosines(ids, vector)
         rows = self._ask(lambda door: door.nearest(vector, limit, where))
         return rows["_rowid"].to_numpy(), 1 - rows["_distance"].to_numpy()
+
+    def _places_of(self, where: str) -> np.ndarray:
+        """Return which of `_all_vectors` a filter keeps; the last filters are remembered.
+
+        Asking LanceDB for the nearest of a filter takes four times as long as both.
+        """
+        import numpy as np
+
+        places = self._places.get(where)
+        if places is None:
+            rows = self._scan(["id"], where, ids=True)
+            places = np.flatnonzero(np.isin(self._all_vectors[0], rows["_rowid"].to_numpy()))
+            if len(self._places) >= KEPT_FILTERS:
+                self._places.clear()
+            self._places[where] = places
+        return places
 
     @property
     def is_large(self) -> bool:
@@ -194,7 +216,8 @@ class Table:
         """The table's row ids, sorted; the place of each in the third; what hits show of all rows."""
         import numpy as np
 
-        rows = self._scan(self.schema.shown, ids=True)
+        # rows are taken out of one chunk in a fifth of the time
+        rows = self._scan(self.schema.shown, ids=True).combine_chunks()
         ids = rows["_rowid"].to_numpy()
         order = np.argsort(ids)
         return ids[order], order, rows
@@ -226,8 +249,7 @@ class Table:
             return []
         if "_all_rows" in self.__dict__:
             ids, places, kept = self._all_rows
-            parts = [kept.slice(at, 1) for at in places[ids.searchsorted(row_ids)].tolist()]
-            taken = [row for part in parts for row in part.to_pylist()]
+            taken = kept.take(places[ids.searchsorted(row_ids)]).to_pylist()
         else:  # in the order of the table
             taken = self._ask(lambda door: door.take(row_ids, self.schema.shown)).to_pylist()
         rows = {row.pop("_rowid"): row for row in taken}
@@ -255,6 +277,18 @@ class Table:
         """Return columns of all rows, or of those a filter names."""
         rows: list[dict[str, Any]] = self._scan(columns, where).to_pylist()
         return rows
+
+    def version(self) -> str:
+        """Return what differs after every write to the table: the version that this reads."""
+        return f"{self.index.name}@{self._ask(lambda door: door.version())}"
+
+    def tally(self, column: str, where: str | None = None) -> dict[str, int]:
+        """Count the rows with each value of a column of texts; a list counts for each of its values."""
+        rows = self._scan([column], where)
+        values = rows[column].combine_chunks()
+        if values.type.num_fields:
+            values = values.flatten()
+        return {each["values"]: each["counts"] for each in values.value_counts().to_pylist()}
 
     def rows_and_vectors(
         self, columns: Sequence[str], where: str | None = None

@@ -61,14 +61,14 @@ class Questions:
         if question.get("ask") == "hook":
             return {"notes": notes, **self._answer_hook(question)}
         if self._current.settings_changed():  # since the loop looked
-            return {"declined": "the settings have just changed"}
+            return {"declined": "the settings have just changed", "for_now": True}
         if self._current.unusable:
             raise self._current.unusable
         try:
             return {"notes": notes, **self._search(question)}
         except IndexStateError as error:  # the command builds one and shows how far it is
             self._report(error)
-            return {"declined": error.message}
+            return {"declined": error.message, "for_now": not error.newer}
 
     def _of_journal(self, question: Answer) -> Answer:
         """Answer a question about the journal; the caller builds an index that is damaged again."""

@@ -30,14 +30,17 @@ SECTIONS = {
     "Lessons": "add list show edit rm log import",
     "Search": "search recall eval",
     "Journal": "journal",
+    "Proposals": "remember proposals accept reject",
     "Organise": "categories mv classify",
     "Share": "check sync",
-    "Agent": "install uninstall hook",
+    "Agent": "install uninstall hook mcp serve",
     "Vault": "init status doctor config index watch model",
 }
 HIDDEN = ["merge-driver"]
 BUILT_IN = ("list", "import", "eval")  # names that a module may not have
-PAGED = "list show log search recall categories classify check status doctor config".split()
+PAGED = (
+    "list show proposals log search recall categories classify check status doctor config".split()
+)
 _WHOLE = 1000  # characters of a summary: it goes on in the next line rather than being cut off
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import click
 
 from vault_index import client
 from vault_index.entrypoints.cli import asking, completion, output
+from vault_index.entrypoints.cli.options import from_here
 from vault_index.errors import VaultError
 
 
@@ -54,19 +54,7 @@ def command(
     values = {"text": _source(source, title, text).decode("utf-8", "surrogateescape")}
     options = {"title": title, "categories": categories, "tags": tags, "type": type_}
     added = asking.ask(named, "add", {**values, **options})
-    output.say(_from_here(Path(added["path"]), vault.root))
-
-
-def _from_here(path: Path, root: Path) -> str:
-    """Return a path in the vault from the current folder; an absolute one from outside the vault."""
-    base = Path(os.path.realpath(root))
-    try:
-        here = Path.cwd()
-    except OSError:  # it was deleted
-        return str(path)
-    if here != base and base not in here.parents:
-        return str(path)
-    return os.path.relpath(base / path.relative_to(root), here)
+    output.say(from_here(Path(added["path"]), vault.root))
 
 
 def _source(source: str | None, title: str, text: str) -> bytes:

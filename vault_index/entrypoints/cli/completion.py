@@ -54,6 +54,25 @@ def lesson(*, required: bool = True) -> Callable[[Any], Any]:
     return click.argument("lesson_id", metavar=shown, required=required, shell_complete=ids)
 
 
+def proposal(*, required: bool = True) -> Callable[[Any], Any]:
+    """Return the argument of a command that names a proposal."""
+    shown = "ID" if required else "[ID]"
+    return click.argument("proposal_id", metavar=shown, required=required, shell_complete=proposals)
+
+
+def proposals(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the id of a proposal that waits."""
+    return _items(_quietly(_proposals, ctx), typed)
+
+
+def _proposals(named: str | None) -> list[str]:
+    """Return the ids of the proposals that wait."""
+    from vault_index.proposals import shelf
+    from vault_index.vault import open_vault
+
+    return shelf.ids(shelf.folder_of(open_vault(named)))
+
+
 def _ids(named: str | None) -> Iterator[str]:
     """Yield the ids of a vault's lessons."""
     from vault_index.lesson import parse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -19,6 +20,18 @@ def project_of(named: str | None) -> str:
     here = Path.cwd()
     skills.register(client.open_vault(named), here)
     return str(here)
+
+
+def from_here(path: Path, root: Path) -> str:
+    """Return a path in the vault from the current folder; an absolute one from outside the vault."""
+    base = Path(os.path.realpath(root))
+    try:
+        here = Path.cwd()
+    except OSError:  # it was deleted
+        return str(path)
+    if here != base and base not in here.parents:
+        return str(path)
+    return os.path.relpath(base / path.relative_to(root), here)
 
 
 def count(number: int, noun: str) -> str:

@@ -45,7 +45,7 @@ def end(folder: Path | None) -> None:
 def offer(folder: Path) -> None:
     """Ask on a terminal, once, whether to record the sessions of a project, and install the hooks."""
     from vault_index import config
-    from vault_index.entrypoints.hook import claude_settings
+    from vault_index.entrypoints.hook import claude_plugin, claude_settings, program
     from vault_index.journal import projects
     from vault_index.journal.journal import Journal
 
@@ -58,8 +58,9 @@ def offer(folder: Path) -> None:
     if not output.confirm("record the sessions of this project?"):
         asking.note("no; later: lessons install claude --journal")
         return
-    settings = claude_settings.claude_settings(None)
-    command = claude_settings.hook_command(shared=False)
-    claude_settings.install(settings, config.home_folder(), command, journal=True)
-    output.say(f"{settings}: hooks installed")
+    if claude_plugin.enabled_by(None) is None:
+        settings = claude_settings.claude_settings(None)
+        command = program.hook_command(shared=False)
+        claude_settings.install(settings, config.home_folder(), command, journal=True)
+        output.say(f"{settings}: hooks installed")
     begin(folder)

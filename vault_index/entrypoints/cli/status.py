@@ -53,6 +53,8 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         documents, skills = count(state["documents"], "document"), count(state["skills"], "skill")
         yield f"also       {documents}, {skills}"
     yield from _used(state["injections"])
+    if state["proposals"]:
+        yield f"proposals  {count(state['proposals'], 'proposal')} waiting: see `lessons proposals`"
     yield from _journal(state["journal"])
     hooks = state.get("hooks") or {}
     places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"

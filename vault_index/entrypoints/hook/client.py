@@ -1,6 +1,7 @@
-"""`lessons-hook`: Claude Code runs it on every prompt. It never fails and never delays a prompt.
+"""`lessons-hook`: an agent runs it on every prompt. It never fails and never delays a prompt.
 
-At the end of a turn it only notes that the transcript grew (`hotpath.grown`).
+It speaks as Claude Code does; `--agent NAME` translates for another (`hotpath.agents`). At the end of a
+turn it only notes that the transcript grew (`hotpath.grown`).
 
 It imports only `sys`. It decides itself that a prompt needs no search (chatter, slash commands,
 prompts that no person typed); it asks the watcher all others, starts one and waits for it if none
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 USAGE = """\
-usage: lessons-hook             answer an event of a coding agent: JSON on stdin, JSON or nothing out
-       lessons-hook git FOLDER  have the vault around FOLDER look for changes; git's hooks call this
+usage: lessons-hook               answer an event of Claude Code: JSON on stdin, JSON or nothing out
+       lessons-hook --agent NAME  the same for codex, gemini, cursor, opencode; plain: for any other,
+                                  the prompt (text, or JSON with "prompt") in, the lessons or nothing out
+       lessons-hook git FOLDER    have the vault around FOLDER look for changes; git's hooks call this
 
-`lessons install claude` sets it up; `lessons status` shows its last complaint.
+`lessons install AGENT` sets it up; `lessons status` shows its last complaint.
 """
 DEFAULT_DEADLINE_MS = 2000
 DEADLINE_SHARE = 0.95  # the rest is for ending the process, on an overloaded machine
@@ -59,10 +62,9 @@ def main() -> None:
         _after_git(sys.argv[2] if len(sys.argv) > 2 else ".", started)
         os._exit(0)
     try:
-        from vault_index.hotpath import small_json
-
         _arm(event, started)  # before reading: stdin may never be closed
-        parsed = small_json.loads(_read(0).decode("utf-8", "replace"))
+        agent = (sys.argv[2:3] or ["?"])[0] if sys.argv[1:2] == ["--agent"] else ""
+        parsed = _event(agent, _read(0).decode("utf-8", "replace"))
         event.update(pid=os.getpid(), began=time.time() - _age() + TICK_SECONDS)  # for `once`
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
         if event.get("hook_event_name") in TURN_ENDS:
@@ -70,11 +72,37 @@ def main() -> None:
         elif _worth_asking(event):
             answer = _answer(event, started)
             if answer:
-                sys.stdout.write(small_json.dumps(answer))
+                sys.stdout.buffer.write(_printed(agent, answer).encode())  # in any locale
                 sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # a hook never fails
         log(event, f"{type(error).__name__}: {error}", started)
     os._exit(0)  # no teardown of libraries, no closing of a broken pipe
+
+
+def _event(agent: str, text: str) -> object:
+    """Return the event of an agent as Claude Code would send it. Raises ValueError."""
+    from vault_index.hotpath import small_json
+
+    if agent:
+        from vault_index.hotpath import agents
+
+        return agents.normalise(agent, text)
+    event = small_json.loads(text)
+    # Cursor runs the hooks in Claude Code's settings, too, beside its own, which answer
+    is_of_cursor = isinstance(event, dict) and "cursor_version" in event
+    return None if is_of_cursor else event
+
+
+def _printed(agent: str, answer: Any) -> str:
+    """Return an answer as an agent reads it."""
+    from vault_index.hotpath import small_json
+
+    if not agent:
+        return small_json.dumps(answer)
+    from vault_index.hotpath import agents
+
+    output = answer["hookSpecificOutput"]
+    return agents.answer(agent, output["hookEventName"], output["additionalContext"])
 
 
 def _read(descriptor: int) -> bytes:

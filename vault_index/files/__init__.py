@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vault_index import atomic
-from vault_index.errors import ChangedError, VaultError, WriteError
+from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
+from vault_index.files import atomic
 
 RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
 
@@ -71,10 +71,10 @@ def read_if_any(file: Path) -> bytes | None:
 
 
 def refuse_links(folder: Path, top: Path) -> None:
-    """Raise WriteError if a folder, or one between it and `top`, is a link: it may lead elsewhere."""
+    """Raise LinkError if a folder, or one between it and `top`, is a link: it may lead elsewhere."""
     while folder != top and folder.is_relative_to(top):
         if folder.is_symlink():
-            raise WriteError(f"{folder} is a link", "use a folder that is not a link")
+            raise LinkError(f"{folder} is a link", "use a folder that is not a link")
         folder = folder.parent
 
 
@@ -212,6 +212,22 @@ def remove_empty(folder: Path, top: Path) -> None:
         except OSError:
             return
         folder = folder.parent
+
+
+def make_durable(file: Path, *, within: Path) -> None:
+    """Wait until the disk has a file, or that it is gone, and its folders. Raises WriteError."""
+    with writing(file):
+        for place in (file, *file.parents):
+            try:
+                handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+            if place == within:
+                return
 
 
 @contextmanager

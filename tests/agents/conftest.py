@@ -1,0 +1,40 @@
+"""A small team's vault, and what agents send."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.files import commit
+from tests.support.indexed import copy_of, full_text_vault
+from tests.support.places import TESTS
+from tests.support.three_lessons import FILES
+from vault_index.vault import Vault
+
+HEAP = "our build dies with heap out of memory"
+
+
+@pytest.fixture(scope="session")
+def team_shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One index for all of these tests, which copy it."""
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
+
+
+@pytest.fixture
+def team(team_shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    """A vault of three lessons, whose last commit is about Docker's layers."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    monkeypatch.setenv("LESSONS_DEADLINE_MS", "30000")  # these tests are not about speed
+    vault = copy_of(team_shelf, tmp_path / "team")
+    commit(vault.root, "docker: stop rebuilding every layer when one source file changes")
+    return vault
+
+
+def sent(agent: str, moment: str, cwd: Path, prompt: str = HEAP) -> Any:
+    """Return what an agent sends at a moment: `prompt`, `start`, or `end` of a turn."""
+    recorded = json.loads((TESTS / "agents" / "events" / f"{agent}.json").read_text("utf-8"))
+    text = json.dumps(recorded[moment]).replace("PROMPT", prompt).replace("CWD", str(cwd))
+    return json.loads(text)

@@ -1,0 +1,173 @@
+"""What each agent sends, recorded, and that it gets exactly the form it reads, or nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.conftest import HEAP, sent
+from tests.support.commands import Ran, run
+from vault_index.hotpath import agents
+from vault_index.vault import Vault
+
+NAMES = {  # of the two events, where an answer holds one
+    "codex": ("UserPromptSubmit", "SessionStart"),
+    "gemini": ("BeforeAgent", "SessionStart"),
+}
+
+
+def hook(agent: str, stdin: Any, cwd: Path, **env: str) -> Ran:
+    """Send an event to the real hook; it ends with 0 and complains to nobody."""
+    text = stdin if isinstance(stdin, str) else json.dumps(stdin)
+    done = run("lessons-hook", "--agent", agent, cwd=cwd, stdin=text, env=env)
+    assert done.err == ""
+    return done
+
+
+def block_in(agent: str, moment: str, out: str) -> str:
+    """Return the block in an answer, which must have no other key than the agent reads."""
+    if agent in ("plain", "opencode"):
+        return out.removesuffix("\n")
+    answer = json.loads(out)
+    if agent == "cursor":
+        assert answer.pop("continue", True) is True
+        assert answer.keys() == {"additional_context"}
+        return str(answer["additional_context"])
+    assert answer.keys() == {"hookSpecificOutput"}
+    output = answer["hookSpecificOutput"]
+    assert output.keys() == {"hookEventName", "additionalContext"}
+    assert output["hookEventName"] == NAMES[agent][moment == "start"]
+    return str(output["additionalContext"])
+
+
+@pytest.mark.parametrize("agent", agents.AGENTS)
+def test_a_prompt_gets_the_lesson_that_matters(team: Vault, agent: str) -> None:
+    answer = hook(agent, sent(agent, "prompt", team.root), team.root.parent)
+    block = block_in(agent, "prompt", answer.out)
+    assert block.startswith("<lessons>")
+    assert block.endswith("</lessons>")
+    assert "lessons/devops/ci-cd/node-heap.md" in block
+    assert "layers.md" not in block  # which Gemini has in front of its first prompt
+
+
+@pytest.mark.parametrize("agent", agents.AGENTS)
+def test_a_session_starts_with_what_the_project_does(team: Vault, agent: str) -> None:
+    answer = hook(agent, sent(agent, "start", team.root), team.root.parent)
+    assert "lessons/devops/docker/layers.md" in block_in(agent, "start", answer.out)
+
+
+@pytest.mark.parametrize("agent", agents.AGENTS)
+def test_silence_is_no_output_at_all(team: Vault, own_world: Path, agent: str) -> None:
+    chatter = sent(agent, "prompt", team.root, "thanks, looks good")
+    assert hook(agent, chatter, team.root).out == ""
+    assert hook(agent, sent(agent, "prompt", Path("/")), team.root.parent).out == ""
+    assert hook(agent, sent(agent, "end", team.root), team.root).out == ""
+    assert not (own_world / "hook.log").exists()
+
+
+@pytest.mark.parametrize("agent", [*agents.AGENTS, "nobody", ""])
+def test_bad_input_is_silence_and_exit_0(own_world: Path, agent: str) -> None:
+    for stdin in ("", "{not json", "[1, 2]", "\x00\xff", "{}", '{"hook_event_name": ["x"]}'):
+        assert hook(agent, stdin, own_world).out == ""
+
+
+@pytest.mark.parametrize("agent", agents.AGENTS)
+def test_the_deadline_holds(team: Vault, own_world: Path, agent: str) -> None:
+    asked = sent(agent, "prompt", team.root)
+    assert hook(agent, asked, team.root, LESSONS_DEADLINE_MS="1").out == ""
+    assert "no answer in 1 ms" in (own_world / "hook.log").read_text()
+
+
+def test_plain_takes_the_prompt_itself(team: Vault) -> None:
+    assert "node-heap.md" in hook("plain", HEAP, team.root).out
+    assert "node-heap.md" in hook("plain", f"{{{HEAP}}}", team.root).out
+    # each is a session of its own, so the lesson comes again
+    assert "node-heap.md" in hook("plain", HEAP, team.root).out
+    assert "node-heap.md" not in hook("plain", HEAP, team.root.parent).out
+
+
+def test_letters_arrive_in_any_locale(team: Vault) -> None:
+    answer = hook("plain", HEAP, team.root, LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="latin-1")
+    assert "node-heap.md · " in answer.out
+
+
+# one event, one answer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["codex", "gemini", "cursor", "opencode"])
+def test_a_lesson_comes_once_a_session_and_an_event_is_answered_once(
+    team: Vault, agent: str
+) -> None:
+    asked = sent(agent, "prompt", team.root)
+    assert "node-heap.md" in hook(agent, asked, team.root).out
+    assert hook(agent, asked, team.root).out == ""
+
+
+def test_in_cursor_the_hooks_of_claude_code_are_silent(team: Vault) -> None:
+    """Cursor runs them, too, with its own events; `lessons install cursor` is what answers there."""
+    asked = sent("cursor", "prompt", team.root)
+    for event in (asked, asked | {"hook_event_name": "UserPromptSubmit", "cwd": str(team.root)}):
+        done = run("lessons-hook", cwd=team.root, stdin=json.dumps(event))
+        assert (done.code, done.out, done.err) == (0, "", "")
+    assert "node-heap.md" in hook("cursor", asked, team.root).out
+
+
+def test_a_codex_agent_that_prompts_its_subagent_gets_nothing(team: Vault) -> None:
+    asked = sent("codex", "prompt", team.root) | {"agent_id": "a1", "agent_type": "worker"}
+    assert hook("codex", asked, team.root).out == ""
+
+
+def test_another_agent_costs_one_module(own_world: Path) -> None:
+    """And Claude Code's hook none: what it loads is what it loaded before."""
+    probe = "import os, sys; os._exit = lambda _: print(*sys.modules, file=sys.stderr); "
+    probe += "from vault_index.entrypoints.hook import client; client.main()"
+    event = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": "thanks, looks good"})
+    loaded = [
+        set(run(sys.executable, "-c", probe, *words, cwd=own_world, stdin=event).err.split())
+        for words in ((), ("--agent", "codex"))
+    ]
+    assert loaded[1] - loaded[0] == {"vault_index.hotpath.agents"}
+
+
+# what the names become
+
+
+def test_the_ids_that_tell_prompts_apart() -> None:
+    ids = {
+        agent: agents.normalise(agent, json.dumps(sent(agent, "prompt", Path("/p"))))
+        for agent in agents.AGENTS
+    }
+    assert {agent: event.get("prompt_id") for agent, event in ids.items()} == {
+        "codex": "01a203e6-7293-7902-954d-1f0f65767ff2",
+        "gemini": "2026-11-22T15:36:39.963Z",
+        "cursor": "490b90b7-a2ce-4c2c-bb76-cb77b125df2f",
+        "opencode": "msg_203e74aa8001JHv53J25Lduxjo",
+        "plain": None,
+    }
+    assert all(event["session_id"] and event["prompt"].strip() == HEAP for event in ids.values())  # type: ignore[attr-defined]  # a text
+    assert {event["cwd"] for event in ids.values()} == {"/p"}
+
+
+def test_the_end_of_a_turn_of_codex_is_noted_for_the_journal(
+    team: Vault, own_world: Path, tmp_path: Path
+) -> None:
+    run("lessons", "install", "codex", "--journal", cwd=team.root)
+    transcript = tmp_path / "rollout-2026-11-22T15-36-03-01a203e6.jsonl"
+    transcript.write_text("")
+    asked = sent("codex", "end", team.root) | {"transcript_path": str(transcript)}
+    spool = own_world / "journal" / ".grown"
+    spool.mkdir(mode=0o700)
+    # whoever holds the lock takes it in, so this stays until somebody looks
+    import fcntl
+
+    with (spool / "lock").open("w") as lock:
+        (spool / "lock").chmod(0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert hook("codex", asked, team.root).out == ""
+        noted = [file.read_text() for file in spool.iterdir() if file.name not in ("lock", "log")]
+    assert noted == [str(transcript)]

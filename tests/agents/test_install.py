@@ -1,0 +1,292 @@
+"""`lessons install AGENT` puts the hooks where each agent reads them; `uninstall` takes out just that."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hook.test_agent_settings import FORMATS
+from tests.support.commands import BIN, Ran, run
+from tests.support.files import write
+from vault_index.entrypoints.cli.install import HOOKED
+from vault_index.entrypoints.hook import agents
+
+JSON_AGENTS = ["codex", "gemini", "cursor"]
+OWN = {
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+    "cursor": ".cursor/hooks.json",
+    "opencode": ".config/opencode/plugins/lessons.js",
+}
+SHARED = OWN | {"opencode": ".opencode/plugins/lessons.js"}
+TIMEOUTS = {
+    "codex": {"UserPromptSubmit": 5, "SessionStart": 10},
+    "gemini": {"BeforeAgent": 5000, "SessionStart": 10_000},  # milliseconds
+    "cursor": {"beforeSubmitPrompt": 5, "sessionStart": 10},
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project to type commands in, and no agent's own variable set."""
+    for name in ("CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def install(agent: str, project: Path, *words: str, check: bool = True) -> Ran:
+    return run("lessons", "install", agent, *words, cwd=project, check=check)
+
+
+def uninstall(agent: str, project: Path, *words: str, check: bool = True) -> Ran:
+    return run("lessons", "uninstall", agent, *words, cwd=project, check=check)
+
+
+def ours(settings: Path) -> dict[str, dict[str, Any]]:
+    """Return our hook by event."""
+    values = json.loads(settings.read_bytes())
+    lists = [(event, list_) for event, list_ in values["hooks"].items() if isinstance(list_, list)]
+    entries = [(event, entry) for event, list_ in lists for entry in list_ if entry != "x"]
+    hooks = [(event, hook) for event, entry in entries for hook in entry.get("hooks", [entry])]
+    return {event: hook for event, hook in hooks if "--agent" in str(hook)}
+
+
+def test_the_command_knows_the_agents_of_the_table() -> None:
+    assert set(HOOKED) == set(agents.AGENTS)
+
+
+@pytest.mark.parametrize("agent", JSON_AGENTS)
+def test_install_writes_both_hooks_in_the_agents_form(
+    project: Path, own_world: Path, agent: str
+) -> None:
+    settings = own_world / OWN[agent]
+    assert install(agent, project).out == f"{settings}: hooks installed\n"
+    hooks = ours(settings)
+    assert {event: hook["timeout"] for event, hook in hooks.items()} == TIMEOUTS[agent]
+    for hook in hooks.values():
+        assert hook["command"] == f"{BIN / 'lessons-hook'} --agent {agent}"
+        assert hook.keys() - {"command", "timeout"} == ({"type"} if agent != "cursor" else set())
+    values = json.loads(settings.read_bytes())
+    assert values.get("version") == (1 if agent == "cursor" else None)
+
+
+@pytest.mark.parametrize("agent", OWN)
+def test_twice_changes_nothing_and_uninstall_leaves_nothing(
+    project: Path, own_world: Path, agent: str
+) -> None:
+    settings = own_world / OWN[agent]
+    install(agent, project)
+    after = settings.read_bytes()
+    assert install(agent, project).out == f"{settings}: hooks were there already\n"
+    assert settings.read_bytes() == after
+    assert uninstall(agent, project).out == f"{settings}: hooks removed\n"
+    assert not settings.exists()
+    assert uninstall(agent, project).out == f"{settings}: there were no hooks\n"
+
+
+@pytest.mark.parametrize("agent", SHARED)
+def test_in_a_project(
+    project: Path, own_world: Path, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(BIN), prepend=":")
+    settings = project / SHARED[agent]
+    assert install(agent, project, "--project").out == f"{settings}: hooks installed\n"
+    assert str(BIN) not in settings.read_text()  # the others have it elsewhere
+    assert not (own_world / OWN[agent]).exists()
+    assert uninstall(agent, project, "--project").out == f"{settings}: hooks removed\n"
+    assert not settings.exists()
+
+
+@pytest.mark.parametrize("agent", JSON_AGENTS)
+@pytest.mark.parametrize("text", FORMATS.values(), ids=FORMATS)
+def test_uninstall_gives_back_the_same_bytes(own_world: Path, agent: str, text: str) -> None:
+    settings = write(own_world / OWN[agent], text)
+    before = settings.read_bytes()
+    settings.chmod(0o640)
+    wiring = agents.AGENTS[agent].wiring
+    assert wiring.install(settings, own_world, "lessons-hook")
+    assert ours(settings).keys() == TIMEOUTS[agent].keys()
+    assert wiring.uninstall(settings, own_world)
+    assert settings.read_bytes() == before
+    assert settings.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("agent", JSON_AGENTS)
+def test_what_others_put_there_meanwhile_stays(project: Path, own_world: Path, agent: str) -> None:
+    settings = write(own_world / OWN[agent], '{"theme": "dark"}')
+    install(agent, project)
+    values = json.loads(settings.read_bytes())
+    event = next(iter(TIMEOUTS[agent]))
+    date = {"command": "date"}
+    place = values["hooks"][event][0].get("hooks", values["hooks"][event])
+    place.append(date)
+    write(settings, json.dumps(values | {"later": "ü"}))
+    uninstall(agent, project)
+    left = json.loads(settings.read_bytes())
+    assert left["theme"] == "dark"
+    assert left["later"] == "ü"
+    assert json.dumps(date) in json.dumps(left["hooks"])
+    assert "lessons-hook" not in json.dumps(left)
+
+
+@pytest.mark.parametrize("agent", JSON_AGENTS)
+@pytest.mark.parametrize("text", ["{not json", "[]", '{"hooks": []}', '{"hooks": {"X": "y"}}'])
+def test_broken_settings_are_left_alone(
+    project: Path, own_world: Path, agent: str, text: str
+) -> None:
+    settings = write(own_world / OWN[agent], text)
+    ran = install(agent, project, check=False)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith(f"Error: {settings}")
+    assert "Traceback" not in uninstall(agent, project, check=False).err
+    assert settings.read_text() == text
+
+
+COMMENTED = '{\n  // my theme, see https://example.org\n  "theme": "da//rk" /* yes */\n}\n'
+
+
+@pytest.mark.parametrize("agent", ["gemini", "cursor"])
+def test_comments_are_never_lost(project: Path, own_world: Path, agent: str) -> None:
+    """Such a file is left alone, and the error has the lines to write into it by hand."""
+    settings = write(own_world / OWN[agent], COMMENTED)
+    ran = install(agent, project, check=False)
+    assert ran.code == 1
+    assert settings.read_text() == COMMENTED
+    lines = ran.err.split('Try: write this into its "hooks": ')[1]
+    by_hand = COMMENTED.replace("/* yes */", f', "hooks": {{{lines}}}')
+    write(settings, by_hand)
+    assert install(agent, project).out == f"{settings}: hooks were there already\n"
+    run("lessons", "init", cwd=project)
+    assert run("lessons", "status", "--json", cwd=project).json["hooks"]["agents"] == [agent]
+    assert "remove the hooks" in uninstall(agent, project, check=False).err
+    assert settings.read_text() == by_hand
+
+
+def test_codex_reads_no_comments(project: Path, own_world: Path) -> None:
+    settings = write(own_world / OWN["codex"], COMMENTED)
+    assert "is not JSON" in install("codex", project, check=False).err
+    assert settings.read_text() == COMMENTED
+
+
+def test_gemini_has_switches_among_its_hooks(project: Path, own_world: Path) -> None:
+    settings = write(own_world / OWN["gemini"], '{"hooks": {"enabled": true, "disabled": ["x"]}}')
+    before = settings.read_bytes()
+    install("gemini", project)
+    assert ours(settings).keys() == TIMEOUTS["gemini"].keys()
+    uninstall("gemini", project)
+    assert settings.read_bytes() == before
+
+
+def test_the_folders_of_the_agents_own_variables(
+    project: Path, own_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    install("codex", project)
+    install("opencode", project)
+    assert ours(tmp_path / "codex/hooks.json")
+    assert (tmp_path / "config/opencode/plugins/lessons.js").exists()
+
+
+def test_codex_is_told_to_be_trusted(project: Path) -> None:
+    assert "type /hooks" in install("codex", project).err
+    assert "/hooks" not in install("codex", project).err  # nothing new to trust
+
+
+@pytest.mark.parametrize("agent", SHARED)
+def test_a_link_that_came_with_a_repository_is_not_followed(
+    project: Path, tmp_path: Path, agent: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run("git", "init", "-q", project, cwd=tmp_path)
+    top = Path(SHARED[agent]).parts[0]
+    (project / top).symlink_to(elsewhere)
+    run("git", "add", "-A", cwd=project)
+    ran = install(agent, project, "--project", check=False)
+    assert ran.code == 1
+    assert "is a link that the repository brought" in ran.err
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("agent", JSON_AGENTS)
+def test_the_users_own_link_stays_one(
+    project: Path, own_world: Path, tmp_path: Path, agent: str
+) -> None:
+    target = write(tmp_path / "dotfiles" / "settings.json", "{}")
+    settings = own_world / OWN[agent]
+    settings.parent.mkdir()
+    settings.symlink_to(target)
+    install(agent, project)
+    assert ours(target)
+    uninstall(agent, project)
+    assert settings.is_symlink()
+    assert target.read_text() == "{}"
+
+
+def test_a_program_in_a_folder_with_blanks(
+    project: Path, own_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = write(tmp_path / "my tools" / "lessons-hook", "#!/bin/sh\n")
+    program.chmod(0o755)
+    agents.CODEX.install(own_world / OWN["codex"], own_world, str(program))
+    (hook,) = {hook["command"] for hook in ours(own_world / OWN["codex"]).values()}
+    assert shlex.split(hook) == [str(program), "--agent", "codex"]
+    assert subprocess.run(["sh", "-c", hook], check=False).returncode == 0
+    assert set(agents.CODEX.commands(own_world / OWN["codex"]).values()) == {str(program)}
+
+
+# the journal
+
+
+def test_recording_ends_with_the_last_agent_that_tells_of_turns(
+    project: Path, own_world: Path
+) -> None:
+    install("claude", project, "--journal")
+    install("codex", project, "--journal")
+    assert ours(own_world / OWN["codex"]).keys() == {"UserPromptSubmit", "SessionStart", "Stop"}
+    recorded = own_world / "journal" / "recorded"
+    uninstall("claude", project)
+    assert recorded.read_text().splitlines()[-1] == "*"
+    status = run("lessons", "journal", "status", cwd=project).out
+    assert str(own_world / OWN["codex"]) in status
+    assert "no longer recorded" in uninstall("codex", project).out
+    assert "*" not in recorded.read_text().splitlines()
+
+
+def test_an_agent_whose_sessions_nobody_reads(project: Path, own_world: Path) -> None:
+    ran = install("gemini", project, "--journal", check=False)
+    assert ran.code == 1
+    assert "only of claude, codex" in ran.err
+    assert not (own_world / OWN["gemini"]).exists()
+
+
+# status and doctor
+
+
+def test_status_and_doctor_know_every_agent(project: Path, own_world: Path) -> None:
+    run("lessons", "init", cwd=project)
+    for agent in OWN:
+        install(agent, project)
+    status = run("lessons", "status", "--json", cwd=project).json["hooks"]
+    assert status["agents"] == sorted(OWN)
+    assert status["installed"] == [str(own_world / OWN[agent]) for agent in OWN]
+    settings = own_world / OWN["cursor"]
+    settings.write_text(settings.read_text().replace(str(BIN), "/gone"))
+    plugin = own_world / OWN["opencode"]
+    doctor = run("lessons", "doctor", "--json", cwd=project, check=False).json["troubles"]
+    assert [one for one in doctor if one["about"] == "hooks"] == [
+        {
+            "about": "hooks",
+            "what": f"{settings}: /gone/lessons-hook cannot be run",
+            "fix": "lessons uninstall cursor --user; lessons install cursor --user",
+        }
+    ]
+    assert plugin.exists()

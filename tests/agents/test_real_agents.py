@@ -1,0 +1,264 @@
+"""With the real agents: what `lessons install AGENT` wires up reaches the model.
+
+The programs come from npm; their models are stubs on loopback, so nothing leaves the machine.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import mmap
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.agents.conftest import HEAP, sent
+from tests.support import npm
+from tests.support.commands import Ran, run
+from tests.support.files import write
+from tests.support.homes import locked, shared_folder
+from tests.support.model_apis import ModelApis
+from tests.support.places import REPO
+from vault_index.vault import Vault
+from vault_index.watch import launch
+
+pytestmark = [pytest.mark.other_agents, pytest.mark.slow, pytest.mark.timeout(600)]
+
+PACKAGES = {
+    "codex": "@openai/codex@0.169.0",
+    "gemini": "@google/gemini-cli@0.61.0",
+    "opencode": "opencode-ai@1.18.33",
+}
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The real programs, installed once for all processes that run tests side by side."""
+    folder = shared_folder(tmp_path_factory) / "other-agents"
+    folder.mkdir(exist_ok=True)
+    installed = {}
+    for name, package in PACKAGES.items():
+        (folder / name).mkdir(exist_ok=True)
+        with locked(folder / name):
+            installed[name] = npm.program(name, package, folder / name)
+    return installed
+
+
+@pytest.fixture
+def apis() -> Iterator[ModelApis]:
+    with ModelApis() as serving:
+        yield serving
+
+
+@pytest.fixture
+def home(team: Vault, own_world: Path) -> Iterator[Path]:
+    yield own_world
+    launch.stop(team.root, team.index_dir)
+
+
+def world(home: Path, **more: str) -> dict[str, str]:
+    """Return all that an agent sees of the world."""
+    places = [Path(sys.executable).parent, Path(shutil.which("node") or "").parent]
+    return {
+        "PATH": os.pathsep.join([*map(str, places), "/usr/bin", "/bin"]),
+        "HOME": str(home),
+        "LESSONS_HOME": str(home),
+        "LESSONS_EMBEDDER": "none",
+        "LESSONS_WATCH_AUTOSTART": "false",
+        "LESSONS_DEADLINE_MS": "15000",  # a busy CI machine is no reason to be silent
+        **more,
+    }
+
+
+def turn(environ: dict[str, str], folder: Path, *words: str | Path) -> Ran:
+    """Run one turn of an agent in a world made from nothing."""
+    assigned = (f"{name}={value}" for name, value in environ.items())
+    return run("env", "-i", *assigned, *words, cwd=folder, timeout=180)
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yield all texts that a model was sent."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for inner in value.values() for text in texts(inner))
+    elif isinstance(value, list):
+        yield from (text for inner in value for text in texts(inner))
+
+
+def asked(apis: ModelApis, prompt: str) -> str:
+    """Return all that the model was sent with a prompt, the first time."""
+    everything = ["\n".join(texts(request)) for request in apis.requests]
+    return next(text for text in everything if prompt in text)
+
+
+def block_of(team: Vault, prompt: str) -> str:
+    block = run("lessons", "recall", prompt, cwd=team.root).out.strip()
+    assert "raise the heap" in block
+    return block
+
+
+# Codex
+
+
+@pytest.fixture
+def codex(programs: dict[str, Path], apis: ModelApis, home: Path, team: Vault) -> Path:
+    """Codex with our hooks and the stub as its model; nothing is trusted yet."""
+    run("lessons", "install", "codex", "--journal", cwd=team.root)
+    stub = f'name = "stub"\nbase_url = "{apis.url}/v1"\nwire_api = "responses"\n'
+    write(
+        home / ".codex" / "config.toml",
+        f'model = "m"\nmodel_provider = "stub"\n\n[model_providers.stub]\n{stub}',
+    )
+    return programs["codex"]
+
+
+def ask_codex(codex: Path, home: Path, folder: Path, prompt: str) -> Ran:
+    return turn(world(home), folder, codex, "exec", "--skip-git-repo-check", prompt)
+
+
+def trust_hooks(codex: Path, home: Path, folder: Path) -> None:
+    """Trust what Codex lists, as `/hooks` does: the hash of each hook in its settings."""
+    process = subprocess.Popen(
+        [codex, "app-server"],
+        env=world(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdin
+    assert process.stdout
+
+    def call(number: int, method: str, params: dict[str, Any]) -> Any:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(json.dumps({"id": number, "method": method, "params": params}) + "\n")
+        process.stdin.flush()
+        answers = map(json.loads, process.stdout)
+        return next(answer for answer in answers if answer.get("id") == number)["result"]
+
+    try:
+        call(1, "initialize", {"clientInfo": {"name": "test", "version": "1"}})
+        hooks = call(2, "hooks/list", {"cwds": [str(folder)]})["data"][0]["hooks"]
+    finally:
+        process.kill()
+        process.communicate()
+    assert {hook["trustStatus"] for hook in hooks} == {"untrusted"}
+    assert {hook["eventName"] for hook in hooks} == {"userPromptSubmit", "sessionStart", "stop"}
+    with (home / ".codex" / "config.toml").open("a") as settings:
+        for hook in hooks:
+            key, digest = json.dumps(hook["key"]), hook["currentHash"]
+            settings.write(f'\n[hooks.state.{key}]\ntrusted_hash = "{digest}"\n')
+
+
+def test_codex(codex: Path, apis: ModelApis, home: Path, team: Vault) -> None:
+    ask_codex(codex, home, team.root, HEAP)
+    assert "<lessons>" not in asked(apis, HEAP)  # skipped without a word, until somebody trusts it
+    apis.requests.clear()
+    trust_hooks(codex, home, team.root)
+    block = block_of(team, HEAP)
+    assert ask_codex(codex, home, team.root, HEAP).out.strip() == "ok"
+    text = asked(apis, HEAP)
+    assert block in text
+    assert "lessons/devops/docker/layers.md" in text  # of the session's start
+    assert text.count("<lessons>") == 2
+    apis.requests.clear()
+    ask_codex(codex, home, team.root, "thanks, looks good")
+    assert asked(apis, "thanks, looks good").count("<lessons>") == 1
+    # the end of its turn was noted; those of a program that runs Codex are not a person's
+    assert (home / "journal" / ".grown" / "lock").exists()
+
+
+def test_our_answers_fit_the_schema_in_codex(
+    codex: Path, home: Path, team: Vault, programs: dict[str, Path]
+) -> None:
+    """The schemas that openai/codex publishes in codex-rs/hooks/schema are in its program."""
+    binary = next((codex.resolve().parents[2]).rglob("vendor/*/bin/codex"))
+    titles = {"prompt": "user-prompt-submit", "start": "session-start"}
+    with binary.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as code:
+        for moment, title in titles.items():
+            for side in ("input", "output"):
+                at = code.find(f'"title": "{title}.command.{side}"'.encode())
+                start = code.rfind(b'{\n  "$schema"', 0, at)
+                text = code[start : start + 64 * 1024].decode("utf-8", "replace")
+                schema, _ = json.JSONDecoder().raw_decode(text)
+                event = sent("codex", moment, team.root)
+                if side == "output":
+                    done = run(
+                        "lessons-hook", "--agent", "codex", cwd=home, stdin=json.dumps(event)
+                    )
+                    event = done.json
+                assert schema["additionalProperties"] is False
+                jsonschema.validate(event, schema)
+
+
+# Gemini CLI
+
+
+def test_gemini(programs: dict[str, Path], apis: ModelApis, home: Path, team: Vault) -> None:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": False},
+    }
+    write(home / ".gemini" / "settings.json", json.dumps(settings))
+    run("lessons", "install", "gemini", cwd=team.root)
+    block = block_of(team, HEAP)
+    environ = world(home, GEMINI_API_KEY="dummy", GOOGLE_GEMINI_BASE_URL=apis.url)
+    words = ("-m", "gemini-2.5-flash", "--skip-trust", "-p")
+    assert turn(environ, team.root, programs["gemini"], *words, HEAP).out.strip() == "ok"
+    text = html.unescape(asked(apis, HEAP))  # it escapes what comes from hooks
+    assert block in text
+    assert "lessons/devops/docker/layers.md" in text
+    assert text.count("<lessons>") == 2
+    apis.requests.clear()
+    turn(environ, team.root, programs["gemini"], *words, "thanks, looks good")
+    assert html.unescape(asked(apis, "thanks, looks good")).count("<lessons>") == 1
+
+
+# opencode
+
+
+def test_opencode(programs: dict[str, Path], apis: ModelApis, home: Path, team: Vault) -> None:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "stub",
+        "options": {"baseURL": f"{apis.url}/v1", "apiKey": "dummy"},
+        "models": {"m": {"name": "m"}},
+    }
+    settings = {"model": "stub/m", "provider": {"stub": provider}}
+    write(home / ".config" / "opencode" / "opencode.json", json.dumps(settings))
+    run("lessons", "install", "opencode", cwd=team.root)
+    block = block_of(team, HEAP)
+    quiet = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    environ = world(home, **quiet)
+    assert turn(environ, team.root, programs["opencode"], "run", HEAP).out.strip() == "ok"
+    text = asked(apis, f"{HEAP}")
+    assert block in text
+    assert "lessons/devops/docker/layers.md" in text
+    assert text.count("<lessons>") == 2
+
+
+# the MCP server, by each agent's own command
+
+
+def test_the_mcp_server_is_one_line(programs: dict[str, Path], home: Path, team: Vault) -> None:
+    environ = world(home, GEMINI_API_KEY="dummy", GEMINI_CLI_TRUST_WORKSPACE="true")
+    lines = re.findall(r"`(\w+ mcp add [^`]+)`", (REPO / "README.md").read_text("utf-8"))
+    assert {line.split()[0] for line in lines} == set(PACKAGES)
+    (home / ".codex").mkdir()
+    for line in lines:
+        name, *words = line.split()
+        turn(environ, team.root, programs[name], *words)
+    settings = (home / ".codex" / "config.toml").read_text()
+    assert '[mcp_servers.lessons]\ncommand = "lessons"\nargs = ["mcp"]' in settings
+    listed = turn(environ, team.root, programs["gemini"], "mcp", "list")
+    assert "lessons mcp (stdio) - Connected" in listed.out + listed.err

@@ -1,0 +1,160 @@
+"""The section in AGENTS.md and the plugin of opencode: between markers, exact in taking out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.commands import Ran, run
+from tests.support.files import write
+from vault_index.entrypoints.hook import agents_md, opencode
+
+TEXTS = {
+    "ends with a newline": "# Rules\n\nNo tabs.\n",
+    "ends without one": "# Rules\n\nNo tabs.",
+    "ends with empty lines": "# Rules\n\n\n",
+    "windows": "# Rules\r\n\r\nNo tabs.\r\n",
+    "windows, ends without": "# Rules\r\n\r\nNo tabs.",
+    "empty": "",
+    "only a newline": "\n",
+    "letters": "# Größe 🔥\n",
+    "begins with a mark": "\ufeff# Rules\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def lessons(project: Path, *words: str, check: bool = True) -> Ran:
+    return run("lessons", *words, cwd=project, check=check)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_in_and_out_leaves_the_same_bytes(project: Path, text: str) -> None:
+    file = write(project / "AGENTS.md", text)
+    before = file.read_bytes()
+    assert agents_md.SECTION.put(file, agents_md.TEXT)
+    written = file.read_bytes()
+    assert written.startswith(before)
+    assert before.endswith(b"\n") == written.endswith(b"\n") or not before
+    assert ("\r\n" in text) == (b"\r\n" in written)
+    assert not agents_md.SECTION.put(file, agents_md.TEXT)
+    assert file.read_bytes() == written
+    assert agents_md.SECTION.take_out(file)
+    assert file.read_bytes() == before
+    assert not agents_md.SECTION.take_out(file)
+
+
+@given(text=st.text(alphabet="a<! \n\r\t\x0b\x85\u2028\ufeff", max_size=12))
+def test_whatever_the_text_is(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    file = write(tmp_path_factory.mktemp("any") / "AGENTS.md", text)
+    before = file.read_bytes()
+    assert agents_md.SECTION.put(file, agents_md.TEXT)
+    assert not agents_md.SECTION.put(file, agents_md.TEXT)
+    assert agents_md.SECTION.take_out(file)
+    assert file.read_bytes() == before
+
+
+def test_what_the_commands_say(project: Path) -> None:
+    file = write(project / "AGENTS.md", "# Rules\n")
+    said = [lessons(project, verb, "agents-md").out for verb in 2 * ["install"] + 2 * ["uninstall"]]
+    assert said == [
+        f"{file}: section written\n",
+        f"{file}: the section was there already\n",
+        f"{file}: section removed\n",
+        f"{file}: there was no section\n",
+    ]
+    assert file.read_text() == "# Rules\n"
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_what_others_write_above_and_below_stays(project: Path, text: str) -> None:
+    file = write(project / "AGENTS.md", text)
+    agents_md.SECTION.put(file, agents_md.TEXT)
+    written = file.read_bytes().decode()
+    file.write_bytes(f"first\n{written}\nlast\n".encode())
+    assert agents_md.SECTION.take_out(file)
+    left = file.read_bytes().decode()
+    assert left.startswith(f"first\n{text}".rstrip("\r\n"))
+    assert left.endswith("last\n")
+    assert "lessons" not in left
+
+
+def test_a_file_that_was_made_is_removed(project: Path) -> None:
+    lessons(project, "install", "agents-md")
+    text = (project / "AGENTS.md").read_text()
+    for command in ("lessons search", "lessons show ID", "lessons remember"):
+        assert f"`{command}" in text
+    lessons(project, "uninstall", "agents-md")
+    assert not (project / "AGENTS.md").exists()
+
+
+def test_a_section_that_somebody_edited_is_reported_and_left_alone(project: Path) -> None:
+    file = write(project / "AGENTS.md", "# Rules\n")
+    lessons(project, "install", "agents-md")
+    edited = file.read_text().replace("## Lessons", "## Lessons, please")
+    file.write_text(edited)
+    for verb in ("install", "uninstall"):
+        ran = lessons(project, verb, "agents-md", check=False)
+        assert ran.code == 1
+        assert "somebody edited the section" in ran.err
+        assert file.read_text() == edited
+
+
+def test_a_section_of_an_older_version_is_renewed_in_its_place(project: Path) -> None:
+    file = write(project / "AGENTS.md", "# Rules\n")
+    agents_md.SECTION.put(file, "What an older version wrote.\n")
+    with file.open("a") as lines:
+        lines.write("\nMore rules.\n")
+    lessons(project, "install", "agents-md")
+    text = file.read_text()
+    assert "older version" not in text
+    assert text.startswith("# Rules\n\n<!-- lessons")
+    assert text.endswith("-->\n\nMore rules.\n")
+
+
+@pytest.mark.parametrize("lost", ["<!-- lessons: section", "<!-- lessons: end"])
+def test_a_marker_that_is_gone(project: Path, lost: str) -> None:
+    file = project / "AGENTS.md"
+    lessons(project, "install", "agents-md")
+    lines = [line for line in file.read_text().splitlines() if not line.startswith(lost)]
+    file.write_text("\n".join(lines))
+    ran = lessons(project, "install", "agents-md", check=False)
+    assert "does not have its two marker lines" in ran.err
+    assert file.read_text() == "\n".join(lines)
+
+
+def test_it_belongs_to_a_project_and_follows_no_link_of_it(project: Path, tmp_path: Path) -> None:
+    assert (
+        "a file of a project" in lessons(project, "install", "agents-md", "--user", check=False).err
+    )
+    target = write(tmp_path / "elsewhere.md", "mine\n")
+    run("git", "init", "-q", project, cwd=tmp_path)
+    (project / "AGENTS.md").symlink_to(target)
+    run("git", "add", "-A", cwd=project)
+    ran = lessons(project, "install", "agents-md", check=False)
+    assert "is a link that the repository brought" in ran.err
+    assert "--user" not in ran.err
+    assert target.read_text() == "mine\n"
+
+
+def test_text_that_is_not_utf8_is_left_alone(project: Path) -> None:
+    file = write(project / "AGENTS.md", b"caf\xe9\n")
+    assert "is not UTF-8" in lessons(project, "install", "agents-md", check=False).err
+    assert file.read_bytes() == b"caf\xe9\n"
+
+
+def test_a_plugin_that_somebody_edited_is_left_alone(project: Path, own_world: Path) -> None:
+    file = project / ".opencode" / "plugins" / "lessons.js"
+    lessons(project, "install", "opencode", "--project")
+    file.write_text(file.read_text().replace("5000", "50"))
+    ran = lessons(project, "install", "opencode", "--project", check=False)
+    assert "somebody edited" in ran.err
+    assert opencode.Plugin().commands(file)  # it runs all the same

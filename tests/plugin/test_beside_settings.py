@@ -1,0 +1,129 @@
+"""Where the plugin is enabled, the commands about hooks know that it brings them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import BIN, run
+from tests.support.files import write
+from tests.support.indexed import copy_of, full_text_vault
+from vault_index.entrypoints import doctor
+from vault_index.entrypoints.hook import claude_plugin
+from vault_index.vault import Vault
+
+HEAP = "---\ntitle: Heap\n---\nour build dies with heap out of memory: raise it.\n"
+
+
+def enable(settings: Path, on: Any = True) -> Path:
+    """Write what `claude plugin install` writes into the settings of its scope."""
+    return write(settings, json.dumps({"enabledPlugins": {claude_plugin.NAME: on}}))
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One index for all of these tests, which copy it."""
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", {"heap.md": HEAP})
+
+
+@pytest.fixture
+def team(shelf: Path, tmp_path: Path, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    vault = copy_of(shelf, tmp_path / "team")
+    monkeypatch.chdir(vault.root)
+    return vault
+
+
+@pytest.fixture
+def settings(own_world: Path) -> Path:
+    """The user's settings, which enable the plugin."""
+    return enable(own_world / ".claude" / "settings.json")
+
+
+def test_install_adds_no_second_hooks_and_begins_to_record(team: Vault, settings: Path) -> None:
+    before = settings.read_bytes()
+    ran = run("lessons", "install", "claude", "--journal", cwd=team.root)
+    plugin = f"plugin lessons@vault-index ({settings})"
+    assert ran.out.startswith(
+        f"{plugin} brings the hooks: none were added\nall sessions are recorded"
+    )
+    assert settings.read_bytes() == before
+    assert plugin in run("lessons", "journal", "status", cwd=team.root).out
+    ran = run("lessons", "uninstall", "claude", cwd=team.root)
+    assert "sessions are no longer recorded" in ran.out
+    assert f"note: {plugin} still runs them" in ran.err
+    assert "claude plugin uninstall lessons@vault-index" in ran.err
+
+
+def test_hooks_from_before_the_plugin_are_named(team: Vault, own_world: Path) -> None:
+    run("lessons", "install", "claude", cwd=team.root)
+    settings = own_world / ".claude" / "settings.json"
+    values = json.loads(settings.read_text()) | {"enabledPlugins": {claude_plugin.NAME: True}}
+    settings.write_text(json.dumps(values))
+    ran = run("lessons", "install", "claude", cwd=team.root)
+    assert f"note: {settings} has them, too" in ran.err
+    assert "to have them once: lessons uninstall claude --user" in ran.err
+
+
+def test_a_project_has_hooks_of_its_own_for_those_without_the_plugin(
+    team: Vault, settings: Path
+) -> None:
+    ran = run("lessons", "install", "claude", "--project", cwd=team.root)
+    assert ran.out.endswith(".claude/settings.json: hooks installed\n")
+    assert "plugin lessons@vault-index" in ran.err
+
+
+def test_status_and_doctor_take_the_plugin_for_hooks(team: Vault, settings: Path) -> None:
+    status = run("lessons", "status", cwd=team.root).out
+    assert f"hooks      plugin lessons@vault-index ({settings})" in status
+    assert not [one for one in doctor.examine(None) if one.about in ("hooks", "plugin")]
+
+
+def test_doctor_says_what_the_plugin_lacks(
+    team: Vault, settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setitem(sys.modules, "mcp", None)  # as where the extra is not installed
+    lacking = {one.what: one.fix for one in doctor.examine(None) if one.about == "plugin"}
+    path, extra = sorted(lacking)[::-1]
+    assert path == "lessons@vault-index: lessons-hook is not on the PATH"
+    assert ".local/bin" in lacking[path]
+    assert extra == "lessons@vault-index: its MCP server needs the extra `mcp`"
+    assert lacking[extra] == "pip install 'vault-index[mcp]'"
+
+
+@pytest.mark.parametrize(
+    ("user", "shared", "local", "enables"),
+    [
+        (None, None, None, None),
+        (True, None, None, "user"),
+        (True, False, None, None),
+        (False, True, None, "shared"),
+        (True, False, True, "local"),
+        (True, True, False, None),
+        ("yes", None, None, None),
+        (True, "no", 1, "user"),
+    ],
+)
+def test_the_nearest_settings_decide(
+    own_world: Path, tmp_path: Path, user: Any, shared: Any, local: Any, enables: str | None
+) -> None:
+    project = tmp_path / "project"
+    places = {
+        "user": own_world / ".claude/settings.json",
+        "shared": project / ".claude/settings.json",
+        "local": project / ".claude/settings.local.json",
+    }
+    for (name, place), on in zip(places.items(), (user, shared, local), strict=True):
+        if on is not None:
+            enable(places[name], on)
+        else:
+            write(place, "not JSON" if name == "shared" else "[]")
+    assert claude_plugin.enabled_by(project) == (places[enables] if enables else None)

@@ -1,0 +1,218 @@
+"""With the real agent: the plugin, installed from this repository's marketplace, does what it says.
+
+The CLI comes from npm; its model is a stub on loopback, so nothing leaves the machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.claude_code import OpenSession, environment, install_plugin, run_in
+from tests.support.commands import BIN, run
+from tests.support.files import lesson_text, write
+from tests.support.indexed import copy_of, full_text_vault
+from tests.support.messages_api import MessagesApi, model_that_calls, results_of
+from tests.support.places import PLUGIN, REPO
+from tests.support.typing_session import CHOSEN, DOWN, ENTER, TypingSession
+from tests.support.watchers import soon
+from vault_index.vault import Vault
+from vault_index.watch import launch
+
+pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.timeout(900)]
+
+HEAP = "our build dies with heap out of memory"
+LAYERS = "docker rebuilds every layer for one source file"
+FILES = {
+    "devops/ci-cd/node-heap.md": lesson_text("Node needs a heap", f"{HEAP}: NODE_OPTIONS=4096."),
+    "devops/docker/layers.md": lesson_text("Layers", f"{LAYERS}: copy the lock file first."),
+    "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
+}
+SERVER = "mcp__plugin_lessons_lessons"
+SEARCH, REMEMBER = f"{SERVER}__learn_search", f"{SERVER}__remember"
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One index for all of these tests, which copy it."""
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
+
+
+@pytest.fixture
+def team(shelf: Path, tmp_path: Path, own_world: Path) -> Iterator[Vault]:
+    vault = copy_of(shelf, tmp_path / "team")
+    write(vault.lessons_dir / "vault.toml", "session_sources = []\n")  # so that prompts get all
+    yield vault
+    launch.stop(vault.root, vault.index_dir)  # the hooks started a watcher, as they should
+
+
+@pytest.fixture
+def world(api: MessagesApi, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the agent sees of the world."""
+    monkeypatch.setenv(
+        "LESSONS_EMBEDDER", "none"
+    )  # and so in this process, which finds the watcher
+    return environment(api, own_world) | {"LESSONS_EMBEDDER": "none"}
+
+
+def session(claude: Path, folder: Path, world: dict[str, str]) -> OpenSession:
+    """Open a session in which the server's tools need no permission."""
+    return OpenSession(claude, folder, world, "ToolSearch", SERVER)
+
+
+def asked(api: MessagesApi, prompt: str) -> dict[str, Any]:
+    """Return the first request of a prompt."""
+    return next(one for one in api.requests if prompt in json.dumps(one["messages"]))
+
+
+def injections(request: dict[str, Any]) -> int:
+    """Return how many blocks of lessons hooks have put into a conversation."""
+    return json.dumps(request["messages"]).count("hook additional context: <lessons>")
+
+
+@pytest.mark.parametrize("place", [REPO, PLUGIN], ids=["marketplace", "plugin"])
+def test_the_agents_own_validator_has_no_complaint(
+    claude: Path, api: MessagesApi, own_world: Path, tmp_path: Path, place: Path
+) -> None:
+    ran = run_in(
+        environment(api, own_world), claude, "plugin", "validate", place, "--strict", cwd=tmp_path
+    )
+    assert "Validation passed" in ran.out
+
+
+def test_installed_from_the_marketplace_it_injects_serves_and_is_removed(
+    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str], own_world: Path
+) -> None:
+    api.answer = model_that_calls({HEAP: [(SEARCH, {"query": LAYERS})]})
+    install_plugin(claude, world, team.root)
+    with session(claude, team.root, world) as opened:
+        opened.say(HEAP)
+        assert opened.answer() == "ok"
+        opened.say("/lessons:search the time zone of dates")
+        assert opened.answer() == "ok"
+    first = asked(api, HEAP)
+    assert injections(first) == 1
+    assert "NODE_OPTIONS=4096" in json.dumps(first["messages"])
+    (read,) = results_of(api.requests, SEARCH)  # as text, and not as JSON
+    assert read.startswith("<lessons>\n")
+    assert "lessons/devops/docker/layers.md" in read
+    assert "copy the lock file first" in read
+    assert asked(api, "Search the team's lessons for: the time zone of dates")
+    init = next(one for one in opened.records if one.get("subtype") == "init")
+    assert {"lessons:search", "lessons:remember", "lessons:review"} <= set(init["slash_commands"])
+    assert "lessons:lessons" in init["skills"]
+    assert run("lessons", "doctor", cwd=team.root, check=False).out.count("no agent runs") == 0
+
+    run_in(world, claude, "plugin", "uninstall", "lessons@vault-index", cwd=team.root)
+    run_in(world, claude, "plugin", "marketplace", "remove", "vault-index", cwd=team.root)
+    settings = (own_world / ".claude" / "settings.json").read_text()
+    assert "vault-index" not in settings
+
+
+def test_beside_the_hooks_of_install_nothing_comes_or_is_recorded_twice(
+    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str]
+) -> None:
+    run("lessons", "install", "claude", "--journal", cwd=team.root)
+    install_plugin(claude, world, team.root)
+    with session(claude, team.root, world) as opened:
+        for number, prompt in enumerate([HEAP, LAYERS], 1):
+            opened.say(prompt)
+            assert opened.answer() == "ok"
+            assert injections(asked(api, prompt)) == number
+
+    def recorded() -> list[dict[str, Any]]:
+        records: list[dict[str, Any]] = run(
+            "lessons", "journal", "search", "--kind", "prompt", "--json", HEAP, cwd=team.root
+        ).json["hits"]
+        return [one for one in records if one["title"] == HEAP]
+
+    soon(recorded, seconds=120)
+    assert len(recorded()) == 1
+    assert len(run("lessons", "journal", "sessions", "--json", cwd=team.root).json) == 1
+    status = run("lessons", "status", cwd=team.root).out
+    assert ".claude/settings.json, plugin lessons@vault-index (" in status
+
+
+def test_where_the_program_is_missing_the_agent_goes_on_and_is_told_once(
+    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str]
+) -> None:
+    install_plugin(claude, world, team.root)
+    without = [place for place in world["PATH"].split(":") if place != str(BIN)]
+    world["PATH"] = ":".join(without)
+    complaints = []
+    for prompt in (HEAP, LAYERS + " and a long text" * 20_000):  # more than a pipe holds
+        with session(claude, team.root, world) as opened:
+            opened.say(prompt)
+            assert opened.answer() == "ok"
+        assert injections(asked(api, prompt)) == 0
+        complaints += [one for one in opened.records if "is not installed" in json.dumps(one)]
+    assert len(complaints) == 1
+
+
+def test_what_an_agent_remembers_is_injected_after_a_person_accepted_it(
+    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str]
+) -> None:
+    """Search, propose, accept on the command line, and the next prompt has it."""
+    found_out = "uploads of the photo gallery stop at 30 seconds"
+    lesson = {
+        "title": "Uploads of the photo gallery stop at 30 seconds",
+        "text": f"When {found_out}, the proxy ends them: set proxy_read_timeout to 300s.",
+        "category": "devops/proxy",
+    }
+    calls = [(SEARCH, {"query": found_out}), (REMEMBER, lesson)]
+    api.answer = model_that_calls({"why do uploads stop": calls})
+    install_plugin(claude, world, team.root)
+    with session(claude, team.root, world) as opened:
+        opened.say("why do uploads stop after a while?")
+        assert opened.answer() == "ok"
+        (searched,) = results_of(api.requests, SEARCH)
+        assert "proxy_read_timeout" not in searched
+        (answer,) = results_of(api.requests, REMEMBER)
+        (proposal,) = run("lessons", "proposals", "--json", cwd=team.root).json
+        assert proposal["title"] == lesson["title"]
+        assert proposal["id"] in answer
+
+        opened.say(f"again, {found_out}")
+        assert opened.answer() == "ok"
+        assert injections(asked(api, f"again, {found_out}")) == 0
+
+        accepted = run("lessons", "accept", proposal["id"], cwd=team.root)
+        assert accepted.out.startswith("lessons/devops/proxy/")
+        search = ("lessons", "search", "--json", found_out)
+        soon(lambda: "devops/proxy" in run(*search, cwd=team.root).out)  # no hook waits for it long
+        opened.say(f"still, {found_out}")
+        assert opened.answer() == "ok"
+        assert injections(asked(api, f"still, {found_out}")) == 1
+        assert "set proxy_read_timeout to 300s" in json.dumps(
+            asked(api, f"still, {found_out}")["messages"]
+        )
+
+
+def test_a_person_at_a_terminal_gets_a_lesson_with_a_typed_prompt(
+    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str], own_world: Path
+) -> None:
+    install_plugin(claude, world, team.root)
+    known = json.loads((own_world / ".claude.json").read_text())
+    known |= {"hasCompletedOnboarding": True}  # the choice of colours, and of the key
+    known["customApiKeyResponses"] = {"approved": [world["ANTHROPIC_API_KEY"]], "rejected": []}
+    write(own_world / ".claude.json", json.dumps(known))
+    with TypingSession(claude, team.root, world) as terminal:
+        terminal.sees("Yes, I trust this folder")
+        assert not (team.index_dir / "sessions").exists()  # no hook has run yet
+        terminal.types(DOWN)
+        terminal.sees(f"{CHOSEN} Yes, I trust this folder")
+        terminal.types(ENTER)
+        terminal.sees("Claude Code v2")
+        terminal.sees(CHOSEN)
+        terminal.types(HEAP)
+        terminal.sees(HEAP)
+        terminal.types(ENTER)
+        soon(lambda: any(HEAP in json.dumps(one["messages"]) for one in api.requests), 90)
+        terminal.sees("● ok")
+    request = asked(api, HEAP)
+    assert injections(request) == 1
+    assert "NODE_OPTIONS=4096" in json.dumps(request["messages"])

@@ -1,0 +1,24 @@
+"""Programs from npm, installed once into a folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+
+
+def program(name: str, package: str, folder: Path) -> Path:
+    """Return a program of a package, installed if it is not; a machine without npm skips the test."""
+    npm = shutil.which("npm")
+    if npm is None:
+        assert not os.environ.get("CI"), "CI must have npm: the tests with real agents need it"
+        pytest.skip(f"no npm on this machine, so no {package} to test with")
+    program = folder / "node_modules" / ".bin" / name
+    if not program.exists():
+        words = ("install", "--no-audit", "--no-fund", "--prefix", folder, package)
+        run(npm, *words, cwd=folder, timeout=500)
+    return program

@@ -1,0 +1,111 @@
+"""A real `lessons serve` process, and what its clients send."""
+
+from __future__ import annotations
+
+import re
+import select
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.support.commands import BIN
+
+START_SECONDS = 60  # of a busy machine
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A server that listens: where, with which token, and its process."""
+
+    root: Path
+    url: str
+    token: str
+    process: subprocess.Popen[str]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def ask(self, method: str, path: str, *, token: bool = True, **options: Any) -> httpx.Response:
+        """Send a request, with the token unless it is left out."""
+        headers = {"authorization": f"Bearer {self.token}"} if token else {}
+        headers |= options.pop("headers", {})
+        # the world of a test has no proxy: none is looked up for this machine
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            return client.request(method, self.url + path, headers=headers, **options)
+
+    def send(self, *parts: bytes) -> bytes:
+        """Send bytes as they are, and return what comes back until the server closes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as line:
+            try:
+                for part in parts:
+                    line.sendall(part)
+            except OSError:  # it has heard enough
+                pass
+            answer = b""
+            try:
+                while part := line.recv(65536):
+                    answer += part
+            except ConnectionResetError:
+                pass
+            return answer
+
+    def stop(self) -> int:
+        """End it as a service manager does; return its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=30)
+
+
+@contextmanager
+def serving(root: Path, home: Path, *words: str, **env: str) -> Iterator[Serving]:
+    """Serve the vault at a folder on a free port, for a user with this home."""
+    environ = {
+        "PATH": f"{BIN}:/usr/bin:/bin",
+        "HOME": str(home),
+        "LESSONS_HOME": str(home),
+        "LESSONS_WATCH_AUTOSTART": "false",
+        **env,
+    }
+    process = subprocess.Popen(
+        [BIN / "lessons", "--vault", root, "serve", "--port", "0", *words],
+        cwd=root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        select.select([process.stdout], [], [], START_SECONDS)
+        line = process.stdout.readline()
+        address = re.search(r"http://\S+:\d+", line)
+        assert address, line + process.stderr.read()
+        token = (home / "token").read_text().strip()
+        yield Serving(root, address.group().replace("0.0.0.0", "127.0.0.1"), token, process)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        try:
+            process.wait(timeout=30)
+        finally:
+            process.kill()
+            process.stdout.close()
+            process.stderr.close()
+
+
+def tree_of(*folders: Path) -> Mapping[str, bytes]:
+    """Return what is in folders, file by file: links as where they lead, without the index."""
+    tree = {}
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if ".vault_index" in path.parts:
+                continue
+            if path.is_symlink():
+                tree[str(path)] = b"-> " + bytes(path.readlink())
+            else:
+                tree[str(path)] = path.read_bytes() if path.is_file() else b"a folder"
+    return tree

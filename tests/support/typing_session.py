@@ -1,0 +1,86 @@
+"""Claude Code in a terminal, as a person sees it and types to it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import termios
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.support.watchers import soon
+
+SIZE = (40, 120)  # lines, columns
+_ESCAPES = re.compile(r"\x1b\[[0-9;?<>=]*[a-zA-Z]|\x1b\][^\x07]*\x07|\x1b.|\s")
+CHOSEN = "\u276f"  # before the choice of a list, and before what is typed
+DOWN, ENTER = "\x1b[B", "\r"
+
+
+class TypingSession:
+    """The real CLI in a pseudo-terminal while the `with` block runs; its processes end with it."""
+
+    def __init__(self, claude: Path, folder: Path, environ: dict[str, str]) -> None:
+        self._screen = ""
+        self._terminal, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *SIZE, 0, 0))
+        self._process = subprocess.Popen(
+            [claude],
+            cwd=folder,
+            env=environ | {"TERM": "xterm-256color"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def sees(self, words: str, seconds: float = 90) -> None:
+        """Wait until words were drawn since the last key; gaps and colours do not count."""
+        wanted = _ESCAPES.sub("", words)
+        try:
+            soon(lambda: wanted in self.shown(), seconds)
+        except AssertionError:
+            raise AssertionError(f"{words!r} is not on the screen: {self.shown()}") from None
+
+    def shown(self) -> str:
+        """Return what was drawn since the last key, without gaps and colours."""
+        return _ESCAPES.sub("", self._screen)
+
+    def types(self, keys: str) -> None:
+        """Type what ends up on the screen, or a key."""
+        self._screen = ""
+        os.write(self._terminal, keys.encode())
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = os.read(self._terminal, 65536)
+            except OSError:  # the other end is closed
+                return
+            if not data:
+                return
+            self._screen += data.decode("utf-8", "replace")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the window."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._reader.join(10)
+        os.close(self._terminal)

@@ -1,0 +1,187 @@
+"""The guard before HTTP doors: what it lets through, and what it refuses with which status."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from vault_index.entrypoints import guard
+from vault_index.entrypoints.guard import Guard, Message, Receive, Rules, Scope, Send, rules_for
+from vault_index.errors import VaultError
+
+TOKEN = "a-token-of-these-tests"
+HERE = rules_for("127.0.0.1", 7731, TOKEN, max_body=1000)
+OWN = {"Host": "127.0.0.1:7731"}
+JSON = {"Content-Type": "application/json"}
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+class Door:
+    """An application that keeps the bodies that reach it."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        message = await receive()
+        assert not message["more_body"]
+        self.bodies.append(message["body"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+
+def asked(
+    headers: dict[str, str],
+    *,
+    method: str = "GET",
+    parts: Iterable[bytes] = (b"",),
+    rules: Rules = HERE,
+    door: Door | None = None,
+) -> tuple[int, dict[str, Any]]:
+    """Return the status and the JSON that a request gets."""
+    sent: list[Message] = []
+    coming = list(parts)
+
+    async def receive() -> Message:
+        part = coming.pop(0)
+        return {"type": "http.request", "body": part, "more_body": bool(coming)}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": method, "path": "/", "headers": raw}
+    asyncio.run(Guard(door or Door(), rules)(scope, receive, send))
+    assert not [name for name, _ in sent[0]["headers"] if name.startswith(b"access-control")]
+    return sent[0]["status"], json.loads(sent[1]["body"])
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:7731", "localhost:7731", "LOCALHOST:7731", "[::1]:7731"]
+)
+def test_a_read_under_a_name_of_this_machine_passes(host: str) -> None:
+    assert asked({"Host": host})[0] == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example:7731", "127.0.0.1", "127.0.0.1:80", "127.0.0.1.evil.example:7731", ""]
+)
+def test_a_foreign_host_is_refused(host: str) -> None:
+    status, answer = asked({"Host": host})
+    assert status == 421
+    assert answer["error"]
+    assert answer["hint"]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "http://127.0.0.1:80", "file://", "http://localhost:7731"],
+)
+def test_a_page_of_another_origin_is_refused(origin: str) -> None:
+    assert asked({**OWN, "Origin": origin})[0] == 403
+
+
+def test_a_page_of_our_own_passes() -> None:
+    assert asked({**OWN, "Origin": "http://127.0.0.1:7731"})[0] == 200
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"},
+              {"Authorization": "Bearer"}, {"Authorization": f"Bearer {TOKEN}x"}]
+)  # fmt: skip
+def test_a_write_needs_the_token(given: dict[str, str]) -> None:
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert asked({**OWN, **JSON, **given}, method=method)[0] == 401
+    assert asked({**OWN, **JSON, **BEARER}, method="POST")[0] == 200
+
+
+def test_no_token_is_matched_by_none() -> None:
+    rules = rules_for("127.0.0.1", 7731, "")
+    assert asked({**OWN, "Authorization": "Bearer "}, method="DELETE", rules=rules)[0] == 401
+
+
+def test_the_application_says_which_requests_need_the_token() -> None:
+    rules = rules_for("127.0.0.1", 7731, TOKEN, needs_token=lambda scope: scope["path"] == "/")
+    assert asked(OWN, rules=rules)[0] == 401
+    assert asked({**OWN, **BEARER}, rules=rules)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["text/plain", "application/x-www-form-urlencoded", "", "application/json; charset=latin1"],
+)
+def test_a_body_has_to_be_json(kind: str) -> None:
+    headers = {**OWN, **BEARER, "Content-Type": kind, "Content-Length": "2"}
+    assert asked(headers, method="POST", parts=[b"{}"])[0] == 415
+
+
+def test_a_body_that_is_too_large_is_refused_whole() -> None:
+    door = Door()
+    headers = {**OWN, **JSON, **BEARER, "Content-Length": "1001"}
+    assert asked(headers, method="POST", parts=[b"x" * 1001], door=door)[0] == 413
+    headers = {**OWN, **JSON, **BEARER, "Transfer-Encoding": "chunked"}
+    assert asked(headers, method="POST", parts=[b"x" * 300] * 4, door=door)[0] == 413
+    assert door.bodies == []
+    assert asked(headers, method="POST", parts=[b"x" * 250] * 4, door=door)[0] == 200
+    assert door.bodies == [b"x" * 1000]
+
+
+def test_a_body_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "SPARE_BYTES", 10_000)
+    headers = {**OWN, **JSON, **BEARER, "Transfer-Encoding": "chunked"}
+    without_end = [b"x" * 1000] * 1000
+    assert asked(headers, method="POST", parts=without_end)[0] == 413
+
+
+def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.01)
+    sent: list[Message] = []
+
+    async def never() -> Message:
+        return await asyncio.Future()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1:7731"), (b"authorization", f"Bearer {TOKEN}".encode())]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
+    asyncio.run(Guard(Door(), HERE)(scope, never, send))
+    assert sent[0]["status"] == 408
+
+
+def test_a_header_twice_is_refused() -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1:7731"), (b"host", b"evil.example")]
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
+    asyncio.run(Guard(Door(), HERE)(scope, receive, send))
+    assert sent[0]["status"] == 400
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "lessons.example"])
+def test_other_machines_need_the_token_for_each_request(host: str) -> None:
+    with pytest.raises(VaultError, match="needs a token"):
+        rules_for(host, 7731, "")
+    rules = rules_for(host, 7731, TOKEN)
+    named = {"Host": f"{host}:7731"}
+    assert asked(named, rules=rules)[0] == 401
+    assert asked({**named, **BEARER}, rules=rules)[0] == 200
+
+
+def test_an_address_has_its_own_name_only() -> None:
+    rules = rules_for("192.168.1.5", 7731, TOKEN)
+    assert asked({**BEARER, "Host": "evil.example:7731"}, rules=rules)[0] == 421
+
+
+def test_the_default_port_of_http_may_be_left_out() -> None:
+    assert asked({"Host": "localhost"}, rules=rules_for("127.0.0.1", 80, TOKEN))[0] == 200

@@ -1,0 +1,126 @@
+"""What is asked and what is answered, a file per route: `tests/web/transcripts/*.http`.
+
+A request is as the REST clients of editors write it; below it comes the answer, field by field, with
+its status. `TOKEN` stands for the token. Times, scores and hashes differ from run to run: a number
+with a fraction is shown as `0.5`. After a change of the answers, rewrite the files and read the diff:
+
+    pytest tests/web/test_http_transcripts.py --rewrite-transcripts
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.conversations import about_redirects, about_retries
+from tests.support.files import commit, lesson_text, write
+from tests.support.homes import add_model, make_home
+from tests.support.places import TESTS
+from tests.support.serving import Serving, serving
+from vault_index.vault import open_vault
+from vault_index.watch import launch
+
+TRANSCRIPTS = TESTS / "web" / "transcripts"
+NAMES = [
+    "query", "ingest", "ingest-bulk", "health", "categories", "lessons", "journal", "refused"
+]  # fmt: skip
+FILES = {
+    "devops/ci-cd/heap.md": "---\ntitle: Raise the heap\ntags: [node, ci]\ntype: bug_fix\n"
+    "created: 2025-11-15T10:30:00Z\n---\n"
+    "When the build dies with heap out of memory, set NODE_OPTIONS=--max-old-space-size=4096.\n",
+    "devops/docker/limits.md": lesson_text("Container limits", "Set a memory limit of 2 GB."),
+    "conventions.md": "## Lesson: Dates are UTC\nStore dates in UTC.\n\n"
+    "## Lesson: Ids are opaque\nDo not parse an id.\n",
+}
+SKILL = "---\nname: review-pr\ndescription: Review a pull request for bugs\n---\nRead the diff.\n"
+REPLACED = (
+    (r"\b20\d\d-\d\d-\d\dT[\d:.]+(Z|\+00:00)", "2026-01-05T10:00:00+00:00"),
+    (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "SESSION"),
+    (r"\b(?=[a-f]*\d)[0-9a-f]{8}(?=-[pos]\b|-[pos]\d|\")", "SESSION1"),
+)
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterator[Serving]:
+    """A served vault of four lessons and a skill with a watcher, and two sessions of its user."""
+    folder = tmp_path_factory.mktemp("served")
+    home, root = make_home(folder / "home"), folder / "team"
+    add_model(home, model_home)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("HOME", home), ("LESSONS_HOME", home), ("GIT_CONFIG_NOSYSTEM", 1)):
+            patch.setenv(name, str(value))
+        for role in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{role}_NAME", "Ada Lovelace")
+            patch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
+        patch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+        run("lessons", "init", root, cwd=folder)
+        for path, text in FILES.items():
+            write(root / "lessons" / path, text)
+        write(root / "skills" / "review-pr" / "SKILL.md", SKILL)
+        commit(root, "What the heap taught us")
+        about_redirects(root)
+        about_retries(root)
+        run("lessons", "journal", "import", "--since", "all", cwd=root)
+        with serving(root, home, LESSONS_WATCH_AUTOSTART="true") as served:
+            yield served
+        vault = open_vault(root)
+        assert launch.is_running(vault.index_dir)  # the watcher answered, and stays for others
+        launch.stop(vault.root, vault.index_dir)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_routes_answer_as_their_transcript_says(
+    team: Serving, name: str, request: pytest.FixtureRequest
+) -> None:
+    file = TRANSCRIPTS / f"{name}.http"
+    before = file.read_text("utf-8")
+    after = "\n".join(
+        _answered(team, exchange) for exchange in re.split(r"(?m)^(?=### )", before)[1:]
+    )
+    if request.config.getoption("--rewrite-transcripts"):
+        file.write_text(after, "utf-8")
+    else:
+        assert after == before
+
+
+def test_each_route_has_a_transcript(team: Serving) -> None:
+    asked = "\n".join(file.read_text("utf-8") for file in TRANSCRIPTS.glob("*.http"))
+    paths = team.ask("GET", "/openapi.json").json()["paths"]
+    assert {file.stem for file in TRANSCRIPTS.glob("*.http")} == set(NAMES)
+    for path, methods in paths.items():
+        for method in methods:
+            pattern = rf"(?m)^{method.upper()} {re.escape(path.partition('{')[0])}"
+            assert re.search(pattern, asked), f"{method} {path}"
+
+
+def _answered(team: Serving, exchange: str) -> str:
+    """Return an exchange with its request as it is, and the answer of now."""
+    asked = exchange.partition("\nHTTP ")[0].rstrip()
+    _title, line, *rest = asked.split("\n")
+    method, _, path = line.partition(" ")
+    above, _, body = "\n".join(rest).partition("\n\n")
+    headers = dict(header.split(": ", 1) for header in above.splitlines() if header)
+    headers = {name: value.replace("TOKEN", team.token) for name, value in headers.items()}
+    content = body.encode()
+    answer = team.ask(method, path, token=False, headers=headers, content=content)
+    text = json.dumps(_rounded(answer.json()), indent=2, ensure_ascii=False)
+    text = text.replace(str(team.root), "ROOT")
+    for pattern, word in REPLACED:
+        text = re.sub(pattern, word, text)
+    return f"{asked}\n\nHTTP {answer.status_code}\n{text}\n"
+
+
+def _rounded(value: Any) -> Any:
+    """Return JSON values with each fraction as the same one."""
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return 0.5 if isinstance(value, float) else value

@@ -1,0 +1,148 @@
+"""Questions of agents that look lessons up by themselves. What they are given counts as used."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from vault_index.api.lessons import as_json
+from vault_index.errors import VaultError
+from vault_index.journal import projects
+from vault_index.journal.journal import Journal
+from vault_index.lesson import parse
+from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
+from vault_index.proposals import review
+from vault_index.recall import trust
+from vault_index.search import entries, floor, pages, query
+from vault_index.search.options import Query
+from vault_index.store import filters, injections
+
+if TYPE_CHECKING:
+    from vault_index.api import Caller
+    from vault_index.vault import Vault
+
+SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
+COUNTED = 5  # hits of a search that count as used: an agent reads the first
+MAX_HITS = 50
+MAX_CONFIDENCE = 5
+SCOPES = ("session", "commit", "files")
+
+
+def search(
+    vault: Vault,
+    query: str,
+    type: str = "",
+    category: str = "",
+    min_confidence: int = DEFAULT_CONFIDENCE,
+    limit: int = 10,
+    cursor: str = "",
+) -> dict[str, Any]:
+    """Find lessons, a page of them: `hits` as `search` returns them, and `next`, a cursor or "".
+
+    `category` is one with all below it. A lesson that names no confidence has the middle one, 3. What
+    hooks may not inject is not among them.
+    """
+    began = time.monotonic()
+    _check_search(query, type, category, cursor)
+    _check_number("limit", limit, MAX_HITS)
+    _check_number("min_confidence", min_confidence, MAX_CONFIDENCE)
+    asked = Query(
+        query,
+        limit,
+        categories=(category,) if category else (),
+        filters=filters.Filter(type=type, min_confidence=min_confidence),
+        for_agent=True,
+    )
+    results, following = pages.page(vault, asked, cursor)
+    hits = trust.only_trusted(vault, results.hits)
+    if not cursor:
+        used = [(hit.lesson_id, hit.score) for hit in hits[:COUNTED]]
+        _count(vault, SEARCH, query, used, began)
+    return {
+        "hits": [hit.as_json() for hit in hits],
+        "next": following,
+        "floor": floor.in_force(vault, text_only=bool(results.text_only)),
+        "text_only": results.text_only,
+        "embedder": vault.config.embedder,
+        "place": "",
+    }
+
+
+def get(vault: Vault, name: str) -> dict[str, Any]:
+    """Return one lesson: `entry` as `show` does, or None and `near`, [id, title] of some like it."""
+    began = time.monotonic()
+    if not isinstance(name, str) or not name.strip():
+        raise VaultError("no lesson is named", "give the id that a search returned")
+    entry, near = entries.entry_or_near(vault, name.strip())
+    if entry is None:
+        return {"entry": None, "near": [list(each) for each in near]}
+    kept_back = entry["withheld"]
+    if not trust.trusted_files(vault, {(entry["path"], entry["file_hash"])}):
+        kept_back = "it is not of those whom the user's settings trust"
+    if kept_back:
+        message = f"{entry['id']} is kept from agents: {kept_back}"
+        raise VaultError(message, f"ask a person to look at it: `lessons show {entry['id']}`")
+    _count(vault, GET, "", [(entry["id"], 1.0)], began)
+    return {"entry": as_json(entry), "near": []}
+
+
+def status(vault: Vault) -> dict[str, Any]:
+    """Sum up a vault: how many `lessons`, `by_type` and `by_category`, which are used and which never.
+
+    `proposals` is how many wait, `text_only` why there are no vectors, `journal` whether sessions
+    are recorded. A lesson counts in each of its categories and in those above.
+    """
+    opened = vault.open_index()
+    ids = opened.store.tally("lesson_id", filters.WHOLE)
+    used = injections.summary(vault.index_dir, ids)
+    return {
+        "lessons": len(ids),
+        "by_type": dict(sorted(opened.store.tally("type", filters.WHOLE).items())),
+        "by_category": entries.tally(vault),
+        "most_used": [list(each) for each in used["most_used"]],
+        "never_used": used["never_used"],
+        "some_never_used": used["some_never_used"],
+        "proposals": review.count(vault),
+        "embedder": vault.config.embedder,
+        "text_only": query.embedder_for(vault, opened)[1],
+        "journal": _has_journal(vault),
+    }
+
+
+def trigger(vault: Vault, caller: Caller, scope: str, target: str = "") -> dict[str, Any]:
+    """Learn from a session, a commit or files: not `available` yet; `missing` says what is."""
+    del vault, caller, target
+    if scope not in SCOPES:
+        raise VaultError(f"there is no scope {scope!r}", f"choose one of {', '.join(SCOPES)}")
+    missing = f"learning from a {scope} is not built yet; propose a lesson with `remember`"
+    return {"available": False, "missing": missing}
+
+
+def _check_search(text: str, type: str, category: str, cursor: str) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise VaultError("there is nothing to search for", "name what you look for in a few words")
+    if type and type not in parse.TYPES:
+        raise VaultError(f"no type {type!r:.40}", f"choose one of {', '.join(parse.TYPES)}")
+    for name, value in (("category", category), ("cursor", cursor)):
+        if not isinstance(value, str):
+            raise VaultError(f"the {name} is no text", f"give a text, or no {name}")
+
+
+def _check_number(name: str, value: int, most: int) -> None:
+    if type(value) is not int or not 1 <= value <= most:
+        hint = f"choose a whole number from 1 to {most}"
+        raise VaultError(f"{name} is {value!r:.40}", hint)
+
+
+def _count(
+    vault: Vault, event: str, text: str, used: list[tuple[str, float]], began: float
+) -> None:
+    """Note in the private record what an agent was given."""
+    if used:
+        ms = 1000 * (time.monotonic() - began)
+        injections.record(vault.index_dir, event, "", text, used, [], None, ms, "learn")
+
+
+def _has_journal(vault: Vault) -> bool:
+    journal = Journal(vault.config)
+    return bool(projects.recorded_folders(journal) or projects.projects(journal))

@@ -1,0 +1,87 @@
+"""`lessons mcp`."""
+
+from __future__ import annotations
+
+import gc
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from vault_index.errors import VaultError
+
+DEFAULT_PORT = 7732  # beside that of `lessons serve`
+
+
+@click.command("mcp", epilog="Example: claude mcp add lessons -- lessons mcp")
+@click.option(
+    "--tools",
+    type=click.Choice(["lessons", "journal", "all"]),
+    default="all",
+    show_default=True,
+    help="Which tools; those of the journal are there while it is on.",
+)
+@click.option("--http", is_flag=True, help="Serve HTTP instead of stdin and stdout.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="For HTTP: where to listen.")
+@click.option(
+    "--port",
+    default=DEFAULT_PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="For HTTP; 0 takes a free one.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="For HTTP: the file with the token; without: ~/.lessons/token.",
+)
+@click.pass_obj
+def command(
+    named: str | None, tools: str, http: bool, host: str, port: int, token_file: Path | None
+) -> None:
+    """Serve agents over MCP, on stdin and stdout.
+
+    It looks for the vault around the folder in which the agent started it. Over HTTP, tools that write
+    need the token; where other machines can ask, every request needs that of --token-file.
+    """
+    gc.disable()  # what the SDK loads stays: looking through it again takes a tenth of the start
+    try:
+        from vault_index.entrypoints.mcp import server
+    except ModuleNotFoundError as error:
+        raise VaultError(
+            f"`lessons mcp` needs the package {error.name}",
+            "install it: pip install 'vault-index[mcp]'",
+        ) from None
+    if http:
+        _serve_http(named, tools, host, port, token_file)
+        return
+    from vault_index.entrypoints.mcp.agent import Agent
+
+    serving = server.build(Agent.here(named), tools)
+    # A thread waits for stdin, which Python would wait for; nothing has to be put away at the end.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _run(serving.run)
+
+
+def _serve_http(
+    named: str | None, tools: str, host: str, port: int, token_file: Path | None
+) -> None:
+    from vault_index import config
+    from vault_index.entrypoints import guard, token
+    from vault_index.entrypoints.cli import output
+    from vault_index.entrypoints.mcp import http, server
+    from vault_index.entrypoints.mcp.agent import Agent
+
+    secret = token.read(token_file) if token_file else ""
+    if not secret and guard.is_loopback(host):
+        secret = token.of(config.home_folder())
+    agent = Agent.here(named, folders=False)
+    serving = server.build(agent, tools, http.Token(secret).is_in)
+    _run(http.serve, serving, host, port, secret, output.say)
+
+
+def _run(serve: Callable[..., None], *values: object) -> None:
+    gc.freeze()
+    gc.enable()
+    serve(*values)

@@ -1,0 +1,189 @@
+"""The agents that can be wired up: where each keeps its hooks, and how they are put there.
+
+agent      the user's own                          --project
+claude     ~/.claude/settings.json                 .claude/settings.json
+codex      ~/.codex/hooks.json                     .codex/hooks.json
+gemini     ~/.gemini/settings.json                 .gemini/settings.json
+cursor     ~/.cursor/hooks.json                    .cursor/hooks.json
+opencode   ~/.config/opencode/plugins/lessons.js   .opencode/plugins/lessons.js
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from vault_index import git
+from vault_index.entrypoints.hook import opencode
+from vault_index.entrypoints.hook.claude_settings import CLAUDE, claude_settings
+from vault_index.entrypoints.hook.hook_settings import HookSettings
+from vault_index.errors import SettingsError
+
+CODEX = HookSettings(
+    "Codex",
+    {"UserPromptSubmit": 5, "SessionStart": 10},  # seconds
+    {"Stop": 5},
+    arguments=" --agent codex",
+)
+GEMINI = HookSettings(
+    "Gemini CLI",
+    {"BeforeAgent": 5000, "SessionStart": 10_000},  # milliseconds
+    arguments=" --agent gemini",
+    comments=True,
+)
+CURSOR = HookSettings(
+    "Cursor",
+    {"beforeSubmitPrompt": 5, "sessionStart": 10},  # seconds
+    arguments=" --agent cursor",
+    grouped=False,
+    comments=True,
+    beside={"version": 1},
+)
+
+
+class Wiring(Protocol):
+    """What is put into a file of an agent, and taken out again."""
+
+    @property
+    def events(self) -> Mapping[str, int]:
+        """The events that get lessons, that of the prompt first."""
+
+    @property
+    def journal_events(self) -> Mapping[str, int]:
+        """The events that tell the journal of the end of turns, if there are any."""
+
+    def install(self, settings: Path, home: Path, command: str, *, journal: bool = False) -> bool:
+        """Put it into a file. False if it is there already. Raises SettingsError."""
+
+    def uninstall(self, settings: Path, home: Path) -> bool:
+        """Take it out of a file. False if it is not there. Raises SettingsError."""
+
+    def commands(self, settings: Path) -> dict[str, str]:
+        """Return the programs of ours that a file names, by event. Raises SettingsError."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent by the name that is typed."""
+
+    name: str
+    wiring: Wiring
+    own: Callable[[], Path]  # the user's own file
+    shared: tuple[str, ...]  # the file in a project
+    to_do: str = ""  # what is left to the user after `install`
+
+    def place(self, project: Path | None) -> Path:
+        """Return the file in a project; without one the user's own."""
+        return self.own() if project is None else project.joinpath(*self.shared)
+
+    def runs_hooks(self, place: Path) -> bool:
+        """Whether a file runs our hook on prompts."""
+        return set(list(self.wiring.events)[:1]) <= self._events(place)
+
+    def records_sessions(self, place: Path) -> bool:
+        """Whether a file runs our hook at the end of turns, for the journal."""
+        wanted = set(self.wiring.journal_events)
+        return bool(wanted) and wanted <= self._events(place)
+
+    def _events(self, place: Path) -> set[str]:
+        try:
+            return set(self.wiring.commands(place))
+        except SettingsError:
+            return set()
+
+
+def _folder(variable: str, *default: str) -> Path:
+    """Return the folder that the agent's own variable names, else the one in the user's home."""
+    named = os.environ.get(variable)
+    return Path(named) if named else Path.home().joinpath(*default)
+
+
+AGENTS = {
+    agent.name: agent
+    for agent in (
+        Agent("claude", CLAUDE, lambda: claude_settings(None), (".claude", "settings.json")),
+        Agent(
+            "codex",
+            CODEX,
+            lambda: _folder("CODEX_HOME", ".codex") / "hooks.json",
+            (".codex", "hooks.json"),
+            "Codex runs new hooks only when you have trusted them: start codex, type /hooks",
+        ),
+        Agent(
+            "gemini",
+            GEMINI,
+            lambda: Path.home() / ".gemini" / "settings.json",
+            (".gemini", "settings.json"),
+        ),
+        Agent(
+            "cursor",
+            CURSOR,
+            lambda: Path.home() / ".cursor" / "hooks.json",
+            (".cursor", "hooks.json"),
+        ),
+        Agent(
+            "opencode",
+            opencode.Plugin(),
+            lambda: _folder("XDG_CONFIG_HOME", ".config").joinpath("opencode", *opencode.FILE),
+            (".opencode", *opencode.FILE),
+        ),
+    )
+}
+
+
+def wired(project: Path) -> list[tuple[Agent, str, Path]]:
+    """Return the agents whose files name our hook for the user or this project, with scope and file."""
+    places: dict[Path, tuple[Agent, str, Path]] = {}
+    for agent in AGENTS.values():
+        for scope, folder in (("--user", None), ("--project", project)):
+            place = agent.place(folder)
+            try:
+                if agent.wiring.commands(place):
+                    places.setdefault(place, (agent, scope, place))
+            except SettingsError:
+                continue
+    return list(places.values())
+
+
+def other_scopes(agent: Agent, settings: Path, project: Path) -> list[tuple[Path, str]]:
+    """Return the other files of the user and this project that run our hooks, with their scope."""
+    places = [(agent.place(None), "--user"), (agent.place(project), "--project")]
+    return [
+        (place, scope) for place, scope in places if place != settings and agent.runs_hooks(place)
+    ]
+
+
+def recording_in(project: Path | None) -> list[Path]:
+    """Return the files of the user or of a project whose hooks tell the journal of the end of turns."""
+    places = [(agent, agent.place(project)) for agent in AGENTS.values()]
+    return [place for agent, place in places if agent.records_sessions(place)]
+
+
+def refuse_unrecorded(agent: Agent) -> None:
+    """Raise SettingsError for an agent whose sessions the journal does not read."""
+    if not agent.wiring.journal_events:
+        able = ", ".join(one.name for one in AGENTS.values() if one.wiring.journal_events)
+        raise SettingsError(
+            f"the journal does not read sessions of {agent.name}, only of {able}",
+            "run it without --journal",
+        )
+
+
+def refuse_committed_links(agent: str, project: Path, place: Path) -> None:
+    """Raise SettingsError if a file in a project, or a folder above it, is a link of its repository.
+
+    Its author chose where such a link leads; the user's own links are followed.
+    """
+    parts = place.relative_to(project).parts
+    for depth in range(len(parts)):
+        step = project.joinpath(*parts[: depth + 1])
+        listed = ("ls-files", "--", str(step.relative_to(project)))
+        if step.is_symlink() and git.command(project, *listed, check=False):
+            yourself = f", or install for yourself: lessons install {agent} --user"
+            raise SettingsError(
+                f"{step} is a link that the repository brought; it was not followed",
+                f"remove the link{yourself if agent in AGENTS else ''}",
+            )

@@ -1,0 +1,253 @@
+"""Write the hooks into a settings file of an agent, and take exactly them out again.
+
+The file is JSON and the user's: all else in it stays. A copy of it is kept in the user's folder, so
+that the bytes of before come back where nobody changed it meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vault_index import files
+from vault_index.entrypoints.hook.program import COMMAND
+from vault_index.errors import SettingsError
+from vault_index.lesson.digest import hash_of
+
+# a text of JSON, or a comment: `//` within a text begins none
+_TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class HookSettings:
+    """How the settings of an agent hold hooks: `{"hooks": {event: [...]}}`."""
+
+    agent: str  # as it calls itself
+    events: Mapping[str, int]  # with the time that the agent gives a hook, in its own unit
+    journal_events: Mapping[str, int] = field(default_factory=dict)  # only where asked for
+    arguments: str = ""  # of our command, which is then a line for a shell
+    exec_form: bool = False  # the agent runs a command without a shell if it has `args`
+    grouped: bool = True  # an event has groups of hooks, as in Claude Code; else hooks
+    comments: bool = False  # the agent reads JSON with comments
+    beside: Mapping[str, Any] = field(default_factory=dict)  # what the file must have
+
+    def install(self, settings: Path, home: Path, command: str, *, journal: bool = False) -> bool:
+        """Add the hooks to a settings file, which keeps all else. False if it has them already.
+
+        Those of the journal come with `journal`; without it they stay as they are. Raises
+        SettingsError for a file that is not a JSON object or has comments, and leaves it alone.
+        """
+        before, values, has_comments = self._read(settings)
+        hooks = self._hooks(settings, values)
+        wanted = {**self.events, **(self.journal_events if journal else {})}
+        missing = [event for event in wanted if not any(map(self._is_ours, hooks.get(event, [])))]
+        if not missing:
+            return False
+        had_ours = any(self._is_ours(group) for event in hooks for group in _groups(hooks, event))
+        entries = {event: self._entry(command, wanted[event]) for event in missing}
+        if has_comments:
+            lines = ", ".join(f'"{event}": [{json.dumps(new)}]' for event, new in entries.items())
+            raise SettingsError(
+                f"{settings} has comments, which would be lost; it was left alone",
+                f'write this into its "hooks": {lines}',
+            )
+        for event, entry in entries.items():
+            hooks.setdefault(event, []).append(entry)
+        values = {**self.beside, **values, "hooks": hooks}
+        after = _dump(values, before)
+        _write(settings, after, before)
+        _keep(settings, home, before, after, had_ours=had_ours)
+        return True
+
+    def uninstall(self, settings: Path, home: Path) -> bool:
+        """Take the hooks out of a settings file. False if it has none. Raises SettingsError."""
+        text, values, has_comments = self._read(settings)
+        hooks = values.get("hooks")
+        if text is None or not isinstance(hooks, dict):
+            return False
+        has_ours = False
+        for event in list(hooks):
+            groups = _groups(hooks, event)
+            if any(map(self._is_ours, groups)):
+                has_ours = True
+                rest = [left for group in groups if (left := self._without_ours(group)) is not None]
+                hooks[event] = rest
+                if not rest:
+                    del hooks[event]
+        if not has_ours:
+            return False
+        if has_comments:
+            raise SettingsError(
+                f"{settings} has comments, which would be lost; it was left alone",
+                f"remove the hooks that run {COMMAND}",
+            )
+        if not hooks:
+            del values["hooks"]
+        kept = _kept(settings, home)
+        copy = _copy(kept)
+        before = copy["before"] if copy.get("after") == text else _dump(values, text)
+        if before is None:  # there was no file before
+            target = settings.resolve()
+            files.remove_file(target, expected=text.encode(), within=target.parent)
+        else:
+            _write(settings, before, text)
+        kept.unlink(missing_ok=True)
+        return True
+
+    def commands(self, settings: Path) -> dict[str, str]:
+        """Return our hooks in a settings file: the program by the event. Raises SettingsError."""
+        hooks = self._read(settings)[1].get("hooks")
+        hooks = hooks if isinstance(hooks, dict) else {}
+        ours: dict[str, str] = {}
+        for event in (*self.events, *self.journal_events):
+            for group in _groups(hooks, event):
+                for hook in self._hooks_of(group):
+                    program = self._program(hook)
+                    if program is not None:
+                        ours[event] = program
+        return ours
+
+    def read(self, settings: Path) -> dict[str, Any]:
+        """Return what a settings file holds; nothing without one. Raises SettingsError."""
+        return self._read(settings)[1]
+
+    def _read(self, settings: Path) -> tuple[str | None, dict[str, Any], bool]:
+        """Return the text of a file, what it holds, and whether it has comments."""
+        text, has_comments = "", False
+        try:
+            text = settings.read_bytes().decode("utf-8")  # read_text() would change line ends
+            values = json.loads(text) if text.strip() else {}
+        except FileNotFoundError:
+            return None, {}, False
+        except (ValueError, RecursionError) as error:
+            values = _without_comments(text) if self.comments else None
+            has_comments = True
+            if values is None:
+                raise SettingsError(
+                    f"{settings} is not JSON ({error}); it was left alone",
+                    "correct it, then run this again",
+                ) from None
+        except OSError as error:
+            raise SettingsError(f"{settings} cannot be read: {error.strerror}") from None
+        if not isinstance(values, dict):
+            raise SettingsError(
+                f"{settings} is not a JSON object; it was left alone", "correct it first"
+            )
+        return text, values, has_comments
+
+    def _hooks(self, settings: Path, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the hooks by event. Raises SettingsError where they are not what the agent reads."""
+        hooks = values.get("hooks", {})
+        # of Gemini CLI's own keys among them, one is a switch
+        if not isinstance(hooks, dict) or not all(
+            isinstance(groups, list) or (isinstance(groups, bool) and event not in self.events)
+            for event, groups in hooks.items()
+        ):
+            raise SettingsError(
+                f'{settings}: its "hooks" are not what {self.agent} reads', "correct it first"
+            )
+        return hooks
+
+    def _entry(self, command: str, timeout: int) -> dict[str, Any]:
+        line = f"{shlex.quote(command)}{self.arguments}" if self.arguments else command
+        hook: dict[str, Any] = {"type": "command"} if self.grouped else {}
+        hook["command"] = line
+        if self.exec_form:
+            hook["args"] = []
+        hook["timeout"] = timeout
+        return {"hooks": [hook]} if self.grouped else hook
+
+    def _hooks_of(self, group: Any) -> list[Any]:
+        """Return the hooks of an entry of an event."""
+        if not self.grouped:
+            return [group]
+        hooks = group.get("hooks") if isinstance(group, dict) else None
+        return hooks if isinstance(hooks, list) else []
+
+    def _is_ours(self, group: Any) -> bool:
+        return any(self._program(hook) is not None for hook in self._hooks_of(group))
+
+    def _program(self, hook: Any) -> str | None:
+        """Return the program that a hook runs if it is ours."""
+        command = hook.get("command") if isinstance(hook, dict) else None
+        if not isinstance(command, str):
+            return None
+        if not self.exec_form:
+            try:
+                command = (shlex.split(command) or [""])[0]
+            except ValueError:  # a quote without its end
+                return None
+        return command if re.split(r"[\\/]", command)[-1] == COMMAND else None
+
+    def _without_ours(self, group: Any) -> Any:
+        """Return an entry of an event without our hooks; None if it has no others."""
+        if not self._is_ours(group):
+            return group
+        others = [hook for hook in self._hooks_of(group) if self._program(hook) is None]
+        return {**group, "hooks": others} if others else None
+
+
+def _groups(hooks: Mapping[str, Any], event: str) -> list[Any]:
+    groups = hooks.get(event)
+    return groups if isinstance(groups, list) else []
+
+
+def _without_comments(text: str) -> Any:
+    """Return the value of JSON with comments; None for other text."""
+    bare = _TEXT_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " ", text)
+    try:
+        return json.loads(bare) if bare != text else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _write(settings: Path, text: str, before: str | None) -> None:
+    """Replace the text that was read, through a link if the file is one, and keep its permissions."""
+    target = settings.resolve()
+    with files.writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    expected = None if before is None else before.encode()
+    files.put_file(target, text.encode(), expected=expected, within=target.parent, mode=0o600)
+
+
+def _dump(values: dict[str, Any], like: str | None) -> str:
+    """Return JSON written as the file was: with its indentation, line ends and escapes."""
+    like = like or ""
+    indent = re.search(r"\n([ \t]+)\S", like)
+    escaped = "\\u" in like and like.isascii()
+    text = json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=escaped)
+    text += "" if like and not like.endswith("\n") else "\n"
+    return text.replace("\n", "\r\n") if "\r\n" in like else text
+
+
+def _keep(settings: Path, home: Path, before: str | None, after: str, *, had_ours: bool) -> None:
+    """Keep what a file was before our first hook, for `uninstall`."""
+    kept = _kept(settings, home)
+    if had_ours:  # not a state to go back to; the one of before our first hook is
+        first = _copy(kept)
+        if first.get("after") != before:
+            kept.unlink(missing_ok=True)
+            return
+        before = first["before"]
+    with files.writing(kept.parent):
+        kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        copy = {"settings": str(settings), "before": before, "after": after}
+        files.replace_file(kept, json.dumps(copy).encode())
+
+
+def _kept(settings: Path, home: Path) -> Path:
+    return home / "installed" / f"{hash_of(str(settings.absolute()))[:16]}.json"
+
+
+def _copy(kept: Path) -> dict[str, Any]:
+    """Return what a settings file was before and after our hooks; empty where nobody knows."""
+    try:
+        copy = json.loads(kept.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return copy if isinstance(copy, dict) and {"before", "after"} <= {*copy} else {}

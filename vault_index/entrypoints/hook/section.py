@@ -1,0 +1,130 @@
+"""A section of ours in a text file of others, between two marker lines, exact in taking out.
+
+The first marker holds a hash of the section: one that somebody edited is reported, not overwritten. A
+file that ended without a newline ends without one while the section is its end, and afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from vault_index import files
+from vault_index.errors import SettingsError
+from vault_index.lesson.digest import hash_of
+
+STAMP_CHARS = 12
+
+
+@dataclass(frozen=True)
+class Section:
+    """The two marker lines, in the comments of the file's language; `{stamp}` is the hash."""
+
+    first: str
+    last: str
+
+    def put(self, file: Path, text: str) -> bool:
+        """Write the section, at the end of a file that has none. False if it is there as it is.
+
+        Raises SettingsError for a section that somebody edited, and leaves it alone.
+        """
+        before = _read(file)
+        newline = "\r\n" if before and 2 * before.count("\r\n") > before.count("\n") else "\n"
+        lines = [self.first.format(stamp=_stamp(text)), *text.splitlines(), self.last]
+        section = newline.join(lines)
+        span = self._span(file, before or "")
+        if before is not None and span is not None:
+            self._refuse_edited(file, before[span[0] : span[1]])
+            after = before[: span[0]] + section + before[span[1] :]
+        elif before is None:
+            after = section + newline
+        elif before.endswith("\n") or not before:
+            after = before + newline + section + newline
+        else:  # it ends without a newline, and so it will
+            after = before + 2 * newline + section
+        if after == before:
+            return False
+        _write(file, after, before)
+        return True
+
+    def take_out(self, file: Path) -> bool:
+        """Take the section out, and the file if it is all there is. False without one.
+
+        Raises SettingsError for a section that somebody edited, and leaves it alone.
+        """
+        text = _read(file)
+        span = self._span(file, text or "")
+        if text is None or span is None:
+            return False
+        start, end = span
+        self._refuse_edited(file, text[start:end])
+        newline = "\r\n" if "\r\n" in text[start:end] else "\n"
+        ahead, rest = text[:start].removesuffix(newline), text[end:]  # without the empty line above
+        if rest:
+            rest = rest.removeprefix(newline)
+        elif start:  # the file ended without a newline
+            ahead = ahead.removesuffix(newline)
+        if not start and not rest:
+            target = file.resolve()
+            files.remove_file(target, expected=text.encode(), within=target.parent)
+        else:
+            _write(file, ahead + rest, text)
+        return True
+
+    def text_in(self, file: Path) -> str | None:
+        """Return the section of a file, without its markers; None without one. Raises SettingsError."""
+        text = _read(file) or ""
+        span = self._span(file, text)
+        return None if span is None else _inner(text[span[0] : span[1]])
+
+    def _span(self, file: Path, text: str) -> tuple[int, int] | None:
+        """Return where the section begins and ends. Raises SettingsError if a marker is missing."""
+        begin, _, end = self.first.partition("{stamp}")
+        first = rf"(?m)^{re.escape(begin)}[0-9a-f]{{{STAMP_CHARS}}}{re.escape(end)}(?=\r?$)"
+        firsts = list(re.finditer(first, text))
+        lasts = list(re.finditer(rf"(?m)^{re.escape(self.last)}(?=\r?$)", text))
+        if not firsts and not lasts:
+            return None
+        if len(firsts) != 1 or len(lasts) != 1 or lasts[0].start() < firsts[0].end():
+            raise SettingsError(
+                f"{file}: the section of ours does not have its two marker lines",
+                f"remove what is left of it: {self.first.partition('{')[0].strip()} ...",
+            )
+        return firsts[0].start(), lasts[0].end()
+
+    def _refuse_edited(self, file: Path, section: str) -> None:
+        stamp = re.search(rf"[0-9a-f]{{{STAMP_CHARS}}}", section.splitlines()[0])
+        if stamp is None or stamp[0] != _stamp(_inner(section)):
+            raise SettingsError(
+                f"{file}: somebody edited the section of ours; it was left alone",
+                "remove it with its two marker lines, or keep it as it is",
+            )
+
+
+def _inner(section: str) -> str:
+    return "\n".join(section.splitlines()[1:-1]) + "\n"
+
+
+def _stamp(text: str) -> str:
+    return hash_of("\n".join(text.splitlines()))[:STAMP_CHARS]
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_bytes().decode("utf-8")  # read_text() would change line ends
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise SettingsError(f"{file} is not UTF-8; it was left alone", "correct it first") from None
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _write(file: Path, text: str, before: str | None) -> None:
+    """Replace the text that was read, through a link if the file is one."""
+    target = file.resolve()
+    with files.writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    expected = None if before is None else before.encode()
+    files.put_file(target, text.encode(), expected=expected, within=target.parent)

@@ -1,0 +1,110 @@
+"""Where the agent works that a server speaks with, and which vault and project that means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vault_index import client
+from vault_index.errors import NoVaultError, VaultError
+from vault_index.hotpath import locate
+
+EVERY_PROJECT = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The agent of a server: it works in `folder`, and `vault` is what `--vault` named.
+
+    A `project` that a tool is asked for is the name of one in the journal or a folder in it. Over
+    HTTP `folders` is False, and only names are taken: whoever asks may be another user of this machine.
+    """
+
+    folder: str
+    vault: str | None = None
+    folders: bool = True
+
+    @classmethod
+    def here(cls, vault: str | None = None, *, folders: bool = True) -> Agent:
+        """Return the agent that started this process: Claude Code says where its project is."""
+        named = os.environ.get("CLAUDE_PROJECT_DIR", "")
+        return cls(named if named and Path(named).is_dir() else str(Path.cwd()), vault, folders)
+
+    def ask(self, name: str, values: Mapping[str, Any], project: str = "") -> dict[str, Any]:
+        """Ask the vault of a project, by default the agent's own; its watcher is started if need be.
+
+        The watcher does not look through all files first: among 10,000 that takes ten times as long
+        as the search, and it has noticed a save before an agent asks. Raises VaultError.
+        """
+        question = {"ask": name, "with": dict(values)}
+        return client.ask(self.root(project), question, start=True, as_is=True, fetch=False)
+
+    def ask_journal(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask the journal, which is there without a vault. Raises VaultError."""
+        question = {"ask": name, "with": dict(values)}
+        place = self._found(self.folder)
+        if place is None:  # `client.ask` would look around the current folder
+            place = locate.find(None, self.folder, {}) or self.folder
+        return client.ask(place, question, start=True, fetch=False)
+
+    def root(self, project: str = "") -> str:
+        """Return the root of the vault of a project, by default of the agent's. Raises NoVaultError."""
+        if project:
+            folder = self._folder_of(project)
+            root = locate.around(folder)
+            if root is None:
+                raise NoVaultError(
+                    f"project {project!r} has no lesson vault",
+                    "leave `project` out, or name another",
+                )
+            return root
+        found = self._found(self.folder)
+        if found is None:
+            raise NoVaultError(
+                f"no lesson vault at or above {self.folder}",
+                "ask the user to make one with `lessons init`",
+            )
+        return found
+
+    def where(self, project: str = "") -> dict[str, str]:
+        """Return the project of the journal that is meant, as its questions take it."""
+        if project == EVERY_PROJECT:
+            return {"project": "", "folder": ""}
+        if not project:
+            return {"project": "", "folder": self.folder}
+        if _is_folder(project):
+            return {"project": "", "folder": self._checked(project)}
+        return {"project": project, "folder": ""}
+
+    def _found(self, folder: str) -> str | None:
+        try:
+            return locate.find(self.vault, folder, os.environ)
+        except (ValueError, OSError) as error:
+            raise VaultError(
+                f"the user's settings are not readable: {error}", "run `lessons doctor`"
+            ) from None
+
+    def _folder_of(self, project: str) -> str:
+        """Return a folder of a project, which is named by it or as the journal names it."""
+        if _is_folder(project):
+            return self._checked(project)
+        asked = {"project": project, "limit": 1}
+        latest = self.ask_journal("journal sessions", asked)["sessions"]
+        if not latest or not latest[0]["folder"]:
+            raise NoVaultError(
+                f"no project {project!r} in the journal",
+                "name one that was recorded, or its folder; or leave `project` out",
+            )
+        return str(latest[0]["folder"])
+
+    def _checked(self, folder: str) -> str:
+        if not self.folders:
+            raise VaultError("over HTTP a project has a name, not a folder", "name the project")
+        return str(Path(folder).expanduser().absolute())
+
+
+def _is_folder(project: str) -> bool:
+    return "/" in project or project in (".", "..", "~")

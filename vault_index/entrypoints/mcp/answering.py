@@ -1,0 +1,125 @@
+"""The SDK's server with our answers for what goes wrong, and tools that are called but not listed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    TextContent,
+    Tool,
+)
+from pydantic import ValidationError
+
+from vault_index.errors import VaultError
+from vault_index.recall import quote as quotation
+
+RESOURCE = "lesson://"
+logger = logging.getLogger(__name__)
+
+
+class LessonsServer(MCPServer):
+    """A server whose errors are text for the model: what happened, and the next step.
+
+    `is_listed` says which tools the model sees; the others can be called, by hooks for example.
+    `may_call` says whether a request with these headers may call a tool; over stdio there are none.
+    """
+
+    def __init__(
+        self,
+        is_listed: Callable[[str], bool],
+        may_call: Callable[[str, Mapping[str, str] | None], bool],
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._is_listed = is_listed
+        self._may_call = may_call
+
+    async def list_tools(self) -> list[Tool]:
+        """Return the tools for the model."""
+        return [tool for tool in await super().list_tools() if self._is_listed(tool.name)]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; an error is an answer."""
+        if context is not None and not self._may_call(name, context.headers):
+            return _error(
+                f"{name} writes, and over HTTP that needs the token. Next: ask the user to add the "
+                "header `Authorization: Bearer TOKEN`, with what is in ~/.lessons/token."
+            )
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            return _error(await self._explain(name, error))
+
+    async def read_resource(
+        self, uri: Any, context: Context[Any, Any] | None = None
+    ) -> Iterable[Any] | InputRequiredResult:
+        """Read a resource, whose name may hold `/` and `#` as they are or as `%2F` and `%23`."""
+        named = str(uri)
+        if named.startswith(RESOURCE):
+            named = RESOURCE + quote(unquote(named.removeprefix(RESOURCE)), safe="")
+        return await super().read_resource(named, context)
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return a prompt; a wrong name or argument is the client's mistake, and no bug to log."""
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            raise MCPError(INVALID_PARAMS, quotation.defused_line(str(error))) from None
+
+    async def _explain(self, name: str, error: ToolError) -> str:
+        cause = error.__cause__
+        if isinstance(cause, VaultError):
+            return explained(cause)
+        if isinstance(cause, ValidationError):
+            return await self._rejected(name, cause)
+        if cause is None or isinstance(cause, ToolError):
+            names = ", ".join(tool.name for tool in await self.list_tools())
+            return f"there is no tool {quotation.defused_line(name)!r}. Next: choose among {names}."
+        logger.error("tool %r failed", name, exc_info=cause)
+        kind = type(cause).__name__
+        return (
+            f"{name} failed ({kind}), which is a bug of `lessons mcp`; its log has the details. "
+            "Next: go on without it, and tell the user."
+        )
+
+    async def _rejected(self, name: str, error: ValidationError) -> str:
+        """Return which arguments are wrong and which there are. Of their values nothing is repeated."""
+        wrong = [
+            f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg'].lower()}"
+            for each in error.errors(include_url=False, include_input=False)
+        ]
+        tool = next((tool for tool in await super().list_tools() if tool.name == name), None)
+        names = ", ".join(tool.input_schema.get("properties", {})) if tool else ""
+        return (
+            f"{name} cannot take that: {'; '.join(wrong)}. Next: call it again; it takes {names}."
+        )
+
+
+def _error(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def explained(error: VaultError) -> str:
+    """Return an error as text for the model: what happened, and what to do about it."""
+    message = quotation.defused_line(error.message)
+    return (
+        f"{message}. Next: {quotation.defused_line(error.hint)}." if error.hint else f"{message}."
+    )

@@ -1,0 +1,67 @@
+"""The server over HTTP, on loopback: streamable HTTP at `/mcp`, behind the guard of every HTTP door.
+
+An agent reads without a token here; tools that write need it with the request, and elsewhere every
+request does. Which tool a request calls is known only to the SDK, so the tools' server asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import uvicorn
+
+from vault_index.entrypoints.guard import App, Guard, rules_for
+from vault_index.entrypoints.mcp.answering import LessonsServer
+from vault_index.errors import VaultError
+
+PATH = "/mcp"
+END_SECONDS = 2  # for what is being answered when the server ends; a stream never ends by itself
+MAX_SESSIONS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a request that writes has to carry."""
+
+    value: str
+
+    def is_in(self, headers: Mapping[str, str] | None) -> bool:
+        """Whether a request with these headers may write."""
+        kind, _, given = (headers or {}).get("authorization", "").partition(" ")
+        same = hmac.compare_digest(given.strip().encode(), self.value.encode())
+        return bool(self.value) and kind.lower() == "bearer" and same
+
+
+def serve(
+    server: LessonsServer, host: str, port: int, token: str, say: Callable[[str], None]
+) -> None:
+    """Serve until the process is told to end. Raises VaultError where it cannot listen."""
+    rules_for(host, port, token)  # refuses an address that needs a token, before anyone can connect
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise VaultError(
+            f"cannot listen on {host}:{port}: {error.strerror}", "choose another --port"
+        ) from None
+    with listening:
+        port = listening.getsockname()[1]
+        rules = rules_for(host, port, token, needs_token=lambda _scope: False)
+        app = server.streamable_http_app(
+            streamable_http_path=PATH, max_sessions=MAX_SESSIONS, host=host
+        )
+        config = uvicorn.Config(
+            Guard(cast("App", app), rules),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=END_SECONDS,
+        )
+        say(f"serving MCP on http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends by itself, then raises it
+            uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,108 @@
+"""The tools of the lessons: search, read, count, propose. A tool's docstring is what the model reads."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+from vault_index.entrypoints.mcp import texts
+from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.answering import LessonsServer
+
+READS = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+# a new file beside the lessons: the same proposal twice is one
+PROPOSES = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+WRITING = ("remember", "learn_trigger")  # over HTTP these need the token
+MAX_QUERY_CHARS = 10_000  # a search looks at the beginning
+Limit = Annotated[int, Field(ge=1, le=50)]
+Confidence = Annotated[int, Field(ge=1, le=5)]
+
+
+class LessonTools:
+    """The tools of an agent; each asks a vault, and returns a text to read."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    def learn_search(
+        self,
+        query: str,
+        type: str = "",
+        project: str = "",
+        min_confidence: Confidence = 3,
+        category: str = "",
+        limit: Limit = 10,
+        cursor: str = "",
+    ) -> str:
+        """Find lessons of the team on a problem, best first: title, id, source, score, passage.
+
+        Use it before work that others have done here, and on errors.
+        """
+        values = {
+            "query": query[:MAX_QUERY_CHARS], "type": type, "min_confidence": min_confidence,
+            "category": category, "limit": limit, "cursor": cursor,
+        }  # fmt: skip
+        return texts.of_search(self._agent.ask("learn search", values, project))
+
+    def learn_get(self, id: str, project: str = "", cursor: str = "") -> str:
+        """Return the whole text of a lesson, by the id of a search."""
+        answer = self._agent.ask("learn get", {"name": id}, project)
+        return texts.of_lesson(id, answer, cursor)
+
+    def learn_status(self, project: str = "") -> str:
+        """Count the lessons: by type and category, most and never used, proposals that wait."""
+        return texts.of_status(self._agent.ask("learn status", {}, project))
+
+    def learn_trigger(
+        self, scope: Literal["session", "commit", "files"] = "session", target: str = ""
+    ) -> str:
+        """Have lessons proposed from this session, a commit or files. Says what is missing for that."""
+        answer = self._agent.ask("learn trigger", {"scope": scope, "target": target})
+        return f"Not available: {answer['missing']}"
+
+    def remember(
+        self,
+        title: str,
+        text: str,
+        category: str = "",
+        tags: list[str] | None = None,
+        fires_on: list[str] | None = None,
+    ) -> str:
+        """Propose a lesson: what was hard to find out and will be needed again.
+
+        A person accepts it or not. Text: the problem, its cause, what to do. fires_on: prompts that
+        must find it.
+        """
+        values = {
+            "title": title, "text": text, "category": category, "by": "agent",
+            "tags": tags or [], "fires_on": fires_on or [],
+        }  # fmt: skip
+        return texts.of_proposal(self._agent.ask("remember", values))
+
+
+def add(server: LessonsServer, agent: Agent) -> None:
+    """Add the tools of the lessons to a server."""
+    tools = LessonTools(agent)
+    add_tool(server, tools.learn_search, "Search lessons", READS)
+    add_tool(server, tools.learn_get, "Read a lesson", READS)
+    add_tool(server, tools.learn_status, "Count lessons", READS)
+    add_tool(server, tools.learn_trigger, "Learn from work", PROPOSES)
+    add_tool(server, tools.remember, "Propose a lesson", PROPOSES)
+
+
+def add_tool(
+    server: LessonsServer, tool: Callable[..., Any], title: str, annotations: ToolAnnotations
+) -> None:
+    """Add a tool whose description is its docstring, and whose answer is text."""
+    about = " ".join(inspect.cleandoc(tool.__doc__ or "").split())
+    server.add_tool(
+        tool, title=title, description=about, annotations=annotations, structured_output=False
+    )

@@ -1,0 +1,72 @@
+"""The application: the routes of one vault, their errors, and a page that describes them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+
+from vault_index.entrypoints.guard import Scope, is_write
+from vault_index.entrypoints.web import journal, queries, refusal, writes
+from vault_index.entrypoints.web.page import page_of
+from vault_index.entrypoints.web.shapes import Error
+from vault_index.watch.questions import AT_ONCE
+
+if TYPE_CHECKING:
+    from vault_index.entrypoints.web.door import Door
+
+# Threads that ask: as many as the watcher answers at once, and one more. The other requests wait in
+# their order, where threads would pass each other.
+THREADS = AT_ONCE + 1
+MAX_BODY = 8 * 1024 * 1024  # bytes: a bulk of a thousand pages
+QUERY = "/api/query"
+REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": {"model": Error}, "5XX": {"model": Error}}
+
+
+@asynccontextmanager
+async def _limited(_app: FastAPI) -> AsyncIterator[None]:
+    current_default_thread_limiter().total_tokens = THREADS
+    yield
+
+
+def application(door: Door, note: Callable[[str], None]) -> FastAPI:
+    """Return the application for a vault; `note` takes a line about each bug."""
+    app = FastAPI(
+        title="Lessons",
+        description="The lessons of a team, and the journal of its user.",
+        version=version("vault-index"),
+        docs_url=None,  # FastAPI's own page loads its script from another host
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_limited,
+        responses=REFUSALS,
+    )
+    app.state.door = door
+    refusal.add_handlers(app, note)
+    for routes in (queries.routes, writes.routes, journal.routes):
+        app.include_router(routes)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        """Describe the routes."""
+        return HTMLResponse(page_of(app.openapi()), headers={"content-security-policy": CSP})
+
+    return app
+
+
+CSP = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+
+
+def needs_token(scope: Scope) -> bool:
+    """Whether a request needs the token: it writes, or reads what only its user may read.
+
+    A query is a POST that reads. Lessons are what a team shares; the journal's files are 0600, and
+    other users of this machine can ask a port of it.
+    """
+    path = str(scope["path"])
+    return path.startswith(journal.PREFIX) or (is_write(scope) and path != QUERY)

@@ -1,0 +1,109 @@
+"""The routes that read the journal: for whoever has the token, since only its user may read its files.
+
+Paths of this machine are left out: of a session its folder and files, of a file in another place all
+but its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query
+
+from vault_index.entrypoints.cli import moments
+from vault_index.entrypoints.web.door import Door, OpenDoor
+from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.shapes import Text
+
+PREFIX = "/api/journal"
+LEFT_OUT = frozenset({"folder", "transcript", "file", "path", "uuids"})
+FILES = frozenset({"files", "files_read", "files_modified"})
+
+Word = Annotated[Text, Query(max_length=1000)]
+Kind = Literal["prompt", "observation", "summary"]
+
+
+async def _require_journal(door: OpenDoor) -> None:
+    door.require_journal()
+
+
+routes = APIRouter(prefix=PREFIX, tags=["journal"], dependencies=[Depends(_require_journal)])
+
+
+@routes.get("/search")
+def search(
+    door: OpenDoor,
+    query: Word = "",
+    limit: Annotated[int, Query(ge=1, le=100)] = 5,
+    kind: Annotated[list[Kind] | None, Query()] = None,
+    project: Word = "",
+    file: Word = "",
+    concept: Word = "",
+    type: Word = "",
+    since: Word = "",
+    until: Word = "",
+) -> Any:
+    """Find prompts, observations and summaries: by meaning, file, concept, type, time."""
+    if not (query.strip() or file or concept or type):
+        raise Refusal(422, "there is nothing to search for", "send query, file, concept or type")
+    values: dict[str, Any] = {"text": query, "k": limit, "kinds": kind or []}
+    values |= {"project": project, "file": file, "concept": concept, "type": type}
+    with door.refusing(422):
+        values |= _window(since, until)
+    answer = door.ask("journal search", values, status=422)
+    return _shown(door, answer, "hits", "older", "project", "text_only")
+
+
+@routes.get("/timeline")
+def timeline(
+    door: OpenDoor,
+    anchor: Annotated[Text, Query(min_length=1, max_length=1000)],
+    depth_before: Annotated[int, Query(ge=0, le=50)] = 10,
+    depth_after: Annotated[int, Query(ge=0, le=50)] = 10,
+    format: Literal["index", "full"] = "index",
+    project: Word = "",
+) -> Any:
+    """Show the records around an anchor: an id, a session, a time or a query."""
+    values = {"anchor": anchor, "before": depth_before, "after": depth_after}
+    more = {"full": format == "full", "project": project}
+    answer = door.ask("journal timeline", {**values, **more}, status=404)
+    return _shown(door, answer, "records", "anchor", "before")
+
+
+@routes.get("/sessions")
+def sessions(
+    door: OpenDoor,
+    project: Word = "",
+    since: Word = "",
+    until: Word = "",
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> Any:
+    """List the sessions, the latest first."""
+    values = {"project": project, "limit": limit}
+    with door.refusing(422):
+        values |= _window(since, until)
+    return _shown(door, door.ask("journal sessions", values, status=422), "sessions")
+
+
+def _window(since: str, until: str) -> dict[str, Any]:
+    """Return times as the journal's questions take them; without `since` it is the usual window."""
+    began = None if not since else "" if since == "all" else moments.since(since)
+    return {"since": began, "until": moments.until(until) if until else ""}
+
+
+def _shown(door: Door, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return some of an answer, without the folders of this machine."""
+    return {key: _without_folders(door, answer[key]) for key in keys}
+
+
+def _without_folders(door: Door, value: Any, key: str = "") -> Any:
+    if isinstance(value, Mapping):
+        kept = {name: each for name, each in value.items() if name not in LEFT_OUT}
+        return {name: _without_folders(door, each, name) for name, each in kept.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_folders(door, each, key) for each in value]
+    if isinstance(value, str):
+        is_elsewhere = key in FILES and value.startswith(("/", "~"))
+        return value.rpartition("/")[2] if is_elsewhere else door.shown(value)
+    return value

@@ -1,0 +1,109 @@
+"""What a client gets that cannot be answered: a status, and JSON with `error` and `hint`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from vault_index.errors import (
+    BusyError,
+    ChangedError,
+    EmbedderError,
+    ForeignIndexError,
+    IndexStateError,
+    LessonError,
+    LinkError,
+    NoVaultError,
+    SettingsError,
+    VaultError,
+    WriteError,
+)
+
+# the first that an error is one of says the status
+STATUSES: tuple[tuple[type[VaultError], int], ...] = (
+    (ChangedError, 409),
+    (LinkError, 409),
+    (WriteError, 507),
+    (LessonError, 422),
+    (BusyError, 503),
+    (SettingsError, 503),
+    (NoVaultError, 503),
+    (IndexStateError, 503),
+    (ForeignIndexError, 503),
+    (EmbedderError, 503),
+)
+SHOWN_PROBLEMS = 5
+
+
+class Refusal(Exception):
+    """A request that is not answered."""
+
+    def __init__(self, status: int, error: str, hint: str = "") -> None:
+        super().__init__(error)
+        self.status = status
+        self.error = error
+        self.hint = hint
+
+
+def of_error(error: VaultError, status: int, shown: Callable[[str], str]) -> Refusal:
+    """Return the refusal for an error; `status` where its kind does not say which."""
+    for kind, own in STATUSES:
+        if isinstance(error, kind):
+            status = own
+            break
+    return Refusal(status, shown(error.message), shown(error.hint))
+
+
+def add_handlers(app: FastAPI, note: Callable[[str], None]) -> None:
+    """Have an application answer errors of any kind as refusals; bugs are noted, for its user."""
+
+    def refused(_request: Request, refusal: Any) -> JSONResponse:
+        return answer(refusal)
+
+    def invalid(_request: Request, error: Any) -> JSONResponse:
+        return answer(_of_values(error))
+
+    def failed(_request: Request, error: Any) -> JSONResponse:
+        hint = "see `/docs` for the routes" if error.status_code in (404, 405) else ""
+        return answer(Refusal(error.status_code, str(error.detail).lower(), hint))
+
+    def broken(request: Request, error: Exception) -> JSONResponse:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        line = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else "?"
+        note(f"error: {request.method} {request.url.path}: {type(error).__name__} in {line}")
+        return answer(Refusal(500, f"a bug of the server ({type(error).__name__})", "report it"))
+
+    app.add_exception_handler(Refusal, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, failed)
+    app.add_exception_handler(Exception, broken)
+
+
+def answer(refusal: Refusal) -> JSONResponse:
+    """Return a refusal as a response."""
+    body = {"error": refusal.error, "hint": refusal.hint}
+    return JSONResponse(body, refusal.status)
+
+
+def _of_values(error: RequestValidationError) -> Refusal:
+    """Return the refusal of values that a route does not take; of the values nothing is repeated."""
+    problems = error.errors()
+    if any(problem["type"] == "json_invalid" for problem in problems):
+        return Refusal(400, "the body is not JSON", "send one JSON object in UTF-8")
+    too_many = [problem for problem in problems if problem["type"] == "too_long"]
+    lines = [
+        f"{'.'.join(map(str, problem['loc'][1:])) or 'the body'}: {_said(problem)}"
+        for problem in problems[:SHOWN_PROBLEMS]
+    ]
+    return Refusal(413 if too_many else 422, "; ".join(lines), "see `/docs` for the fields")
+
+
+def _said(problem: Mapping[str, Any]) -> str:
+    return str(problem["msg"]).lower().removeprefix("value error, ")

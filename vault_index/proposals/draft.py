@@ -1,0 +1,195 @@
+"""What a proposal says: a lesson file with one key more, `proposal`, of what a reviewer should know.
+
+    ---
+    title: Raise the heap
+    categories: [devops/ci-cd]
+    fires_on: [our build dies with heap out of memory]
+    created: 2026-11-22T15:30:00Z
+    proposal: {by: claude-code, findings: [...], near: [...]}
+    ---
+    When the build dies, raise the heap.
+
+The id is made of the text, so the same text proposed twice is one proposal. Unknown keys stay.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any
+
+from vault_index.errors import VaultError
+from vault_index.lesson import category, edit_frontmatter
+from vault_index.lesson.parse import parse_file
+
+KEY = "proposal"
+MAX_TITLE_CHARS = 200
+MAX_TEXT_CHARS = 20_000  # as much as `check` finds too long for a lesson; an agent gets far less
+MAX_MEMBERS = 20  # tags, prompts
+MAX_MEMBER_CHARS = 500
+MAX_BY_CHARS = 80
+MIN_IDENTITY_WORDS = 8  # of a text: a shorter one may be said under many titles
+ID_BYTES = 4
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A draft lesson that waits. `findings` are the warnings of its check, `near` lessons like it.
+
+    A finding has `level`, `rule` and `message`; a near lesson is [id, title, likeness].
+    """
+
+    id: str
+    title: str
+    text: str
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    fires_on: tuple[str, ...] = ()
+    by: str = ""  # the agent or person that proposed it
+    created: str = ""  # ISO 8601
+    findings: tuple[Json, ...] = ()
+    near: tuple[Sequence[Any], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
+
+
+def of(
+    title: Any, text: Any, category_path: Any = "", tags: Any = (), fires_on: Any = (), by: Any = ""
+) -> Proposal:
+    """Return the proposal of what a client sent. Raises VaultError for what is missing or too long."""
+    title, body, by = _line("title", title), _text(text), _line("name of who proposes it", by)
+    if not title:
+        raise VaultError("a proposal needs a title", "name what was learned in a line")
+    if len(title) > MAX_TITLE_CHARS:
+        hint = f"shorten it to {MAX_TITLE_CHARS} characters"
+        raise VaultError(f"the title has {len(title):,} characters", hint)
+    filed = category.normalise(_line("category", category_path))
+    if category_path and not filed:
+        hint = "name one such as devops/ci-cd, or none"
+        raise VaultError(f"not a category: {str(category_path)!r:.80}", hint)
+    if len(filed) > MAX_TITLE_CHARS:
+        raise VaultError("the category is too long", "name one such as devops/ci-cd, or none")
+    return Proposal(
+        id=id_of(title, body),
+        title=title,
+        text=body,
+        category=filed,
+        tags=_members("tags", tags),
+        fires_on=_members("fires_on", fires_on),
+        by=by[:MAX_BY_CHARS],
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def to_bytes(proposal: Proposal) -> bytes:
+    """Return the file of a proposal. Raises VaultError for a text that holds several lessons."""
+    about = {
+        "by": proposal.by,
+        "findings": [dict(finding) for finding in proposal.findings],
+        "near": [list(near) for near in proposal.near],
+    }
+    keys = {
+        "title": proposal.title,
+        "categories": [proposal.category] if proposal.category else None,
+        "tags": list(proposal.tags) or None,
+        "fires_on": list(proposal.fires_on) or None,
+        "created": datetime.fromisoformat(proposal.created),
+        KEY: {name: value for name, value in about.items() if value} or None,
+    }
+    given = {name: value for name, value in keys.items() if value is not None}
+    data = edit_frontmatter.set_keys(f"---\n---\n{proposal.text}\n".encode(), given)
+    if len(parse_file(data, f"{proposal.id}.md")) != 1:
+        hint = "split it: one proposal for each, without `## Lesson:` headings"
+        raise VaultError("a proposal is one lesson", hint)
+    return data
+
+
+def from_bytes(id: str, data: bytes) -> Proposal:
+    """Return the proposal of a file, which a person may have edited. Raises LessonError, VaultError."""
+    lessons = parse_file(data, f"{id}.md")
+    if not lessons:
+        raise VaultError(f"the proposal {id} is empty", f"lessons reject {id}")
+    lesson, about = lessons[0], edit_frontmatter.keys_of(data).get(KEY)
+    about = about if isinstance(about, dict) else {}
+    filed = [path for path in map(category.normalise, lesson.categories) if path]
+    return Proposal(
+        id=id,
+        title=lesson.title,
+        text=lesson.text,
+        category=filed[0] if filed else "",
+        tags=lesson.tags,
+        fires_on=lesson.fires_on,
+        by=str(about.get("by") or ""),
+        created=lesson.created.isoformat() if lesson.created else "",
+        findings=_findings(about.get("findings")),
+        near=_near(about.get("near")),
+    )
+
+
+def id_of(title: str, text: str) -> str:
+    """Return the id of a draft: the same for texts that differ in case, space and marks only."""
+    own = words(text)
+    whole = own if len(set(own)) >= MIN_IDENTITY_WORDS else [*words(title), "", *own]
+    return blake2b(" ".join(whole).encode(), digest_size=ID_BYTES).hexdigest()
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, without case, marks and the ways to write one character."""
+    return re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise VaultError("a proposal needs some text", "write what was learned, and why")
+    if len(value) > MAX_TEXT_CHARS:
+        hint = f"shorten it to {MAX_TEXT_CHARS:,} characters, or split it"
+        raise VaultError(f"the text has {len(value):,} characters", hint)
+    lines = value.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode()
+    if "\0" in lines:
+        raise VaultError("the text holds NUL characters", "write plain text")
+    return lines.strip()
+
+
+def _line(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise VaultError(f"the {name} is no text", "write plain text")
+    return " ".join(value.encode("utf-8", "replace").decode().replace("\0", " ").split())
+
+
+def _members(name: str, values: Any) -> tuple[str, ...]:
+    if not isinstance(values, (list, tuple)):
+        raise VaultError(f"{name} is no list", "write a list of texts")
+    members = tuple(dict.fromkeys(filter(None, (_line(name, value) for value in values))))
+    if len(members) > MAX_MEMBERS or any(len(member) > MAX_MEMBER_CHARS for member in members):
+        hint = f"shorten it to {MAX_MEMBERS} of at most {MAX_MEMBER_CHARS} characters each"
+        raise VaultError(f"{name} is too long", hint)
+    return members
+
+
+def _findings(values: Any) -> tuple[Json, ...]:
+    names = ("level", "rule", "message")
+    return tuple(
+        {name: str(value.get(name) or "") for name in names}
+        for value in (values if isinstance(values, list) else ())
+        if isinstance(value, dict)
+    )
+
+
+def _near(values: Any) -> tuple[Sequence[Any], ...]:
+    return tuple(
+        (str(value[0]), str(value[1]), float(value[2]))
+        for value in (values if isinstance(values, list) else ())
+        if isinstance(value, list) and len(value) == 3 and isinstance(value[2], (int, float))
+    )

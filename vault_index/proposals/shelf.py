@@ -1,0 +1,171 @@
+"""Where the proposals of a vault wait, and what is kept of a rejected one to recognise it.
+
+    ~/.lessons/proposals/                  0700, like all below it; files are 0600
+      <project>/
+        project.toml                       which repository it is: see journal.projects
+        <vault>/                           the vault's place in the repository; `vault` at its top
+          <id>.md                          a proposal that waits
+          rejected.jsonl                   words and vectors of those that a person rejected
+
+All work trees and clones of one repository share the folder, also after a move.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import files, git
+from vault_index.journal import projects
+from vault_index.journal.lock import held, make_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.vault import Vault
+
+FOLDER, REJECTED = "proposals", "rejected.jsonl"
+MAX_REJECTED = 2000  # the oldest go first; some 2 kB each
+SKETCH = 256  # hashes kept of a text: the smallest, a fair sample of its words
+_ID = re.compile(r"[0-9a-f]{8}")
+_TOP = "vault"
+_UNSAFE = re.compile(r"[^\w.-]+")
+_MAX_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The proposals of all vaults of a user."""
+
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """What recognises a rejected proposal: no text can be read from it.
+
+    `words` are hashes of its distinct words, `vector` the embedder's, as float16 in base 64.
+    """
+
+    id: str
+    at: str  # ISO 8601
+    words: tuple[int, ...]
+    embedder: str = ""
+    vector: str = ""
+
+
+def folder_of(vault: Vault) -> Path | None:
+    """Return where the proposals of a vault are; None before the first. Writes nothing."""
+    shelf = Shelf(vault.config.home / FOLDER)
+    if not shelf.folder.is_dir():
+        return None
+    project = projects.known_project(shelf, str(vault.root))
+    folder = shelf.folder / project / _place_of(vault)
+    return folder if project and folder.is_dir() and not folder.is_symlink() else None
+
+
+@contextmanager
+def opened(vault: Vault) -> Iterator[Path]:
+    """Hold the proposals of a vault, whose folder is made if it is missing. Raises WriteError."""
+    shelf = Shelf(vault.config.home / FOLDER)
+    make_folder(shelf.folder)
+    project = shelf.folder / projects.project_of(shelf, str(vault.root))
+    make_folder(project)
+    folder = project / _place_of(vault)
+    with held(folder):
+        yield folder
+
+
+def ids(folder: Path | None) -> list[str]:
+    """Return the ids of what waits, oldest first."""
+    try:
+        names = os.listdir(folder) if folder else []  # noqa: PTH208  # names are all it needs
+    except OSError:
+        return []
+    written: dict[str, int] = {}
+    for name in names:
+        id = name.removesuffix(".md")
+        if folder and id != name and _ID.fullmatch(id):
+            with suppress(FileNotFoundError):  # accepted since it was listed
+                written[id] = file_of(folder, id).lstat().st_mtime_ns
+    return sorted(written, key=lambda id: (written[id], id))
+
+
+def file_of(folder: Path, id: str) -> Path:
+    """Return the file of a proposal."""
+    return folder / f"{id}.md"
+
+
+def read(folder: Path, id: str) -> bytes | None:
+    """Return the content of a proposal's file; None if it is gone. Raises WriteError for a link."""
+    return files.read_if_any(file_of(folder, id))
+
+
+def write(folder: Path, id: str, data: bytes) -> Path:
+    """Write the file of a proposal and return its path. Raises WriteError."""
+    file = file_of(folder, id)
+    with files.writing(file):
+        files.replace_file(file, data)
+    return file
+
+
+def remove(folder: Path, id: str) -> None:
+    """Remove the file of a proposal. Raises WriteError."""
+    file = file_of(folder, id)
+    with files.writing(file):
+        file.unlink(missing_ok=True)
+
+
+def rejected(folder: Path | None) -> list[Rejected]:
+    """Return what recognises the rejected ones, oldest first; lines that are damaged are left out."""
+    data = files.read_if_any(folder / REJECTED) if folder else None
+    kept = []
+    for line in (data or b"").splitlines():
+        try:
+            values = json.loads(line)
+            kept.append(Rejected(**{**values, "words": tuple(values["words"])}))
+        except (ValueError, TypeError, KeyError):
+            continue
+    return kept
+
+
+def reject(
+    folder: Path, id: str, at: str, words: Sequence[str], embedder: str, vector: str
+) -> None:
+    """Keep what recognises a proposal. Raises WriteError."""
+    others = [one for one in rejected(folder) if one.id != id][1 - MAX_REJECTED :]
+    lines = [*others, Rejected(id, at, hashed(words), embedder, vector)]
+    text = "".join(f"{json.dumps(asdict(line))}\n" for line in lines)
+    with files.writing(folder / REJECTED):
+        files.replace_file(folder / REJECTED, text.encode())
+
+
+def hashed(words: Sequence[str]) -> tuple[int, ...]:
+    """Return up to `SKETCH` numbers of 32 bits that stand for the distinct words of a text."""
+    digests = {blake2b(word.encode(), digest_size=4).digest() for word in words}
+    return tuple(sorted(int.from_bytes(digest) for digest in digests)[:SKETCH])
+
+
+def packed(vector: np.ndarray) -> str:
+    """Return a vector as float16 in base 64."""
+    import numpy as np
+
+    return base64.b64encode(np.asarray(vector, "<f2").tobytes()).decode()
+
+
+def _place_of(vault: Vault) -> str:
+    """Return the name for a vault's place in its repository."""
+    top = git.top_of(vault.root)
+    inside = os.path.relpath(os.path.realpath(vault.root), top) if top else "."
+    if inside == ".":
+        return _TOP
+    name = _UNSAFE.sub("-", inside).strip("-.")[-_MAX_NAME:]
+    return f"{name}-{blake2b(os.fsencode(inside), digest_size=3).hexdigest()}"
