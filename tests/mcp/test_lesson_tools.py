@@ -77,7 +77,8 @@ async def test_each_tool_says_what_it_returns_in_little_room(client: Client) -> 
         assert tool.annotations.destructive_hint is False
         assert tool.output_schema is None  # an agent would show its model nothing else
     assert client.instructions
-    assert len(client.instructions.encode()) < 2048  # what is longer is cut
+    assert "learn_search" in client.instructions
+    assert "journal" not in client.instructions
 
 
 @in_both_modes
@@ -333,4 +334,7 @@ async def test_everything_a_model_is_told_fits(own_world: Path, team: Vault) -> 
                  for template in (await client.list_resource_templates()).resource_templates]  # fmt: skip
         told += [prompt.description or "" for prompt in (await client.list_prompts()).prompts]
         assert len("".join(told).encode()) < 2048
+        assert client.instructions
+        assert "The journal: " in client.instructions
+        assert len(client.instructions.encode()) < 2048
         assert len(json.dumps([tool.model_dump(mode="json") for tool in tools])) < 16_000

@@ -37,14 +37,17 @@ class JournalTools:
         limit: Limit = 10,
         cursor: str = "",
     ) -> str:
-        """Find what agents did and found out in earlier sessions, best first. project: a name, or all."""
+        """Find what was done and found out in earlier sessions, best first: id, date, title, files, text.
+
+        Use it for work that was done here before. project: a name, or all; since: 30d, a date, or all.
+        """
         narrowed = {"type": type, "concept": concept, "file": file}
         return self._search("observation", query, narrowed, project, since, limit, cursor)
 
     def search_sessions(
         self, query: str, project: str = "", since: str = "", limit: Limit = 10, cursor: str = ""
     ) -> str:
-        """Find earlier sessions by their summaries."""
+        """Find earlier sessions by their summaries: what was asked, done and learned."""
         return self._search("summary", query, {}, project, since, limit, cursor)
 
     def search_user_prompts(
@@ -62,7 +65,10 @@ class JournalTools:
     def find_by_file(
         self, file: str, project: str = "", since: str = "", limit: Limit = 10, cursor: str = ""
     ) -> str:
-        """List what read or changed a file: its path, the end of it, or a folder."""
+        """List what read or changed a file, latest first: its path, the end of it, or a folder.
+
+        Use it before you change a file whose history matters.
+        """
         return self._list({"file": file}, project, since, limit, cursor)
 
     def find_by_type(

@@ -44,7 +44,8 @@ class LessonTools:
     ) -> str:
         """Find lessons of the team on a problem, best first: title, id, source, score, passage.
 
-        Use it before work that others have done here, and on errors.
+        Use it before work that others have done here, and on an error that others may have met. query:
+        the problem in words. project: another one, by name or folder.
         """
         values = {
             "query": query[:MAX_QUERY_CHARS], "type": type, "min_confidence": min_confidence,
@@ -53,12 +54,15 @@ class LessonTools:
         return texts.of_search(self._agent.ask("learn search", values, project))
 
     def learn_get(self, id: str, project: str = "", cursor: str = "") -> str:
-        """Return the whole text of a lesson, by the id of a search."""
+        """Return the whole text of a lesson by its id; use it when the passage of a hit is not enough."""
         answer = self._agent.ask("learn get", {"name": id}, project)
         return texts.of_lesson(id, answer, cursor)
 
     def learn_status(self, project: str = "") -> str:
-        """Count the lessons: by type and category, most and never used, proposals that wait."""
+        """Count the lessons by type and category, those most and never used, and proposals that wait.
+
+        Use it when the user asks about the vault, or for the names of categories.
+        """
         return texts.of_status(self._agent.ask("learn status", {}, project))
 
     def learn_trigger(
@@ -76,10 +80,10 @@ class LessonTools:
         tags: list[str] | None = None,
         fires_on: list[str] | None = None,
     ) -> str:
-        """Propose a lesson: what was hard to find out and will be needed again.
+        """Propose a lesson: what was hard to find out and will be needed again. Returns its id.
 
-        A person accepts it or not. Text: the problem, its cause, what to do. fires_on: prompts that
-        must find it.
+        A person accepts it or not. text: the problem, its cause, what to do. fires_on: prompts of
+        people who have the problem.
         """
         values = {
             "title": title, "text": text, "category": category, "by": "agent",
