@@ -22,6 +22,7 @@ PROPOSES = ToolAnnotations(
 )
 WRITING = ("remember", "learn_trigger")  # over HTTP these need the token
 MAX_QUERY_CHARS = 10_000  # a search looks at the beginning
+Name = Annotated[str, Field(max_length=1_000)]  # of a lesson, a project, a file ...
 Limit = Annotated[int, Field(ge=1, le=50)]
 Confidence = Annotated[int, Field(ge=1, le=5)]
 
@@ -35,12 +36,12 @@ class LessonTools:
     def learn_search(
         self,
         query: str,
-        type: str = "",
-        project: str = "",
+        type: Name = "",
+        project: Name = "",
         min_confidence: Confidence = 3,
-        category: str = "",
+        category: Name = "",
         limit: Limit = 10,
-        cursor: str = "",
+        cursor: Name = "",
     ) -> str:
         """Find lessons of the team on a problem, best first: title, id, source, score, passage.
 
@@ -53,12 +54,12 @@ class LessonTools:
         }  # fmt: skip
         return texts.of_search(self._agent.ask("learn search", values, project))
 
-    def learn_get(self, id: str, project: str = "", cursor: str = "") -> str:
+    def learn_get(self, id: Name, project: Name = "", cursor: Name = "") -> str:
         """Return the whole text of a lesson by its id; use it when the passage of a hit is not enough."""
         answer = self._agent.ask("learn get", {"name": id}, project)
         return texts.of_lesson(id, answer, cursor)
 
-    def learn_status(self, project: str = "") -> str:
+    def learn_status(self, project: Name = "") -> str:
         """Count the lessons by type and category, those most and never used, and proposals that wait.
 
         Use it when the user asks about the vault, or for the names of categories.
@@ -66,7 +67,7 @@ class LessonTools:
         return texts.of_status(self._agent.ask("learn status", {}, project))
 
     def learn_trigger(
-        self, scope: Literal["session", "commit", "files"] = "session", target: str = ""
+        self, scope: Literal["session", "commit", "files"] = "session", target: Name = ""
     ) -> str:
         """Have lessons proposed from this session, a commit or files. Says what is missing for that."""
         answer = self._agent.ask("learn trigger", {"scope": scope, "target": target})
@@ -76,7 +77,7 @@ class LessonTools:
         self,
         title: str,
         text: str,
-        category: str = "",
+        category: Name = "",
         tags: list[str] | None = None,
         fires_on: list[str] | None = None,
     ) -> str:
