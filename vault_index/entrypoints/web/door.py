@@ -105,13 +105,17 @@ class Door:
             text = text.replace(folder, name) if len(folder) > 1 else text
         return text
 
+    def shown_error(self, text: str) -> str:
+        """Return the text of an error, in which a path outside of the vault is only its last name."""
+        return _FOLDERS.sub("", self.shown(text))
+
     @contextlib.contextmanager
     def refusing(self, status: int) -> Iterator[None]:
         """Turn an error of the vault into a Refusal; `status` where its kind does not say which."""
         try:
             yield
         except VaultError as error:
-            raise of_error(error, status, lambda text: _FOLDERS.sub("", self.shown(text))) from None
+            raise of_error(error, status, self.shown_error) from None
 
     def _is_stale(self) -> bool:
         """Whether a question has to wait for the index; note that one was asked."""
