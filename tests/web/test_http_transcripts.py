@@ -21,7 +21,7 @@ from tests.support.commands import run
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.homes import add_model, make_home
-from tests.support.places import TESTS
+from tests.support.places import REPO, TESTS
 from tests.support.serving import Serving, serving
 from vault_index.entrypoints.web.app import application
 from vault_index.entrypoints.web.door import Door
@@ -75,7 +75,7 @@ def team(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterator
 
 
 @pytest.mark.slow
-def test_routes_answer_as_their_transcripts_say(
+def test_routes_answer_as_their_transcripts_and_the_readme_say(
     team: Serving, request: pytest.FixtureRequest
 ) -> None:
     for name in NAMES:  # those that read come first
@@ -87,6 +87,7 @@ def test_routes_answer_as_their_transcripts_say(
             file.write_text(after, "utf-8")
         else:
             assert after == before
+    _check_readme(team)
     loaded = Path(f"/proc/{team.process.pid}/maps").read_text()
     assert "ctranslate2" not in loaded  # the model is in the watcher, once
 
@@ -99,6 +100,19 @@ def test_each_route_has_a_transcript(make_vault: MakeVault) -> None:
         for method in methods:
             pattern = rf"(?m)^{method.upper()} {re.escape(path.partition('{')[0])}"
             assert re.search(pattern, asked), f"{method} {path}"
+
+
+def _check_readme(team: Serving) -> None:
+    """Run the commands of the README's section, and compare what they print with what it shows."""
+    section = (REPO / "README.md").read_text("utf-8").split("\n## HTTP\n")[1]
+    _, commands, _, shown, *_ = re.split(r"```(?:sh|json)?\n", section)
+    first, *requests = commands.splitlines()
+    assert first == "lessons serve"
+    home = team.token_file.parent
+    for command, line in zip(requests, shown.splitlines(), strict=True):
+        here = command.replace(":7731", f":{team.port}").replace("~/.lessons", str(home))
+        assert _rounded(run("bash", "-c", here, cwd=home).json) == _rounded(json.loads(line))
+    team.ask("DELETE", f"/api/lessons/{json.loads(line)['id']}")
 
 
 def _answered(team: Serving, exchange: str) -> str:
