@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
-from vault_index import atomic
 from vault_index.edit.rename import apply, plan
 from vault_index.errors import VaultError, WriteError
+from vault_index.files import atomic
 from vault_index.index import reconcile
 from vault_index.search import entries
 from vault_index.vault import Vault

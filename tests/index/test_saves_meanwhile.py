@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 
 from tests.support.files import MakeVault, lesson_text, write
-from vault_index import atomic, files
+from vault_index import files
 from vault_index.edit import accept, add, delete, import_lessons, rename, update
 from vault_index.entrypoints.hook import claude_settings
 from vault_index.errors import ChangedError, VaultError, WriteError
+from vault_index.files import atomic
 from vault_index.index import reconcile
 from vault_index.index.classifier import Proposal
 from vault_index.vault import open_vault

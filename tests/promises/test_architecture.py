@@ -24,7 +24,7 @@ REPO = PACKAGE.parent
 
 # A folder (or module of the package's top) imports only from the rungs above its own.
 LADDER = [
-    "errors hotpath native atomic characters",
+    "errors hotpath native characters",
     "files config lesson git ollama_client",
     "store embed skill llm",
     "vault",

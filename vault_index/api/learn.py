@@ -12,6 +12,7 @@ from vault_index.journal.journal import Journal
 from vault_index.lesson import parse
 from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
 from vault_index.proposals import review
+from vault_index.recall import trust
 from vault_index.search import entries, floor, pages, query
 from vault_index.search.options import Query
 from vault_index.store import filters, injections
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
 COUNTED = 5  # hits of a search that count as used: an agent reads the first
 MAX_HITS = 50
+MAX_CONFIDENCE = 5
 SCOPES = ("session", "commit", "files")
 
 
@@ -37,22 +39,27 @@ def search(
 ) -> dict[str, Any]:
     """Find lessons, a page of them: `hits` as `search` returns them, and `next`, a cursor or "".
 
-    `category` is one with all below it. A lesson that names no confidence has the middle one, 3.
+    `category` is one with all below it. A lesson that names no confidence has the middle one, 3. What
+    hooks may not inject is not among them.
     """
     began = time.monotonic()
-    _check_search(query, type, min_confidence, limit)
+    _check_search(query, type, category, cursor)
+    _check_number("limit", limit, MAX_HITS)
+    _check_number("min_confidence", min_confidence, MAX_CONFIDENCE)
     asked = Query(
         query,
         limit,
         categories=(category,) if category else (),
         filters=filters.Filter(type=type, min_confidence=min_confidence),
+        for_agent=True,
     )
     results, following = pages.page(vault, asked, cursor)
+    hits = trust.only_trusted(vault, results.hits)
     if not cursor:
-        used = [(hit.lesson_id, hit.score) for hit in results.hits[:COUNTED]]
+        used = [(hit.lesson_id, hit.score) for hit in hits[:COUNTED]]
         _count(vault, SEARCH, query, used, began)
     return {
-        "hits": [hit.as_json() for hit in results.hits],
+        "hits": [hit.as_json() for hit in hits],
         "next": following,
         "floor": floor.in_force(vault, text_only=bool(results.text_only)),
         "text_only": results.text_only,
@@ -69,6 +76,12 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
     entry, near = entries.entry_or_near(vault, name.strip())
     if entry is None:
         return {"entry": None, "near": [list(each) for each in near]}
+    kept_back = entry["withheld"]
+    if not trust.trusted_files(vault, {(entry["path"], entry["file_hash"])}):
+        kept_back = "it is not of those whom the user's settings trust"
+    if kept_back:
+        message = f"{entry['id']} is kept from agents: {kept_back}"
+        raise VaultError(message, f"ask a person to look at it: `lessons show {entry['id']}`")
     _count(vault, GET, "", [(entry["id"], 1.0)], began)
     return {"entry": as_json(entry), "near": []}
 
@@ -105,18 +118,20 @@ def trigger(vault: Vault, caller: Caller, scope: str, target: str = "") -> dict[
     return {"available": False, "missing": missing}
 
 
-def _check_search(text: str, type: str, min_confidence: int, limit: int) -> None:
+def _check_search(text: str, type: str, category: str, cursor: str) -> None:
     if not isinstance(text, str) or not text.strip():
         raise VaultError("there is nothing to search for", "name what you look for in a few words")
     if type and type not in parse.TYPES:
         raise VaultError(f"no type {type!r:.40}", f"choose one of {', '.join(parse.TYPES)}")
-    for name, value, least, most in (
-        ("limit", limit, 1, MAX_HITS),
-        ("min_confidence", min_confidence, 1, 5),
-    ):
-        if not isinstance(value, int) or not least <= value <= most:
-            hint = f"choose a whole number from {least} to {most}"
-            raise VaultError(f"{name} is {value!r:.40}", hint)
+    for name, value in (("category", category), ("cursor", cursor)):
+        if not isinstance(value, str):
+            raise VaultError(f"the {name} is no text", f"give a text, or no {name}")
+
+
+def _check_number(name: str, value: int, most: int) -> None:
+    if type(value) is not int or not 1 <= value <= most:
+        hint = f"choose a whole number from 1 to {most}"
+        raise VaultError(f"{name} is {value!r:.40}", hint)
 
 
 def _count(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
+from vault_index.lesson.parse import id_of
 from vault_index.proposals import draft, likeness, review
 
 if TYPE_CHECKING:
@@ -34,8 +35,10 @@ def remember(
     like it as [id, title, likeness]; `findings` warnings with `level`, `rule`, `message`. What `check`
     calls an error is refused, and nothing of it is kept.
     """
-    proposal = review.checked(vault, draft.of(title, text, category, tags, fires_on, by))
-    return review.propose(vault, proposal, _compared(caller, proposal))
+    proposal = review.checked(draft.of(title, text, category, tags, fires_on, by))
+    compared = _compared(caller, proposal)
+    proposal = review.checked(proposal, compared.get("categories", ()))
+    return review.propose(vault, proposal, compared)
 
 
 def list_(vault: Vault, caller: Caller, id: str = "") -> dict[str, Any]:
@@ -48,10 +51,11 @@ def list_(vault: Vault, caller: Caller, id: str = "") -> dict[str, Any]:
 def accept(
     vault: Vault, caller: Caller, id: str, category: str = "", commit: bool = False
 ) -> dict[str, Any]:
-    """Make a proposal a lesson: its `id`, and the `path` of the file from the vault's root."""
+    """Make a proposal a lesson: the lesson's `id`, and the `path` of its file from the vault's root."""
     del caller
-    accepted, path = review.accept(vault, id, category, commit=commit)
-    return {"id": accepted, "path": str(path.relative_to(vault.root))}
+    path = review.accept(vault, id, category, commit=commit)
+    lesson = id_of(str(path.relative_to(vault.lessons_dir)))
+    return {"id": lesson, "path": str(path.relative_to(vault.root))}
 
 
 def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:

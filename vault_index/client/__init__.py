@@ -84,8 +84,7 @@ def ask(
     from vault_index.client import here
 
     if name not in api.QUESTIONS:
-        put = functools.partial(ask, start=start)  # what a command asks, too
-        return here.run(vault, question, put, on_note, on_progress)
+        return here.run(vault, question, functools.partial(ask, start=start), on_note, on_progress)
     return here.answer(
         vault, question,
         fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, shelf
 from vault_index.proposals.shelf import Rejected
-from vault_index.search import duplicates, query
+from vault_index.search import duplicates, entries, query
 from vault_index.search.options import Query
 from vault_index.store import filters
 
@@ -30,7 +30,8 @@ def of(vault: Vault, title: str, text: str) -> dict[str, Any]:
     """Compare a draft with the lessons in the index and the rejected proposals of a vault.
 
     Return `same`, the [id, title] of the lesson that has this text, or None; `near`, lessons as
-    [id, title, likeness], the most like first; `rejected`; and `embedder` and `vector`, "" without.
+    [id, title, likeness], the most like first; `rejected`; the `categories` of all lessons; and
+    `embedder` and `vector`, "" without.
     """
     lesson = Lesson("", "proposal.md", title, text)
     vectors = duplicates.vectors(vault, [lesson], lesson.path)
@@ -40,7 +41,8 @@ def of(vault: Vault, title: str, text: str) -> dict[str, Any]:
     near, same = [], None
     own, id = shelf.hashed(draft.words(f"{title} {text}")), draft.id_of(title, text)
     columns = ("lesson_id", "title", "text")
-    for row in vault.open_index().store.rows(columns, filters.wholes_of(sorted(cosines))):
+    where = filters.all_of(filters.wholes_of(sorted(cosines)), filters.FOR_AGENTS)
+    for row in vault.open_index().store.rows(columns, where):
         if draft.id_of(row["title"], row["text"]) == id:
             same = [row["lesson_id"], row["title"]]
         other = shelf.hashed(draft.words(f"{row['title']} {row['text']}"))
@@ -52,6 +54,7 @@ def of(vault: Vault, title: str, text: str) -> dict[str, Any]:
     return {
         "same": same,
         "near": sorted(near, key=lambda each: (-each[2], each[0]))[:SHOWN],
+        "categories": list(entries.tally(vault)),
         "rejected": _is_rejected(vault, own, vectors, embedder),
         "embedder": embedder,
         "vector": shelf.packed(vectors[0]) if vectors else "",

@@ -22,7 +22,7 @@ from vault_index.proposals import draft, likeness, shelf
 from vault_index.proposals.draft import Proposal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from vault_index.vault import Vault
 
@@ -32,12 +32,15 @@ REJECTED, IS_LESSON = "rejected before", "a lesson already"
 _PLACE = "writing_to"  # in the key `proposal`: where the lesson is being written
 
 
-def checked(vault: Vault, proposal: Proposal) -> Proposal:
-    """Return a proposal with the warnings of its check. Raises VaultError for an error."""
+def checked(proposal: Proposal, categories: Collection[str] = ()) -> Proposal:
+    """Return a proposal with the warnings of its check. Raises VaultError for an error.
+
+    `categories` are those of the lessons, of which its own may be a misspelling.
+    """
     file = f"{proposal.category}/" if proposal.category else ""
     name = markdown.slugify(proposal.title) or "lesson"
     candidate = check.Candidate(f"{file}{name}.md", draft.to_bytes(proposal))
-    findings = check.of_text(candidate, list(vault.config.taxonomy))
+    findings = check.of_text(candidate, categories)
     errors = [finding for finding in findings if finding.severity == check.ERROR]
     if errors:
         why = f"{errors[0].rule}: {errors[0].message}"
@@ -87,7 +90,7 @@ def waiting(vault: Vault) -> list[Proposal]:
         except VaultError as error:
             finding = {"level": check.ERROR, "rule": "frontmatter", "message": error.message}
             proposals.append(Proposal(id, "(cannot be read)", "", findings=(finding,)))
-    return sorted(proposals, key=lambda proposal: (proposal.created, proposal.id))
+    return sorted(proposals, key=lambda proposal: proposal.created)
 
 
 def count(vault: Vault) -> int:
@@ -101,15 +104,15 @@ def find(vault: Vault, name: str) -> Proposal:
     return _read(folder, _id(folder, name))
 
 
-def accept(
-    vault: Vault, name: str, category: str = "", *, commit: bool = False
-) -> tuple[str, Path]:
-    """Write a proposal as a lesson where its category says; return its id as one and its path.
+def accept(vault: Vault, name: str, category: str = "", *, commit: bool = False) -> Path:
+    """Write a proposal as a lesson where its category says, and return the path of its file.
 
     With `commit` the file is committed, and nothing else. Raises VaultError, also from `add.write`.
     """
     if commit and git.worktree(vault.lessons_dir) is None:
-        raise VaultError("the vault is in no git repository", "accept it without --commit")
+        raise VaultError(
+            "the vault is in no git repository", "run `git init`, or accept it without --commit"
+        )
     with shelf.opened(vault) as folder:
         id = _id(folder, name)
         proposal = _read(folder, id)
@@ -118,7 +121,7 @@ def accept(
         shelf.remove(folder, id)
     if commit:
         _commit(vault, path, proposal.title)
-    return id, path
+    return path
 
 
 def reject(vault: Vault, name: str, compared: Mapping[str, Any]) -> Proposal:

@@ -17,7 +17,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -85,13 +85,18 @@ def opened(vault: Vault) -> Iterator[Path]:
 
 
 def ids(folder: Path | None) -> list[str]:
-    """Return the ids of what waits, sorted."""
+    """Return the ids of what waits, oldest first."""
     try:
         names = os.listdir(folder) if folder else []  # noqa: PTH208  # names are all it needs
     except OSError:
         return []
-    stems = (name.removesuffix(".md") for name in names if name.endswith(".md"))
-    return sorted(stem for stem in stems if _ID.fullmatch(stem))
+    written: dict[str, int] = {}
+    for name in names:
+        id = name.removesuffix(".md")
+        if folder and id != name and _ID.fullmatch(id):
+            with suppress(FileNotFoundError):  # accepted since it was listed
+                written[id] = file_of(folder, id).lstat().st_mtime_ns
+    return sorted(written, key=lambda id: (written[id], id))
 
 
 def file_of(folder: Path, id: str) -> Path:

@@ -5,7 +5,7 @@ Everything is there for the command line; this is about what goes into an agent'
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING
 
 from vault_index import git
@@ -34,9 +34,16 @@ def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     kept = list(hits)
     # skills of the user and of a project are the agent's own
     shared = [hit for hit in kept if hit.kind == "lessons" or hit.type == "vault"]
-    if not is_restricted(vault) or not shared:
-        return kept
-    paths = list(dict.fromkeys(hit.path for hit in shared))
+    trusted = trusted_files(vault, {(hit.path, hit.file_hash) for hit in shared})
+    refused = {id(hit) for hit in shared if (hit.path, hit.file_hash) not in trusted}
+    return [hit for hit in kept if id(hit) not in refused]
+
+
+def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, str]]:
+    """Return the files, as (path, hash of what was read), whose text may go to an agent."""
+    if not is_restricted(vault) or not files:
+        return files
+    paths = sorted({path for path, _ in files})
     if vault.config.trusted_authors or vault.config.trusted_keys:
         authors = {path: _author(vault, path) for path in paths}
         places = {
@@ -49,8 +56,7 @@ def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
         path: {digest.hash_of_file(data) for data in (blob, blob.replace(b"\n", b"\r\n"))}
         for path, blob in git.contents(root, places).items()
     }  # git may have checked a file out with other line ends
-    refused = {id(hit) for hit in shared if hit.file_hash not in hashes.get(hit.path, ())}
-    return [hit for hit in kept if id(hit) not in refused]
+    return {(path, hash) for path, hash in files if hash in hashes.get(path, ())}
 
 
 def _author(vault: Vault, path: str) -> git.Voucher | None:

@@ -166,14 +166,15 @@ def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
 def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str, str]]]:
     """Return one lesson with its text as `entry` does; for no lesson or several, None and (id, title)s.
 
-    These are the lessons that are called so, else those that are written most like it. Raises
-    IndexStateError without an index.
+    These are the lessons that are called so, else those that are written most like it, without
+    withheld ones. Raises IndexStateError without an index.
     """
     columns = (*listing.COLUMNS, "text", "file_hash", "fires_on", "silent_on")
     whole = _lessons(vault, columns, filters.wholes_of([name]))
     if whole:  # the whole id: no need to read the others
         return whole[0], []
-    known = {each["id"]: each for each in _lessons(vault, ("lesson_id", "path", "title"))}
+    listed = _lessons(vault, ("lesson_id", "path", "title"), filters.FOR_AGENTS)
+    known = {each["id"]: each for each in listed}
     paths = {id: each["path"] for id, each in known.items()}
     matching = names.matches(name, paths, beginnings=True)
     if len(matching) == 1:

@@ -41,7 +41,7 @@ class Query:
     explain: bool = False  # also return what was left out, and why
     neighbours: int = 0  # passages before and after each lesson's passage, to return with it
     text_only: bool = False  # search full text alone
-    for_agent: bool = False  # without the skills that only the user may call
+    for_agent: bool = False  # without withheld lessons, and skills that only the user may call
     file: str = ""  # of the journal: what a record read or changed
     concept: str = ""  # of the journal
     offset: int = 0  # lessons to pass over: a multiple of `k`, as pages are

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 MAX_CURSOR_CHARS = 200
+_AGAIN = "begin again with the first page, without a cursor"
 _DIGITS = 12  # of a hash: enough to tell two searches apart
 
 
@@ -26,7 +27,7 @@ def page(vault: Vault, asked: Query, cursor: str = "") -> tuple[Results, str]:
     Raises VaultError for a cursor of another search, or of an index that has changed since.
     """
     search = hash_of(json.dumps(asked.to_json(), sort_keys=True))[:_DIGITS]
-    version = hash_of(repr(vault.open_index().version))[:_DIGITS]
+    version = hash_of(vault.open_index().store.version())[:_DIGITS]
     start = _start(cursor, search, version) if cursor else 0
     results = query.run(vault, replace(asked, offset=start))
     following = json.dumps([start + asked.k, search, version]).encode()
@@ -34,18 +35,15 @@ def page(vault: Vault, asked: Query, cursor: str = "") -> tuple[Results, str]:
 
 
 def _start(cursor: str, search: str, version: str) -> int:
-    again = "search again without a cursor, from the first page"
     try:
         decoded = json.loads(base64.b64decode(cursor[:MAX_CURSOR_CHARS], b"-_", validate=True))
         start, of_search, of_version = decoded
         start = start if type(start) is int and 0 < start < 2**31 else 0
     except (ValueError, TypeError):
-        raise VaultError("that is no cursor of a search", again) from None
+        raise VaultError("that is no cursor of a search", _AGAIN) from None
     if of_search != search or not start:
-        hint = (
-            "repeat the search as it was, with the same limit and filters, or leave the cursor out"
-        )
+        hint = "give the search, limit and filters of the first page, or no cursor"
         raise VaultError("the cursor is of another search", hint)
     if of_version != version:
-        raise VaultError("the lessons have changed since that page", again)
+        raise VaultError("the lessons have changed since that page", _AGAIN)
     return start

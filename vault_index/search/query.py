@@ -105,6 +105,7 @@ def run(vault: Vault, query: Query) -> Results:
     place = documents.resolve(vault, query.within) if query.within else None
     tests = [filters.below(paths)] if paths else []
     tests += [documents.within(place)] if place else []
+    tests += [filters.FOR_AGENTS] if query.for_agent else []
     where = filters.all_of(*tests, *query.filters.where())
     return replace(_search(vault, vault.open_index().store, query, where), place=place)
 
@@ -300,8 +301,7 @@ def _candidates(
     order = np.argsort(np.where(is_piece, np.inf, -score), kind="stable")[: (~is_piece).sum()]
     if least is not None:
         order = order[score[order] >= least]
-    has_more = len(order) > wanted.stop
-    order = order[wanted.start : wanted.stop]
+    has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
     rows = table.take(ids[shown[order]].tolist())
     if vector is None and table.schema.has_pieces:
         rows = _with_pieces(table, rows, query)

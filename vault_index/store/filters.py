@@ -14,6 +14,7 @@ from vault_index.lesson.category import MAX_DEPTH, CategoryPath
 
 WHOLE = "is_whole"  # the row of a whole lesson, and none of its pieces
 WITHHELD = "withheld != ''"  # what hooks leave out
+FOR_AGENTS = "withheld = ''"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Filter:
             tests.append(" OR ".join(named))
         if self.type:
             tests.append(f"type = {quoted(self.type)}")
-        if self.min_confidence:
+        if self.min_confidence > 1:
             tests.append(f"confidence >= {int(self.min_confidence)}")
         undated = "(created_at IS NULL AND updated_at IS NULL)"
         now = datetime.now(UTC)

@@ -256,6 +256,10 @@ class Table:
         rows: list[dict[str, Any]] = self._scan(columns, where).to_pylist()
         return rows
 
+    def version(self) -> str:
+        """Return what differs after every write to the table: the version that this reads."""
+        return f"{self.index.name}@{self._ask(lambda door: door.version())}"
+
     def tally(self, column: str, where: str | None = None) -> dict[str, int]:
         """Count the rows with each value of a column of texts; a list counts for each of its values."""
         rows = self._scan([column], where)

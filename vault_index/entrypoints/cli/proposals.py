@@ -48,8 +48,8 @@ def _show(proposal: dict[str, Any]) -> None:
         if proposal[name]:
             output.say(f"{name}: {', '.join(proposal[name])}", indent=2)
     for finding in proposal["findings"]:
-        output.say(f"{finding['level']}: {finding['rule']}: {finding['message']}", indent=2)
+        output.say(f"  {finding['level']}: {finding['rule']}: {finding['message']}", indent=2)
     for id, title, likeness in proposal["near"]:
-        output.say(f"{likeness:.0%} like {id} ({title})", indent=2)
+        output.say(f"  {likeness:.0%} like {id} ({title})", indent=2)
     output.say()
     output.text(proposal["text"])

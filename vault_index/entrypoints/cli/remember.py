@@ -58,6 +58,6 @@ def command(
         output.styled(proposed["id"], bold=True), f" {proposed['status']}: {proposed['title']}"
     )
     for finding in proposed["findings"]:
-        output.say(f"{finding['level']}: {finding['rule']}: {finding['message']}", indent=2)
+        output.say(f"  {finding['level']}: {finding['rule']}: {finding['message']}", indent=2)
     for id, near, likeness in proposed["near"]:
-        output.say(f"{likeness:.0%} like {id} ({near})", indent=2)
+        output.say(f"  {likeness:.0%} like {id} ({near})", indent=2)

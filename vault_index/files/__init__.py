@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vault_index import atomic
 from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
+from vault_index.files import atomic
 
 RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
 
