@@ -43,6 +43,7 @@ def ask(
     question: Mapping[str, Any],
     *,
     fresh: bool = True,
+    as_is: bool = False,
     settled: bool = False,
     fetch: bool = True,
     start: bool = False,
@@ -56,11 +57,12 @@ def ask(
 
     `place` is a vault, a folder in one or, for None, found from here upwards; the journal needs none,
     but a vault's watcher answers for it. `fresh` waits for what was saved until now; `settled` also for
-    what follows from it: documents, proposals, skills. Without `fetch` a missing model stays missing,
-    and full text answers. `start` is for processes that stay: they start the watcher and wait for it
-    rather than load the model, too. `names_only` is for callers that show no more of a lesson than its
-    id, title and path; without `prompts` a lesson may lack those that should find it. `on_problem`
-    takes the notes on files that the index has otherwise.
+    what follows from it: documents, proposals, skills. With `as_is` a watcher answers from the index
+    that it has, half a second behind at most; only this process catches up before it answers. Without
+    `fetch` a missing model stays missing, and full text answers. `start` is for processes that stay:
+    they start the watcher and wait for it rather than load the model, too. `names_only` is for callers
+    that show no more of a lesson than its id, title and path; without `prompts` a lesson may lack those
+    that should find it. `on_problem` takes the notes on files that the index has otherwise.
 
     Raises VaultError; BusyError with `start`, where a watcher runs and does not answer in time.
     """
@@ -68,7 +70,7 @@ def ask(
     on_problem = on_problem or on_note
     name = question["ask"]
     if name in api.QUESTIONS:
-        asked = {**question, "fresh": fresh, "settled": settled}
+        asked = {**question, "fresh": fresh and not as_is, "settled": settled}
         answer = _from_watcher(place, asked, on_problem, start=start)
         if answer is not None:
             return answer
@@ -169,7 +171,10 @@ def _from_watcher(
 
 
 def _from_next(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Ask again until the watcher, or the next one, answers; None where that takes long."""
+    """Ask again until the watcher, or the next one, answers; None where none will.
+
+    Raises BusyError where that takes long.
+    """
     until = time.monotonic() + REPAIR_SECONDS
     while time.monotonic() < until:
         time.sleep(REPAIR_POLL_SECONDS)
@@ -183,7 +188,7 @@ def _from_next(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
             return None
         except protocol.NoAnswer:
             raise _busy() from None
-    return None
+    raise BusyError("the watcher still builds the index", "ask again in a minute")
 
 
 def _busy() -> BusyError:
@@ -212,6 +217,8 @@ def _from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | No
         if answer is None and launch.is_running(vault.index_dir):
             raise _busy()
         return answer
+    except protocol.DeclinedForNow:
+        return _from_next(root, question)
     except (WriteError, protocol.Declined):  # a read-only vault has no watcher
         return None
     except protocol.NoAnswer:

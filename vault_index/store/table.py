@@ -35,6 +35,7 @@ KEEP_VERSIONS = timedelta(minutes=2)
 COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
 ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) and exact
 KEPT_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
+KEPT_FILTERS = 16  # whose rows a reader remembers: 80 kB each at most
 _AT_ONCE = 1000  # values in one filter
 _FAMILY = ("lesson_id", "is_whole")
 
@@ -55,6 +56,7 @@ class Table:
         self.pinned = pinned
         self._folder = index / f"{schema.table}.lance"
         self._table = LanceTable(index, schema.table, pinned=pinned)
+        self._places: dict[str, np.ndarray] = {}  # see `_places_of`
         self._is_checked = False  # that no link in the table leads elsewhere
 
     def exists(self) -> bool:
@@ -130,12 +132,32 @@ class Table:
         if self.pinned and where is None and self.count() <= ANN_ROWS:
             ids, vectors = self._all_vectors
             return ids, vectors @ vector
+        if where is not None and "_all_vectors" in self.__dict__:  # a reader that stays
+            ids, vectors = self._all_vectors
+            places = self._places_of(where)
+            return ids[places], (vectors @ vector)[places]
         if self.pinned and where is None:
             ids, compact = self._compact
             ids = ids[compact.nearest(vector, limit)]
             return ids, self.cosines(ids, vector)
         rows = self._ask(lambda door: door.nearest(vector, limit, where))
         return rows["_rowid"].to_numpy(), 1 - rows["_distance"].to_numpy()
+
+    def _places_of(self, where: str) -> np.ndarray:
+        """Return which of `_all_vectors` a filter keeps; the last filters are remembered.
+
+        Asking LanceDB for the nearest of a filter takes four times as long as both.
+        """
+        import numpy as np
+
+        places = self._places.get(where)
+        if places is None:
+            rows = self._scan(["id"], where, ids=True)
+            places = np.flatnonzero(np.isin(self._all_vectors[0], rows["_rowid"].to_numpy()))
+            if len(self._places) >= KEPT_FILTERS:
+                self._places.clear()
+            self._places[where] = places
+        return places
 
     @property
     def is_large(self) -> bool:

@@ -10,7 +10,15 @@ from urllib.parse import quote, unquote
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, InputRequiredResult, TextContent, Tool
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    TextContent,
+    Tool,
+)
 from pydantic import ValidationError
 
 from vault_index.errors import VaultError
@@ -63,6 +71,18 @@ class LessonsServer(MCPServer):
         if named.startswith(RESOURCE):
             named = RESOURCE + quote(unquote(named.removeprefix(RESOURCE)), safe="")
         return await super().read_resource(named, context)
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return a prompt; a wrong name or argument is the client's mistake, and no bug to log."""
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            raise MCPError(INVALID_PARAMS, quotation.defused_line(str(error))) from None
 
     async def _explain(self, name: str, error: ToolError) -> str:
         cause = error.__cause__

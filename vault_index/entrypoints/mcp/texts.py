@@ -1,7 +1,6 @@
 """What lessons say, as text for a model: fenced, with its source, and bounded.
 
-Text from files is data, whatever it says: see `recall.quote`. A lesson in which `lessons check` finds
-an error is named, and its text is left out, as hooks leave it out.
+Text from files is data, whatever it says: see `recall.quote`.
 """
 
 from __future__ import annotations
@@ -55,8 +54,6 @@ def of_lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
         raise VaultError(f"{cursor!r} is beyond the end of that lesson", "leave the cursor out")
     body, end = _page(text, start)
     lines = [_about(entry), *quote.lines(quote.closed(quote.defused(body)))]
-    if entry["withheld"]:
-        return "\n".join([fenced(lines[:1]), _withheld(entry["withheld"])])
     shown = fenced(lines)
     if end < len(text):
         shown += f"\n{end} of {len(text)} characters. The rest: the same call with cursor='{end}'."
@@ -150,7 +147,7 @@ def _hits(hits: Sequence[Hit]) -> list[str]:
         head = f"{block.header(hit)}\n  id: {line(hit.lesson_id)}"[:HEADER_CHARS]
         room = min(HIT_CHARS, left // (len(hits) - number) - len(head) - 1)
         text = quote.shorten(quote.defused(hit.text), room)
-        quoted = quote.lines(text) if not hit.withheld else [f"  {_withheld(hit.withheld)}"]
+        quoted = quote.lines(text)
         while len("\n".join(quoted)) > room and text:  # quoted lines are longer than they were
             text = quote.shorten(text, len(text) * 3 // 4)
             quoted = quote.lines(text)
@@ -188,10 +185,6 @@ def _page(text: str, start: int) -> tuple[str, int]:
     at_line = text.rfind("\n", start + (end - start) // 2, end)
     end = at_line + 1 if at_line > start else end
     return text[start:end], end
-
-
-def _withheld(why: str) -> str:
-    return f"Its text is kept from agents: {line(why)}. A person sees it with `lessons show`."
 
 
 def _counted(counts: Mapping[str, int] | Sequence[Sequence[Any]]) -> str:

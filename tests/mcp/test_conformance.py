@@ -1,0 +1,58 @@
+"""The official conformance suite against `lessons mcp --http`, for both revisions of the protocol.
+
+What is expected to fail is in `conformance.yml`, each with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support import conformance
+from tests.support.files import MakeVault
+from tests.support.homes import locked, shared_folder
+from tests.support.mcp_servers import over_http
+from tests.support.three_lessons import FILES
+
+EXPECTED = Path(__file__).with_name("conformance.yml")
+OF_EVERY_SERVER = {
+    *("tools-list", "tools-call-simple-text", "tools-call-error", "resources-list"),
+    *("prompts-list", "server-sse-multiple-streams", "dns-rebinding-protection"),
+}
+PASSED = {
+    "2025-11-25": OF_EVERY_SERVER | {"server-initialize", "ping", "server-session-lifecycle"},
+    "2026-07-28": OF_EVERY_SERVER
+    | {
+        *("caching", "http-header-validation", "sep-2164-resource-not-found"),
+        *("input-required-result-unsupported-methods", "tasks-status-notifications"),
+        "input-required-result-ignore-extra-params",
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = shared_folder(tmp_path_factory) / "conformance"
+    folder.mkdir(exist_ok=True)
+    with locked(folder):
+        return conformance.installed(folder)
+
+
+@pytest.fixture
+def address(make_vault: MakeVault) -> Iterator[str]:
+    with over_http(make_vault(FILES).root, LESSONS_EMBEDDER="none") as address:
+        yield address
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("revision", PASSED)
+def test_conformance(suite: list[str], address: str, revision: str, tmp_path: Path) -> None:
+    code, output, counts = conformance.results(suite, address, revision, EXPECTED, tmp_path)
+    assert code == 0, output
+    expected = set(yaml.safe_load(EXPECTED.read_text("utf-8"))["server"])
+    assert set(counts) - expected == PASSED[revision]
+    if revision == "2026-07-28":
+        assert counts["server-stateless"] == (26, 2)  # those two need a tool of the suite

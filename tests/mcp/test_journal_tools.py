@@ -1,0 +1,150 @@
+"""The tools of the journal, which are there when it is on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from tests.support.commands import run
+from tests.support.conversations import about_redirects, about_retries
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.mcp_servers import call, refusal
+from vault_index.entrypoints.mcp import texts
+from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.server import build
+
+pytestmark = pytest.mark.anyio
+NAMES = [
+    *("search_observations", "search_sessions", "search_user_prompts", "find_by_concept"),
+    *("find_by_file", "find_by_type", "get_context_timeline"),
+]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project without a vault, and two sessions of it in the journal."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    about_redirects(folder)
+    about_retries(folder)
+    run("lessons", "journal", "import", "--since", "all", cwd=folder)
+    return folder
+
+
+@pytest.fixture
+async def client(shop: Path) -> AsyncIterator[Client]:
+    async with Client(build(Agent(str(shop)))) as client:
+        yield client
+
+
+async def names(folder: Path, tools: str = "all") -> list[str]:
+    async with Client(build(Agent(str(folder)), tools)) as client:
+        return [tool.name for tool in (await client.list_tools()).tools]
+
+
+async def test_they_are_there_when_the_journal_is_on(tmp_path: Path, own_world: Path) -> None:
+    lessons = ["learn_search", "learn_get", "learn_status", "learn_trigger", "remember"]
+    assert await names(tmp_path) == lessons
+    recorded = write(own_world / "journal" / "recorded", "# of whom\n!/private\n")
+    assert await names(tmp_path) == lessons
+    recorded.write_text("/code/shop\n")
+    assert await names(tmp_path) == lessons + NAMES
+    assert await names(tmp_path, "journal") == NAMES
+    assert await names(tmp_path, "lessons") == lessons
+
+
+async def test_each_kind_of_record_is_found_with_its_source(client: Client) -> None:
+    work = await call(client, "search_observations", query="redirect query", since="all")
+    assert work.startswith("<lessons>\nFrom the private journal of sessions on this machine.")
+    assert "[bugfix]" in work
+    assert "store/login.py" in work
+    assert "shop" in work
+    prompts = await call(client, "search_user_prompts", query="uploader retry", since="all")
+    assert "[prompt] " in prompts
+    sessions = await call(client, "search_sessions", query="redirect", since="all")
+    assert "[summary] " in sessions
+
+
+async def test_records_are_listed_by_file_type_and_concept(client: Client) -> None:
+    assert "store/login.py" in await call(client, "find_by_file", file="login.py", since="all")
+    assert "[bugfix]" in await call(client, "find_by_type", type="bugfix", since="all")
+    concepts = await call(client, "find_by_concept", concept="problem-solution", since="all")
+    assert "redirect" in concepts
+    none = await call(client, "find_by_concept", concept="quokka")
+    assert none.startswith("Nothing in the journal matches.")
+
+
+async def test_a_timeline_is_around_a_record_or_words_and_has_all_of_it(client: Client) -> None:
+    found = await call(client, "find_by_file", file="login.py", since="all")
+    id = found.split("- ", 1)[1].split()[0]
+    index = await call(client, "get_context_timeline", anchor=id)
+    assert f"> {id} " in index
+    assert "## Session " in index
+    full = await call(client, "get_context_timeline", anchor=id, format="full",
+                      depth_before=0, depth_after=0)  # fmt: skip
+    assert "> $ pytest tests/test_login.py" in full
+    assert "> files modified:" in full
+    assert "retry" in await call(client, "get_context_timeline", anchor="uploader retry")
+
+
+async def test_pages_follow_by_cursor(client: Client) -> None:
+    first = await call(
+        client, "search_user_prompts", query="uploader redirect", since="all", limit=1
+    )
+    assert "cursor='1'" in first
+    second = await call(
+        client, "search_user_prompts", query="uploader redirect", since="all", limit=1, cursor="1"
+    )
+    assert first.splitlines()[2] != second.splitlines()[2]
+
+
+async def test_bad_arguments_get_the_next_step(client: Client) -> None:
+    for arguments, message in (
+        ({"query": "x", "since": "soon"}, "no date 'soon'. Next: write it like 2026-03-31"),
+        ({"query": "x", "cursor": "x"}, "no cursor 'x'. Next: "),
+        ({}, "query: field required"),
+    ):
+        assert message in await refusal(client, "search_observations", **arguments)
+    said = await refusal(client, "get_context_timeline", anchor="zzzz quokka")
+    assert "nothing in the journal is at 'zzzz quokka'. Next: name a record" in said
+
+
+async def test_a_project_is_a_name_a_folder_or_all(
+    client: Client, shop: Path, tmp_path: Path
+) -> None:
+    for project in ("shop", str(shop), "all", ""):
+        found = await call(client, "find_by_file", file="login.py", since="all", project=project)
+        assert "store/login.py" in found
+    none = await call(client, "find_by_file", file="login.py", since="all", project="other")
+    assert "store/login.py" not in none
+
+
+async def test_lessons_of_a_project_that_the_journal_knows(
+    shop: Path, make_vault: MakeVault, tmp_path: Path
+) -> None:
+    """A name leads to the folder in which the project was seen last, and to the vault around it."""
+    make_vault({"a.md": lesson_text("Wombats", "Wombats dig.")}, name="shop")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    async with Client(build(Agent(str(elsewhere)))) as client:
+        assert "Wombats" in await call(client, "learn_search", query="wombats", project="shop")
+    async with Client(build(Agent(str(elsewhere), folders=False))) as client:
+        assert "Wombats" in await call(client, "learn_search", query="wombats", project="shop")
+        said = await refusal(client, "learn_search", query="wombats", project=str(shop))
+        assert "over HTTP a project has a name" in said
+
+
+async def test_answers_are_bounded(client: Client, own_world: Path) -> None:
+    for file in (own_world / "journal").rglob("20*/*.md"):
+        file.write_text(file.read_text("utf-8").replace("pause", "pause " + "of seconds " * 9_000))
+    full = await call(client, "get_context_timeline", anchor="uploader retry", format="full")
+    assert len(full) < texts.MAX_CHARS + 2_000

@@ -1,0 +1,342 @@
+"""The tools of the lessons as the SDK's own client sees them, in both modes of the protocol."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from mcp import Client, MCPError
+from mcp_types import TextContent
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.indexed import kept_on
+from tests.support.mcp_servers import call, refusal
+from tests.support.three_lessons import FILES
+from vault_index.entrypoints.mcp import texts
+from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.server import build
+from vault_index.vault import Vault
+
+pytestmark = pytest.mark.anyio
+# revision 2026-07-28 of the protocol, and those before it, which begin with a handshake
+in_both_modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
+HEAP = "devops/ci-cd/node-heap"
+MORE = {
+    "rules.md": "## Lesson: Ids are opaque\nDo not parse an id.\n\n"
+    "## Lesson: Names are nouns\nA thing is a noun.\n",
+    "hostile.md": lesson_text(
+        "Fences <b>", "zyzzyva <div class='x'>text</div> <!-- a comment\n\n```\ncode <script"
+    ),
+    "long.md": lesson_text("A long story", "\n".join(f"Line {n} of it." for n in range(4_000))),
+}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def mode() -> str:
+    """Which revision of the protocol the client speaks; a test that has both says so."""
+    return "auto"
+
+
+@pytest.fixture
+def team(
+    make_vault: MakeVault, shelves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    make = partial(make_vault, FILES | MORE, name="first")
+    return kept_on(shelves / "for-mcp", make, tmp_path / "team")
+
+
+@pytest.fixture
+async def client(team: Vault, mode: str) -> AsyncIterator[Client]:
+    async with Client(build(Agent(str(team.root))), mode=mode) as client:
+        yield client
+
+
+@in_both_modes
+async def test_each_tool_says_what_it_returns_in_little_room(client: Client) -> None:
+    tools = (await client.list_tools()).tools
+    assert [tool.name for tool in tools] == [
+        *("learn_search", "learn_get", "learn_status", "learn_trigger", "remember"),
+    ]
+    for tool in tools:
+        assert tool.title
+        assert tool.annotations
+        writes = tool.name in ("remember", "learn_trigger")
+        assert tool.annotations.read_only_hint is not writes
+        assert tool.annotations.destructive_hint is False
+        assert tool.output_schema is None  # an agent would show its model nothing else
+    assert client.instructions
+    assert "learn_search" in client.instructions
+    assert "journal" not in client.instructions
+
+
+@in_both_modes
+async def test_a_search_returns_what_learn_get_takes(client: Client) -> None:
+    text = await call(client, "learn_search", query="build dies with heap out of memory", limit=2)
+    assert text.startswith("<lessons>\n")
+    assert "Node runs out of memory in the CI build (" in text
+    assert "lessons/devops/ci-cd/node-heap.md · not committed" in text
+    assert "> When the build dies with heap out of memory" in text
+    ids = re.findall(r"^  id: (.+)$", text, re.MULTILINE)
+    assert ids[0] == HEAP
+    for id in ids:
+        assert f"  id: {id}\n" in await call(client, "learn_get", id=id)
+
+
+async def test_a_cursor_leads_to_the_next_page(client: Client) -> None:
+    seen: list[str] = []
+    cursor = ""
+    for _ in range(10):
+        text = await call(client, "learn_search", query="the lesson", limit=2, cursor=cursor)
+        seen += re.findall(r"^  id: (.+)$", text, re.MULTILINE)
+        if not (following := re.search(r"cursor='(.+?)'", text)):
+            break
+        cursor = following[1]
+    assert len(seen) == len(set(seen))
+
+
+async def test_a_long_lesson_comes_in_pages(client: Client, team: Vault) -> None:
+    cursor, lines = "", list[str]()
+    while True:
+        text = await call(client, "learn_get", id="long", cursor=cursor)
+        assert len(text) <= texts.MAX_CHARS
+        lines += re.findall(r"^> (Line .+)$", text, re.MULTILINE)
+        if not (rest := re.search(r"cursor='(\d+)'", text)):
+            break
+        cursor = rest[1]
+    assert lines == [f"Line {n} of it." for n in range(4_000)]
+
+
+async def test_text_of_a_lesson_cannot_leave_its_fence(client: Client) -> None:
+    for text in (
+        await call(client, "learn_search", query="zyzzyva"),
+        await call(client, "learn_get", id="hostile"),
+    ):
+        assert text.count("</lessons>") == 1
+        assert not re.search(r"<(?!/?lessons>)", text)
+        assert "> ```\n</lessons>" in text  # the code that it leaves open is closed
+
+
+async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> None:
+    text = await call(client, "learn_get", id="devops/ci-cd/node-heaps")
+    assert text.startswith("No lesson 'devops/ci-cd/node-heaps'.")
+    assert HEAP in text
+    nothing = await call(
+        client, "learn_search", query="qqqq", category="devops/docker", type="bug_fix"
+    )
+    assert nothing.startswith("No lesson matches.")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("learn_search", {}, "query: field required. Next: call it again; it takes query, type, "),
+        (
+            "learn_search",
+            {"query": "x", "limit": 51},
+            "limit: input should be less than or equal to 50",
+        ),
+        (
+            "learn_search",
+            {"query": "x", "min_confidence": "high"},
+            "min_confidence: input should be",
+        ),
+        ("learn_search", {"query": " "}, "there is nothing to search for. Next: name what"),
+        ("learn_search", {"query": "x", "type": "song"}, "no type 'song'. Next: choose one of"),
+        (
+            "learn_search",
+            {"query": "x", "cursor": "7"},
+            "no cursor of a search. Next: begin again",
+        ),
+        ("learn_search", {"query": "x", "project": "/nowhere"}, "has no lesson vault. Next: leave"),
+        (
+            "learn_search",
+            {"query": "x", "project": "shop"},
+            "no project 'shop' in the journal. Next: ",
+        ),
+        ("learn_get", {"id": "x" * 10_000_000}, "id: string should have at most 1000 characters"),
+        ("remember", {"title": "x", "text": "word " * 2_000_000}, "Next: "),
+        ("learn_get", {"id": HEAP, "cursor": "-1"}, "no cursor '-1'. Next: take it from"),
+        ("learn_get", {"id": HEAP, "cursor": "99999"}, "beyond the end of that lesson. Next: "),
+        (
+            "learn_trigger",
+            {"scope": "galaxy"},
+            "scope: input should be 'session', 'commit' or 'files'",
+        ),
+        ("remember", {"title": "x"}, "text: field required"),
+        ("learn", {}, "there is no tool 'learn'. Next: choose among learn_search, learn_get"),
+    ],
+)
+async def test_a_bad_argument_gets_the_next_step(
+    client: Client, tool: str, arguments: dict[str, object], message: str
+) -> None:
+    text = await refusal(client, tool, **arguments)
+    assert message in text
+    assert "Error executing tool" not in text
+
+
+@in_both_modes
+async def test_an_agent_proposes_and_a_person_accepts(client: Client, team: Vault) -> None:
+    title, text = "Raise the limit of files", "When the build fails with EMFILE, raise `nofile`."
+    said = await call(client, "remember", title=title, text=text, fires_on=["EMFILE in the build"])
+    id = re.search(r"Proposed as (\S+)\.", said)
+    assert id
+    assert f"`lessons accept {id[1]}`" in said
+    assert "EMFILE" not in await call(client, "learn_search", query="EMFILE nofile")
+    assert "waits already" in await call(client, "remember", title=title, text=text)
+    assert "proposals waiting: 1" in await call(client, "learn_status")
+    run("lessons", "accept", id[1], cwd=team.root)
+    assert title in await call(client, "learn_search", query="EMFILE nofile")
+
+
+async def test_a_proposal_with_a_secret_is_refused(client: Client) -> None:
+    text = f"The deploy key is AKIA{'QWERTYUIOPASDFGH'}."
+    said = await refusal(client, "remember", title="The key", text=text)
+    assert "secret" in said
+    assert "Next: " in said
+    assert "proposals waiting: 0" in await call(client, "learn_status")
+
+
+async def test_learning_says_what_is_missing(client: Client) -> None:
+    assert "not built yet" in await call(client, "learn_trigger", scope="commit")
+
+
+async def test_use_is_counted_and_summed_up(client: Client) -> None:
+    await call(client, "learn_get", id=HEAP)
+    await call(client, "learn_get", id=HEAP)
+    status = await call(client, "learn_status")
+    assert "lessons: 7" in status
+    assert "devops/ci-cd 1" in status
+    assert f"most used: {HEAP} 2" in status
+    assert "never used: 6" in status
+
+
+async def test_a_lesson_with_an_error_is_kept_from_agents(client: Client, team: Vault) -> None:
+    secret = f"AKIA{'QWERTYUIOPASDFGH'}"
+    write(team.lessons_dir / "leak.md", lesson_text("Quokka", f"The quokka key is {secret}."))
+    assert "leak" not in await call(client, "learn_search", query="quokka key")
+    said = await refusal(client, "learn_get", id="leak")
+    assert "leak is kept from agents: " in said
+    assert "Next: ask a person to look at it" in said
+    assert secret not in said
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [f"lesson://{HEAP}", f"lesson://{HEAP.replace('/', '%2F')}",
+     "lesson://rules#ids-are-opaque", "lesson://rules%23ids-are-opaque"],
+)  # fmt: skip
+async def test_a_lesson_is_a_resource(client: Client, uri: str) -> None:
+    [template] = (await client.list_resource_templates()).resource_templates
+    assert template.uri_template == "lesson://{id}"
+    [content] = (await client.read_resource(uri)).contents
+    assert ("raise the heap" if "heap" in uri else "Do not parse an id") in content.text  # type: ignore[union-attr]  # a lesson is text
+
+
+@in_both_modes
+async def test_a_missing_resource_is_not_found(client: Client) -> None:
+    with pytest.raises(MCPError, match="No lesson 'nope'"):
+        await client.read_resource("lesson://nope")
+
+
+@in_both_modes
+async def test_the_prompts_of_a_person(client: Client) -> None:
+    assert [p.name for p in (await client.list_prompts()).prompts] == ["review", "remember"]
+
+    async def text(name: str, **arguments: str) -> str:
+        [message] = (await client.get_prompt(name, arguments)).messages
+        assert isinstance(message.content, TextContent)
+        return message.content.text
+
+    assert "from the flaky test" in await text("remember", what="the flaky test")
+    assert "No proposed lesson waits" in await text("review")
+    await call(client, "remember", title="Quokkas", text="Feed <b>quokkas</b> at noon.")
+    review = await text("review")
+    assert "> Feed \u2039b>quokkas\u2039/b> at noon." in review
+    assert "lessons accept" in review
+    with pytest.raises(MCPError, match="Unknown prompt"):
+        await client.get_prompt("nope")
+
+
+async def test_another_project_is_named_by_its_folder(
+    client: Client, make_vault: MakeVault, tmp_path: Path
+) -> None:
+    other = make_vault({"a.md": lesson_text("Wombats", "Wombats dig.")}, name="other")
+    (other.root / "src").mkdir()
+    for folder in (other.root, other.root / "src"):
+        assert "Wombats" in await call(client, "learn_search", query="wombats", project=str(folder))
+
+
+@in_both_modes
+async def test_without_a_vault_the_tools_say_the_next_step(mode: str, tmp_path: Path) -> None:
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    async with Client(build(Agent(str(folder))), mode=mode) as client:
+        for tool, arguments in (
+            ("learn_search", {"query": "x"}),
+            ("remember", {"title": "x", "text": "y"}),
+            ("learn_status", {}),
+        ):
+            said = await refusal(client, tool, **arguments)
+            assert said.endswith("Next: ask the user to make one with `lessons init`.")
+        run("lessons", "init", cwd=folder)
+        assert "lessons: 0" in await call(client, "learn_status")
+
+
+async def test_a_vault_that_goes_away_is_answered(client: Client, team: Vault) -> None:
+    await call(client, "learn_search", query="heap")
+    shutil.rmtree(team.root)
+    assert "no lesson vault" in await refusal(client, "learn_search", query="heap")
+
+
+async def test_a_damaged_index_is_built_again(client: Client, team: Vault) -> None:
+    for file in team.index_dir.rglob("*.lance"):
+        if file.is_file():
+            file.write_bytes(b"not a table")
+    assert HEAP in await call(client, "learn_search", query="heap out of memory")
+
+
+async def test_a_bug_is_a_line_for_the_model(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **_more: object) -> None:
+        raise RuntimeError("the secret of the bug")
+
+    monkeypatch.setattr(texts, "of_status", fail)
+    said = await refusal(client, "learn_status")
+    assert "RuntimeError" in said
+    assert "Next: go on without it" in said
+    assert "the secret" not in said
+
+
+async def test_everything_a_model_is_told_fits(own_world: Path, team: Vault) -> None:
+    """Claude Code cuts what is longer than 2 KB; all descriptions and those of arguments count."""
+    write(own_world / "journal" / "recorded", "*\n")
+    async with Client(build(Agent(str(team.root)))) as client:
+        tools = (await client.list_tools()).tools
+        assert len(tools) == 12
+        told = [tool.description or "" for tool in tools]
+        told += [
+            value.get("description", "")
+            for tool in tools
+            for value in tool.input_schema["properties"].values()
+        ]
+        told += [template.description or ""
+                 for template in (await client.list_resource_templates()).resource_templates]  # fmt: skip
+        told += [prompt.description or "" for prompt in (await client.list_prompts()).prompts]
+        assert len("".join(told).encode()) < 2048
+        assert client.instructions
+        assert "The journal: " in client.instructions
+        assert len(client.instructions.encode()) < 2048
+        assert len(json.dumps([tool.model_dump(mode="json") for tool in tools])) < 16_000
