@@ -33,7 +33,7 @@ RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
 # `cp -p`, a swap of two files by rename. Nobody can set a ctime.
 MAX_BYTES = 64 * 1024 * 1024  # of a file that is read whole
 Stamp = tuple[int, int, int, int]
-_UMASK = _thread.allocate_lock()
+_UMASK = _thread.allocate_lock()  # or the second of two threads reads what the first one set
 
 
 def stamp_of(stat: os.stat_result) -> Stamp:
@@ -287,9 +287,7 @@ def _write_beside(file: Path, data: bytes, mode: int) -> Path:
 
 def _umask() -> int:
     """Return the mode bits that new files go without: the system shows them only by a change."""
-    with (
-        _UMASK
-    ):  # of two threads the second would take the first one's for the user's, and leave it
+    with _UMASK:
         mask = os.umask(0o077)
         os.umask(mask)
     return mask
