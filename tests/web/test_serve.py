@@ -59,6 +59,16 @@ def test_without_a_watcher_it_answers_in_its_process(served: Serving) -> None:
 
 
 @pytest.mark.slow
+def test_skills_of_the_user_alone_are_nobody_elses(served: Serving, own_world: Path) -> None:
+    for folder, name in ((served.root, "ours"), (own_world / ".claude", "mine")):
+        text = f"---\nname: {name}\ndescription: Review a pull request\n---\nRead the diff.\n"
+        write(folder / "skills" / name / "SKILL.md", text)
+    asked = {"prompt": "review a pull request", "collections": ["skills"]}
+    answer = served.ask("POST", "/api/query", json=asked, token=False).json()
+    assert [skill["id"] for skill in answer["results"]["skills"]] == ["vault:ours"]
+
+
+@pytest.mark.slow
 def test_it_ends_in_good_order_and_prints_no_more(served: Serving) -> None:
     assert served.ask("POST", "/api/query", content=b"{").status_code == 415
     assert served.stop() == 0
