@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files
 from vault_index.edit.formats.draft import first_sentence, name_of
-from vault_index.errors import ChangedError, VaultError, WriteError
+from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
 from vault_index.lesson import category, edit_frontmatter, markdown, parse
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def try_to_write(
     except VaultError as error:
         kind = "refused"
         if isinstance(error, WriteError):
-            kind = "taken" if isinstance(error, ChangedError) else "failed"
+            kind = "taken" if isinstance(error, (ChangedError, LinkError)) else "failed"
         return {"id": id, "error": error.message, "hint": error.hint, "kind": kind}
     return {"id": made, "path": str(path.relative_to(vault.root)), "categories": list(filed)}
 
