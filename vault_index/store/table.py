@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index.errors import IndexStateError, WriteError
-from vault_index.store import ownership
+from vault_index.store import families, ownership
 from vault_index.store.compact import SAMPLE, Compact
 from vault_index.store.filters import any_of, of_lessons, of_paths
 from vault_index.store.lance import Door, LanceTable
@@ -229,15 +229,15 @@ class Table:
         family = _FAMILY if self.schema.has_pieces else ()
         rows = self._scan([VECTOR, *family], ids=True)
         if family:
-            self.__dict__["families"] = _families(rows)
+            self.__dict__["families"] = families.of(rows)
         return rows["_rowid"].to_numpy().copy(), matrix(rows, self.dimension).copy()
 
     @cached_property
     def families(self) -> tuple[np.ndarray, np.ndarray]:
         """Row ids, uint64[n], of the pieces of long lessons, sorted, and of the whole of each."""
         if not self.schema.has_pieces:
-            return _no_families()
-        return _families(self._scan(_FAMILY, ids=True))
+            return families.none()
+        return families.of(self._scan(_FAMILY, ids=True))
 
     def matches(self, text: str, limit: int, where: str | None) -> tuple[np.ndarray, np.ndarray]:
         """Return row ids, uint64[n], and BM25 scores, float32[n], of rows that match any word."""
@@ -358,25 +358,6 @@ class Table:
                     ownership.refuse_links(self._folder)
                 self._is_checked = True
             return self._table.ask(question)
-
-
-def _families(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    import numpy as np
-
-    ids, whole = rows["_rowid"].to_numpy(), rows["is_whole"].to_numpy().astype(bool)
-    pieces = np.flatnonzero(~whole)
-    if not len(pieces):
-        return _no_families()
-    names = rows["lesson_id"].to_pylist()
-    id_of = {names[at]: ids[at] for at in np.flatnonzero(whole)}
-    pieces = pieces[np.argsort(ids[pieces])]
-    return ids[pieces].copy(), np.array([id_of[names[at]] for at in pieces], ids.dtype)
-
-
-def _no_families() -> tuple[np.ndarray, np.ndarray]:
-    import numpy as np
-
-    return np.empty(0, np.uint64), np.empty(0, np.uint64)
 
 
 def matrix(rows: pa.Table, dimension: int) -> np.ndarray:
