@@ -159,7 +159,7 @@ async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> No
             {"query": "x", "cursor": "7"},
             "no cursor of a search. Next: begin again",
         ),
-        ("learn_search", {"query": "x", "project": "/nowhere"}, "has no lesson vault. Next: leave"),
+        ("learn_search", {"query": "x", "project": "/nowhere"}, "has no lesson vault. Next: name"),
         (
             "learn_search",
             {"query": "x", "project": "shop"},
@@ -167,7 +167,7 @@ async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> No
         ),
         ("learn_get", {"id": "x" * 10_000_000}, "id: string should have at most 1000 characters"),
         ("remember", {"title": "x", "text": "word " * 2_000_000}, "Next: "),
-        ("learn_get", {"id": HEAP, "cursor": "-1"}, "no cursor '-1'. Next: take it from"),
+        ("learn_get", {"id": HEAP, "cursor": "-1"}, "no cursor '-1'. Next: use the one"),
         ("learn_get", {"id": HEAP, "cursor": "99999"}, "beyond the end of that lesson. Next: "),
         (
             "learn_trigger",

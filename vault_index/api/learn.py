@@ -93,7 +93,7 @@ def status(vault: Vault) -> dict[str, Any]:
     are recorded. A lesson counts in each of its categories and in those above.
     """
     opened = vault.open_index()
-    ids = opened.store.tally("lesson_id", filters.WHOLE)
+    ids = opened.store.values("lesson_id", filters.WHOLE)
     used = injections.summary(vault.index_dir, ids)
     return {
         "lessons": len(ids),

@@ -56,7 +56,7 @@ class Agent:
             if root is None:
                 raise NoVaultError(
                     f"project {project!r} has no lesson vault",
-                    "leave `project` out, or name another",
+                    "name another, or none",
                 )
             return root
         found = self._found(self.folder)
@@ -94,7 +94,7 @@ class Agent:
         if not latest or not latest[0]["folder"]:
             raise NoVaultError(
                 f"no project {project!r} in the journal",
-                "name one that was recorded, or its folder; or leave `project` out",
+                "name one that was recorded, or its folder, or none",
             )
         return str(latest[0]["folder"])
 
