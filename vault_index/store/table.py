@@ -57,7 +57,7 @@ class Table:
         self._folder = index / f"{schema.table}.lance"
         self._table = LanceTable(index, schema.table, pinned=pinned)
         self._places: dict[str, np.ndarray] = {}  # see `_places_of`
-        self._made: dict[str, pa.Array] = {}
+        self.totals: dict[str, pa.Array] = {}  # of this version: see `totals`
         self._is_checked = False  # that no link in the table leads elsewhere
 
     def exists(self) -> bool:
@@ -283,35 +283,9 @@ class Table:
         """Return what differs after every write to the table: the version that this reads."""
         return f"{self.index.name}@{self._ask(lambda door: door.version())}"
 
-    def tally(self, column: str, where: str | None = None) -> dict[str, int]:
-        """Count the rows with each value of a column of texts; a list counts for each of its values."""
-
-        def count() -> pa.Array:
-            values = self._scan([column], where)[column].combine_chunks()
-            return (values.flatten() if values.type.num_fields else values).value_counts()
-
-        counted = self._once(f"tally {column} {where}", count)
-        return {each["values"]: each["counts"] for each in counted.to_pylist()}
-
-    def values(self, column: str, where: str | None = None) -> list[str]:
-        """Return the values of a column of texts, sorted."""
-
-        def scan() -> pa.Array:
-            import pyarrow as pa
-
-            return pa.array(sorted(self._scan([column], where)[column].to_pylist()), pa.string())
-
-        texts: list[str] = self._once(f"values {column} {where}", scan).to_pylist()
-        return texts
-
-    def _once(self, name: str, make: Callable[[], pa.Array]) -> pa.Array:
-        """Return what a version of the table has; a reader, which stays at it, makes it once."""
-        made = self._made.get(name)
-        if made is None:
-            made = make()
-            if self.pinned:
-                self._made[name] = made
-        return made
+    def column(self, name: str, where: str | None = None) -> pa.ChunkedArray:
+        """Return a column of all rows, or of those a filter names."""
+        return self._scan([name], where)[name]
 
     def rows_and_vectors(
         self, columns: Sequence[str], where: str | None = None
