@@ -24,7 +24,7 @@ from tests.support.watchers import soon
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
-ROUNDS = 3  # of kill -9; a hundred were run by hand
+ROUNDS = 3  # of kill -9, with four clients that write
 HEAP = {"devops/heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory.")}
 
 
