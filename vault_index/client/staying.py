@@ -28,7 +28,10 @@ def from_next(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
             return protocol.ask(root, question, protocol.WATCHER_SECONDS)
         except protocol.NoWatcher:
             return from_started(root, question)
-        except (protocol.Gone, protocol.DeclinedForNow):
+        except protocol.DeclinedForNow:
+            if not open_vault(root).files()[0]:  # a watcher makes no first index of no lessons
+                return None
+        except protocol.Gone:
             continue
         except protocol.Declined:
             return None
