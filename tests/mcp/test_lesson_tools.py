@@ -77,7 +77,8 @@ async def test_each_tool_says_what_it_returns_in_little_room(client: Client) -> 
         assert tool.annotations.destructive_hint is False
         assert tool.output_schema is None  # an agent would show its model nothing else
     assert client.instructions
-    assert len(client.instructions.encode()) < 2048  # what is longer is cut
+    assert "learn_search" in client.instructions
+    assert "journal" not in client.instructions
 
 
 @in_both_modes
@@ -156,15 +157,17 @@ async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> No
         (
             "learn_search",
             {"query": "x", "cursor": "7"},
-            "no cursor of a search. Next: search again",
+            "no cursor of a search. Next: begin again",
         ),
-        ("learn_search", {"query": "x", "project": "/nowhere"}, "has no lesson vault. Next: leave"),
+        ("learn_search", {"query": "x", "project": "/nowhere"}, "has no lesson vault. Next: name"),
         (
             "learn_search",
             {"query": "x", "project": "shop"},
             "no project 'shop' in the journal. Next: ",
         ),
-        ("learn_get", {"id": HEAP, "cursor": "-1"}, "no cursor '-1'. Next: take it from"),
+        ("learn_get", {"id": "x" * 10_000_000}, "id: string should have at most 1000 characters"),
+        ("remember", {"title": "x", "text": "word " * 2_000_000}, "Next: "),
+        ("learn_get", {"id": HEAP, "cursor": "-1"}, "no cursor '-1'. Next: use the one"),
         ("learn_get", {"id": HEAP, "cursor": "99999"}, "beyond the end of that lesson. Next: "),
         (
             "learn_trigger",
@@ -333,4 +336,7 @@ async def test_everything_a_model_is_told_fits(own_world: Path, team: Vault) -> 
                  for template in (await client.list_resource_templates()).resource_templates]  # fmt: skip
         told += [prompt.description or "" for prompt in (await client.list_prompts()).prompts]
         assert len("".join(told).encode()) < 2048
+        assert client.instructions
+        assert "The journal: " in client.instructions
+        assert len(client.instructions.encode()) < 2048
         assert len(json.dumps([tool.model_dump(mode="json") for tool in tools])) < 16_000

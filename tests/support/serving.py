@@ -27,6 +27,7 @@ class Serving:
     root: Path
     url: str
     token: str
+    token_file: Path
     process: subprocess.Popen[str]
 
     @property
@@ -84,8 +85,9 @@ def serving(root: Path, home: Path, *words: str, **env: str) -> Iterator[Serving
         line = process.stdout.readline()
         address = re.search(r"http://\S+:\d+", line)
         assert address, line + process.stderr.read()
-        token = (home / "token").read_text().strip()
-        yield Serving(root, address.group().replace("0.0.0.0", "127.0.0.1"), token, process)
+        file = home / "token"
+        url = address.group().replace("0.0.0.0", "127.0.0.1")
+        yield Serving(root, url, file.read_text().strip(), file, process)
     finally:
         if process.poll() is None:
             process.terminate()

@@ -19,17 +19,17 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.conversations import about_redirects, about_retries
-from tests.support.files import commit, lesson_text, write
+from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.homes import add_model, make_home
-from tests.support.places import TESTS
+from tests.support.places import REPO, TESTS
 from tests.support.serving import Serving, serving
+from vault_index.entrypoints.web.app import application
+from vault_index.entrypoints.web.door import Door
 from vault_index.vault import open_vault
 from vault_index.watch import launch
 
 TRANSCRIPTS = TESTS / "web" / "transcripts"
-NAMES = [
-    "query", "ingest", "ingest-bulk", "health", "categories", "lessons", "journal", "refused"
-]  # fmt: skip
+NAMES = "health categories query journal refused ingest ingest-bulk lessons".split()
 FILES = {
     "devops/ci-cd/heap.md": "---\ntitle: Raise the heap\ntags: [node, ci]\ntype: bug_fix\n"
     "created: 2025-11-15T10:30:00Z\n---\n"
@@ -75,29 +75,44 @@ def team(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterator
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_routes_answer_as_their_transcript_says(
-    team: Serving, name: str, request: pytest.FixtureRequest
+def test_routes_answer_as_their_transcripts_and_the_readme_say(
+    team: Serving, request: pytest.FixtureRequest
 ) -> None:
-    file = TRANSCRIPTS / f"{name}.http"
-    before = file.read_text("utf-8")
-    after = "\n".join(
-        _answered(team, exchange) for exchange in re.split(r"(?m)^(?=### )", before)[1:]
-    )
-    if request.config.getoption("--rewrite-transcripts"):
-        file.write_text(after, "utf-8")
-    else:
-        assert after == before
+    for name in NAMES:  # those that read come first
+        file = TRANSCRIPTS / f"{name}.http"
+        before = file.read_text("utf-8")
+        exchanges = re.split(r"(?m)^(?=### )", before)[1:]
+        after = "\n".join(_answered(team, exchange) for exchange in exchanges)
+        if request.config.getoption("--rewrite-transcripts"):
+            file.write_text(after, "utf-8")
+        else:
+            assert after == before
+    _check_readme(team)
+    loaded = Path(f"/proc/{team.process.pid}/maps").read_text()
+    assert "ctranslate2" not in loaded  # the model is in the watcher, once
 
 
-def test_each_route_has_a_transcript(team: Serving) -> None:
+def test_each_route_has_a_transcript(make_vault: MakeVault) -> None:
     asked = "\n".join(file.read_text("utf-8") for file in TRANSCRIPTS.glob("*.http"))
-    paths = team.ask("GET", "/openapi.json").json()["paths"]
+    paths = application(Door(make_vault()), print).openapi()["paths"]
     assert {file.stem for file in TRANSCRIPTS.glob("*.http")} == set(NAMES)
     for path, methods in paths.items():
         for method in methods:
             pattern = rf"(?m)^{method.upper()} {re.escape(path.partition('{')[0])}"
             assert re.search(pattern, asked), f"{method} {path}"
+
+
+def _check_readme(team: Serving) -> None:
+    """Run the commands of the README's section, and compare what they print with what it shows."""
+    section = (REPO / "README.md").read_text("utf-8").split("\n## HTTP\n")[1]
+    _, commands, _, shown, *_ = re.split(r"```(?:sh|json)?\n", section)
+    first, *requests = commands.splitlines()
+    assert first == "lessons serve"
+    home = team.token_file.parent
+    for command, line in zip(requests, shown.splitlines(), strict=True):
+        here = command.replace(":7731", f":{team.port}").replace("~/.lessons", str(home))
+        assert _rounded(run("bash", "-c", here, cwd=home).json) == _rounded(json.loads(line))
+    team.ask("DELETE", f"/api/lessons/{json.loads(line)['id']}")
 
 
 def _answered(team: Serving, exchange: str) -> str:

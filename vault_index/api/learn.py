@@ -15,7 +15,7 @@ from vault_index.proposals import review
 from vault_index.recall import trust
 from vault_index.search import entries, floor, pages, query
 from vault_index.search.options import Query
-from vault_index.store import filters, injections
+from vault_index.store import filters, injections, totals
 
 if TYPE_CHECKING:
     from vault_index.api import Caller
@@ -93,11 +93,11 @@ def status(vault: Vault) -> dict[str, Any]:
     are recorded. A lesson counts in each of its categories and in those above.
     """
     opened = vault.open_index()
-    ids = opened.store.tally("lesson_id", filters.WHOLE)
+    ids = totals.values(opened.store, "lesson_id", filters.WHOLE)
     used = injections.summary(vault.index_dir, ids)
     return {
         "lessons": len(ids),
-        "by_type": dict(sorted(opened.store.tally("type", filters.WHOLE).items())),
+        "by_type": dict(sorted(totals.tally(opened.store, "type", filters.WHOLE).items())),
         "by_category": entries.tally(vault),
         "most_used": [list(each) for each in used["most_used"]],
         "never_used": used["never_used"],

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
 from vault_index.lesson.parse import id_of
-from vault_index.proposals import draft, likeness, review
+from vault_index.proposals import draft, review
 
 if TYPE_CHECKING:
     from vault_index.api import Caller
     from vault_index.vault import Vault
 
-
-def likeness_of(vault: Vault, title: str, text: str) -> dict[str, Any]:
-    """Compare a draft with lessons and with rejected proposals: see `likeness.of`."""
-    return likeness.of(vault, title, text)
+_PROPOSED = ("title", "text", "category", "tags", "fires_on", "by")
 
 
 def remember(
@@ -35,9 +33,15 @@ def remember(
     like it as [id, title, likeness]; `findings` warnings with `level`, `rule`, `message`. What `check`
     calls an error is refused, and nothing of it is kept.
     """
-    proposal = review.checked(draft.of(title, text, category, tags, fires_on, by))
-    compared = _compared(caller, proposal)
-    proposal = review.checked(proposal, compared.get("categories", ()))
+    proposal = draft.of(title, text, category, tags, fires_on, by)
+    values = {key: getattr(proposal, key) for key in _PROPOSED}
+    try:
+        compared = caller.ask({"ask": "check proposal", "with": values}, fetch=False)
+    except VaultError as error:
+        findings = review.checked(proposal).findings  # which raises the error if it is of the check
+        compared = {"findings": findings}
+        caller.note(f"warning: not compared with the lessons: {error.message}")
+    proposal = replace(proposal, findings=tuple(compared["findings"]))
     return review.propose(vault, proposal, compared)
 
 
@@ -60,15 +64,12 @@ def accept(
 
 def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
     """Take a proposal away for good, its `id` and `title`: the same or nearly the same stays away."""
-    rejected = review.reject(vault, id, _compared(caller, review.find(vault, id)))
-    return {"id": rejected.id, "title": rejected.title}
-
-
-def _compared(caller: Caller, proposal: draft.Proposal) -> dict[str, Any]:
-    """Ask what a draft is like; without an index it is compared by its words alone."""
+    proposal = review.find(vault, id)
     values = {"title": proposal.title, "text": proposal.text}
+    compared: dict[str, Any] = {}
     try:
-        return caller.ask({"ask": "proposal likeness", "with": values}, fetch=False)
+        compared = caller.ask({"ask": "compare proposal", "with": values}, fetch=False)
     except VaultError as error:
-        caller.note(f"warning: not compared with the lessons: {error.message}")
-        return {}
+        caller.note(f"warning: only its words are kept to recognise it: {error.message}")
+    rejected = review.reject(vault, id, compared)
+    return {"id": rejected.id, "title": rejected.title}

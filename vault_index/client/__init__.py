@@ -13,12 +13,11 @@ import functools
 import gc
 import importlib
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
-from vault_index.errors import BusyError, VaultError, WriteError
+from vault_index.errors import VaultError
 from vault_index.hotpath import locate, protocol
 
 if TYPE_CHECKING:
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
 
     from vault_index.vault import Vault
 
-WATCHER_SECONDS = 10  # the watcher waits up to three itself for what was saved just now
-START_SECONDS = 15  # a watcher that does not listen by then is hung
-REPAIR_SECONDS = 10  # for a process that stays: the watcher builds a damaged index in that time
-REPAIR_POLL_SECONDS = 0.1
 
 Note = Callable[[str], None]
 
@@ -55,16 +50,13 @@ def ask(
 ) -> dict[str, Any]:
     """Answer a question, or carry out a command, of `api`: `{"ask": name, "with": {...}}`.
 
-    `place` is a vault, a folder in one or, for None, found from here upwards; the journal needs none,
-    but a vault's watcher answers for it. `fresh` waits for what was saved until now; `settled` also for
-    what follows from it: documents, proposals, skills. With `as_is` a watcher answers from the index
-    that it has, half a second behind at most; only this process catches up before it answers. Without
-    `fetch` a missing model stays missing, and full text answers. `start` is for processes that stay:
-    they start the watcher and wait for it rather than load the model, too. `names_only` is for callers
-    that show no more of a lesson than its id, title and path; without `prompts` a lesson may lack those
-    that should find it. `on_problem` takes the notes on files that the index has otherwise.
-
-    Raises VaultError; BusyError with `start`, where a watcher runs and does not answer in time.
+    `place` is a vault, a folder in one or, for None, found from here upwards; the journal needs none.
+    `fresh` waits for what was saved until now, `settled` also for what follows from it; with `as_is` a
+    watcher answers from the index it has, half a second behind at most. Without `fetch` a missing model
+    stays missing. With `start`, for processes that stay, a watcher is started rather than the model
+    loaded. `names_only` is for callers that show no more of a lesson than id, title and path; without
+    `prompts` it may lack those. `on_problem` takes notes on files. Raises VaultError; BusyError with
+    `start`, where a watcher runs and does not answer in time.
     """
     on_note = _each_once(on_note)
     on_problem = on_problem or on_note
@@ -150,16 +142,16 @@ def _from_watcher(
         return None
     answer: dict[str, Any] | None
     try:
-        answer = protocol.ask(root, question, WATCHER_SECONDS)
+        answer = protocol.ask(root, question, protocol.WATCHER_SECONDS)
     except protocol.NoWatcher:
-        answer = _from_started(root, question) if start else None
+        answer = _staying().from_started(root, question) if start else None
     except (protocol.Gone, protocol.DeclinedForNow):
-        answer = _from_next(root, question) if start else None
+        answer = _staying().from_next(root, question) if start else None
     except protocol.Declined:
         return None
     except protocol.NoAnswer:
         if start:
-            raise _busy() from None
+            raise _staying().busy() from None
         return None
     if answer is None:
         return None
@@ -170,59 +162,9 @@ def _from_watcher(
     return answer
 
 
-def _from_next(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Ask again until the watcher, or the next one, answers; None where none will.
-
-    Raises BusyError where that takes long.
-    """
-    until = time.monotonic() + REPAIR_SECONDS
-    while time.monotonic() < until:
-        time.sleep(REPAIR_POLL_SECONDS)
-        try:
-            return protocol.ask(root, question, WATCHER_SECONDS)
-        except protocol.NoWatcher:
-            return _from_started(root, question)
-        except (protocol.Gone, protocol.DeclinedForNow):
-            continue
-        except protocol.Declined:
-            return None
-        except protocol.NoAnswer:
-            raise _busy() from None
-    raise BusyError("the watcher still builds the index", "ask again in a minute")
-
-
-def _busy() -> BusyError:
-    """Return the error for a watcher that does not answer in time, with its model in memory."""
-    return BusyError(
-        f"the watcher did not answer within {WATCHER_SECONDS} s",
-        "ask again; if it stays so, end it with `lessons watch --stop`",
-    )
-
-
-def _from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Start the watcher if the settings let anybody, and return its answer; None where it has none.
-
-    Raises BusyError for one that runs and does not answer.
-    """
-    from vault_index.hotpath import start
-    from vault_index.watch import launch
-
-    until = time.monotonic() + START_SECONDS
-    try:
-        vault = open_vault(root)
-        if not vault.config.watch_autostart:
-            return None
-        launch.start(vault.root, vault.index_dir)
-        answer = start.ask(root, question, until, lambda _settings: True)
-        if answer is None and launch.is_running(vault.index_dir):
-            raise _busy()
-        return answer
-    except protocol.DeclinedForNow:
-        return _from_next(root, question)
-    except (WriteError, protocol.Declined):  # a read-only vault has no watcher
-        return None
-    except protocol.NoAnswer:
-        raise _busy() from None
+def _staying() -> Any:
+    """Return the module for processes that stay: it loads what starts a watcher."""
+    return importlib.import_module(f"{__name__}.staying")
 
 
 def _from_files(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files
 from vault_index.edit.formats.draft import first_sentence, name_of
-from vault_index.errors import ChangedError, VaultError, WriteError
+from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
 from vault_index.lesson import category, edit_frontmatter, markdown, parse
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def try_to_write(
     try:
         if id in taken:
             raise ChangedError(
-                f"there is a lesson {id!r}", "send another id, or change that lesson"
+                f"there is a lesson {id!r}", "choose another id, or change that lesson"
             )
         made, path, filed = write(
             vault, item["text"], id=id, categories=filed, source=item.get("source") or ""
@@ -44,7 +44,7 @@ def try_to_write(
     except VaultError as error:
         kind = "refused"
         if isinstance(error, WriteError):
-            kind = "taken" if isinstance(error, ChangedError) else "failed"
+            kind = "taken" if isinstance(error, (ChangedError, LinkError)) else "failed"
         return {"id": id, "error": error.message, "hint": error.hint, "kind": kind}
     return {"id": made, "path": str(path.relative_to(vault.root)), "categories": list(filed)}
 
@@ -72,10 +72,10 @@ def write(
     below = f"{stem}.md"
     lessons = parse.parse_file(data, below)
     if not any(lesson.text for lesson in lessons):
-        raise VaultError("a lesson needs some text", "send more than a heading")
+        raise VaultError("a lesson needs some text", "write more than a heading")
     if len(lessons) > 1 or "#" in lessons[0].id:
         raise VaultError(
-            "a text with a line `## Lesson:` is several lessons", "send each of them by itself"
+            "a text with a line `## Lesson:` is several lessons", "split it, and add each by itself"
         )
     path = vault.lessons_dir / below
     files.refuse_other_repository(path.parent, vault.lessons_dir)
@@ -83,7 +83,7 @@ def write(
     if not files.create_file(path, data, within=vault.root):
         raise ChangedError(
             f"{path.relative_to(vault.root)} is there already",
-            "send another id, or change that lesson",
+            "choose another id, or change that lesson",
         )
     files.make_durable(path, within=vault.root)
     own = [folder] if folder and category.is_category(folder) else []

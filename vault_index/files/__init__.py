@@ -16,6 +16,7 @@ outside the vault, keeps the old text.
 
 from __future__ import annotations
 
+import _thread  # `threading` takes milliseconds to load
 import os
 import stat
 import time
@@ -32,6 +33,7 @@ RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
 # `cp -p`, a swap of two files by rename. Nobody can set a ctime.
 MAX_BYTES = 64 * 1024 * 1024  # of a file that is read whole
 Stamp = tuple[int, int, int, int]
+_UMASK = _thread.allocate_lock()  # or the second of two threads reads what the first one set
 
 
 def stamp_of(stat: os.stat_result) -> Stamp:
@@ -285,8 +287,9 @@ def _write_beside(file: Path, data: bytes, mode: int) -> Path:
 
 def _umask() -> int:
     """Return the mode bits that new files go without: the system shows them only by a change."""
-    mask = os.umask(0o077)
-    os.umask(mask)
+    with _UMASK:
+        mask = os.umask(0o077)
+        os.umask(mask)
     return mask
 
 

@@ -6,12 +6,11 @@ By the words, and by the model where there is one. The index is asked, in the wa
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, shelf
-from vault_index.proposals.shelf import Rejected
 from vault_index.search import duplicates, entries, query
 from vault_index.search.options import Query
 from vault_index.store import filters
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from vault_index.vault import Vault
 
-SAME_WORDS = 0.8  # of the words of both texts together: one in ten was changed
 CANDIDATES = 5  # hits of a search whose words are compared
 SHOWN = 3
 
@@ -46,9 +44,9 @@ def of(vault: Vault, title: str, text: str) -> dict[str, Any]:
         if draft.id_of(row["title"], row["text"]) == id:
             same = [row["lesson_id"], row["title"]]
         other = shelf.hashed(draft.words(f"{row['title']} {row['text']}"))
-        alike = words_in_common(own, other)
+        alike = shelf.words_in_common(own, other)
         cosine = cosines[row["lesson_id"]]
-        if alike >= SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE:
+        if alike >= shelf.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE:
             near.append([row["lesson_id"], row["title"], round(max(alike, cosine), 3)])
     embedder = vault.open_index().embedder if vectors else ""
     return {
@@ -61,18 +59,6 @@ def of(vault: Vault, title: str, text: str) -> dict[str, Any]:
     }
 
 
-def words_in_common(own: Sequence[int], other: Sequence[int]) -> float:
-    """Return how much two sketches of words have in common, 0..1."""
-    sample = sorted({*own, *other})[: shelf.SKETCH]
-    both = {*own} & {*other}
-    return sum(word in both for word in sample) / len(sample) if sample else 0.0
-
-
-def same_words(words: Sequence[int], others: Collection[Rejected]) -> bool:
-    """Whether a text has nearly the words of one that was rejected."""
-    return any(words_in_common(words, other.words) >= SAME_WORDS for other in others)
-
-
 def _by_words(vault: Vault, title: str, text: str) -> list[str]:
     """Return the ids of the lessons that a search for a draft finds first."""
     hits = query.run(vault, Query(f"{title} {text}", k=CANDIDATES)).hits
@@ -83,7 +69,7 @@ def _is_rejected(
     vault: Vault, words: Sequence[int], vectors: Sequence[np.ndarray], embedder: str
 ) -> bool:
     others = shelf.rejected(shelf.folder_of(vault))
-    if same_words(words, others):
+    if shelf.has_words_of(words, others):
         return True
     kept = [other.vector for other in others if other.vector and other.embedder == embedder]
     if not vectors or not kept:

@@ -18,7 +18,7 @@ from vault_index.errors import GitError, VaultError
 from vault_index.lesson import edit_frontmatter, markdown
 from vault_index.lesson.category import normalise
 from vault_index.lesson.parse import parse_file
-from vault_index.proposals import draft, likeness, shelf
+from vault_index.proposals import draft, shelf
 from vault_index.proposals.draft import Proposal
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> di
         return {**answer, "status": IS_LESSON, "near": [[*compared["same"], 1.0]]}
     words = shelf.hashed(draft.words(f"{proposal.title} {proposal.text}"))
     with shelf.opened(vault) as folder:
-        if compared.get("rejected") or likeness.same_words(words, shelf.rejected(folder)):
+        if compared.get("rejected") or shelf.has_words_of(words, shelf.rejected(folder)):
             return {**answer, "status": REJECTED}
         waiting = shelf.ids(folder)
         if proposal.id in waiting:

@@ -16,7 +16,7 @@ import base64
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 FOLDER, REJECTED = "proposals", "rejected.jsonl"
 MAX_REJECTED = 2000  # the oldest go first; some 2 kB each
+SAME_WORDS = 0.8  # of the words of both texts together: one in ten was changed
 SKETCH = 256  # hashes kept of a text: the smallest, a fair sample of its words
 _ID = re.compile(r"[0-9a-f]{8}")
 _TOP = "vault"
@@ -152,6 +153,18 @@ def hashed(words: Sequence[str]) -> tuple[int, ...]:
     """Return up to `SKETCH` numbers of 32 bits that stand for the distinct words of a text."""
     digests = {blake2b(word.encode(), digest_size=4).digest() for word in words}
     return tuple(sorted(int.from_bytes(digest) for digest in digests)[:SKETCH])
+
+
+def words_in_common(own: Sequence[int], other: Sequence[int]) -> float:
+    """Return how much two sketches of words have in common, 0..1."""
+    sample = sorted({*own, *other})[:SKETCH]
+    both = {*own} & {*other}
+    return sum(word in both for word in sample) / len(sample) if sample else 0.0
+
+
+def has_words_of(words: Sequence[int], others: Iterable[Rejected]) -> bool:
+    """Whether a text has nearly the words of one that was rejected."""
+    return any(words_in_common(words, other.words) >= SAME_WORDS for other in others)
 
 
 def packed(vector: np.ndarray) -> str:

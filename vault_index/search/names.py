@@ -58,15 +58,23 @@ def is_beginning(name: str, id: str, path: str) -> bool:
 
 def near(name: str, known: Iterable[str]) -> list[str]:
     """Return the ids that are written most like a name, best first."""
-    from rapidfuzz import fuzz
+    from rapidfuzz import fuzz, process
 
     wanted = _plain(name).lower()
+    ids = list(known)
+    whole = [id.lower() for id in ids]
+    last = [id.rpartition("/")[2] for id in whole]
+    longer = [end if len(wanted) <= len(end) else "" for end in last]
     likeness: dict[str, float] = {}
-    for id in known:
-        own, last = id.lower(), id.lower().rpartition("/")[2]
-        whole = max(fuzz.ratio(wanted, own), fuzz.ratio(wanted, last))
-        part = fuzz.partial_ratio(wanted, last) if len(wanted) <= len(last) else 0
-        likeness[id] = max(whole, 0.95 * part)
+    for scorer, names, weight in (
+        (fuzz.ratio, whole, 1.0),
+        (fuzz.ratio, last, 1.0),
+        (fuzz.partial_ratio, longer, 0.95),
+    ):
+        for _, score, at in process.extract(
+            wanted, names, scorer=scorer, score_cutoff=LIKE_PERCENT, limit=None
+        ):
+            likeness[ids[at]] = max(likeness.get(ids[at], 0), weight * score)
     ranked = sorted(likeness, key=lambda id: (-likeness[id], id))
     return [id for id in ranked[:SHOWN] if likeness[id] >= LIKE_PERCENT]
 

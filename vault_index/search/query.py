@@ -120,7 +120,7 @@ def skills(vault: Vault, query: Query) -> Results:
     if not table.exists():
         return Results([])
     # few enough to look at all of them, which is quicker than a filter
-    results = _search(vault, table, replace(query, k=table.count()), None)
+    results = _search(vault, table, replace(query, k=table.count(), offset=0), None)
     here = visible(vault, Path(query.project) if query.project else None)
     named: dict[str, Hit] = {}
     for hit in results.hits:

@@ -10,11 +10,10 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +109,8 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
                 yield values
 
 
-def summary(folder: Path, known: Collection[str]) -> dict[str, Any]:
-    """Sum the records up. `known` are the ids of the vault's lessons, used or not."""
+def summary(folder: Path, known: Sequence[str]) -> dict[str, Any]:
+    """Sum the records up. `known` are the ids of the vault's lessons, used or not, sorted."""
     return total(list(records(folder)), known)
 
 
@@ -127,12 +126,12 @@ def _used(kept: Sequence[dict[str, Any]]) -> Counter[str]:
     return used
 
 
-def total(kept: Sequence[dict[str, Any]], known: Collection[str]) -> dict[str, Any]:
-    """Sum up records, oldest first."""
+def total(kept: Sequence[dict[str, Any]], known: Sequence[str]) -> dict[str, Any]:
+    """Sum up records, oldest first; `known` as for `summary`."""
     prompts = [search for search in kept if search.get("event") == PROMPT]
     times = sorted(search["ms"] for search in prompts if isinstance(search.get("ms"), (int, float)))
     used = _used(kept)
-    never = set(known) - set(used)
+    never = [id for id in known if id not in used]
     return {
         "since": next((line.get("time") for line in kept if line.get("event") != RENAME), None),
         "prompts": len(prompts),
@@ -141,5 +140,5 @@ def total(kept: Sequence[dict[str, Any]], known: Collection[str]) -> dict[str, A
         "p90_ms": times[int(0.9 * len(times))] if times else None,
         "most_used": used.most_common(SHOWN),
         "never_used": len(never),
-        "some_never_used": nsmallest(SHOWN, never),
+        "some_never_used": never[:SHOWN],
     }

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index.errors import IndexStateError, WriteError
-from vault_index.store import ownership
+from vault_index.store import families, ownership
 from vault_index.store.compact import SAMPLE, Compact
 from vault_index.store.filters import any_of, of_lessons, of_paths
 from vault_index.store.lance import Door, LanceTable
@@ -57,6 +57,7 @@ class Table:
         self._folder = index / f"{schema.table}.lance"
         self._table = LanceTable(index, schema.table, pinned=pinned)
         self._places: dict[str, np.ndarray] = {}  # see `_places_of`
+        self.totals: dict[str, pa.Array] = {}  # of this version: see `totals`
         self._is_checked = False  # that no link in the table leads elsewhere
 
     def exists(self) -> bool:
@@ -216,8 +217,7 @@ class Table:
         """The table's row ids, sorted; the place of each in the third; what hits show of all rows."""
         import numpy as np
 
-        # rows are taken out of one chunk in a fifth of the time
-        rows = self._scan(self.schema.shown, ids=True).combine_chunks()
+        rows = self._scan(self.schema.shown, ids=True)
         ids = rows["_rowid"].to_numpy()
         order = np.argsort(ids)
         return ids[order], order, rows
@@ -228,15 +228,15 @@ class Table:
         family = _FAMILY if self.schema.has_pieces else ()
         rows = self._scan([VECTOR, *family], ids=True)
         if family:
-            self.__dict__["families"] = _families(rows)
+            self.__dict__["families"] = families.of(rows)
         return rows["_rowid"].to_numpy().copy(), matrix(rows, self.dimension).copy()
 
     @cached_property
     def families(self) -> tuple[np.ndarray, np.ndarray]:
         """Row ids, uint64[n], of the pieces of long lessons, sorted, and of the whole of each."""
         if not self.schema.has_pieces:
-            return _no_families()
-        return _families(self._scan(_FAMILY, ids=True))
+            return families.none()
+        return families.of(self._scan(_FAMILY, ids=True))
 
     def matches(self, text: str, limit: int, where: str | None) -> tuple[np.ndarray, np.ndarray]:
         """Return row ids, uint64[n], and BM25 scores, float32[n], of rows that match any word."""
@@ -249,7 +249,8 @@ class Table:
             return []
         if "_all_rows" in self.__dict__:
             ids, places, kept = self._all_rows
-            taken = kept.take(places[ids.searchsorted(row_ids)]).to_pylist()
+            parts = [kept.slice(at, 1) for at in places[ids.searchsorted(row_ids)].tolist()]
+            taken = [row for part in parts for row in part.to_pylist()]
         else:  # in the order of the table
             taken = self._ask(lambda door: door.take(row_ids, self.schema.shown)).to_pylist()
         rows = {row.pop("_rowid"): row for row in taken}
@@ -282,13 +283,9 @@ class Table:
         """Return what differs after every write to the table: the version that this reads."""
         return f"{self.index.name}@{self._ask(lambda door: door.version())}"
 
-    def tally(self, column: str, where: str | None = None) -> dict[str, int]:
-        """Count the rows with each value of a column of texts; a list counts for each of its values."""
-        rows = self._scan([column], where)
-        values = rows[column].combine_chunks()
-        if values.type.num_fields:
-            values = values.flatten()
-        return {each["values"]: each["counts"] for each in values.value_counts().to_pylist()}
+    def column(self, name: str, where: str | None = None) -> pa.ChunkedArray:
+        """Return a column of all rows, or of those a filter names."""
+        return self._scan([name], where)[name]
 
     def rows_and_vectors(
         self, columns: Sequence[str], where: str | None = None
@@ -335,25 +332,6 @@ class Table:
                     ownership.refuse_links(self._folder)
                 self._is_checked = True
             return self._table.ask(question)
-
-
-def _families(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    import numpy as np
-
-    ids, whole = rows["_rowid"].to_numpy(), rows["is_whole"].to_numpy().astype(bool)
-    pieces = np.flatnonzero(~whole)
-    if not len(pieces):
-        return _no_families()
-    names = rows["lesson_id"].to_pylist()
-    id_of = {names[at]: ids[at] for at in np.flatnonzero(whole)}
-    pieces = pieces[np.argsort(ids[pieces])]
-    return ids[pieces].copy(), np.array([id_of[names[at]] for at in pieces], ids.dtype)
-
-
-def _no_families() -> tuple[np.ndarray, np.ndarray]:
-    import numpy as np
-
-    return np.empty(0, np.uint64), np.empty(0, np.uint64)
 
 
 def matrix(rows: pa.Table, dimension: int) -> np.ndarray:

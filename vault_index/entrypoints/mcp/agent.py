@@ -45,9 +45,7 @@ class Agent:
     def ask_journal(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         """Ask the journal, which is there without a vault. Raises VaultError."""
         question = {"ask": name, "with": dict(values)}
-        place = self._found(self.folder)
-        if place is None:  # `client.ask` would look around the current folder
-            place = locate.find(None, self.folder, {}) or self.folder
+        place = self._found(self.folder) or self.folder
         return client.ask(place, question, start=True, fetch=False)
 
     def root(self, project: str = "") -> str:
@@ -58,14 +56,14 @@ class Agent:
             if root is None:
                 raise NoVaultError(
                     f"project {project!r} has no lesson vault",
-                    "leave `project` out, or name another",
+                    "name another, or none",
                 )
             return root
         found = self._found(self.folder)
         if found is None:
+            where = f" at or above {self.folder}" if self.folders else " here"
             raise NoVaultError(
-                f"no lesson vault at or above {self.folder}",
-                "ask the user to make one with `lessons init`",
+                f"no lesson vault{where}", "ask the user to make one with `lessons init`"
             )
         return found
 
@@ -96,7 +94,7 @@ class Agent:
         if not latest or not latest[0]["folder"]:
             raise NoVaultError(
                 f"no project {project!r} in the journal",
-                "name one that was recorded, or its folder; or leave `project` out",
+                "name one that was recorded, or its folder, or none",
             )
         return str(latest[0]["folder"])
 

@@ -73,7 +73,7 @@ def _answer(agent: Agent, event: dict[str, object], started: float, until: float
         event["vault"] = root  # for the log
         asked = {"event": event, "ms": 1000 * (time.monotonic() - started), "until": until}
         question = {"ask": "hook", "with": asked}
-        reply = client.ask(root, question, start=True, fresh=False, fetch=False)
+        reply = client.ask(root, question, start=True, as_is=True, fetch=False)
         if reply.get("problem"):
             log.log(event, str(reply["problem"]), started)
         return reply.get("answer")

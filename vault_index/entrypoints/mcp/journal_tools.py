@@ -10,7 +10,13 @@ from vault_index.entrypoints.cli import moments
 from vault_index.entrypoints.mcp import records, texts
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.answering import LessonsServer
-from vault_index.entrypoints.mcp.lesson_tools import MAX_QUERY_CHARS, READS, Limit, add_tool
+from vault_index.entrypoints.mcp.lesson_tools import (
+    MAX_QUERY_CHARS,
+    READS,
+    Limit,
+    Name,
+    add_tool,
+)
 
 NAMES = (
     *("search_observations", "search_sessions", "search_user_prompts"),
@@ -29,44 +35,55 @@ class JournalTools:
     def search_observations(
         self,
         query: str,
-        project: str = "",
-        type: str = "",
-        concept: str = "",
-        file: str = "",
-        since: str = "",
+        project: Name = "",
+        type: Name = "",
+        concept: Name = "",
+        file: Name = "",
+        since: Name = "",
         limit: Limit = 10,
-        cursor: str = "",
+        cursor: Name = "",
     ) -> str:
-        """Find what agents did and found out in earlier sessions, best first. project: a name, or all."""
+        """Find what was done and found out in earlier sessions, best first: id, date, title, files, text.
+
+        Use it for work that was done here before. project: a name, or all; since: 30d, a date, or all.
+        """
         narrowed = {"type": type, "concept": concept, "file": file}
         return self._search("observation", query, narrowed, project, since, limit, cursor)
 
     def search_sessions(
-        self, query: str, project: str = "", since: str = "", limit: Limit = 10, cursor: str = ""
+        self, query: str, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
     ) -> str:
-        """Find earlier sessions by their summaries."""
+        """Find earlier sessions by their summaries: what was asked, done and learned."""
         return self._search("summary", query, {}, project, since, limit, cursor)
 
     def search_user_prompts(
-        self, query: str, project: str = "", since: str = "", limit: Limit = 10, cursor: str = ""
+        self, query: str, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
     ) -> str:
         """Find what the user asked for in earlier sessions."""
         return self._search("prompt", query, {}, project, since, limit, cursor)
 
     def find_by_concept(
-        self, concept: str, project: str = "", since: str = "", limit: Limit = 10, cursor: str = ""
+        self,
+        concept: Name,
+        project: Name = "",
+        since: Name = "",
+        limit: Limit = 10,
+        cursor: Name = "",
     ) -> str:
         """List observations of a concept: gotcha, trade-off, how-it-works, pattern."""
         return self._list({"concept": concept}, project, since, limit, cursor)
 
     def find_by_file(
-        self, file: str, project: str = "", since: str = "", limit: Limit = 10, cursor: str = ""
+        self, file: Name, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
     ) -> str:
-        """List what read or changed a file: its path, the end of it, or a folder."""
+        """List what read or changed a file, latest first: its path, the end of it, or a folder.
+
+        Use it before you change a file whose history matters.
+        """
         return self._list({"file": file}, project, since, limit, cursor)
 
     def find_by_type(
-        self, type: str, project: str = "", since: str = "", limit: Limit = 10, cursor: str = ""
+        self, type: Name, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
     ) -> str:
         """List observations of a type: bugfix, feature, refactor, change, discovery, decision."""
         return self._list({"type": type}, project, since, limit, cursor)
@@ -77,7 +94,7 @@ class JournalTools:
         depth_before: Depth = 10,
         depth_after: Depth = 10,
         format: Literal["index", "full"] = "index",
-        project: str = "",
+        project: Name = "",
     ) -> str:
         """Show what came before and after a record, a session, a time ("yesterday 14:00") or a query."""
         values = {

@@ -22,6 +22,7 @@ PROPOSES = ToolAnnotations(
 )
 WRITING = ("remember", "learn_trigger")  # over HTTP these need the token
 MAX_QUERY_CHARS = 10_000  # a search looks at the beginning
+Name = Annotated[str, Field(max_length=1_000)]  # of a lesson, a project, a file ...
 Limit = Annotated[int, Field(ge=1, le=50)]
 Confidence = Annotated[int, Field(ge=1, le=5)]
 
@@ -35,16 +36,17 @@ class LessonTools:
     def learn_search(
         self,
         query: str,
-        type: str = "",
-        project: str = "",
+        type: Name = "",
+        project: Name = "",
         min_confidence: Confidence = 3,
-        category: str = "",
+        category: Name = "",
         limit: Limit = 10,
-        cursor: str = "",
+        cursor: Name = "",
     ) -> str:
         """Find lessons of the team on a problem, best first: title, id, source, score, passage.
 
-        Use it before work that others have done here, and on errors.
+        Use it before work that others have done here, and on an error that others may have met. query:
+        the problem in words. project: another one, by name or folder.
         """
         values = {
             "query": query[:MAX_QUERY_CHARS], "type": type, "min_confidence": min_confidence,
@@ -52,17 +54,20 @@ class LessonTools:
         }  # fmt: skip
         return texts.of_search(self._agent.ask("learn search", values, project))
 
-    def learn_get(self, id: str, project: str = "", cursor: str = "") -> str:
-        """Return the whole text of a lesson, by the id of a search."""
+    def learn_get(self, id: Name, project: Name = "", cursor: Name = "") -> str:
+        """Return the whole text of a lesson by its id; use it when the passage of a hit is not enough."""
         answer = self._agent.ask("learn get", {"name": id}, project)
         return texts.of_lesson(id, answer, cursor)
 
-    def learn_status(self, project: str = "") -> str:
-        """Count the lessons: by type and category, most and never used, proposals that wait."""
+    def learn_status(self, project: Name = "") -> str:
+        """Count the lessons by type and category, those most and never used, and proposals that wait.
+
+        Use it when the user asks about the vault, or for the names of categories.
+        """
         return texts.of_status(self._agent.ask("learn status", {}, project))
 
     def learn_trigger(
-        self, scope: Literal["session", "commit", "files"] = "session", target: str = ""
+        self, scope: Literal["session", "commit", "files"] = "session", target: Name = ""
     ) -> str:
         """Have lessons proposed from this session, a commit or files. Says what is missing for that."""
         answer = self._agent.ask("learn trigger", {"scope": scope, "target": target})
@@ -72,14 +77,14 @@ class LessonTools:
         self,
         title: str,
         text: str,
-        category: str = "",
+        category: Name = "",
         tags: list[str] | None = None,
         fires_on: list[str] | None = None,
     ) -> str:
-        """Propose a lesson: what was hard to find out and will be needed again.
+        """Propose a lesson: what was hard to find out and will be needed again. Returns its id.
 
-        A person accepts it or not. Text: the problem, its cause, what to do. fires_on: prompts that
-        must find it.
+        A person accepts it or not. text: the problem, its cause, what to do. fires_on: prompts of
+        people who have the problem.
         """
         values = {
             "title": title, "text": text, "category": category, "by": "agent",

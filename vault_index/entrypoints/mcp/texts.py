@@ -51,7 +51,9 @@ def of_lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
         return "\n".join([f"No lesson {line(name)!r}. Near it:", fenced(near)])
     text, start = str(entry["text"]), position(cursor)
     if start > len(text):
-        raise VaultError(f"{cursor!r} is beyond the end of that lesson", "leave the cursor out")
+        raise VaultError(
+            f"{cursor!r} is beyond the end of that lesson", "begin again without a cursor"
+        )
     body, end = _page(text, start)
     lines = [_about(entry), *quote.lines(quote.closed(quote.defused(body)))]
     shown = fenced(lines)
@@ -133,9 +135,7 @@ def line(text: object) -> str:
 def position(cursor: str) -> int:
     """Return where a cursor continues; 0 for none. Raises VaultError."""
     if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
-        raise VaultError(
-            f"no cursor {line(cursor)!r}", "take it from the answer before, or leave it out"
-        )
+        raise VaultError(f"no cursor {line(cursor)!r}", "use the one of the answer before, or none")
     return int(cursor or 0)
 
 

@@ -1,9 +1,10 @@
 """The vault that is served: its questions, as fresh as its clients need them, and no second model.
 
 The watcher answers; it is started if the settings let anybody. It sees what people save by itself. For
-what came in here, and after a silence, the next question waits for the index (`fresh`). Waiting each
-time would have the watcher look through all files for each question of fifty clients. Where no
-watcher may run, this process answers, one question at a time, from one vault that stays open.
+what came in here, and after a silence, the next question waits for the index; the others take it as it
+is. Waiting each time would have the watcher look through all files for each question of fifty clients.
+Where no watcher may run, this process answers, one question at a time, from one vault that stays open
+and an index that it brings up to date.
 """
 
 from __future__ import annotations
@@ -60,12 +61,13 @@ class Door:
             vault = self._opened()
             alone = not vault.config.watch_autostart
             writes = self._writes
-            fresh = settled or alone or self._is_stale()
+            stale = self._is_stale() or settled
+            question = {"ask": name, "with": values}
             with self._alone if alone else contextlib.nullcontext():
                 answer = client.ask(
-                    vault, {"ask": name, "with": values}, fresh=fresh, settled=settled, start=True
+                    vault, question, as_is=not stale, settled=settled, fetch=False, start=True
                 )
-            if fresh:
+            if stale:
                 self._seen = max(self._seen, writes)
             return answer
 
@@ -105,13 +107,17 @@ class Door:
             text = text.replace(folder, name) if len(folder) > 1 else text
         return text
 
+    def shown_error(self, text: str) -> str:
+        """Return the text of an error, in which a path outside of the vault is only its last name."""
+        return _FOLDERS.sub("", self.shown(text))
+
     @contextlib.contextmanager
     def refusing(self, status: int) -> Iterator[None]:
         """Turn an error of the vault into a Refusal; `status` where its kind does not say which."""
         try:
             yield
         except VaultError as error:
-            raise of_error(error, status, lambda text: _FOLDERS.sub("", self.shown(text))) from None
+            raise of_error(error, status, self.shown_error) from None
 
     def _is_stale(self) -> bool:
         """Whether a question has to wait for the index; note that one was asked."""

@@ -31,7 +31,7 @@ def query(door: OpenDoor, body: QueryBody) -> JSONResponse:
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in asked["kinds"]}
     for hit in answer["hits"]:
         # hooks leave out what is withheld, too: a secret, or orders to the agent
-        if not hit["withheld"] and hit["score"] >= least:
+        if hit["score"] >= least and not hit["withheld"] and _is_shared(hit):
             hits[hit["kind"]].append(_shown(hit))
     results: dict[str, Any] = {"results": hits}
     if not body.collections:
@@ -62,16 +62,20 @@ def health(door: OpenDoor) -> JSONResponse:
 
 
 def _shown(hit: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a hit with the fields of the API; only a file of the vault has its path."""
-    inside = hit["kind"] == "lessons" or hit["type"] == "vault"
+    """Return a hit with the fields of the API."""
     return {
         "id": hit["lesson_id"],
         "text": hit["text"],
         "score": hit["score"],
         "categories": list(hit["categories"]),
-        "source_file": hit["path"] if inside else f"{hit['title']}/SKILL.md",
+        "source_file": hit["path"],
         "created_at": hit["created_at"],
     }
+
+
+def _is_shared(hit: Mapping[str, Any]) -> bool:
+    """Whether a hit is the vault's: the user's own skills are not for whoever can ask a port."""
+    return bool(hit["kind"] == "lessons" or hit["type"] == "vault")
 
 
 def _model(answer: Mapping[str, Any]) -> str:

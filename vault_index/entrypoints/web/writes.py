@@ -89,7 +89,7 @@ def _written(door: Door, bodies: Iterable[IngestBody]) -> list[dict[str, Any]]:
     written: list[dict[str, Any]] = door.change("ingest", {"items": items}, lambda _: [])["items"]
     for item in written:
         for key in {"error", "hint"} & set(item):
-            item[key] = door.shown(item[key])
+            item[key] = door.shown_error(item[key])
     return written
 
 

@@ -1,0 +1,230 @@
+"""`lessons serve` as a process: how it starts and ends, and that what it acknowledged is on the disk."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.commands import BIN, run
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.serving import Serving, serving
+from tests.support.watchers import soon
+from vault_index.vault import Vault
+from vault_index.watch import launch
+
+ROUNDS = 3  # of kill -9, with four clients that write
+HEAP = {"devops/heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory.")}
+
+
+@pytest.fixture
+def vault(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    """A vault of one lesson, for full text alone."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    return make_vault(HEAP)
+
+
+@pytest.fixture
+def served(vault: Vault, own_world: Path) -> Iterator[Serving]:
+    """A server without a watcher."""
+    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as server:
+        yield server
+
+
+def found(server: Serving, prompt: str) -> list[str]:
+    """Return the ids that a query finds."""
+    answer = server.ask("POST", "/api/query", json={"prompt": prompt}, token=False)
+    assert answer.status_code == 200, answer.text
+    return [lesson["id"] for lesson in answer.json()["lessons"]]
+
+
+@pytest.mark.slow
+def test_without_a_watcher_it_answers_in_its_process(served: Serving) -> None:
+    assert found(served, "heap memory") == ["devops/heap"]
+    write(served.root / "lessons" / "lock.md", lesson_text("Lock", "Migrations wait for a lock."))
+    assert found(served, "migrations lock") == ["lock"]
+    health = served.ask("GET", "/api/health").json()
+    assert (health["status"], health["model"], health["lesson_count"]) == ("ok", "none", 2)
+
+
+@pytest.mark.slow
+def test_skills_of_the_user_alone_are_nobody_elses(served: Serving, own_world: Path) -> None:
+    for folder, name in ((served.root, "ours"), (own_world / ".claude", "mine")):
+        text = f"---\nname: {name}\ndescription: Review a pull request\n---\nRead the diff.\n"
+        write(folder / "skills" / name / "SKILL.md", text)
+    asked = {"prompt": "review a pull request", "collections": ["skills"]}
+    answer = served.ask("POST", "/api/query", json=asked, token=False).json()
+    assert [skill["id"] for skill in answer["results"]["skills"]] == ["vault:ours"]
+
+
+@pytest.mark.slow
+def test_it_ends_in_good_order_and_prints_no_more(served: Serving) -> None:
+    assert served.ask("POST", "/api/query", content=b"{").status_code == 415
+    assert served.stop() == 0
+    assert served.process.stderr is not None
+    assert served.process.stderr.read() == ""
+
+
+@pytest.mark.slow
+def test_a_second_server_says_that_the_port_is_taken(served: Serving, vault: Vault) -> None:
+    second = run("lessons", "serve", "--port", str(served.port), cwd=vault.root, check=False)
+    assert second.code == 1
+    assert second.out == ""
+    assert second.err.startswith(f"Error: cannot listen on 127.0.0.1:{served.port}: address")
+    assert second.err.count("\n") == 2
+    assert found(served, "heap memory") == ["devops/heap"]
+
+
+def test_other_machines_need_a_token(vault: Vault) -> None:
+    done = run("lessons", "serve", "--host", "0.0.0.0", cwd=vault.root, check=False)
+    assert done.code == 1
+    assert "needs a token" in done.err
+    assert "--token-file" in done.err
+
+
+@pytest.mark.slow
+def test_with_a_token_every_request_needs_it(vault: Vault, own_world: Path) -> None:
+    file = write(own_world / "token", "the-token-of-the-team\n")
+    words = ("--host", "0.0.0.0", "--token-file", str(file))
+    with serving(vault.root, own_world, *words, LESSONS_EMBEDDER="none") as server:
+        for path in ("/docs", "/openapi.json", "/api/categories"):
+            assert server.ask("GET", path, token=False).status_code == 401
+            assert server.ask("GET", path).status_code == 200
+
+
+def test_a_missing_extra_is_one_line(vault: Vault) -> None:
+    script = "import sys; sys.modules['fastapi'] = None\n"
+    script += "from vault_index.entrypoints.cli import main; main(['serve', '--port', '0'])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=vault.root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "pip install 'vault-index[web]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_it_prints_its_address_at_a_terminal_and_nothing_in_a_pipe(vault: Vault) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    ours, theirs = pty.openpty()
+    command = [str(BIN / "lessons"), "serve", "--port", str(port)]
+    for at_terminal in (True, False):
+        out = theirs if at_terminal else subprocess.PIPE
+        process = subprocess.Popen(command, cwd=vault.root, stdout=out, stderr=out)
+        try:
+            soon(lambda: _listens(port), 60)
+        finally:
+            process.send_signal(signal.SIGINT)
+            piped = process.communicate(timeout=30)
+        assert process.returncode == 0
+        if at_terminal:
+            line = os.read(ours, 1000).decode()
+            assert re.search(rf"serving .*http://127\.0\.0\.1:{port}", line.replace("\r\n", " "))
+        else:
+            assert piped == (b"", b"")
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_the_page_of_routes_loads_nothing_from_elsewhere(served: Serving) -> None:
+    page = served.ask("GET", "/docs", token=False)
+    assert "/api/query" in page.text
+    assert "top_k" in page.text
+    assert "default 5" in page.text
+    assert not re.search(r"<script|src=|href=.?https?:|url\(", page.text)
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+@pytest.mark.slow
+def test_what_it_takes_is_found_at_once_and_a_save_soon(vault: Vault, own_world: Path) -> None:
+    with serving(
+        vault.root, own_world, LESSONS_EMBEDDER="none", LESSONS_WATCH_AUTOSTART="true"
+    ) as server:
+        try:
+            assert found(server, "heap memory") == ["devops/heap"]
+            text = {"id": "lock", "text": "Migrations wait for a lock."}
+            assert server.ask("POST", "/api/ingest", json=text).status_code == 200
+            assert found(server, "migrations lock") == ["lock"]
+            write(vault.lessons_dir / "pipe.md", lesson_text("Pipe", "A closed pipe raises."))
+            soon(lambda: found(server, "closed pipe") == ["pipe"])
+            state = launch.status(vault.root)
+            assert state is not None
+            os.kill(state["pid"], signal.SIGKILL)
+            assert found(server, "migrations lock") == ["lock"]  # the next watcher answers
+            (vault.lessons_dir / "vault.toml").write_text("token_budget = 'much'\n")
+            soon(lambda: server.ask("GET", "/api/health").status_code == 503)
+            reason = server.ask("GET", "/api/health").json()["reason"]
+            assert "token_budget" in reason
+            assert str(vault.root.parent) not in reason
+        finally:
+            (vault.lessons_dir / "vault.toml").write_text("")
+            launch.stop(vault.root, vault.index_dir)
+
+
+@pytest.mark.slow
+def test_a_kill_loses_nothing_that_was_acknowledged(vault: Vault, own_world: Path) -> None:
+    for number in range(ROUNDS):
+        acknowledged: list[str] = []
+        enough = threading.Event()
+        with (
+            serving(vault.root, own_world, LESSONS_EMBEDDER="none") as server,
+            ThreadPoolExecutor(4) as clients,
+        ):
+            for client in range(4):
+                clients.submit(_write_on, server, f"{number}-{client}", acknowledged, enough)
+            assert enough.wait(60)
+            server.process.kill()
+        for name in acknowledged:
+            text = (vault.lessons_dir / f"{name}.md").read_text()
+            assert text.endswith(f"---\nText {name.removeprefix('kept/text-')}.\n")
+        for file in (vault.lessons_dir / "kept").glob("*.md"):  # and no half of another
+            assert file.read_text().endswith(f"---\nText {file.stem.removeprefix('text-')}.\n")
+
+
+@pytest.mark.slow
+def test_fifty_clients_at_once_are_all_answered(served: Serving) -> None:
+    def ask(number: int) -> int:
+        if number % 10 == 0:
+            body = {"text": f"Note {number}.", "categories": ["notes"]}
+            return served.ask("POST", "/api/ingest", json=body).status_code
+        return served.ask("POST", "/api/query", json={"prompt": f"heap {number}"}).status_code
+
+    with ThreadPoolExecutor(50) as clients:
+        assert set(clients.map(ask, range(50))) == {200}
+    assert len(list((served.root / "lessons" / "notes").glob("*.md"))) == 5
+
+
+def _write_on(server: Serving, name: str, acknowledged: list[str], enough: threading.Event) -> None:
+    """Send lessons one after the other until the server is gone."""
+    headers = {"authorization": f"Bearer {server.token}"}
+    with httpx.Client(trust_env=False, timeout=60, headers=headers) as client:
+        for number in range(1000):
+            body = {"text": f"Text {name}-{number}.", "categories": ["kept"]}
+            try:
+                answer = client.post(f"{server.url}/api/ingest", json=body)
+            except httpx.TransportError:
+                return
+            if answer.status_code == 200:
+                acknowledged.append(answer.json()["id"])
+                if len(acknowledged) > 30:
+                    enough.set()
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
