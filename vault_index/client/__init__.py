@@ -50,16 +50,13 @@ def ask(
 ) -> dict[str, Any]:
     """Answer a question, or carry out a command, of `api`: `{"ask": name, "with": {...}}`.
 
-    `place` is a vault, a folder in one or, for None, found from here upwards; the journal needs none,
-    but a vault's watcher answers for it. `fresh` waits for what was saved until now; `settled` also for
-    what follows from it: documents, proposals, skills. With `as_is` a watcher answers from the index
-    it has, half a second behind at most; only this process catches up. Without `fetch` a missing model
-    stays missing, and full text answers. `start` is for processes that stay: they start the watcher and
-    wait for it rather than load the model. `names_only` is for callers that show no more of a lesson
-    than its id, title and path; without `prompts` a lesson may lack those. `on_problem` takes notes on
-    files.
-
-    Raises VaultError; BusyError with `start`, where a watcher runs and does not answer in time.
+    `place` is a vault, a folder in one or, for None, found from here upwards; the journal needs none.
+    `fresh` waits for what was saved until now, `settled` also for what follows from it; with `as_is` a
+    watcher answers from the index it has, half a second behind at most. Without `fetch` a missing model
+    stays missing. With `start`, for processes that stay, a watcher is started rather than the model
+    loaded. `names_only` is for callers that show no more of a lesson than id, title and path; without
+    `prompts` it may lack those. `on_problem` takes notes on files. Raises VaultError; BusyError with
+    `start`, where a watcher runs and does not answer in time.
     """
     on_note = _each_once(on_note)
     on_problem = on_problem or on_note
