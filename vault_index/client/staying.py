@@ -21,6 +21,8 @@ def from_next(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
 
     Raises BusyError where that takes long.
     """
+    if not open_vault(root).files()[0]:  # the watcher of an empty vault builds no index
+        return None
     until = time.monotonic() + REPAIR_SECONDS
     while time.monotonic() < until:
         time.sleep(REPAIR_POLL_SECONDS)
