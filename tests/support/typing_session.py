@@ -11,6 +11,7 @@ import struct
 import subprocess
 import termios
 import threading
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,6 +23,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?<>=]*[a-zA-Z]|\x1b\][^\x07]*\x07|\x1b.|\s")
 CHOSEN = "\u276f"  # before the choice of a list, and before what is typed
 DOWN, ENTER, CLEAR = "\x1b[B", "\r", "\x15"
 TRIES, PATIENCE_SECONDS = 6, 15
+SETTLE_SECONDS = 1.5  # between looks at a list that may be drawn again
 
 
 class TypingSession:
@@ -65,6 +67,18 @@ class TypingSession:
                     self._press(CLEAR)  # a half of them may have arrived
         self._press(keys)
         self.sees(then)
+
+    def chooses(self, words: str) -> None:
+        """Move to a line of a list, until it stays chosen: the agent draws its first list twice."""
+        wanted, settled = _ESCAPES.sub("", CHOSEN + words), 0
+        until = time.monotonic() + 90
+        while settled < 2:
+            assert time.monotonic() < until, f"{words!r} was not chosen"
+            shown = _ESCAPES.sub("", self._screen)
+            settled = settled + 1 if shown[shown.rfind(CHOSEN) :].startswith(wanted) else 0
+            if not settled:
+                os.write(self._terminal, DOWN.encode())
+            time.sleep(SETTLE_SECONDS)
 
     def _press(self, keys: str) -> None:
         self._screen = ""
