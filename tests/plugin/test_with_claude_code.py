@@ -18,7 +18,7 @@ from tests.support.files import lesson_text, write
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.messages_api import MessagesApi, model_that_calls, results_of
 from tests.support.places import PLUGIN, REPO
-from tests.support.typing_session import CHOSEN, DOWN, ENTER, TypingSession
+from tests.support.typing_session import ENTER, TypingSession
 from tests.support.watchers import soon
 from vault_index.vault import Vault
 from vault_index.watch import launch
@@ -203,16 +203,10 @@ def test_a_person_at_a_terminal_gets_a_lesson_with_a_typed_prompt(
     with TypingSession(claude, team.root, world) as terminal:
         terminal.sees("Yes, I trust this folder")
         assert not (team.index_dir / "sessions").exists()  # no hook has run yet
-        terminal.types(DOWN)
-        terminal.sees(f"{CHOSEN} Yes, I trust this folder")
-        terminal.types(ENTER)
-        terminal.sees("Claude Code v2")
-        terminal.sees(CHOSEN)
-        terminal.types(HEAP)
-        terminal.sees(HEAP)
-        terminal.types(ENTER)
-        soon(lambda: any(HEAP in json.dumps(one["messages"]) for one in api.requests), 90)
-        terminal.sees("● ok")
+        terminal.chooses("Yes, I trust this folder")
+        terminal.types(ENTER, then="Claude Code v2")
+        terminal.types(HEAP, then=HEAP)
+        terminal.types(ENTER, then="● ok")
     request = asked(api, HEAP)
     assert injections(request) == 1
     assert "NODE_OPTIONS=4096" in json.dumps(request["messages"])

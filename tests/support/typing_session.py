@@ -11,6 +11,7 @@ import struct
 import subprocess
 import termios
 import threading
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,7 +21,9 @@ from tests.support.watchers import soon
 SIZE = (40, 120)  # lines, columns
 _ESCAPES = re.compile(r"\x1b\[[0-9;?<>=]*[a-zA-Z]|\x1b\][^\x07]*\x07|\x1b.|\s")
 CHOSEN = "\u276f"  # before the choice of a list, and before what is typed
-DOWN, ENTER = "\x1b[B", "\r"
+DOWN, ENTER, CLEAR = "\x1b[B", "\r", "\x15"
+TRIES, PATIENCE_SECONDS = 6, 15
+SETTLE_SECONDS = 1.5  # between looks at a list that may be drawn again
 
 
 class TypingSession:
@@ -47,16 +50,37 @@ class TypingSession:
         """Wait until words were drawn since the last key; gaps and colours do not count."""
         wanted = _ESCAPES.sub("", words)
         try:
-            soon(lambda: wanted in self.shown(), seconds)
+            soon(lambda: wanted in _ESCAPES.sub("", self._screen), seconds)
         except AssertionError:
-            raise AssertionError(f"{words!r} is not on the screen: {self.shown()}") from None
+            shown = _ESCAPES.sub("", self._screen)
+            raise AssertionError(f"{words!r} is not on the screen: {shown}") from None
 
-    def shown(self) -> str:
-        """Return what was drawn since the last key, without gaps and colours."""
-        return _ESCAPES.sub("", self._screen)
+    def types(self, keys: str, then: str) -> None:
+        """Type keys until words are drawn: an agent that draws loses what is typed on a busy machine."""
+        for _ in range(TRIES - 1):
+            self._press(keys)
+            try:
+                self.sees(then, PATIENCE_SECONDS)
+                return
+            except AssertionError:
+                if keys.isprintable():
+                    self._press(CLEAR)  # a half of them may have arrived
+        self._press(keys)
+        self.sees(then)
 
-    def types(self, keys: str) -> None:
-        """Type what ends up on the screen, or a key."""
+    def chooses(self, words: str) -> None:
+        """Move to a line of a list, until it stays chosen: the agent draws its first list twice."""
+        wanted, settled = _ESCAPES.sub("", CHOSEN + words), 0
+        until = time.monotonic() + 90
+        while settled < 2:
+            assert time.monotonic() < until, f"{words!r} was not chosen"
+            shown = _ESCAPES.sub("", self._screen)
+            settled = settled + 1 if shown[shown.rfind(CHOSEN) :].startswith(wanted) else 0
+            if not settled:
+                os.write(self._terminal, DOWN.encode())
+            time.sleep(SETTLE_SECONDS)
+
+    def _press(self, keys: str) -> None:
         self._screen = ""
         os.write(self._terminal, keys.encode())
 
