@@ -21,7 +21,7 @@ find_program() {
     return 1
 }
 
-missing="vault-index is not installed, so no lessons reach the agent; to install it: uv tool install 'vault-index[mcp]'"
+missing="vault-index is not installed, so no lessons reach the agent; to install it, in a checkout of its repository: uv tool install '.[mcp]'"
 marker=$CLAUDE_PLUGIN_DATA/missing
 
 # most users record no sessions: the end of a turn then starts no Python

@@ -1,4 +1,4 @@
-"""`lessons mcp --http`: on loopback, behind the guard; what writes needs the token."""
+"""`lessons mcp --http`: on loopback, behind the guard; more than the vault's lessons needs the token."""
 
 from __future__ import annotations
 
@@ -66,15 +66,20 @@ def status(address: str, body: bytes = LIST, **headers: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_reading_needs_no_token_and_writing_does(
+async def test_reading_lessons_needs_no_token_and_all_else_does(
     address: str, own_world: Path, mode: str
 ) -> None:
     async with connected(address, mode=mode) as client:
         assert "on_prompt" not in [tool.name for tool in (await client.list_tools()).tools]
         assert "Docker" in await call(client, "learn_get", id="devops/docker/layers")
-        for tool, arguments in (("remember", PROPOSAL), ("learn_trigger", {})):
+        for tool, arguments in (
+            ("remember", PROPOSAL),
+            ("learn_trigger", {}),
+            ("search_user_prompts", {"query": "heap"}),
+            ("learn_search", {"query": "heap", "project": "shop"}),
+        ):
             said = await refusal(client, tool, **arguments)
-            assert "needs the token. Next: ask the user" in said
+            assert f"over HTTP, {tool} needs the token" in said
         assert "no tool 'on_prompt'" in await refusal(client, "on_prompt", prompt="a long prompt")
     async with connected(address, "wrong", mode) as client:
         assert "needs the token" in await refusal(client, "remember", **PROPOSAL)
@@ -85,8 +90,10 @@ async def test_reading_needs_no_token_and_writing_does(
         assert "Proposed as" in await call(client, "remember", **PROPOSAL)
 
 
-async def test_a_project_has_a_name_here_and_no_folder(address: str, folder: Path) -> None:
-    async with connected(address) as client:
+async def test_a_project_has_a_name_here_and_no_folder(
+    address: str, folder: Path, own_world: Path
+) -> None:
+    async with connected(address, (own_world / "token").read_text().strip()) as client:
         said = await refusal(client, "learn_search", query="x", project=str(folder))
         assert said == "over HTTP a project has a name, not a folder. Next: name the project."
 

@@ -198,5 +198,6 @@ def test_a_missing_extra_is_a_line(team: Vault, tmp_path: Path) -> None:
                env={"PYTHONPATH": str(tmp_path / "without")})  # fmt: skip
     assert done.code == 1
     assert done.err == (
-        "Error: `lessons mcp` needs the package mcp\nTry: install it: pip install 'vault-index[mcp]'\n"
+        "Error: `lessons mcp` needs the package mcp\n"
+        "Try: install it beside this program: pip install 'mcp>=2.3' 'uvicorn>=0.40'\n"
     )

@@ -96,7 +96,7 @@ def test_doctor_says_what_the_plugin_lacks(
     assert path == "lessons@vault-index: lessons-hook is not on the PATH"
     assert ".local/bin" in lacking[path]
     assert extra == "lessons@vault-index: its MCP server needs the extra `mcp`"
-    assert lacking[extra] == "pip install 'vault-index[mcp]'"
+    assert lacking[extra] == "pip install 'mcp>=2.3' 'uvicorn>=0.40'"
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_missing_program_is_named_once_at_a_start_and_again_when_it_went_missi
     assert (first.returncode, first.stderr) == (0, "")
     (message,) = json.loads(first.stdout).values()
     assert json.loads(first.stdout) == {"systemMessage": message}
-    assert "uv tool install 'vault-index[mcp]'" in message
+    assert "uv tool install '.[mcp]'" in message
     assert "\n" not in message
     for mode in ("start", "prompt", "end", "start"):
         again = script(mode, home, **data)
@@ -114,7 +114,7 @@ def test_the_server_of_a_missing_program_fails_in_one_line(home: Path) -> None:
     ran = script("mcp", home)
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.count("\n") == 1
-    assert "uv tool install 'vault-index[mcp]'" in ran.stderr
+    assert "uv tool install '.[mcp]'" in ran.stderr
 
 
 def test_the_end_of_a_turn_starts_a_program_only_where_sessions_are_recorded(home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tarfile
@@ -14,6 +15,7 @@ from tests.support.commands import run
 from tests.support.places import REPO
 
 NOT_SOURCE = (".git", ".v*", "*venv*", "build", "dist", "__pycache__", "*.egg-info", ".*_cache")
+PLUGIN = REPO / ".claude-plugin"
 BESIDE = {"pyproject.toml", "README.md", "LICENSE", "PKG-INFO", "setup.cfg"}
 
 pytestmark = pytest.mark.slow
@@ -85,3 +87,12 @@ def test_the_sdist_has_the_package_and_what_builds_it(built: dict[str, dict[str,
 
 def test_the_sdist_builds_the_same_wheel(built: dict[str, dict[str, bytes]]) -> None:
     assert built["wheel of the sdist"] == built["wheel"]
+
+
+def test_nothing_tells_users_to_fetch_the_package_by_its_name() -> None:
+    """A registry may have another program of that name; ours comes from its repository."""
+    by_name = re.compile(r"(?:pip|pipx|uv tool) install (?:--?\S+ )*['\"]?vault-index")
+    places = [REPO / "README.md", *(REPO / "vault_index").rglob("*.*"), *PLUGIN.rglob("*.*")]
+    texts = [place for place in places if place.suffix in (".md", ".py", ".sh", ".json", ".js")]
+    assert len(texts) > 100
+    assert not [place for place in texts if by_name.search(place.read_text("utf-8"))]

@@ -110,7 +110,7 @@ def test_a_missing_extra_is_one_line(vault: Vault) -> None:
         [sys.executable, "-c", script], cwd=vault.root, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "pip install 'vault-index[web]'" in done.stderr
+    assert "pip install 'fastapi>=0.130' 'uvicorn>=0.40'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

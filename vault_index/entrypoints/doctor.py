@@ -198,7 +198,7 @@ def _plugin() -> Iterator[Trouble]:
         yield Trouble("plugin", f"{claude_plugin.NAME}: {why}", program.path_command())
     if importlib.util.find_spec("mcp") is None:
         what = f"{claude_plugin.NAME}: its MCP server needs the extra `mcp`"
-        yield Trouble("plugin", what, "pip install 'vault-index[mcp]'")
+        yield Trouble("plugin", what, "pip install 'mcp>=2.3' 'uvicorn>=0.40'")
 
 
 def _journal(vault: Vault) -> Iterator[Trouble]:

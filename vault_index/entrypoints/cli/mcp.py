@@ -51,7 +51,7 @@ def command(
     except ModuleNotFoundError as error:
         raise VaultError(
             f"`lessons mcp` needs the package {error.name}",
-            "install it: pip install 'vault-index[mcp]'",
+            "install it beside this program: pip install 'mcp>=2.3' 'uvicorn>=0.40'",
         ) from None
     if http:
         _serve_http(named, tools, host, port, token_file)

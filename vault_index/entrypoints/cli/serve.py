@@ -41,7 +41,7 @@ def command(named: str | None, port: int, host: str, token_file: Path | None) ->
     except ModuleNotFoundError as error:
         raise VaultError(
             f"`lessons serve` needs the package {error.name}",
-            "install it: pip install 'vault-index[web]'",
+            "install it beside this program: pip install 'fastapi>=0.130' 'uvicorn>=0.40'",
         ) from None
     vault = client.open_vault(named)
     secret = token.read(token_file) if token_file else ""

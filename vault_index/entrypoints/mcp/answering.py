@@ -32,13 +32,14 @@ class LessonsServer(MCPServer):
     """A server whose errors are text for the model: what happened, and the next step.
 
     `is_listed` says which tools the model sees; the others can be called, by hooks for example.
-    `may_call` says whether a request with these headers may call a tool; over stdio there are none.
+    `may_call` says whether a request with these headers may call a tool with these arguments; over
+    stdio there are none.
     """
 
     def __init__(
         self,
         is_listed: Callable[[str], bool],
-        may_call: Callable[[str, Mapping[str, str] | None], bool],
+        may_call: Callable[[str, Mapping[str, Any], Mapping[str, str] | None], bool],
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -53,10 +54,11 @@ class LessonsServer(MCPServer):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; an error is an answer."""
-        if context is not None and not self._may_call(name, context.headers):
+        if context is not None and not self._may_call(name, arguments, context.headers):
             return _error(
-                f"{name} writes, and over HTTP that needs the token. Next: ask the user to add the "
-                "header `Authorization: Bearer TOKEN`, with what is in ~/.lessons/token."
+                f"over HTTP, {name} needs the token, as does whatever writes, reads the journal or "
+                "names a project. Next: ask the user to add the header "
+                "`Authorization: Bearer TOKEN`, with what is in ~/.lessons/token."
             )
         try:
             return await super().call_tool(name, arguments, context)

@@ -1,7 +1,8 @@
 """The server over HTTP, on loopback: streamable HTTP at `/mcp`, behind the guard of every HTTP door.
 
-An agent reads without a token here; tools that write need it with the request, and elsewhere every
-request does. Which tool a request calls is known only to the SDK, so the tools' server asks.
+The lessons of the server's vault are read without a token here. What writes, reads the journal or names
+another project needs it with the request, and elsewhere every request does. Which tool a request calls is
+known only to the SDK, so the tools' server asks.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ MAX_SESSIONS = 256
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a request that writes has to carry."""
+    """What a request of the server's user carries."""
 
     value: str
 
     def is_in(self, headers: Mapping[str, str] | None) -> bool:
-        """Whether a request with these headers may write."""
+        """Whether a request with these headers carries it."""
         kind, _, given = (headers or {}).get("authorization", "").partition(" ")
         same = hmac.compare_digest(given.strip().encode(), self.value.encode())
         return bool(self.value) and kind.lower() == "bearer" and same

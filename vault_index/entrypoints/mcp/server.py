@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
+from typing import Any
 
 from vault_index.entrypoints.mcp import journal_tools, lesson_tools, prompts
 from vault_index.entrypoints.mcp.agent import Agent
@@ -32,17 +33,17 @@ Headers = Mapping[str, str] | None
 
 
 def build(
-    agent: Agent, tools: str = ALL, may_write: Callable[[Headers], bool] | None = None
+    agent: Agent, tools: str = ALL, has_token: Callable[[Headers], bool] | None = None
 ) -> LessonsServer:
     """Return the server of an agent, with the tools of lessons, of the journal, or all.
 
-    Those of the journal are listed only while it is on. `may_write` tells from a request's headers
-    whether it may call what writes; None is for stdio, where it may, and where the agent's hook asks.
+    Those of the journal are listed only while it is on. `has_token` says of a request's headers
+    whether the user sent it; None is for stdio, where nobody else can, and where the agent's hook asks.
     """
     server = LessonsServer(
         lambda name: name != PROMPT_HOOK and (name not in journal_tools.NAMES or grown.is_on()),
-        lambda name, headers: (
-            may_write is None or name not in lesson_tools.WRITING or may_write(headers)
+        lambda name, arguments, headers: (
+            has_token is None or not _needs_token(name, arguments) or has_token(headers)
         ),
         name=NAME,
         title=TITLE,
@@ -55,9 +56,21 @@ def build(
         prompts.add(server, agent)
     if tools != LESSONS:
         journal_tools.add(server, agent)
-    if may_write is None:
+    if has_token is None:
         _add_prompt_hook(server, agent)
     return server
+
+
+def _needs_token(name: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether only the user may call a tool: others of this machine can ask a port of it.
+
+    It writes, reads the journal, or reads the lessons of another project than the server's.
+    """
+    return (
+        name in lesson_tools.WRITING
+        or name in journal_tools.NAMES
+        or bool(arguments.get("project"))
+    )
 
 
 def _instructions(tools: str) -> Iterator[str]:

@@ -38,6 +38,9 @@ def serve(
     Raises VaultError where it cannot listen, or may not without a token.
     """
     rules_for(host, port, token)
+    end = _End()
+    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends, then sends them once more
+        signal.signal(number, end)
     with _listening(host, port) as listening:
         port = listening.getsockname()[1]
         rules = rules_for(host, port, token, needs_token=needs_token, max_body=MAX_BODY)
@@ -52,11 +55,29 @@ def serve(
             timeout_graceful_shutdown=END_SECONDS,
         )
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # the application notes bugs
-        for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends, then sends them once more
-            signal.signal(number, lambda *_: None)
         threading.Thread(target=_begin, args=(door,), daemon=True, name="begin").start()
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-        uvicorn.Server(config).run(sockets=[listening])
+        end.of(uvicorn.Server(config)).run(sockets=[listening])
+
+
+class _End:
+    """A signal handler that ends a server, also one that comes before uvicorn has its own."""
+
+    def __init__(self) -> None:
+        self._is_asked = False
+        self._server: uvicorn.Server | None = None
+
+    def __call__(self, *_: object) -> None:
+        """Take a signal."""
+        self._is_asked = True
+        if self._server is not None:
+            self._server.should_exit = True
+
+    def of(self, server: uvicorn.Server) -> uvicorn.Server:
+        """Return a server, which ends at once where a signal came already."""
+        self._server = server
+        server.should_exit = self._is_asked
+        return server
 
 
 def _begin(door: Door) -> None:
