@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import path_with_forks, run
+from tests.support.commands import BIN, path_with_forks, run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.readme import readme_commands
 from vault_index import open_vault
@@ -25,9 +26,10 @@ from vault_index.vault import Vault
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LONG = "A title that is longer than any terminal of these is wide: " * 3
 # what a lesson says is shown as it stands there, and what the user typed is not asked here
-BODIES = ("lessons show", "lessons recall", "lessons search --neighbours")
+BODIES = ("lessons show", "lessons recall", "lessons search --neighbours", "lessons proposals ")
 NOT_HERE = ("install", "uninstall", "model", "sync", "index --rebuild", "watch", "git", "eval",
-            "init", "journal forget")  # the last two ask  # fmt: skip
+            "init", "journal forget",  # these two ask
+            "mcp --tools", "serve")  # an agent, or a client, speaks with these  # fmt: skip
 
 
 def at_terminal(command: str, cwd: Path, columns: int, **env: str) -> str:
@@ -182,3 +184,17 @@ def test_clip(line: str, most: int | None, cut: str) -> None:
 def test_wrap(line: str, indent: int, broken: str) -> None:
     assert terminal.wrap(line, 20, indent) == broken
     assert terminal.wrap(line, None, indent) == line
+
+
+@pytest.mark.slow
+def test_a_server_that_waits_for_an_agent_says_so_to_a_person(team: Vault) -> None:
+    own, its = pty.openpty()
+    command = [str(BIN / "lessons"), "mcp"]
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, cwd=team.root) as process:
+        said = b""
+        while b"claude mcp add lessons" not in said:
+            said += os.read(own, 65536)
+        process.send_signal(signal.SIGINT)
+    assert process.returncode in (1, -signal.SIGINT)
+    os.close(own)
+    os.close(its)

@@ -210,12 +210,13 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "edit": "update", "rm": "delete", "mv": "rename", "classify": "classify",
         "import": "import", "search": "search", "recall": "recall", "index": "index",
         "eval": "eval", "check": "check", "sync": "sync", "log": "log", "status": "status",
-        "config": "config", "journal": "journal search",
+        "config": "config", "journal": "journal search", "remember": "remember",
+        "proposals": "proposals", "accept": "accept proposal", "reject": "reject proposal",
     }  # fmt: skip
     assert set(questions.values()) <= {*api.QUESTIONS, *api.COMMANDS, "init"}
     offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Lessons:")[1]
     commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))
-    machine = {"hook", "install", "uninstall", "model", "watch", "doctor"}
+    machine = {"hook", "install", "uninstall", "model", "watch", "doctor", "mcp", "serve"}
     assert commands - machine == set(questions)
     offered = run("lessons", "journal", "--help", cwd=Path.cwd()).out.split("Commands:")[1]
     commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))

@@ -20,7 +20,7 @@ scope_option = click.option(
 )
 
 
-@click.command("install", epilog="Examples: lessons install claude, lessons install agents-md")
+@click.command("install", epilog="Example: lessons install codex")
 @agent_argument
 @scope_option
 @click.option(

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from vault_index.entrypoints.cli import asking
 from vault_index.errors import VaultError
 
 DEFAULT_PORT = 7732  # beside that of `lessons serve`
 
 
-@click.command("mcp", epilog="Example: claude mcp add lessons -- lessons mcp")
+@click.command(
+    "mcp",
+    epilog="Example: lessons mcp, as an agent starts it: claude mcp add lessons -- lessons mcp",
+)
 @click.option(
     "--tools",
     type=click.Choice(["lessons", "journal", "all"]),
@@ -58,6 +63,9 @@ def command(
         return
     from vault_index.entrypoints.mcp.agent import Agent
 
+    if sys.stdin.isatty():
+        asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
+        asking.note("      to add it to Claude Code: claude mcp add lessons -- lessons mcp")
     serving = server.build(Agent.here(named), tools)
     # A thread waits for stdin, which Python would wait for; nothing has to be put away at the end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
