@@ -11,14 +11,15 @@ MMAP_BYTES = 256 * 1024  # a larger block gets pages of its own, which go back w
 
 
 def limit(threads: int) -> None:
-    """One malloc arena, no Arrow pool, large blocks mmapped: halves resident memory.
+    """Few malloc arenas, no Arrow pool, large blocks mmapped: halves resident memory.
 
-    `threads` is for LanceDB. It all holds for what is loaded later, until the process ends.
+    `threads` is how many search at once: with one arena for all they would wait for each other. It all
+    holds for what is loaded later, until the process ends.
     """
     os.environ.setdefault("LANCE_CPU_THREADS", str(threads))
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with contextlib.suppress(AttributeError, OSError):
-        _libc().mallopt(M_ARENA_MAX, 1)
+        _libc().mallopt(M_ARENA_MAX, threads)
         _libc().mallopt(M_MMAP_THRESHOLD, MMAP_BYTES)
 
 

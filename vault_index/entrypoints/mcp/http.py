@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -17,8 +16,8 @@ from typing import cast
 import uvicorn
 
 from vault_index.entrypoints.guard import App, Guard, rules_for
+from vault_index.entrypoints.listening import listening
 from vault_index.entrypoints.mcp.answering import LessonsServer
-from vault_index.errors import VaultError
 
 PATH = "/mcp"
 END_SECONDS = 2  # for what is being answered when the server ends; a stream never ends by itself
@@ -43,15 +42,8 @@ def serve(
 ) -> None:
     """Serve until the process is told to end. Raises VaultError where it cannot listen."""
     rules_for(host, port, token)  # refuses an address that needs a token, before anyone can connect
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise VaultError(
-            f"cannot listen on {host}:{port}: {error.strerror}", "choose another --port"
-        ) from None
-    with listening:
-        port = listening.getsockname()[1]
+    with listening(host, port) as ours:
+        port = ours.getsockname()[1]
         rules = rules_for(host, port, token, needs_token=lambda _scope: False)
         app = server.streamable_http_app(
             streamable_http_path=PATH, max_sessions=MAX_SESSIONS, host=host
@@ -65,4 +57,4 @@ def serve(
         )
         say(f"serving MCP on http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends by itself, then raises it
-            uvicorn.Server(config).run(sockets=[listening])
+            uvicorn.Server(config).run(sockets=[ours])

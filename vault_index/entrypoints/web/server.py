@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,16 +12,15 @@ from typing import TYPE_CHECKING, cast
 import uvicorn
 
 from vault_index.entrypoints.guard import App, Guard, rules_for
+from vault_index.entrypoints.listening import listening
 from vault_index.entrypoints.web.app import MAX_BODY, application, needs_token
 from vault_index.entrypoints.web.door import Door
 from vault_index.entrypoints.web.refusal import Refusal
-from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 END_SECONDS = 10  # for what is being answered when the server ends
-BACKLOG = 256  # connections that wait to be accepted
 
 
 def serve(
@@ -41,8 +39,8 @@ def serve(
     end = _End()
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends, then sends them once more
         signal.signal(number, end)
-    with _listening(host, port) as listening:
-        port = listening.getsockname()[1]
+    with listening(host, port) as ours:
+        port = ours.getsockname()[1]
         rules = rules_for(host, port, token, needs_token=needs_token, max_body=MAX_BODY)
         door = Door(vault)
         guarded = Guard(cast("App", application(door, note)), rules)
@@ -57,7 +55,7 @@ def serve(
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # the application notes bugs
         threading.Thread(target=_begin, args=(door,), daemon=True, name="begin").start()
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-        end.of(uvicorn.Server(config)).run(sockets=[listening])
+        end.of(uvicorn.Server(config)).run(sockets=[ours])
 
 
 class _End:
@@ -84,14 +82,3 @@ def _begin(door: Door) -> None:
     """Have a watcher started before the first client asks."""
     with suppress(Refusal):
         door.ask("health", {})
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise VaultError(
-            f"cannot listen on {host}:{port}: {reason.lower()}", "choose another --port"
-        ) from None

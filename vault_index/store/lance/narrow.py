@@ -84,13 +84,13 @@ class Opened:
         query.column("vector")
         query.distance_type("cosine")
         query.limit(limit)
-        return _rows(query, ["_distance"], where, True)
+        return _rows(query, ["_distance"], where, True, batch_rows=limit)
 
     def matches(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
         """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
         query = self._table.query().nearest_to_text({"query": MatchQuery(text, column)})
         query.limit(limit)
-        return _rows(query, ["_score"], where, True)
+        return _rows(query, ["_score"], where, True, batch_rows=limit)
 
     def take(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return columns and `_rowid` of these rows, in the order of the table."""
@@ -159,14 +159,22 @@ class Opened:
         )  # fmt: skip
 
 
-def _rows(query: Any, columns: Sequence[str] | None, where: str | None, ids: bool) -> pa.Table:
+def _rows(
+    query: Any,
+    columns: Sequence[str] | None,
+    where: str | None,
+    ids: bool,
+    *,
+    batch_rows: int | None = None,
+) -> pa.Table:
+    """Run a query; each batch of its rows is a wait for another thread (LanceDB's own are small)."""
     if columns is not None:
         query.select_columns(list(columns))
     if where is not None:
         query.where(where)
     if ids:
         query.with_row_id()
-    return _read(wait(query.execute, max_batch_length=None, timeout=None))
+    return _read(wait(query.execute, max_batch_length=batch_rows, timeout=None))
 
 
 def _read(stream: Any) -> pa.Table:
