@@ -41,7 +41,7 @@ def of_search(answer: Mapping[str, Any]) -> str:
 def of_lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
     """Return a lesson, or the part of it at a cursor; for a missing one the nearest names.
 
-    Raises VaultError for a cursor that is none of this lesson's.
+    Raises VaultError for a cursor of something else.
     """
     entry = answer["entry"]
     if entry is None:
