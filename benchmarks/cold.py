@@ -28,7 +28,7 @@ from vault_index.search import query
 from vault_index.vault import Vault
 
 BARE = [sys.executable, "-c", "pass"]
-HOOK = "from vault_index.entrypoints.hook_client import main; main()"
+HOOK = "from vault_index.entrypoints.hook.client import main; main()"
 COMMAND = "from vault_index.entrypoints.cli import main; main()"
 PROMPTS = (
     "tmux copy mode select with v and yank with y like vim",
