@@ -50,6 +50,10 @@ def command(
     It looks for the vault around the folder in which the agent started it. Over HTTP, tools that write
     need the token; where other machines can ask, every request needs that of --token-file.
     """
+    if not http:
+        # A thread waits for stdin, which Python would wait for; nothing has to be put away at the end.
+        # Before the imports: an interrupt in one of their callbacks would be lost.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.disable()  # what the SDK loads stays: looking through it again takes a tenth of the start
     try:
         from vault_index.entrypoints.mcp import server
@@ -67,8 +71,6 @@ def command(
         asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
         asking.note("      to add it to Claude Code: claude mcp add lessons -- lessons mcp")
     serving = server.build(Agent.here(named), tools)
-    # A thread waits for stdin, which Python would wait for; nothing has to be put away at the end.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _run(serving.run)
 
 
