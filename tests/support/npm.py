@@ -20,5 +20,6 @@ def program(name: str, package: str, folder: Path) -> Path:
     program = folder / "node_modules" / ".bin" / name
     if not program.exists():
         words = ("install", "--no-audit", "--no-fund", "--prefix", folder, package)
+        folder.mkdir(exist_ok=True)
         run(npm, *words, cwd=folder, timeout=500)
     return program
