@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.instruments import EVAL, LESSONS, REPO, Row
+from benchmarks.instruments import EVAL, LESSONS, REPO, Row, shown
 from vault_index.edit import add, init
 from vault_index.index import reconcile
 from vault_index.search import evaluate, floor
@@ -44,9 +44,7 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         vault = open_vault(asked.vault) if asked.vault else many_lessons(Path(scratch) / "vault")
-        for name, figure, unit in measure(vault, asked.clients, asked.seconds):
-            shown = f"{figure:.3g}" if isinstance(figure, float) else figure
-            print(f"{name:<46} {shown} {unit}")  # noqa: T201
+        list(shown(measure(vault, asked.clients, asked.seconds)))
 
 
 def measure(vault: Vault, clients: int, seconds: float) -> Iterator[Row]:
