@@ -26,6 +26,8 @@ TRUST = ("all", "committed-only")
 VAULT_KEYS = frozenset(
     {"prompt_lessons", "prompt_skills", "prompt_tokens", "session_lessons", "token_budget"}
     | {"session_sources", "floor", "taxonomy", "keywords", "watch_autostart"}
+    | {"learn_significance", "learn_ignored", "search_weights", "search_min_similarity"}
+    | {"skills_least_lessons", "skills_least_confidence", "skills_least_uses"}
 )
 _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
@@ -63,13 +65,36 @@ class Config:
     journal_session_start: bool = True  # a session's start gets what was done here last
     journal_prompt: bool = False  # a prompt gets at most one record of the journal
     journal_left_out: tuple[str, ...] = ()  # globs of paths that the journal does not name
+    llm_openai_url: str = ""  # of a server for `openai:MODEL`, such as http://127.0.0.1:8080/v1
+    llm_calls_a_day: int = 100  # calls of language models in a day, of all commands; 0: none
+    llm_tokens_a_day: int = 500_000  # their tokens in a day, questions and answers together
+    learn_model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for rules alone
+    learn_auto: bool = False  # learn from a session when it ends
+    learn_stages: int = 0  # calls for an analysis: 4 | 1; 0: as suits the model
+    learn_significance: int = 5  # points from which a session is worth an analysis
+    learn_most: int = 3  # proposals from a session, at most 20
+    learn_tokens: int = 12_000  # tokens that a model is sent of a session, in all stages together
+    learn_ignored: tuple[str, ...] = ()  # globs of paths that nothing is learned from
+    learn_expire_days: int = 30  # days that a proposal waits for its review; 0: for ever
+    search_weights: str = ""  # of rank-weighted search, such as "60/30/5/5"; "": evidence is summed
+    search_min_similarity: float = 0.6  # cosine below which rank-weighted search finds nothing
+    skills_least_lessons: int = 5  # lessons of a tag from which a skill is built
+    skills_least_confidence: float = 4.0  # their mean, 1..5
+    skills_least_uses: int = 10  # how often they were given to an agent, together
     taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
     ignored: tuple[str, ...] = ()  # keys of vault.toml that are unknown or not for a vault to set
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
 
 
-TABLES = ("watch", "journal")  # of a settings file: `[watch] autostart` is `watch_autostart`
+TABLES = (
+    "watch",
+    "journal",
+    "llm",
+    "learn",
+    "search",
+    "skills",
+)  # of a settings file: `[watch] autostart` is `watch_autostart`
 DEFAULT = "default"  # the origin of a setting that nobody set
 _NOT_SETTINGS = frozenset({"home", "ignored", "origins"})
 
@@ -236,6 +261,10 @@ def _checked(key: str, value: Any, where: str) -> Any:
         if boolean is None:
             raise SettingsError(f"{where}: {key} must be true or false, not {value!r}")
         return boolean
+    if isinstance(default, float):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9:
+            return float(value)
+        raise SettingsError(f"{where}: {key} must be a number, 0 or more, not {value!r}")
     if isinstance(default, int):
         try:
             number = int(value) if not isinstance(value, (bool, float)) else -1

@@ -10,7 +10,8 @@
     │   └── ModelError         the built-in model is not here, or its files are not the right ones
     ├── ModelCallError         a language model did not answer as it was asked to
     │   ├── ModelAwayError     it was not reached, or is not there: it did nothing
-    │   └── ModelRefusedError  it declined to answer
+    │   ├── ModelRefusedError  it declined to answer
+    │   └── ModelBudgetError   the day's calls or tokens are used up: nothing was asked
     ├── BusyError              the watcher did not answer in time, and no other process should
     ├── WriteError             a disk that is full, read-only or not ours
     │   ├── ChangedError       a file that somebody saved while we were about to change it
@@ -79,6 +80,10 @@ class ModelAwayError(ModelCallError):
 
 class ModelRefusedError(ModelCallError):
     """A language model declined to answer: the same question is not put to it again."""
+
+
+class ModelBudgetError(ModelCallError):
+    """The calls or tokens that the user's settings allow in a day are used up: nothing was asked."""
 
 
 class BusyError(VaultError):

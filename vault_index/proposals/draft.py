@@ -5,7 +5,7 @@
     categories: [devops/ci-cd]
     fires_on: [our build dies with heap out of memory]
     created: 2026-11-22T15:30:00Z
-    proposal: {by: claude-code, findings: [...], near: [...]}
+    proposal: {by: claude-code, findings: [...], near: [...], quotes: [...], session: 3f2a91c0}
     ---
     When the build dies, raise the heap.
 
@@ -24,6 +24,7 @@ from typing import Any
 
 from vault_index.errors import VaultError
 from vault_index.lesson import category, edit_frontmatter
+from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
 from vault_index.lesson.parse import parse_file
 
 KEY = "proposal"
@@ -34,6 +35,7 @@ MAX_MEMBER_CHARS = 500
 MAX_BY_CHARS = 80
 MIN_IDENTITY_WORDS = 8  # of a text: a shorter one may be said under many titles
 ID_BYTES = 4
+_TEXTS = ("why", "session", "changes", "base")
 
 Json = Mapping[str, Any]
 
@@ -42,7 +44,10 @@ Json = Mapping[str, Any]
 class Proposal:
     """A draft lesson that waits. `findings` are the warnings of its check, `near` lessons like it.
 
-    A finding has `level`, `rule` and `message`; a near lesson is [id, title, likeness].
+    A finding has `level`, `rule` and `message`; a near lesson is [id, title, likeness]. What was
+    learned from a session has `quotes` as evidence, `why` it was worth it, and the private id of the
+    `session`; its `text` may be that of the lesson that it `changes`, of which `base` is the id of the
+    text it was made from.
     """
 
     id: str
@@ -55,6 +60,15 @@ class Proposal:
     created: str = ""  # ISO 8601
     findings: tuple[Json, ...] = ()
     near: tuple[Sequence[Any], ...] = ()
+    type: str = ""
+    confidence: int = DEFAULT_CONFIDENCE
+    silent_on: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()
+    why: str = ""
+    session: str = ""
+    changes: str = ""  # the id of a lesson
+    base: str = ""  # `id_of` its title and text
+    is_draft: bool = False  # made by rule: no model and no person wrote it
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -66,9 +80,18 @@ class Proposal:
 
 
 def of(
-    title: Any, text: Any, category_path: Any = "", tags: Any = (), fires_on: Any = (), by: Any = ""
+    title: Any,
+    text: Any,
+    category_path: Any = "",
+    tags: Any = (),
+    fires_on: Any = (),
+    by: Any = "",
+    **learned: Any,
 ) -> Proposal:
-    """Return the proposal of what a client sent. Raises VaultError for what is missing or too long."""
+    """Return the proposal of what a client sent. Raises VaultError for what is missing or too long.
+
+    `learned` are further fields of what our own analysis made, as `Proposal` has them.
+    """
     title, body, by = _line("title", title), _text(text), _line("name of who proposes it", by)
     if not title:
         raise VaultError("a proposal needs a title", "name what was learned in a line")
@@ -90,6 +113,7 @@ def of(
         fires_on=_members("fires_on", fires_on),
         by=by[:MAX_BY_CHARS],
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        **learned,
     )
 
 
@@ -99,12 +123,18 @@ def to_bytes(proposal: Proposal) -> bytes:
         "by": proposal.by,
         "findings": [dict(finding) for finding in proposal.findings],
         "near": [list(near) for near in proposal.near],
+        "quotes": list(proposal.quotes),
+        **{name: getattr(proposal, name) for name in _TEXTS},
+        "is_draft": proposal.is_draft,
     }
     keys = {
         "title": proposal.title,
         "categories": [proposal.category] if proposal.category else None,
         "tags": list(proposal.tags) or None,
+        "type": proposal.type or None,
+        "confidence": None if proposal.confidence == DEFAULT_CONFIDENCE else proposal.confidence,
         "fires_on": list(proposal.fires_on) or None,
+        "silent_on": list(proposal.silent_on) or None,
         "created": datetime.fromisoformat(proposal.created),
         KEY: {name: value for name, value in about.items() if value} or None,
     }
@@ -135,7 +165,18 @@ def from_bytes(id: str, data: bytes) -> Proposal:
         created=lesson.created.isoformat() if lesson.created else "",
         findings=_findings(about.get("findings")),
         near=_near(about.get("near")),
+        type=lesson.type,
+        confidence=lesson.confidence,
+        silent_on=lesson.silent_on,
+        quotes=_texts(about.get("quotes")),
+        **{name: str(about.get(name) or "") for name in _TEXTS},
+        is_draft=about.get("is_draft") is True,
     )
+
+
+def private_id(session: str) -> str:
+    """Return the name of a session in files that are shared: only its owner can look it up."""
+    return blake2b(session.encode(), digest_size=ID_BYTES).hexdigest() if session else ""
 
 
 def id_of(title: str, text: str) -> str:
@@ -185,6 +226,10 @@ def _findings(values: Any) -> tuple[Json, ...]:
         for value in (values if isinstance(values, list) else ())
         if isinstance(value, dict)
     )
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(map(str, values)) if isinstance(values, list) else ()
 
 
 def _near(values: Any) -> tuple[Sequence[Any], ...]:

@@ -1,0 +1,78 @@
+"""What happened in a session, in commits or in files: all that rules and language models may see of it.
+
+Every text is redacted and free of what this product injected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SESSION, COMMITS, FILES = "session", "commit", "files"
+ADDED, CHANGED, REMOVED, MOVED = "added", "changed", "removed", "moved"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A prompt of a person. `answers` is the end of what the agent had said before."""
+
+    text: str
+    answers: str = ""
+    is_correction: bool = False  # of the agent, in words
+    is_refusal: bool = False  # of a tool call, with the reason
+    record: str = ""  # id of the journal's record
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A check that failed and passed after changes. Outputs are first and last lines."""
+
+    command: str
+    failed: str  # what it printed when it failed
+    passed: str  # "" where nothing was kept
+    files: tuple[str, ...] = ()  # changed in between, relative to the project
+    change: str = ""  # of the texts in between: lines with - and +
+    conclusion: str = ""  # what the agent said about the cause
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file in the diff. `lines_added` and `lines_removed` are 0 for a binary file."""
+
+    path: str
+    kind: str  # ADDED | CHANGED | REMOVED | MOVED
+    lines_added: int = 0
+    lines_removed: int = 0
+    before: str = ""  # the path before it was moved
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What happened. `target` is a session's id, revisions (`A..B`), or paths.
+
+    `diff` is unified, without ignored paths. `narrative` is what the agent said, in its order.
+    `injected` are the ids of lessons that the session was given.
+    """
+
+    scope: str  # SESSION | COMMITS | FILES
+    target: str
+    project: str = ""
+    session: str = ""  # the agent's id of it
+    began: str = ""  # ISO 8601
+    ended: str = ""
+    prompts: tuple[Said, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    narrative: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()  # of commits
+    changes: tuple[FileChange, ...] = ()
+    diff: str = ""
+    injected: tuple[str, ...] = ()
+    digest: str = ""  # of all texts: the same material is not learned from twice
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the texts in which a quote must stand word for word."""
+        repairs = [
+            text for each in self.repairs for text in (each.failed, each.passed, each.change)
+        ]
+        prompts = [prompt.text for prompt in self.prompts]
+        return (*prompts, *repairs, *self.narrative, *self.subjects, self.diff)
