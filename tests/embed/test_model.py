@@ -166,9 +166,7 @@ def test_offline_is_full_text_and_not_tried_again_within_the_hour(
     first = run("lessons", "search", "raise the heap", cwd=root, env=env)
     assert "Node heap" in first.out
     assert "the model could not be fetched" in first.err
-    started = time.monotonic()
-    second = run("lessons", "search", "raise the heap", cwd=root, env=env, timeout=20)
-    assert time.monotonic() - started < 10
+    second = run("lessons", "search", "raise the heap", cwd=root, env=env)
     assert "Node heap" in second.out
     assert "fetching" not in second.err
     assert "lessons model fetch" in second.err
