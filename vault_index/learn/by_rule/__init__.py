@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from vault_index.journal import wording
+from vault_index.learn import wordings
 from vault_index.learn.by_rule import about, failures, stated, title
 from vault_index.learn.by_rule.failures import Failure
 from vault_index.learn.by_rule.stated import Statement
@@ -39,7 +40,7 @@ def entries(material: Material) -> list[Entry]:
     chosen: list[Entry] = []
     for candidate in there:
         entry = candidate.entry
-        is_quoted = all(any(quote in text for text in texts) for quote in entry.quotes)
+        is_quoted = all(each and any(each in text for text in texts) for each in entry.quotes)
         if entry.quotes and is_quoted and not any(_is_like(entry, other) for other in chosen):
             chosen.append(entry)
     return chosen[:MOST]
@@ -61,7 +62,7 @@ def _of_statement(material: Material, statement: Statement) -> _Candidate | None
     problem = _problem(material, statement)
     then = _next_words(material, statement.number)
     explanation = "\n\n".join(filter(None, [_quoted(said.text, statement.text), then, _code(said.change)]))
-    fires = about.fires_on(material, statement.number, f"{text} {problem} {' '.join(said.files)}")
+    fires = about.fires_on(material, statement.number, f"{text} {problem}", is_told=True)
     if not fires:
         return None
     entry = Entry(
@@ -73,7 +74,7 @@ def _of_statement(material: Material, statement: Statement) -> _Candidate | None
         confidence=3 if statement.strength == 2 or statement.points >= 5.5 else 2,
         fires_on=fires,
         silent_on=about.silent_on(material, text, fires),
-        quotes=(statement.text,),
+        quotes=(wordings.verbatim(statement.text, [said.text]),),
         by_rule=True,
     )  # fmt: skip
     return _Candidate(statement.points, entry)
@@ -92,17 +93,17 @@ def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
     problem = f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}" if repair else reported
     change = repair.change if repair else said.change if said else ""
     passed = f"Then it passed:\n\n{_fenced(repair.passed)}" if repair and repair.passed else ""
-    summary = failure.cause or f"{named}."
+    summary = failure.cause or _sentence(f"{named}. {_what_passed(change)}")
     explanation = "\n\n".join(filter(None, [_code(change), passed]))
     files = repair.files if repair else said.files if said else ()
-    fires = about.fires_on(material, failure.number, f"{summary} {reported} {' '.join(files)}")
+    fires = about.fires_on(material, failure.number, f"{summary} {reported}", is_told=False)
     if not fires:
         return None
-    quotes = [failure.cause] if failure.cause else []
+    quotes = [wordings.verbatim(failure.cause, material.narrative)] if failure.cause else []
     if repair and (error := failures.error_of(repair)):
         quotes.append(error)
     entry = Entry(
-        type="bug_fix",
+        type="bug_fix" if repair or files or failures.is_report(said) else "architecture",
         title=named,
         parts=Parts(summary=_sentence(wording.one_line(summary, MAX_SUMMARY)), explanation=explanation, problem=problem),
         category=about.category(files),
@@ -132,6 +133,12 @@ def _title_of_repair(failure: Failure) -> str:
     words = " ".join(error.split()).split(" ")
     room = title.MOST - len(command.split()) - 1
     return f"`{command}` fails: {' '.join(words).strip(' .:')}" if 0 < len(words) <= room + 2 and words[0] else ""
+
+
+def _what_passed(change: str) -> str:
+    """Return which command did what the one that failed did not, or which files it took."""
+    ran = [line[2:] for line in change.splitlines() if line.startswith("$ ")]
+    return f"After this it passed: `{wording.one_line(ran[-1], 160)}`." if ran else ""
 
 
 def _problem(material: Material, statement: Statement) -> str:
@@ -184,5 +191,7 @@ def _fenced(text: str, language: str = "") -> str:
 def _sentence(text: str) -> str:
     """Return a text that begins and ends as a sentence."""
     text = text.strip()
-    text = text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
-    return text if text.endswith((".", "!", "?", "...", "\u3002", "`")) else f"{text}."
+    if text.split(" ")[0].replace("'", "").isalpha():
+        text = text[:1].upper() + text[1:]
+    has_end = text.endswith((".", "!", "?", "\u3002", "`")) or not text[-1:].isascii()
+    return text if has_end else f"{text}."

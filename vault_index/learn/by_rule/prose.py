@@ -27,7 +27,7 @@ def sentences(text: str) -> list[str]:
     for line, kind in lines:
         if kind == wording.HEADING or _QUOTED.match(line):
             continue
-        if _PASTED.search(line) and (is_paste or len(line.split()) < 4):
+        if line.isascii() and _PASTED.search(line) and (is_paste or len(line.split()) < 4):
             continue
         for sentence in wording.split_sentences(line):
             if is_prose(sentence):
