@@ -230,7 +230,11 @@ def test_no_secret_reaches_the_material(project: Path) -> None:
 def secrets_of(planted: str) -> list[str]:
     """Return the pieces of a planted text that are secret, as the journal has it."""
     kept = redact(planted)
-    return [piece for piece in re.findall(r"[^\s'\"]{6,}", planted) if piece not in kept and piece[0] != "-"]
+    return [
+        piece
+        for piece in re.findall(r"[^\s'\"]{6,}", planted)
+        if piece not in kept and piece[0] != "-"
+    ]
 
 
 def test_what_we_injected_does_not_come_back(project: Path) -> None:

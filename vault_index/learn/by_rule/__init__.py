@@ -14,13 +14,14 @@ from vault_index.learn.by_rule import about, failures, stated, title
 from vault_index.learn.by_rule.failures import Failure
 from vault_index.learn.by_rule.stated import Statement
 from vault_index.learn.entry import Entry
-from vault_index.learn.material import Material
+from vault_index.learn.material import Material, Said
 from vault_index.lesson.parts import Parts
 
 MOST = 3  # entries of a session
 MAX_SUMMARY, MAX_CODE, MAX_OUTPUT = 500, 1_600, 900  # characters
 _STRUCTURE = re.compile(
-    r"\b(?:architecture|module|package|layer|interface|schema|separate|folder|directory|protocol|branch(?:es)?|repo|types?)\b",
+    r"\b(?:architecture|module|package|layer|interface|schema|separate|folder|directory|protocol"
+    r"|branch(?:es)?|repo|types?)\b",
     re.IGNORECASE,
 )
 
@@ -59,16 +60,18 @@ def _of_statement(material: Material, statement: Statement) -> _Candidate | None
     named = title.of(statement.text)
     if not named:
         return None
-    problem = _problem(material, statement)
+    problem = _problem(said)
     then = _next_words(material, statement.number)
-    explanation = "\n\n".join(filter(None, [_quoted(said.text, statement.text), then, _code(said.change)]))
+    explanation = "\n\n".join(
+        filter(None, [_quoted(said.text, statement.text), then, _code(said.change)])
+    )
     fires = about.fires_on(material, statement.number, f"{text} {problem}", is_told=True)
     if not fires:
         return None
     entry = Entry(
         type=_type(statement),
         title=named,
-        parts=Parts(summary=_sentence(title.without_fillers(text)), explanation=explanation, problem=problem),
+        parts=Parts(_sentence(title.without_fillers(text)), explanation, problem),
         category=about.category(said.files),
         tags=about.tags(said.files, said.did, title.names(statement.text)),
         confidence=3 if statement.strength == 2 or statement.points >= 5.5 else 2,
@@ -90,7 +93,11 @@ def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
         return None
     said = material.prompts[failure.number] if 0 <= failure.number < len(material.prompts) else None
     reported = _reported(said.text) if said else ""
-    problem = f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}" if repair else reported
+    problem = (
+        f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}"
+        if repair
+        else reported
+    )
     change = repair.change if repair else said.change if said else ""
     passed = f"Then it passed:\n\n{_fenced(repair.passed)}" if repair and repair.passed else ""
     summary = failure.cause or _sentence(f"{named}. {_what_passed(change)}")
@@ -105,7 +112,7 @@ def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
     entry = Entry(
         type="bug_fix" if repair or files or failures.is_report(said) else "architecture",
         title=named,
-        parts=Parts(summary=_sentence(wording.one_line(summary, MAX_SUMMARY)), explanation=explanation, problem=problem),
+        parts=Parts(_sentence(wording.one_line(summary, MAX_SUMMARY)), explanation, problem),
         category=about.category(files),
         tags=about.tags(files, [repair.command] if repair else [], title.names(summary)),
         confidence=3 if failure.cause and (repair or failure.points >= 5.5) else 2,
@@ -129,10 +136,19 @@ def _title_of_repair(failure: Failure) -> str:
     assert repair
     command = failures.short_command(repair.command)
     error = re.sub(r"^(?:\w+: ){0,2}|^[!*#\-\s]+", "", failures.error_of(repair))
-    error = re.sub(r"\[[^\]]*\]|\([^)]*\)|https?://\S+", lambda m: m[0] if "declined" in m[0] else "", error)
+    error = re.sub(
+        r"\[[^\]]*\]|\([^)]*\)"
+        r"|https?://\S+",
+        lambda m: m[0] if "declined" in m[0] else "",
+        error,
+    )
     words = " ".join(error.split()).split(" ")
     room = title.MOST - len(command.split()) - 1
-    return f"`{command}` fails: {' '.join(words).strip(' .:')}" if 0 < len(words) <= room + 2 and words[0] else ""
+    return (
+        f"`{command}` fails: {' '.join(words).strip(' .:')}"
+        if 0 < len(words) <= room + 2 and words[0]
+        else ""
+    )
 
 
 def _what_passed(change: str) -> str:
@@ -141,25 +157,34 @@ def _what_passed(change: str) -> str:
     return f"After this it passed: `{wording.one_line(ran[-1], 160)}`." if ran else ""
 
 
-def _problem(material: Material, statement: Statement) -> str:
+def _problem(said: Said) -> str:
     """Return what the agent had said or done when it was corrected."""
-    said = statement.said
     if not (said.is_correction or said.is_refusal or said.answers):
         return ""
-    before = [line for line in wording.sentences(said.answers)][-2:]
+    before = wording.sentences(said.answers)[-2:]
     spoke = f"The agent had said: {' '.join(before)}" if before else ""
     if said.is_refusal and said.did:
-        return "\n\n".join(filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke]))
+        return "\n\n".join(
+            filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke])
+        )
     return spoke
 
 
 def _next_words(material: Material, number: int) -> str:
     """Return what the agent said first after a prompt."""
     said = material.prompts[number]
-    end = material.prompts[number + 1].first if number + 1 < len(material.prompts) else len(material.narrative)
+    end = (
+        material.prompts[number + 1].first
+        if number + 1 < len(material.prompts)
+        else len(material.narrative)
+    )
     texts = material.narrative[said.first : end]
     for text in (*texts[-1:], *texts[:1]):
-        lines = [line for line in wording.sentences(text) if len(line) > 30 and not line.endswith((":", "?"))]
+        lines = [
+            line
+            for line in wording.sentences(text)
+            if len(line) > 30 and not line.endswith((":", "?"))
+        ]
         if lines:
             return f"What the agent then said: {wording.one_line(' '.join(lines[:2]), 400)}"
     return ""
@@ -177,7 +202,9 @@ def _quoted(prompt: str, sentence: str) -> str:
 
 
 def _code(change: str) -> str:
-    return f"What was changed:\n\n{_fenced(wording.head(change, MAX_CODE), 'diff')}" if change else ""
+    return (
+        f"What was changed:\n\n{_fenced(wording.head(change, MAX_CODE), 'diff')}" if change else ""
+    )
 
 
 def _fenced(text: str, language: str = "") -> str:
