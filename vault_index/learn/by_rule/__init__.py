@@ -18,7 +18,9 @@ from vault_index.learn.material import Material, Said
 from vault_index.lesson.parts import Parts
 
 MOST = 3  # entries of a session
+LEAST_LINE = 20  # characters of what the agent had said
 MAX_SUMMARY, MAX_CODE, MAX_OUTPUT = 500, 1_600, 900  # characters
+_COMMAND = re.compile(r"^/[\w:-]+ ")
 _STRUCTURE = re.compile(
     r"\b(?:architecture|module|package|layer|interface|schema|separate|folder|directory|protocol"
     r"|branch(?:es)?|repo|types?)\b",
@@ -35,8 +37,10 @@ class _Candidate:
 def entries(material: Material) -> list[Entry]:
     """Return what a session taught, the best first, at most three; each with its evidence."""
     texts = material.texts
-    made = [_of_statement(material, each) for each in stated.statements(material)]
-    made += [_of_failure(material, each) for each in failures.failures(material)]
+    statements = stated.statements(material)
+    told = frozenset(each.number for each in statements)
+    made = [_of_statement(material, each, told) for each in statements]
+    made += [_of_failure(material, each, told) for each in failures.failures(material)]
     there = sorted((each for each in made if each), key=lambda each: -each.points)
     chosen: list[Entry] = []
     for candidate in there:
@@ -54,7 +58,9 @@ def _is_like(entry: Entry, other: Entry) -> bool:
     return len(mine & others) > 0.5 * max(1, min(len(mine), len(others)))
 
 
-def _of_statement(material: Material, statement: Statement) -> _Candidate | None:
+def _of_statement(
+    material: Material, statement: Statement, told: frozenset[int]
+) -> _Candidate | None:
     """Return the entry of what a person stated: the rule, what it answered, what was done then."""
     said, text = statement.said, wording.one_line(statement.text, MAX_SUMMARY)
     named = title.of(statement.text)
@@ -65,13 +71,13 @@ def _of_statement(material: Material, statement: Statement) -> _Candidate | None
     explanation = "\n\n".join(
         filter(None, [_quoted(said.text, statement.text), then, _code(said.change)])
     )
-    fires = about.fires_on(material, statement.number, f"{text} {problem}", is_told=True)
+    fires = about.fires_on(material, statement.number, f"{text} {problem}", told)
     if not fires:
         return None
     entry = Entry(
         type=_type(statement),
         title=named,
-        parts=Parts(_sentence(title.without_fillers(text)), explanation, problem),
+        parts=Parts(_sentence(title.without_fillers(_COMMAND.sub("", text))), explanation, problem),
         category=about.category(said.files),
         tags=about.tags(said.files, said.did, title.names(statement.text)),
         confidence=3 if statement.strength == 2 or statement.points >= 5.5 else 2,
@@ -83,7 +89,7 @@ def _of_statement(material: Material, statement: Statement) -> _Candidate | None
     return _Candidate(statement.points, entry)
 
 
-def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
+def _of_failure(material: Material, failure: Failure, told: frozenset[int]) -> _Candidate | None:
     """Return the entry of a failure: what it printed, why it was, what was changed, what passed."""
     repair = failure.repair
     named = title.of(failure.cause) if failure.cause else ""
@@ -103,7 +109,9 @@ def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
     summary = failure.cause or _sentence(f"{named}. {_what_passed(change)}")
     explanation = "\n\n".join(filter(None, [_code(change), passed]))
     files = repair.files if repair else said.files if said else ()
-    fires = about.fires_on(material, failure.number, f"{summary} {reported}", is_told=False)
+    fires = about.fires_on(
+        material, failure.number, f"{summary} {reported}", told - {failure.number}
+    )
     if not fires:
         return None
     quotes = [wordings.verbatim(failure.cause, material.narrative)] if failure.cause else []
@@ -161,8 +169,8 @@ def _problem(said: Said) -> str:
     """Return what the agent had said or done when it was corrected."""
     if not (said.is_correction or said.is_refusal or said.answers):
         return ""
-    before = wording.sentences(said.answers)[-2:]
-    spoke = f"The agent had said: {' '.join(before)}" if before else ""
+    lines = [line for line, _ in wording.plain_lines(said.answers) if len(line) > LEAST_LINE]
+    spoke = f"The agent had said: {wording.tail(' '.join(lines[-2:]), 400)}" if lines else ""
     if said.is_refusal and said.did:
         return "\n\n".join(
             filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke])

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
 
 from vault_index.hotpath import chatter
-from vault_index.journal import events
+from vault_index.journal import events, signs
 from vault_index.learn.by_rule import prose, stated
 from vault_index.learn.material import Material
 
 MOST_FIRES, MOST_TAGS = 3, 5
 LEAST_LIKENESS = 2.8
+LEAST_LINES = 3  # of a prompt with an output
 MOST_SENTENCES = 8  # of a long prompt
 _LOOKED_AT = 3_000  # characters of a prompt
 LEAST_WORDS, MOST_CHARS = 4, 200  # of a prompt that somebody may type again
-_OUTPUT = re.compile(r" -> |::|\S@\S|<[^>]+>|\s{3,}|\.\.\.$|[%$] \S+/|\[[\w/]+ [0-9a-f]{7,}\]")
+_OUTPUT = re.compile(r"::|\S@\S|<[^>]+>|\s{3,}|\.\.\.$|[%$] \S+/|\[[\w/]+ [0-9a-f]{7,}\]")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _COMMON = frozenset(
     "the and for that this with not are was but you can have has from all our its what when how why"
@@ -82,17 +83,17 @@ def words(text: str) -> set[str]:
     return {word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON}
 
 
-def fires_on(material: Material, number: int, text: str, *, is_told: bool) -> tuple[str, ...]:
+def fires_on(material: Material, number: int, text: str, told: Collection[int]) -> tuple[str, ...]:
     """Return the prompts that somebody might type again where a lesson with this text would help.
 
-    `number` is the prompt that taught it. `is_told`: in its own words, so the requests before it led
-    there; else it reported what the lesson is about.
+    `number` is the prompt that taught it; those that were `told` something are no requests, and the ones
+    before them led there. Of a prompt with an output that is what it says of the error.
     """
     subject = words(text)
     asked = [
         (at, sentences)
         for at, sentences in _requests(material)
-        if at != number or not is_told
+        if at not in told
         if not material.prompts[at].is_correction and not material.prompts[at].is_refusal
     ]
     before = [at for at, _ in asked if at <= number][::-1]
@@ -104,6 +105,9 @@ def fires_on(material: Material, number: int, text: str, *, is_told: bool) -> tu
             sentences, key=lambda sentence: (len(words(sentence) & subject), len(sentence) > 30)
         )
         own = len(words(best) & subject)
+        error = _error_in(material.prompts[at].text) if at == number else ""
+        if error:
+            own, best = 4, error
         subject_of_all = 1.0 if at == asked[0][0] else 0.0
         likeness = min(own, 4) + 0.3 * min(whole, 6) + near.get(at, 0.0) + subject_of_all
         scored.append((likeness, at, best))
@@ -114,6 +118,15 @@ def fires_on(material: Material, number: int, text: str, *, is_told: bool) -> tu
     if not chosen:
         chosen = [sentences[0] for _, sentences in _requests(material)[:1]]
     return tuple(dict.fromkeys(chosen))
+
+
+def _error_in(prompt: str) -> str:
+    """Return the line of an output in a prompt that names the error, "" for a prompt without one."""
+    if prompt.count("\n") < LEAST_LINES:
+        return ""
+    line = signs.error_line(prompt)
+    is_error = re.search(r"\b(?:error|fatal|denied|exception|cannot|failed)\b", line, re.IGNORECASE)
+    return line if is_error and 20 <= len(line) <= MOST_CHARS and line in prompt else ""
 
 
 def silent_on(material: Material, text: str, fires: Sequence[str]) -> tuple[str, ...]:

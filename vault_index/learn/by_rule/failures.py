@@ -165,7 +165,7 @@ def _points(sentence: str, said: Said, after: str) -> float:
     points = {2: 1.5, 3: 2.5, 4: 3.0}[strength]
     points += min(2.0, 0.75 * len(title.names(sentence)))
     points += 1 if is_report(said) else 0
-    points += 0.5 if said.files else 0
+    points += 0.5 if said.files else -1  # where nothing was changed, nothing shows that it is so
     points += 0.75 if _LASTING.search(sentence) else 0
     points -= 2 if _CONTRADICTED.search(after) else 0
     points -= 2 if _OWN_WORK.search(sentence) else 0

@@ -59,7 +59,7 @@ _REWORDED = (
     (re.compile(r",? please$"), ""),
 )
 _PROTECTED = re.compile(r"`[^`]*`|\"[^\"\n]{1,60}\"|(?<!\w)'[^'\n]{1,40}'(?!\w)")
-_ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])(?!\()")
+_ASIDE = re.compile(r"\s+(?:\([^()]+\)|\[[^\[\]]*\])(?!\()")
 _SPLIT = re.compile(
     r"(?:[,;:](?=\s|$)|[,;:]?\s(?:[-\u2013\u2014]{1,2}\s|(?:because|since|so that|so both|so|but"
     r"|and then|which|whereas"
@@ -68,9 +68,7 @@ _SPLIT = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    r"\s(?:at|in|on|during|when|if|while|after|before|again|anymore|for|with|by|without|as|instead"
-    r"|rather than|from"
-    r"|into|during|via|mit|bei|wenn|für|im)\s\S+(?:\s\S+){0,4}$",
+    r"\s(?:at|in|on|during|for|with|as|via|bei|für|im)\s\S+(?:\s\S+){0,4}$",
     re.IGNORECASE,
 )
 _POINTS_AWAY = re.compile(
