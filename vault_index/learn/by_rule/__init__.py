@@ -20,7 +20,6 @@ from vault_index.lesson.parts import Parts
 MOST = 3  # entries of a session
 LEAST_LINE = 20  # characters of what the agent had said
 MAX_SUMMARY, MAX_CODE, MAX_OUTPUT = 500, 1_600, 900  # characters
-_COMMAND = re.compile(r"^/[\w:-]+ ")
 _STRUCTURE = re.compile(
     r"\b(?:architecture|module|package|layer|interface|schema|separate|folder|directory|protocol"
     r"|branch(?:es)?|repo|types?)\b",
@@ -77,7 +76,7 @@ def _of_statement(
     entry = Entry(
         type=_type(statement),
         title=named,
-        parts=Parts(_sentence(title.without_fillers(_COMMAND.sub("", text))), explanation, problem),
+        parts=Parts(_sentence(title.reworded(text)), explanation, problem),
         category=about.category(said.files),
         tags=about.tags(said.files, said.did, title.names(statement.text)),
         confidence=3 if statement.strength == 2 or statement.points >= 5.5 else 2,
@@ -106,7 +105,9 @@ def _of_failure(material: Material, failure: Failure, told: frozenset[int]) -> _
     )
     change = repair.change if repair else said.change if said else ""
     passed = f"Then it passed:\n\n{_fenced(repair.passed)}" if repair and repair.passed else ""
-    summary = failure.cause or _sentence(f"{named}. {_what_passed(change)}")
+    summary = wording.one_line(failure.cause, MAX_SUMMARY) or _sentence(
+        f"{named}. {_what_passed(change)}"
+    )
     explanation = "\n\n".join(filter(None, [_code(change), passed]))
     files = repair.files if repair else said.files if said else ()
     fires = about.fires_on(
@@ -120,7 +121,7 @@ def _of_failure(material: Material, failure: Failure, told: frozenset[int]) -> _
     entry = Entry(
         type="bug_fix" if repair or files or failures.is_report(said) else "architecture",
         title=named,
-        parts=Parts(_sentence(wording.one_line(summary, MAX_SUMMARY)), explanation, problem),
+        parts=Parts(_sentence(title.reworded(summary)), explanation, problem),
         category=about.category(files),
         tags=about.tags(files, [repair.command] if repair else [], title.names(summary)),
         confidence=3 if failure.cause and (repair or failure.points >= 5.5) else 2,

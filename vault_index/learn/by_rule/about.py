@@ -13,6 +13,7 @@ from vault_index.learn.material import Material
 
 MOST_FIRES, MOST_TAGS = 3, 5
 LEAST_LIKENESS = 2.8
+LEAST_SUBJECT = 4  # words that say what a prompt is about
 LEAST_LINES = 3  # of a prompt with an output
 MOST_SENTENCES = 8  # of a long prompt
 _LOOKED_AT = 3_000  # characters of a prompt
@@ -136,7 +137,8 @@ def silent_on(material: Material, text: str, fires: Sequence[str]) -> tuple[str,
         (-len(words(sentences[0])), sentences[0])
         for at, sentences in _requests(material)
         if not words(material.prompts[at].text[:_LOOKED_AT]) & subject
-        and len(words(sentences[0])) >= 3
+        if not material.prompts[at].is_correction and not material.prompts[at].is_refusal
+        if len(words(sentences[0])) >= LEAST_SUBJECT
     ]
     if others:
         return (min(others)[1],)

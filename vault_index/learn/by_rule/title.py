@@ -56,7 +56,7 @@ _REWORDED = (
     ),
     (re.compile(r"^/[\w:-]+ "), ""),
     (re.compile(r" that (?:is|are) (\w+ed)\b"), r" \1"),
-    (re.compile(r",? please$"), ""),
+    (re.compile(r",? please(?=$| \()|,? in step \d+\b"), ""),
 )
 _PROTECTED = re.compile(r"`[^`]*`|\"[^\"\n]{1,60}\"|(?<!\w)'[^'\n]{1,40}'(?!\w)")
 _ASIDE = re.compile(r"\s+(?:\([^()]+\)|\[[^\[\]]*\])(?!\()")
@@ -145,14 +145,19 @@ def without_fillers(sentence: str) -> str:
     return text
 
 
+def reworded(sentence: str) -> str:
+    """Return a sentence without the words by which talk begins, a wish as the rule that it is."""
+    text = sentence
+    for form, shorter in _REWORDED:
+        text = form.sub(shorter, without_fillers(text))
+    return without_fillers(text)
+
+
 def _plain(sentence: str) -> str:
     text = sentence.replace("\u2019", "'").replace("**", "").replace("__", "_")
     text = re.sub(r"!?\[([^\]]*)\]\([^)\s]*\)", r"\1", text)
     text = re.sub(r"(?<!\w)[_*](\w[^_*]*\w|\w)[_*](?!\w)", r"\1", text)  # emphasis
-    text = " ".join(_ASIDE.sub("", text).split()).strip(" .!?-")
-    for form, shorter in _REWORDED:
-        text = form.sub(shorter, without_fillers(text))
-    return without_fillers(text)
+    return reworded(" ".join(_ASIDE.sub("", text).split()).strip(" .!?-"))
 
 
 def _candidates(text: str) -> list[str]:

@@ -84,6 +84,6 @@ def _taken(journal: Journal, one: Transcript) -> Session:
     if taken.file is None:
         raise VaultError(
             f"session {taken.session or one.path.stem} is not in the journal: {taken.why}",
-            "record the sessions of its folder, or take it in: `lessons journal import`",
+            "run lessons journal import",
         )
     return kept.read(taken.file)
