@@ -97,6 +97,7 @@ def test_a_correction(prompt: str, title: str, tmp_path: Path) -> None:
         *("can you make it a bit wider?", "great, now push it", "why did you do that?"),
         *("oh my god this is so painful, you are always wrong", "stop", "run it again please"),
         "No matching tests found in the folder",
+        "Write a parser for dates, it must always return a list and never `None`",
     ],
 )
 def test_talk_is_no_lesson(prompt: str, tmp_path: Path) -> None:

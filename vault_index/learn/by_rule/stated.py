@@ -108,6 +108,14 @@ _RATHER = re.compile(
     r"|nutze|verwende)\b",
     re.IGNORECASE,
 )
+# what a task demands is no rule of the project, unless it says so
+_OF_PROJECT = re.compile(
+    r"\b(?:we|our|us|this (?:project|repo\w*|codebase|team)|from now on|in future|convention"
+    r"|commits?|tests?"
+    r"|pull requests?|PRs?|branch(?:es)?|reviews?|migrations?|releases?|wir|unser\w*|biz\w*)\b"
+    r"|[\uac00-\ud7a3\u3040-\u30ff]",
+    re.IGNORECASE,
+)
 _CHANGED = re.compile(r"\b(?:renam\w+|once more|instead|no longer|changed? (?:my mind|in plan))\b")
 
 
@@ -183,6 +191,8 @@ def _points(sentence: str, said: Said, place: int, count: int) -> tuple[float, i
     points += 0.5 if _FACT.search(text) else 0
     points -= 2 if _ONE_OFF.search(text) and strength < 2 else 0
     points -= 2 if _TRANSIENT.search(text) else 0
+    is_task = strength > 0 and not corrects and not is_wrong and not _OF_PROJECT.search(text)
+    points -= 1.5 if is_task else 0
     points -= 1.5 if _HYPOTHETICAL.search(text) else 0
     points -= 1 if title.is_vague(title.without_fillers(text)) else 0
     points -= 1 if words > 40 or words < 6 else 0
