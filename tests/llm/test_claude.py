@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ HELP = "--tools --system-prompt --strict-mcp-config --no-session-persistence --s
 # prints its help; else notes how it was started, and plays the lines of `plays`, the last one on
 PROGRAM = """#!{python}
 import json, os, subprocess, sys, time
-here = os.path.dirname(os.path.abspath(__file__))
+here = os.path.dirname(os.path.realpath(__file__))
 if "--help" in sys.argv:
     open(here + "/helps", "a").write("x")
     print(open(here + "/help").read())
@@ -91,10 +91,12 @@ def model(played: Played, tmp_path: Path) -> Model:
     return model_of(played, tmp_path)
 
 
-def model_of(played: Played, tmp_path: Path, timeout: float = 60, **environ: str) -> Model:
+def model_of(
+    played: Played, tmp_path: Path, environ: Mapping[str, str] | None = None, timeout: float = 60
+) -> Model:
     config = Config(home=tmp_path / "me")
     path = os.pathsep.join([str(played.folder), "/usr/bin", "/bin"])
-    world = {"PATH": path, "HOME": str(tmp_path), **environ}
+    world = {"PATH": path, "HOME": str(tmp_path), **(environ or {})}
     door = ClaudeDoor("haiku", config, world, timeout)
     return CountedModel(door, Allowance(config), lambda _: None)
 
@@ -152,7 +154,7 @@ def test_a_version_that_cannot_be_lean_is_not_asked(
     played: Played, model: Model, options: str
 ) -> None:
     played.helps(options)
-    with pytest.raises(ModelAwayError, match="claude (is too old: it lacks --|does not start)"):
+    with pytest.raises(ModelAwayError, match=r"claude (is too old: it lacks --|does not start)"):
         model.complete("", "Hello?")
     assert not played.starts
 
@@ -168,7 +170,7 @@ def test_it_is_no_part_of_the_session_it_is_started_in(played: Played, tmp_path:
          "ANTHROPIC_API_KEY", "AWS_PROFILE", "HTTPS_PROXY"),
         "2",
     )  # fmt: skip
-    model_of(played, tmp_path, **session, **login).complete("", "Hello?")
+    model_of(played, tmp_path, {**session, **login}).complete("", "Hello?")
     environ = played.starts[0]["env"]
     assert not set(session) & set(environ)
     assert {name: environ[name] for name in login} == login
@@ -270,7 +272,7 @@ def test_no_claude_is_a_clear_error_and_no_call(
 ) -> None:
     monkeypatch.chdir(played.folder)  # a claude in the folder someone works in is not the user's
     for path in ("", ".", f".{os.pathsep}bin"):
-        model = model_of(played, tmp_path, PATH=path)
+        model = model_of(played, tmp_path, {"PATH": path})
         with pytest.raises(ModelAwayError, match="no claude on the PATH"):
             model.complete("", "Hello?")
     assert Allowance(Config(home=tmp_path / "me")).used().calls == 0
@@ -280,7 +282,7 @@ def test_it_is_found_where_its_installer_puts_it(played: Played, tmp_path: Path)
     place = tmp_path / ".local" / "bin"
     place.mkdir(parents=True)
     (place / "claude").symlink_to(played.program)
-    assert model_of(played, tmp_path, PATH="/usr/bin:/bin").complete("", "Hello?") == "ok"
+    assert model_of(played, tmp_path, {"PATH": "/usr/bin:/bin"}).complete("", "Hello?") == "ok"
 
 
 def test_its_folder_stays_empty(played: Played, model: Model, tmp_path: Path) -> None:
@@ -290,4 +292,4 @@ def test_its_folder_stays_empty(played: Played, model: Model, tmp_path: Path) ->
     with pytest.raises(WriteError, match="is not empty"):
         model.complete("", "Hello?")
     assert not played.starts
-    assert Allowance(replace(Config(home=tmp_path / "me"))).used().calls == 0
+    assert Allowance(Config(home=tmp_path / "me")).used().calls == 0

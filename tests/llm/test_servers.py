@@ -1,4 +1,4 @@
-"""Models over plain HTTP, `anthropic` and `openai`: real servers that answer, dawdle, refuse and break."""
+"""Models over plain HTTP, `anthropic` and `openai`: servers that answer, dawdle, refuse and break."""
 
 from __future__ import annotations
 
