@@ -337,6 +337,21 @@ def test_a_proxy_that_shows_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "http://models.example: status 407" in error.message
 
 
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "gopher://127.0.0.1:9"])
+def test_a_proxy_that_cannot_be_used(
+    proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    config = Config(home=tmp_path, llm_openai_url="http://models.example/v1")
+    error = caught_from(llm.open_model("openai:opus", config))
+    assert "variables of proxies" in error.hint
+
+
+def test_text_that_is_no_text_is_asked_all_the_same(server: ModelServer, model: Model) -> None:
+    assert model.complete("Be brief.", "half a character: \ud83d, a byte: \udcff") == "ok"
+    assert server.requests[0].body["messages"][-1]["content"] == "half a character: ?, a byte: ?"
+
+
 @pytest.mark.parametrize("url", ["http://models.example/v1", "http://192.168.1.7:8080/v1"])
 def test_no_key_is_sent_in_the_clear(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -108,7 +108,8 @@ class Server:
     ) -> None:
         self._name = name
         self._address = address
-        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
+        json_only = {"Content-Type": "application/json", "Accept": "application/json"}
+        self._headers = {**json_only, "Accept-Encoding": "identity", **headers}
         self._timeout = timeout
 
     def post(self, body: Mapping[str, Any]) -> Answered:
@@ -135,14 +136,18 @@ class Server:
         except httpx.TransportError:
             cut = ModelCallError(f"{name}: {shown} ended the connection", _network(self._address))
             raise PassingError(cut) from None
-        except (httpx.InvalidURL, UnicodeError):
+        except (httpx.InvalidURL, OSError, ValueError, ImportError):  # before anything is sent
             raise ModelAwayError(
-                f"{name}: {shown} cannot be asked", f"check {self._address.setting}"
+                f"{name}: {shown} cannot be asked",
+                f"check {self._address.setting}, and the variables of proxies and certificates",
             ) from None
 
     def _post(self, body: Mapping[str, Any]) -> Answered:
         import httpx
 
+        data = json.dumps(body, ensure_ascii=False).encode(
+            "utf-8", "replace"
+        )  # halves of characters
         deadline = time.monotonic() + self._timeout
         host = urlsplit(self._address.url).hostname or ""
         timeout = httpx.Timeout(self._timeout, connect=min(CONNECT_SECONDS, self._timeout))
@@ -150,19 +155,21 @@ class Server:
             httpx.Client(
                 timeout=timeout, trust_env=not is_this_machine(host), follow_redirects=False
             ) as client,
-            client.stream("POST", self._address.url, json=body, headers=self._headers) as response,
+            client.stream(
+                "POST", self._address.url, content=data, headers=self._headers
+            ) as response,
         ):
-            data = bytearray()
+            answer = bytearray()
             for piece in response.iter_raw():
-                data += piece
-                if len(data) > MAX_BYTES:
+                answer += piece
+                if len(answer) > MAX_BYTES:
                     raise ModelCallError(
                         f"{self._name}: the answer is larger than {MAX_BYTES >> 20} MB",
                         f"check {self._address.setting}",
                     )
                 if time.monotonic() > deadline:  # it comes, but in drops
                     raise TimeoutError
-            return Answered(response.status_code, _object(bytes(data)), _after(response))
+            return Answered(response.status_code, _object(bytes(answer)), _after(response))
 
     def failure(self, answered: Answered) -> ModelCallError:
         """Return the error for an answer that is not one of a model."""
