@@ -175,7 +175,16 @@ def test_what_may_pass_is_tried_again_three_times(
     assert len(server.requests) == 4 + 4
 
 
-@pytest.mark.parametrize(("after", "waits"), [("7", [7.0] * 3), ("3600", []), ("soon", None)])
+@pytest.mark.parametrize(
+    ("after", "waits"),
+    [
+        ("7", [7.0] * 3),
+        ("3600", []),
+        ("Fri, 31 Dec 2100 23:59:59 GMT", []),
+        ("Fri, 31 Dec 1999 23:59:59 GMT", None),
+        ("soon", None),
+    ],
+)
 def test_a_server_says_how_long_to_wait(
     server: ModelServer, model: Model, pauses: list[float], after: str, waits: list[float] | None
 ) -> None:

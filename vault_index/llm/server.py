@@ -12,6 +12,8 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,6 +22,8 @@ from vault_index.errors import ModelAwayError, ModelCallError, SettingsError
 from vault_index.llm.retrying import PassingError, passes
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 TIMEOUT_SECONDS = 600.0  # a small model without a graphics card reads some 50 tokens a second
@@ -153,7 +157,10 @@ class Server:
         timeout = httpx.Timeout(self._timeout, connect=min(CONNECT_SECONDS, self._timeout))
         with (
             httpx.Client(
-                timeout=timeout, trust_env=not is_this_machine(host), follow_redirects=False
+                timeout=timeout,
+                verify=_certificates(),
+                trust_env=not is_this_machine(host),
+                follow_redirects=False,
             ) as client,
             client.stream(
                 "POST", self._address.url, content=data, headers=self._headers
@@ -211,6 +218,13 @@ def tokens_of(usage: Any, key: str) -> int | None:
     return count if is_count else None
 
 
+@lru_cache(maxsize=1)  # reading them takes 50 ms
+def _certificates() -> ssl.SSLContext:
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
 def _network(address: Address) -> str:
     return f"check {address.setting}, and whether the server runs"
 
@@ -224,9 +238,13 @@ def _object(data: bytes) -> dict[str, Any]:
 
 
 def _after(response: httpx.Response) -> float:
-    """Return the seconds of a Retry-After header; a date, and anything else, is 0."""
+    """Return the seconds of a Retry-After header, which may be a date; 0 for anything else."""
+    value = response.headers.get("retry-after", "")
     try:
-        seconds = float(response.headers.get("retry-after", "0"))
+        seconds = float(value)
     except ValueError:
-        return 0.0
-    return seconds if 0 <= seconds < 1e9 else 0.0
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError):
+            return 0.0
+    return seconds if 0 <= seconds < 1e12 else 0.0
