@@ -69,9 +69,13 @@ class LessonTools:
     def learn_trigger(
         self, scope: Literal["session", "commit", "files"] = "session", target: Name = ""
     ) -> str:
-        """Have lessons proposed from this session, a commit or files. Says what is missing for that."""
+        """Have lessons proposed from the work: the last session here, commits, or files.
+
+        Use it when the user asks for it. target: a session's id, revisions such as A..B, or paths, a
+        line each; none is the latest. A person reviews what is proposed. It may take a minute.
+        """
         answer = self._agent.ask("learn trigger", {"scope": scope, "target": target})
-        return f"Not available: {answer['missing']}"
+        return texts.of_learning(answer)
 
     def remember(
         self,

@@ -75,6 +75,8 @@ def of_status(answer: Mapping[str, Any]) -> str:
     ]
     if answer["text_only"]:
         counts.append(f"full text only: {line(answer['text_only'])}")
+    if learned := answer.get("learning"):
+        counts.append(f"learning: {_learned(learned)}")
     return fenced([*counts, f"journal: {'on' if answer['journal'] else 'off'}"])
 
 
@@ -98,6 +100,34 @@ def of_proposal(answer: Mapping[str, Any]) -> str:
         found = [f"- {line(each['level'])}: {line(each['message'])}" for each in answer["findings"]]
         lines += ["The check says of it:", fenced(found)]
     return "\n".join(lines)
+
+
+def of_learning(answer: Mapping[str, Any]) -> str:
+    """Return what was learned: proposals by id and title, or why there are none."""
+    status, points = line(answer["status"]), answer["significance"]["points"]
+    if not answer["proposals"]:
+        why = f": {line(answer['trouble'])}" if answer["trouble"] else ""
+        dropped = f" {len(answer['dropped'])} were dropped." if answer["dropped"] else ""
+        return (
+            f"No lesson was proposed ({status}{why}; {points} points of {answer['threshold']})."
+            f"{dropped} Next: go on; the user can look with `lessons learn --why --dry-run`."
+        )
+    named = [f"- {line(each['id'])}: {line(each['title'])}" for each in answer["proposals"]]
+    return "\n".join(
+        [
+            fenced(named, _OF_PROPOSALS),
+            "They are no lessons yet. Tell the user to run `lessons review`: only a person accepts.",
+        ]
+    )
+
+
+def _learned(learned: Mapping[str, Any]) -> str:
+    """Return what was learned until now and what it took, in a line."""
+    usage = learned["usage"]
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    cost = "" if usage["cost"] is None else f", {usage['cost']:.2f} dollars"
+    took = f"; {usage['calls']} calls, {tokens} tokens, {usage['seconds']:.0f} s{cost}"
+    return f"{learned['runs']} runs, {learned['proposals']} proposals{took * bool(usage['calls'])}"
 
 
 def of_proposals(proposals: Sequence[Mapping[str, Any]]) -> str:

@@ -1,0 +1,36 @@
+"""Commands that learn: from a session, from commits or files, proposals are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from vault_index.errors import VaultError
+from vault_index.learn import record, run
+from vault_index.learn.material import COMMITS, FILES, SESSION
+
+if TYPE_CHECKING:
+    from vault_index.api import Caller
+    from vault_index.vault import Vault
+
+SCOPES = {"session": SESSION, "commit": COMMITS, "files": FILES}  # as agents name them
+
+
+def learn(
+    vault: Vault,
+    caller: Caller,
+    scope: str = SESSION,
+    target: str | Sequence[str] = "",
+    force: bool = False,
+    dry_run: bool = False,
+    asked_by: str = record.PERSON,
+) -> dict[str, Any]:
+    """Make proposals of what a session, commits or files taught: see `run.learn`."""
+    return run.learn(vault, caller, scope, target, force=force, dry_run=dry_run, asked_by=asked_by)
+
+
+def trigger(vault: Vault, caller: Caller, scope: str, target: str = "") -> dict[str, Any]:
+    """Do the same for an agent: only what is worth it by the vault's own threshold."""
+    if scope not in SCOPES:
+        raise VaultError(f"there is no scope {scope!r}", f"choose one of {', '.join(SCOPES)}")
+    return learn(vault, caller, SCOPES[scope], target, asked_by=record.AGENT)
