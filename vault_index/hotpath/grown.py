@@ -27,6 +27,8 @@ PROJECT_FILE = "project.toml"  # of a project whose sessions are kept
 FOLDER = ".grown"
 SESSION_END, ENDED = "SessionEnd", ".ended"
 INTERNAL = "LESSONS_INTERNAL"  # set to 1 in the sessions that this product starts
+# the first line of each prompt in them
+MARKER = "[lessons: an internal request of vault-index, not a session of the user]"
 WATCHER_SECONDS = 0.3  # the watcher only notes it; one that needs longer is hung
 MAX_BYTES = 256 * 1024  # of the file `recorded`
 

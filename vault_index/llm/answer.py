@@ -9,7 +9,7 @@ from typing import Any
 
 from vault_index.errors import ModelCallError, ModelRefusedError
 
-MAX_CHARS = 200_000  # of an answer; none that was asked for is near it
+MAX_CHARS = 100_000  # of an answer; none that was asked for is near it
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
