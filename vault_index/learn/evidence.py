@@ -15,8 +15,10 @@ MAX_PROMPT_CHARS = 300
 NEARLY = 0.8  # of a prompt's words that the session's own prompt has, too
 SHINGLE = 6  # words in a row
 REPEATS = 0.15  # of an entry's shingles that are in one other text
+ORDER_WORDS = 5  # in a row, of an order
 RUN = 12  # words in a row that are in another text, whatever else an entry says
 _HEADER = re.compile(r"^(?:diff --git |index [0-9a-f]|--- |\+\+\+ |@@ |new file mode|deleted file)")
+_ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]+\.)+[a-z]{2,}(?=[/:])|(?<=://)[\w.-]+")
 _SPACE = re.compile(r"\s+")
 
 
@@ -110,6 +112,15 @@ def repeats(text: str, other: str) -> bool:
     shingles = _shingles(own, SHINGLE)
     common = shingles & _shingles(theirs, SHINGLE)
     return len(common) >= max(2, REPEATS * len(shingles))
+
+
+def obeys(text: str, order: str) -> bool:
+    """Whether a text has some words in a row of an order, or an address that it names."""
+    own, theirs = words(text), words(order)
+    size = min(ORDER_WORDS, len(theirs))
+    if size >= 3 and _shingles(own, size) & _shingles(theirs, size):
+        return True
+    return any(address.casefold() in text.casefold() for address in _ADDRESS.findall(order))
 
 
 def _shingles(own: Sequence[str], size: int) -> set[tuple[str, ...]]:

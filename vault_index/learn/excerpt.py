@@ -11,7 +11,7 @@ It is fenced and labelled as data. Lines that give an agent orders are left out:
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from vault_index.check import deadline, prompt_injection
@@ -30,9 +30,11 @@ _LABELS = {
     NARRATIVE: "What the agent said",
 }
 LEFT_OUT = "[left out: an order to an agent]"
-MAX_CLEANED = 400_000  # characters of a text in which orders are looked for; what follows goes
+MAX_TEXTS = 60  # prompts, repairs and subjects of commits that are looked at
+MAX_BEFORE = 600  # characters of an answer before a prompt
 _ROUNDS = 4
-_SECONDS = 5.0  # of processor time to look for orders in one text
+_PAGE_CHARS = 8_000
+_SECONDS = 2.0  # of processor time to look for orders in a page
 _FENCE = re.compile(r"<(/?)(?=material\s*>)", re.IGNORECASE)
 _CUT = " [...] "
 _FILE = re.compile(r"(?m)^(?=diff --git )")
@@ -44,6 +46,7 @@ _TEST = re.compile(
 )
 _DOCUMENT = re.compile(r"(?i)\.(?:md|rst|txt|adoc)$|(?:^|/)docs?/|(?:^|/)(?:changelog|licen[sc]e)")
 _DATA = re.compile(r"(?i)\.(?:json|ya?ml|toml|ini|cfg|csv|xml|svg|lock|html)$")
+_MARKS = re.compile(r"(?m)^[+-]?[ \t]*(?:#+|//+|/?\*+|--|;+)?[ \t]*")  # of a diff, of comments
 _MIN_PIECE = 80  # characters: less of a text says nothing
 
 
@@ -71,49 +74,75 @@ def defused(text: str) -> str:
     return _FENCE.sub(r"<\\\1", text)
 
 
-def without_orders(material: Material) -> tuple[Material, tuple[str, ...]]:
-    """Return the material without lines that `lessons check` calls an error, and those lines.
+def without_orders(material: Material, max_chars: int) -> tuple[Material, tuple[str, ...]]:
+    """Return as much of a material as a model may be sent, without orders, and those lines.
 
-    They are left out of what a model sees, and nothing that repeats them becomes a proposal.
+    They are lines that `lessons check` calls an error. They are left out of what a model sees, and
+    nothing that repeats them becomes a proposal. To look for them takes some 20 ms a page: `max_chars`
+    of the diff and of the narrative are enough.
     """
     orders: list[str] = []
 
-    def clean(text: str) -> str:
-        return _cleaned(text, orders)
+    def clean(text: str, *, is_diff: bool = False) -> str:
+        return _cleaned(_cut(text, max_chars) if len(text) > max_chars else text, orders, is_diff)
 
+    prompts = tuple(
+        replace(each, text=clean(each.text), answers=clean(each.answers[:MAX_BEFORE]))
+        for each in material.prompts[-MAX_TEXTS:]
+    )
     repairs = tuple(
         replace(
             each,
-            failed=clean(each.failed),
-            passed=clean(each.passed),
-            change=clean(each.change),
-            conclusion=clean(each.conclusion),
+            **{name: clean(getattr(each, name)) for name in ("failed", "passed", "conclusion")},
+            change=clean(each.change, is_diff=True),
         )
-        for each in material.repairs
+        for each in material.repairs[:MAX_TEXTS]
     )
-    prompts = tuple(
-        replace(each, text=clean(each.text), answers=clean(each.answers))
-        for each in material.prompts
-    )
+    said = _last(material.narrative, max_chars)
+    diff = _diff(_files(material.diff), max_chars)
     cleaned = replace(
         material,
         prompts=prompts,
         repairs=repairs,
-        narrative=tuple(map(clean, material.narrative)),
-        subjects=tuple(map(clean, material.subjects)),
-        diff=clean(material.diff),
+        narrative=tuple(map(clean, said)),
+        subjects=tuple(map(clean, material.subjects[:MAX_TEXTS])),
+        diff=clean(diff, is_diff=True),
     )
     return cleaned, tuple(dict.fromkeys(orders))
 
 
-def _cleaned(text: str, orders: list[str]) -> str:
-    text = redact(text[:MAX_CLEANED])  # once more: nobody looks at it before it is sent
+def _last(texts: Sequence[str], room: int) -> list[str]:
+    kept: list[str] = []
+    for text in reversed(texts):
+        if room <= 0:
+            break
+        kept.append(_cut(text, room))
+        room -= len(text)
+    return kept[::-1]
+
+
+def _cleaned(text: str, orders: list[str], is_diff: bool) -> str:
+    """Return a text without secrets, once more, and without orders; what these are is added to a list."""
+    return "".join(_page_cleaned(page, orders, is_diff) for page in _pages(redact(text)))
+
+
+def _pages(text: str) -> Iterator[str]:
+    """Yield a text in parts of whole lines: a rule may take long on one, and not on all."""
+    while len(text) > _PAGE_CHARS:
+        end = text.rfind("\n", 0, _PAGE_CHARS) + 1 or _PAGE_CHARS
+        yield text[:end]
+        text = text[end:]
+    yield text
+
+
+def _page_cleaned(text: str, orders: list[str], is_diff: bool) -> str:
     for _ in range(_ROUNDS):
+        form = _MARKS.sub("", text) if is_diff else text
         try:
-            there = deadline.within(_SECONDS, prompt_injection.findings, "", text)
+            there = deadline.within(_SECONDS, prompt_injection.findings, "", form)
         except deadline.TooSlow:
             orders.append(text)
-            return LEFT_OUT
+            return f"{LEFT_OUT}\n"
         numbers = {finding.line for finding in there if finding.severity == ERROR}
         if not numbers:
             return text

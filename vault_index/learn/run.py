@@ -93,7 +93,21 @@ def learn(
     the same was learned before; nobody asks twice about a session. With `dry_run` nothing is sent or
     written. Raises VaultError.
     """
-    work = _begun(vault, caller, scope, target)
+    material = _material(vault, scope, target)
+    return learn_from(vault, caller, material, force=force, dry_run=dry_run, asked_by=asked_by)
+
+
+def learn_from(
+    vault: Vault,
+    caller: Caller,
+    material: Material,
+    *,
+    force: bool = False,
+    dry_run: bool = False,
+    asked_by: str = record.PERSON,
+) -> dict[str, Any]:
+    """Make proposals of a material: see `learn`."""
+    work = _begun(vault, caller, material)
     run = _run_of(work, asked_by)
     answer = _answer(work, "")
     if dry_run:
@@ -112,12 +126,14 @@ def learn(
     return answer
 
 
-def _begun(vault: Vault, caller: Caller, scope: str, target: str | Sequence[str]) -> _Work:
-    material = _material(vault, scope, target)
-    seen, orders = excerpt.without_orders(material)
-    significance = _of_learn("significance").of(material, vault.config.learn_ignored)
+def _begun(vault: Vault, caller: Caller, material: Material) -> _Work:
     config = vault.config
+    significance = _of_learn("significance").of(material, config.learn_ignored)
     model = llm.open_model(config.learn_model, config) if config.learn_model else None
+    seen, orders = material, tuple[str, ...]()
+    if model:
+        chars = config.learn_tokens * excerpt.CHARS_A_TOKEN
+        seen, orders = excerpt.without_orders(material, chars)
     names = stages.names(config, model) if model else ()
     calls = tuple(stages.plan(seen, config, names)) if model else ()
     planned = plan.of(config, calls) if model else plan.Plan()

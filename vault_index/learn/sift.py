@@ -109,9 +109,19 @@ def sift(entry: Entry, around: Around) -> Kept | str:
             if change is None:
                 return LESSON
             proposal, compared = change, {**compared, "same": None}
-        return reason or Kept(review.checked(proposal, compared.get("categories", ())), compared)
+        return reason or Kept(_checked(proposal, compared), compared)
     except VaultError as error:
         return _refused(error.message)
+
+
+def _checked(proposal: Proposal, compared: Mapping[str, Any]) -> Proposal:
+    """Return a proposal with the warnings of its check. Raises VaultError for an error.
+
+    Our own ids are not checked: a hash behind "login:" reads like a password.
+    """
+    bare = replace(proposal, session="", changes="", base="")
+    checked = review.checked(bare, compared.get("categories", ()))
+    return replace(proposal, findings=checked.findings)
 
 
 def words_of(material: Material) -> frozenset[str]:
@@ -152,7 +162,7 @@ def _title(title: str) -> str:
     text = " ".join(own)
     ends = [match.start() for match in _BREAK.finditer(text)]
     cut = [text[:end].strip() for end in ends if least <= len(text[:end].split()) <= most]
-    return cut[-1] if cut else ""
+    return cut[-1].rstrip(",;:.( \u2013\u2014-") if cut else ""
 
 
 def _proven(entry: Entry, around: Around) -> tuple[Entry, str]:
@@ -185,7 +195,7 @@ def _worth(entry: Entry, around: Around) -> str:
     everything = "\n".join([text, *entry.tags, *entry.fires_on, *entry.silent_on, *entry.quotes])
     if redact(everything) != everything:
         return SECRET
-    if any(evidence.repeats(everything, order) for order in around.orders):
+    if any(evidence.obeys(everything, order) for order in around.orders):
         return ORDER
     if any(evidence.repeats(text, lesson) for lesson in around.given.values()):
         return GIVEN

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.config import Config
-from vault_index.errors import ModelCallError
+from vault_index.errors import ModelAnswerError, ModelCallError
 from vault_index.journal import events
 from vault_index.learn import excerpt
 from vault_index.learn.entry import Entry
@@ -149,7 +149,7 @@ def run(
 def _asked(model: Model, stage: str, prompt: str, config: Config) -> Json:
     """Ask for a stage, once more if the answer does not fit. Raises ModelCallError."""
     problem = ""
-    for time in range(TIMES):
+    for _ in range(TIMES):
         again = (
             f"\n\nYour last answer could not be used: {problem}. Answer again." if problem else ""
         )
@@ -158,20 +158,20 @@ def _asked(model: Model, stage: str, prompt: str, config: Config) -> Json:
             problem = _problem_of(stage, answered)
             if not problem:
                 return answered
-        except ModelCallError as error:
+        except ModelAnswerError as error:
             problem = error.message
-            if type(error) is not ModelCallError or time == TIMES - 1:
-                raise type(error)(f"{stage}: {error.message}", error.hint) from None
-    raise ModelCallError(f"{stage}: {model.name}: {problem}", "choose a larger model")
+        except ModelCallError as error:
+            raise type(error)(f"{stage}: {error.message}", error.hint) from None
+    raise ModelAnswerError(f"{stage}: {problem}", "choose a larger model")
 
 
 def _problem_of(stage: str, answered: Json) -> str:
     """Return why an answer that fits its schema says nothing, "" if it does. No entry is an answer."""
     what = answered.get(WHAT, answered) if stage in (WHAT, ALL) else {}
     if what and not what["summary"].strip():
-        return "the summary is empty"
+        return "its summary is empty"
     why = answered.get(WHY, answered) if stage in (WHY, ALL) else {}
-    return "the problem is empty" if why and not why["problem"].strip() else ""
+    return "its problem is empty" if why and not why["problem"].strip() else ""
 
 
 def _prompt(config: Config, shown: str, answers: Mapping[str, Json]) -> str:
