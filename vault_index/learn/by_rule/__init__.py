@@ -1,0 +1,188 @@
+"""Entries without a model: a correction, a rule that somebody stated, a failure and what ended it.
+
+Few: a session that taught nothing has none, and what a colleague will meet again comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from vault_index.journal import wording
+from vault_index.learn.by_rule import about, failures, stated, title
+from vault_index.learn.by_rule.failures import Failure
+from vault_index.learn.by_rule.stated import Statement
+from vault_index.learn.entry import Entry
+from vault_index.learn.material import Material
+from vault_index.lesson.parts import Parts
+
+MOST = 3  # entries of a session
+MAX_SUMMARY, MAX_CODE, MAX_OUTPUT = 500, 1_600, 900  # characters
+_STRUCTURE = re.compile(
+    r"\b(?:architecture|module|package|layer|interface|schema|separate|folder|directory|protocol|branch(?:es)?|repo|types?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    points: float
+    entry: Entry
+
+
+def entries(material: Material) -> list[Entry]:
+    """Return what a session taught, the best first, at most three; each with its evidence."""
+    texts = material.texts
+    made = [_of_statement(material, each) for each in stated.statements(material)]
+    made += [_of_failure(material, each) for each in failures.failures(material)]
+    there = sorted((each for each in made if each), key=lambda each: -each.points)
+    chosen: list[Entry] = []
+    for candidate in there:
+        entry = candidate.entry
+        is_quoted = all(any(quote in text for text in texts) for quote in entry.quotes)
+        if entry.quotes and is_quoted and not any(_is_like(entry, other) for other in chosen):
+            chosen.append(entry)
+    return chosen[:MOST]
+
+
+def _is_like(entry: Entry, other: Entry) -> bool:
+    """Whether two entries say the same, by their words."""
+    mine = about.words(f"{entry.title} {entry.parts.summary}")
+    others = about.words(f"{other.title} {other.parts.summary}")
+    return len(mine & others) > 0.5 * max(1, min(len(mine), len(others)))
+
+
+def _of_statement(material: Material, statement: Statement) -> _Candidate | None:
+    """Return the entry of what a person stated: the rule, what it answered, what was done then."""
+    said, text = statement.said, wording.one_line(statement.text, MAX_SUMMARY)
+    named = title.of(statement.text)
+    if not named:
+        return None
+    problem = _problem(material, statement)
+    then = _next_words(material, statement.number)
+    explanation = "\n\n".join(filter(None, [_quoted(said.text, statement.text), then, _code(said.change)]))
+    fires = about.fires_on(material, statement.number, f"{text} {problem} {' '.join(said.files)}")
+    if not fires:
+        return None
+    entry = Entry(
+        type=_type(statement),
+        title=named,
+        parts=Parts(summary=_sentence(title.without_fillers(text)), explanation=explanation, problem=problem),
+        category=about.category(said.files),
+        tags=about.tags(said.files, said.did, title.names(statement.text)),
+        confidence=3 if statement.strength == 2 or statement.points >= 5.5 else 2,
+        fires_on=fires,
+        silent_on=about.silent_on(material, text, fires),
+        quotes=(statement.text,),
+        by_rule=True,
+    )  # fmt: skip
+    return _Candidate(statement.points, entry)
+
+
+def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
+    """Return the entry of a failure: what it printed, why it was, what was changed, what passed."""
+    repair = failure.repair
+    named = title.of(failure.cause) if failure.cause else ""
+    if not named and repair:
+        named = _title_of_repair(failure)
+    if not named:
+        return None
+    said = material.prompts[failure.number] if 0 <= failure.number < len(material.prompts) else None
+    reported = _reported(said.text) if said else ""
+    problem = f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}" if repair else reported
+    change = repair.change if repair else said.change if said else ""
+    passed = f"Then it passed:\n\n{_fenced(repair.passed)}" if repair and repair.passed else ""
+    summary = failure.cause or f"{named}."
+    explanation = "\n\n".join(filter(None, [_code(change), passed]))
+    files = repair.files if repair else said.files if said else ()
+    fires = about.fires_on(material, failure.number, f"{summary} {reported} {' '.join(files)}")
+    if not fires:
+        return None
+    quotes = [failure.cause] if failure.cause else []
+    if repair and (error := failures.error_of(repair)):
+        quotes.append(error)
+    entry = Entry(
+        type="bug_fix",
+        title=named,
+        parts=Parts(summary=_sentence(wording.one_line(summary, MAX_SUMMARY)), explanation=explanation, problem=problem),
+        category=about.category(files),
+        tags=about.tags(files, [repair.command] if repair else [], title.names(summary)),
+        confidence=3 if failure.cause and (repair or failure.points >= 5.5) else 2,
+        fires_on=fires,
+        silent_on=about.silent_on(material, summary, fires),
+        quotes=tuple(quotes),
+        by_rule=True,
+    )  # fmt: skip
+    return _Candidate(failure.points, entry)
+
+
+def _type(statement: Statement) -> str:
+    if statement.strength == 0 and _STRUCTURE.search(statement.text):
+        return "architecture"
+    return "project_rule"
+
+
+def _title_of_repair(failure: Failure) -> str:
+    """Return `just fmt` fails: prettier: command not found, as far as it is short."""
+    repair = failure.repair
+    assert repair
+    command = failures.short_command(repair.command)
+    error = re.sub(r"^(?:\w+: ){0,2}|^[!*#\-\s]+", "", failures.error_of(repair))
+    error = re.sub(r"\[[^\]]*\]|\([^)]*\)|https?://\S+", lambda m: m[0] if "declined" in m[0] else "", error)
+    words = " ".join(error.split()).split(" ")
+    room = title.MOST - len(command.split()) - 1
+    return f"`{command}` fails: {' '.join(words).strip(' .:')}" if 0 < len(words) <= room + 2 and words[0] else ""
+
+
+def _problem(material: Material, statement: Statement) -> str:
+    """Return what the agent had said or done when it was corrected."""
+    said = statement.said
+    if not (said.is_correction or said.is_refusal or said.answers):
+        return ""
+    before = [line for line in wording.sentences(said.answers)][-2:]
+    spoke = f"The agent had said: {' '.join(before)}" if before else ""
+    if said.is_refusal and said.did:
+        return "\n\n".join(filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke]))
+    return spoke
+
+
+def _next_words(material: Material, number: int) -> str:
+    """Return what the agent said first after a prompt."""
+    said = material.prompts[number]
+    end = material.prompts[number + 1].first if number + 1 < len(material.prompts) else len(material.narrative)
+    texts = material.narrative[said.first : end]
+    for text in (*texts[-1:], *texts[:1]):
+        lines = [line for line in wording.sentences(text) if len(line) > 30 and not line.endswith((":", "?"))]
+        if lines:
+            return f"What the agent then said: {wording.one_line(' '.join(lines[:2]), 400)}"
+    return ""
+
+
+def _reported(prompt: str) -> str:
+    """Return what a person reported, within a bound."""
+    return f"Reported as:\n\n{_fenced(wording.head(prompt, MAX_OUTPUT))}"
+
+
+def _quoted(prompt: str, sentence: str) -> str:
+    """Return the prompt around a statement as a quotation, if it says more than that."""
+    text = " ".join(wording.head(prompt, 700).split())
+    return f"> {text}" if len(text) > len(sentence) + 20 else ""
+
+
+def _code(change: str) -> str:
+    return f"What was changed:\n\n{_fenced(wording.head(change, MAX_CODE), 'diff')}" if change else ""
+
+
+def _fenced(text: str, language: str = "") -> str:
+    text = wording.head(text, MAX_CODE)
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _sentence(text: str) -> str:
+    """Return a text that begins and ends as a sentence."""
+    text = text.strip()
+    text = text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
+    return text if text.endswith((".", "!", "?", "...", "\u3002", "`")) else f"{text}."

@@ -1,0 +1,139 @@
+"""What failed in a session and why: checks that were repaired, errors whose cause the agent found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vault_index.journal import shell, signs, wording
+from vault_index.learn import wordings
+from vault_index.learn.by_rule import prose, title
+from vault_index.learn.material import Material, Repair, Said
+
+LEAST_POINTS = 4.5
+_ENVIRONMENT = re.compile(
+    r"command not found|not recognized|permission|denied|protected branch|GH\d{3}|\b40[13]\b|\b429\b|exit(?:ed with)? code 12[67]"
+    r"|no module named|cannot find module|module not found|ENOENT|ECONN|EACCES|ENOMEM|EADDRINUSE|out of memory|heap|timed? ?out"
+    r"|rate limit|deprecated|unsupported|incompatible|version|requires?\b|not installed|missing|certificate|ssl|signing|locked"
+    r"|already in use|no space|quota|unable to resolve|could not resolve|conflict|peer dep|hook declined|disallowed|not allowed",
+    re.IGNORECASE,
+)
+_MUNDANE = re.compile(
+    r"code style issues|need(?:s)? (?:gofmt )?formatting|not formatted|gofmt|would reformat|lint(?:er)? |unused (?:import|variable)|trailing"
+    r"|undefined: |is not defined|undeclared|SyntaxError|unexpected (?:token|indent)|imported and not used|declared and not used"
+    r"|no such file or directory|No matches found|agent refused|nothing to commit|IndentationError|NameError|cannot use|expected ';'"
+    r"|file not found|ImportError: cannot import|F401|E501|prettier",
+    re.IGNORECASE,
+)
+_REPORTS = re.compile(
+    r"\b(?:error|fail\w*|broken|broke|crash\w*|bug|exception|traceback|denied|fatal|doesn't work|not working|stopped|wrong|issue"
+    r"|problem|weird|corrupt\w*|hang\w*|stuck|regress\w*|unable|cannot|can't|why|fix|Fehler|kaputt|geht nicht|hata|çalışmıyor|오류|에러"
+    r"|실패|안 ?돼|エラー|失敗|動かない)\b",
+    re.IGNORECASE,
+)
+_CONTRADICTED = re.compile(
+    r"\b(?:still|again|not working|doesn't work|didn't work|broken|wrong|same (?:error|issue|problem)|NO|nope|never|goddamn|maddening|regress"
+    r"|are you sure|weiterhin|immer noch|hâlâ|hala|여전히|まだ)\b",
+)  # case of NO matters
+_OWN_WORK = re.compile(
+    r"\b(?:i|my|we just|i've|i'd|i'm|our (?:fix|change)|just (?:added|fixed|wrote|changed)|the (?:new )?test|my (?:fix|test|change))\b",
+    re.IGNORECASE,
+)
+_ABOUT_LINES = re.compile(r"\blines? \d+|\bspaces?\b.*\balign|\bindent|\bformatted\b|\bgofmt\b|\btypo\b", re.IGNORECASE)
+_LASTING = re.compile(
+    r"\b(?:always|never|only|requires?|removed in|no longer|by default|does(?:n't| not) support|read-only|overwrites?|registers?|silently|must"
+    r"|cannot|can't|since version|in (?:Python|Node|Go|Rust|Java) ?\d|deprecated|before|until|without|get(?:s)? )\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that failed and why. `cause` is the agent's sentence, "" for a repair without one."""
+
+    cause: str
+    points: float
+    number: int  # of the prompt
+    repair: Repair | None = None
+
+
+def failures(material: Material) -> list[Failure]:
+    """Return what failed and may fail again, a repair with its cause counting once."""
+    repaired = [each for each in map(_of_repair, material.repairs) if each]
+    causes = [each for each in _causes(material) if not any(_same(each, one) for one in repaired)]
+    return [*repaired, *causes]
+
+
+def _same(cause: Failure, repaired: Failure) -> bool:
+    return cause.number == repaired.number and (not repaired.cause or cause.cause == repaired.cause)
+
+
+def _of_repair(repair: Repair) -> Failure | None:
+    if not shell.is_check(repair.command):
+        return None
+    line = signs.error_line(repair.failed)
+    is_environment = bool(_ENVIRONMENT.search(repair.failed))
+    if _MUNDANE.search(line) and not (is_environment and repair.conclusion):
+        return None
+    if repair.is_own and not is_environment:
+        return None
+    if not repair.change:
+        return None
+    strength = wordings.cause_strength(repair.conclusion)
+    has_error = bool(error_of(repair))
+    points = 2.0 + (1.5 if is_environment else 0) + min(strength, 3) + (0.5 if has_error else -1)
+    points += 0.5 if repair.passed else 0
+    points -= 1 if repair.is_own else 0
+    if points < (3.5 if is_environment else 4):
+        return None
+    return Failure(repair.conclusion if strength else "", points + 1, repair.prompt, repair)
+
+
+def error_of(repair: Repair) -> str:
+    """Return the line of the output that says what was wrong, "" if all only say that something was."""
+    best = ""
+    for line in map(str.strip, repair.failed.splitlines()):
+        if _ENVIRONMENT.search(line) and not re.fullmatch(r"Exit code \d+", line):
+            best = best or line
+    line = best or signs.error_line(repair.failed)
+    bare = re.sub(r"\b(?:fail(?:ed|ure)?s?|error|exit code|task|tests?|\d+|ok|ERROR|FAIL)\b|[^\w ]", "", line, flags=re.I)
+    return line if len(bare.split()) >= 1 and "(cached)" not in line else ""
+
+
+def _causes(material: Material) -> Iterator[Failure]:
+    """Yield the best cause that the agent named after each prompt."""
+    prompts = material.prompts
+    for number, said in enumerate(prompts):
+        end = prompts[number + 1].first if number + 1 < len(prompts) else len(material.narrative)
+        texts = material.narrative[said.first : end]
+        after = prompts[number + 1].text[:300] if number + 1 < len(prompts) else ""
+        best: Failure | None = None
+        for text in texts:
+            for sentence in wording.sentences(text):
+                points = _points(sentence, said, after)
+                if points >= LEAST_POINTS and (best is None or points >= best.points):
+                    best = Failure(sentence, points, number)
+        if best:
+            yield best
+
+
+def _points(sentence: str, said: Said, after: str) -> float:
+    strength = wordings.cause_strength(sentence)
+    if strength < 2 or not prose.is_prose(sentence):
+        return 0
+    points = {2: 1.5, 3: 2.5, 4: 3.0}[strength]
+    points += min(2.0, 0.75 * len(title.names(sentence)))
+    points += 1 if _REPORTS.search(said.text) else 0
+    points += 0.5 if said.files else 0
+    points += 0.75 if _LASTING.search(sentence) else 0
+    points -= 2 if _CONTRADICTED.search(after) else 0
+    points -= 2 if _OWN_WORK.search(sentence) else 0
+    points -= 2 if _ABOUT_LINES.search(sentence) else 0
+    points -= 1.5 if title.is_vague(title.without_fillers(sentence)) else 0
+    return points
+
+
+def short_command(command: str) -> str:
+    """Return the check in a command by its first words: `just fmt`, `git push`."""
+    return shell.same_as(command)
