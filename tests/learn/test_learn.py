@@ -94,7 +94,7 @@ def test_a_model_that_answers_well_makes_a_proposal_with_evidence(
     assert [each["id"] for each in answer["proposals"]] == [made["id"]]
     assert made["by"] == "ollama:small"
     assert made["quotes"] == ["AssertionError: /home != /home?next=cart 1 failed"]
-    assert made["why"].startswith("9 points")
+    assert made["why"].startswith("5 points")
     assert made["session"] not in ("", a_material().session)
     assert len(server.chats) == 4
     assert answer["usage"]["calls"] == 4
@@ -121,7 +121,7 @@ def test_a_dry_run_sends_and_writes_nothing(team: Vault, server: OllamaServer) -
     before = sorted(team.config.home.rglob("*"))
     answer = learn(team, dry_run=True)
     assert answer["status"] == record.DRY
-    assert answer["significance"]["points"] == 9
+    assert answer["significance"]["points"] == 5
     assert [each["stage"] for each in answer["plan"]["stages"]] == list(stages.FOUR)
     assert 0 < answer["plan"]["tokens"] <= 12_000 + 4
     assert (answer["plan"]["model"], answer["plan"]["leaves"]) == ("ollama:small", False)

@@ -21,16 +21,28 @@ def learn(
     caller: Caller,
     scope: str = SESSION,
     target: str | Sequence[str] = "",
+    folder: str = "",
     force: bool = False,
     dry_run: bool = False,
     asked_by: str = record.PERSON,
 ) -> dict[str, Any]:
     """Make proposals of what a session, commits or files taught: see `run.learn`."""
-    return run.learn(vault, caller, scope, target, force=force, dry_run=dry_run, asked_by=asked_by)
+    return run.learn(
+        vault,
+        caller,
+        scope,
+        target,
+        folder=folder,
+        force=force,
+        dry_run=dry_run,
+        asked_by=asked_by,
+    )
 
 
-def trigger(vault: Vault, caller: Caller, scope: str, target: str = "") -> dict[str, Any]:
+def trigger(
+    vault: Vault, caller: Caller, scope: str, target: str = "", folder: str = ""
+) -> dict[str, Any]:
     """Do the same for an agent: only what is worth it by the vault's own threshold."""
     if scope not in SCOPES:
         raise VaultError(f"there is no scope {scope!r}", f"choose one of {', '.join(SCOPES)}")
-    return learn(vault, caller, SCOPES[scope], target, asked_by=record.AGENT)
+    return learn(vault, caller, SCOPES[scope], target, folder, asked_by=record.AGENT)

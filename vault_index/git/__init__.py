@@ -96,7 +96,16 @@ __all__ = [
 ]
 
 # A part is loaded when something of it is asked for: all of them take half a bare Python's start.
-_PARTS = ("plain", "shortcuts", "run", "checkout", "commits", "differences", "overwritten", "vouched")
+_PARTS = (
+    "plain",
+    "shortcuts",
+    "run",
+    "checkout",
+    "commits",
+    "differences",
+    "overwritten",
+    "vouched",
+)
 
 
 def __getattr__(name: str) -> Any:

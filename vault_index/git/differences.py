@@ -65,7 +65,9 @@ def base_at(folder: Path, when: float) -> tuple[str, str]:
     with opened(folder) as repo:
         if repo is None:
             return "", ""
-        log = ask(repo, "log", "-g", f"-{MOST_REFLOG}", "--date=unix", "--format=%gd %H", "HEAD", "--")
+        log = ask(
+            repo, "log", "-g", f"-{MOST_REFLOG}", "--date=unix", "--format=%gd %H", "HEAD", "--"
+        )
         for line in log.splitlines():
             entry, _, commit = line.partition(" ")
             at = _REFLOG.fullmatch(entry)
@@ -155,7 +157,9 @@ def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
             continue
         lines = data.decode("utf-8", "replace").splitlines()
         result.files.append(ChangedFile(path, "A", len(lines)))
-        text = "\n".join([f"--- {os.devnull}", f"+++ b/{path}", *(f"+{line}" for line in lines), ""])
+        text = "\n".join(
+            [f"--- {os.devnull}", f"+++ b/{path}", *(f"+{line}" for line in lines), ""]
+        )
         if len(text) <= room:
             result.patch[path] = text
             room -= len(text)
@@ -179,7 +183,9 @@ def _content(file: Path) -> bytes | None:
 
 def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: int) -> None:
     """Add the patches of files, those with the fewest lines first, as long as there is room."""
-    there = [file for file in result.files if file.path not in result.patch and file.added + file.removed]
+    there = [
+        file for file in result.files if file.path not in result.patch and file.added + file.removed
+    ]
     there.sort(key=lambda file: file.added + file.removed)
     left = 0
     for at in range(0, len(there), _BATCH):
@@ -188,7 +194,9 @@ def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: 
             left += len(some)
             continue
         paths = [path for file in some for path in (file.before, file.path) if path]
-        printed = ask_bytes(repo, *_DIFF, "-U3", *revisions, "--", *paths).decode("utf-8", "replace")
+        printed = ask_bytes(repo, *_DIFF, "-U3", *revisions, "--", *paths).decode(
+            "utf-8", "replace"
+        )
         for path, text in _by_file(printed):
             if len(text) > room:
                 left += 1

@@ -5,10 +5,10 @@ material -> significance -> entries, by a model or by rule -> sift -> proposals
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vault_index import llm
@@ -19,10 +19,21 @@ from vault_index.errors import (
     ModelRefusedError,
     VaultError,
 )
-from vault_index.learn import evidence, excerpt, plan, record, sift, stages
+from vault_index.learn import (
+    by_rule,
+    evidence,
+    excerpt,
+    material_of,
+    plan,
+    record,
+    sift,
+    significance,
+    stages,
+)
 from vault_index.learn.entry import Entry
 from vault_index.learn.material import COMMITS, FILES, SESSION, Material
 from vault_index.learn.record import Run
+from vault_index.learn.significance import Significance
 from vault_index.llm.usage import Usage
 from vault_index.proposals import review
 
@@ -69,7 +80,7 @@ class _Work:
     material: Material
     seen: Material
     orders: tuple[str, ...]
-    significance: Any
+    worth: Significance
     model: Model | None
     stages: tuple[str, ...]
     plan: plan.Plan
@@ -81,11 +92,12 @@ def learn(
     scope: str,
     target: str | Sequence[str],
     *,
+    folder: str = "",
     force: bool = False,
     dry_run: bool = False,
     asked_by: str = record.PERSON,
 ) -> dict[str, Any]:
-    """Make proposals of what was learned.
+    """Make proposals of what was learned. `folder` is where the user works.
 
     Return `status`, one of `record`'s; the `significance` with its addends; the `plan` of what is
     sent; `proposals` as [id, title, status, changes]; `dropped` as [title, reason]; the `usage`, and
@@ -93,7 +105,7 @@ def learn(
     the same was learned before; nobody asks twice about a session. With `dry_run` nothing is sent or
     written. Raises VaultError.
     """
-    material = _material(vault, scope, target)
+    material = _material(vault, scope, target, folder)
     return learn_from(vault, caller, material, force=force, dry_run=dry_run, asked_by=asked_by)
 
 
@@ -128,7 +140,7 @@ def learn_from(
 
 def _begun(vault: Vault, caller: Caller, material: Material) -> _Work:
     config = vault.config
-    significance = _of_learn("significance").of(material, config.learn_ignored)
+    worth = significance.of(material, config.learn_ignored)
     model = llm.open_model(config.learn_model, config) if config.learn_model else None
     seen, orders = material, tuple[str, ...]()
     if model:
@@ -137,26 +149,21 @@ def _begun(vault: Vault, caller: Caller, material: Material) -> _Work:
     names = stages.names(config, model) if model else ()
     calls = tuple(stages.plan(seen, config, names)) if model else ()
     planned = plan.of(config, calls) if model else plan.Plan()
-    return _Work(vault, caller, material, seen, orders, significance, model, names, planned)
+    return _Work(vault, caller, material, seen, orders, worth, model, names, planned)
 
 
-def _material(vault: Vault, scope: str, target: str | Sequence[str]) -> Material:
+def _material(vault: Vault, scope: str, target: str | Sequence[str], folder: str) -> Material:
     if scope not in SCOPES:
         raise VaultError(f"there is no scope {scope!r}", f"choose one of {', '.join(SCOPES)}")
-    module = _of_learn("material_of")
-    material: Material
+    place = Path(folder) if folder else None
     if scope == FILES:
         paths = target.splitlines() if isinstance(target, str) else list(target)
-        material = module.files(vault, [path.strip() for path in paths if path.strip()])
-    else:
-        name = target if isinstance(target, str) else " ".join(target)
-        read = module.session if scope == SESSION else module.commits
-        material = read(vault, name or (LAST if scope == SESSION else "HEAD"))
-    return material
-
-
-def _of_learn(name: str) -> Any:
-    return importlib.import_module(f"vault_index.learn.{name}")
+        named = [path.strip() for path in paths if path.strip()]
+        return material_of.files(vault, named, place)
+    name = target if isinstance(target, str) else " ".join(target)
+    if scope == COMMITS:
+        return material_of.commits(vault, name or "HEAD", place)
+    return material_of.session(vault, name or LAST, place)
 
 
 def _is_learned(run: Run, config: Config) -> bool:
@@ -174,7 +181,7 @@ def _run_of(work: _Work, asked_by: str) -> Run:
         digest=material.digest,
         by=work.model.name if work.model else RULES,
         session=material.session,
-        points=work.significance.points,
+        points=work.worth.points,
         asked_by=asked_by,
     )
 
@@ -208,8 +215,7 @@ def _learned(work: _Work, run: Run) -> tuple[Run, dict[str, Any]]:
 def _entries(work: _Work) -> list[Entry]:
     """Return what a model, or rules without one, made of the material. Raises ModelCallError."""
     if work.model is None:
-        made: list[Entry] = _of_learn("by_rule").entries(work.material)
-        return made
+        return by_rule.entries(work.material)
     work.caller.note(f"sending {work.plan}")
 
     def progress(done: int, of: int) -> None:
@@ -278,16 +284,14 @@ def _around(work: _Work) -> sift.Around:
         waiting=tuple(review.waiting(work.vault)),
         ask=ask,
         by=work.model.name if work.model else RULES,
-        why=_why(work.significance),
+        why=_why(work.worth),
     )
 
 
-def _why(significance: Any) -> str:
+def _why(worth: Significance) -> str:
     """Return the significance in a line: its points, and what they are for."""
-    addends = ", ".join(f"{each.name} +{each.points}" for each in significance.addends)
-    return (
-        f"{significance.points} points: {addends}" if addends else f"{significance.points} points"
-    )
+    addends = ", ".join(f"{each.name} +{each.points}" for each in worth.addends)
+    return f"{worth.points} points: {addends}" if addends else f"{worth.points} points"
 
 
 def _usage(work: _Work) -> dict[str, Any]:
@@ -299,7 +303,7 @@ def _answer(work: _Work, trouble: str) -> dict[str, Any]:
         "status": "",
         "scope": work.material.scope,
         "target": work.material.target,
-        "significance": work.significance.as_json(),
+        "significance": work.worth.as_json(),
         "threshold": work.vault.config.learn_significance,
         "plan": work.plan.as_json(),
         "sends": str(work.plan),

@@ -102,7 +102,9 @@ def kind_of(prompt: str, answers: str, origin: str) -> tuple[bool, bool]:
 def rule_strength(sentence: str) -> int:
     """Return how much a sentence sounds like a rule that stays: 0, 1 or 2."""
     text = straight(sentence)
-    return 2 if _STRONG_RULE.search(text) else 1 if _RULE.search(text) or _INSTEAD.search(text) else 0
+    return (
+        2 if _STRONG_RULE.search(text) else 1 if _RULE.search(text) or _INSTEAD.search(text) else 0
+    )
 
 
 def has_reason(sentence: str) -> bool:

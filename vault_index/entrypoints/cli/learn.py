@@ -44,8 +44,9 @@ def command(
         values = {"scope": "commits", "target": commit}
     elif files:
         values = {"scope": "files", "target": [str(Path(file).absolute()) for file in files]}
+    values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run}
     try:
-        answer = asking.ask(ctx.obj, "learn", {**values, "force": again, "dry_run": dry_run})
+        answer = asking.ask(ctx.obj, "learn", values)
     except KeyboardInterrupt:
         asking.note("stopped; what was proposed until now stays")
         raise

@@ -74,7 +74,8 @@ class LessonTools:
         Use it when the user asks for it. target: a session's id, revisions such as A..B, or paths, a
         line each; none is the latest. A person reviews what is proposed. It may take a minute.
         """
-        answer = self._agent.ask("learn trigger", {"scope": scope, "target": target})
+        values = {"scope": scope, "target": target, "folder": self._agent.folder}
+        answer = self._agent.ask("learn trigger", values)
         return texts.of_learning(answer)
 
     def remember(

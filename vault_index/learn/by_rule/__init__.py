@@ -60,7 +60,9 @@ def _of_statement(material: Material, statement: Statement) -> _Candidate | None
         return None
     problem = _problem(material, statement)
     then = _next_words(material, statement.number)
-    explanation = "\n\n".join(filter(None, [_quoted(said.text, statement.text), then, _code(said.change)]))
+    explanation = "\n\n".join(
+        filter(None, [_quoted(said.text, statement.text), then, _code(said.change)])
+    )
     fires = about.fires_on(material, statement.number, f"{text} {problem} {' '.join(said.files)}")
     if not fires:
         return None
@@ -89,7 +91,11 @@ def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
         return None
     said = material.prompts[failure.number] if 0 <= failure.number < len(material.prompts) else None
     reported = _reported(said.text) if said else ""
-    problem = f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}" if repair else reported
+    problem = (
+        f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}"
+        if repair
+        else reported
+    )
     change = repair.change if repair else said.change if said else ""
     passed = f"Then it passed:\n\n{_fenced(repair.passed)}" if repair and repair.passed else ""
     summary = failure.cause or f"{named}."
@@ -128,10 +134,16 @@ def _title_of_repair(failure: Failure) -> str:
     assert repair
     command = failures.short_command(repair.command)
     error = re.sub(r"^(?:\w+: ){0,2}|^[!*#\-\s]+", "", failures.error_of(repair))
-    error = re.sub(r"\[[^\]]*\]|\([^)]*\)|https?://\S+", lambda m: m[0] if "declined" in m[0] else "", error)
+    error = re.sub(
+        r"\[[^\]]*\]|\([^)]*\)|https?://\S+", lambda m: m[0] if "declined" in m[0] else "", error
+    )
     words = " ".join(error.split()).split(" ")
     room = title.MOST - len(command.split()) - 1
-    return f"`{command}` fails: {' '.join(words).strip(' .:')}" if 0 < len(words) <= room + 2 and words[0] else ""
+    return (
+        f"`{command}` fails: {' '.join(words).strip(' .:')}"
+        if 0 < len(words) <= room + 2 and words[0]
+        else ""
+    )
 
 
 def _problem(material: Material, statement: Statement) -> str:
@@ -142,17 +154,27 @@ def _problem(material: Material, statement: Statement) -> str:
     before = [line for line in wording.sentences(said.answers)][-2:]
     spoke = f"The agent had said: {' '.join(before)}" if before else ""
     if said.is_refusal and said.did:
-        return "\n\n".join(filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke]))
+        return "\n\n".join(
+            filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke])
+        )
     return spoke
 
 
 def _next_words(material: Material, number: int) -> str:
     """Return what the agent said first after a prompt."""
     said = material.prompts[number]
-    end = material.prompts[number + 1].first if number + 1 < len(material.prompts) else len(material.narrative)
+    end = (
+        material.prompts[number + 1].first
+        if number + 1 < len(material.prompts)
+        else len(material.narrative)
+    )
     texts = material.narrative[said.first : end]
     for text in (*texts[-1:], *texts[:1]):
-        lines = [line for line in wording.sentences(text) if len(line) > 30 and not line.endswith((":", "?"))]
+        lines = [
+            line
+            for line in wording.sentences(text)
+            if len(line) > 30 and not line.endswith((":", "?"))
+        ]
         if lines:
             return f"What the agent then said: {wording.one_line(' '.join(lines[:2]), 400)}"
     return ""
@@ -170,7 +192,9 @@ def _quoted(prompt: str, sentence: str) -> str:
 
 
 def _code(change: str) -> str:
-    return f"What was changed:\n\n{_fenced(wording.head(change, MAX_CODE), 'diff')}" if change else ""
+    return (
+        f"What was changed:\n\n{_fenced(wording.head(change, MAX_CODE), 'diff')}" if change else ""
+    )
 
 
 def _fenced(text: str, language: str = "") -> str:

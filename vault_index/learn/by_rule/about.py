@@ -92,9 +92,9 @@ def _requests(material: Material) -> list[tuple[int, str]]:
         if said.origin == events.SLASH_COMMAND:
             text = text.partition(" ")[2].strip()
         request = text if len(text) <= MOST_CHARS and "\n" not in text else _first_sentence(text)
-        if len(request.split()) >= LEAST_WORDS and not chatter.why_skipped(request):
-            result.append((number, request))
-        elif request and not request.isascii() and len(request) >= chatter.MIN_CHARS:
+        if (len(request.split()) >= LEAST_WORDS and not chatter.why_skipped(request)) or (
+            request and not request.isascii() and len(request) >= chatter.MIN_CHARS
+        ):
             result.append((number, request))
     return result
 

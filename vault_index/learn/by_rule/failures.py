@@ -40,7 +40,9 @@ _OWN_WORK = re.compile(
     r"\b(?:i|my|we just|i've|i'd|i'm|our (?:fix|change)|just (?:added|fixed|wrote|changed)|the (?:new )?test|my (?:fix|test|change))\b",
     re.IGNORECASE,
 )
-_ABOUT_LINES = re.compile(r"\blines? \d+|\bspaces?\b.*\balign|\bindent|\bformatted\b|\bgofmt\b|\btypo\b", re.IGNORECASE)
+_ABOUT_LINES = re.compile(
+    r"\blines? \d+|\bspaces?\b.*\balign|\bindent|\bformatted\b|\bgofmt\b|\btypo\b", re.IGNORECASE
+)
 _LASTING = re.compile(
     r"\b(?:always|never|only|requires?|removed in|no longer|by default|does(?:n't| not) support|read-only|overwrites?|registers?|silently|must"
     r"|cannot|can't|since version|in (?:Python|Node|Go|Rust|Java) ?\d|deprecated|before|until|without|get(?:s)? )\b",
@@ -97,7 +99,12 @@ def error_of(repair: Repair) -> str:
         if _ENVIRONMENT.search(line) and not re.fullmatch(r"Exit code \d+", line):
             best = best or line
     line = best or signs.error_line(repair.failed)
-    bare = re.sub(r"\b(?:fail(?:ed|ure)?s?|error|exit code|task|tests?|\d+|ok|ERROR|FAIL)\b|[^\w ]", "", line, flags=re.I)
+    bare = re.sub(
+        r"\b(?:fail(?:ed|ure)?s?|error|exit code|task|tests?|\d+|ok|ERROR|FAIL)\b|[^\w ]",
+        "",
+        line,
+        flags=re.I,
+    )
     return line if len(bare.split()) >= 1 and "(cached)" not in line else ""
 
 

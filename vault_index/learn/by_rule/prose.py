@@ -41,4 +41,9 @@ def is_prose(sentence: str) -> bool:
     letters = sum(map(str.isalpha, bare))
     signs = len(_CODE_SIGNS.findall(bare))
     many = len(sentence.split())
-    return many <= MOST_WORDS and letters >= 4 and letters > 0.55 * len(bare.replace(" ", "")) and signs <= 2 + many // 12
+    return (
+        many <= MOST_WORDS
+        and letters >= 4
+        and letters > 0.55 * len(bare.replace(" ", ""))
+        and signs <= 2 + many // 12
+    )

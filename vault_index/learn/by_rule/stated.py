@@ -50,14 +50,23 @@ _TRANSIENT = re.compile(
     r"|a bit|short version|full version|again with|next step|what happened|look at what)\b",
     re.IGNORECASE,
 )
-_FOUL = re.compile(r"\b(?:fuck\w*|shit\w*|damn\w*|goddamn|wtf|idiot\w*|stupid|crap|hell|bullshit|ass)\b|[!?]{3,}", re.IGNORECASE)
+_FOUL = re.compile(
+    r"\b(?:fuck\w*|shit\w*|damn\w*|goddamn|wtf|idiot\w*|stupid|crap|hell|bullshit|ass)\b|[!?]{3,}",
+    re.IGNORECASE,
+)
 _QUESTION = re.compile(
     r"\?\s*$|,? (?:right|or|correct|no)\s*$|^\W*(?:why|what|how|is there|are there|does|do you|did|which|who|where|could|can we|would|should we"
     r"|is it|are you|any)\b",
     re.IGNORECASE,
 )
-_ASKED_AT_END = re.compile(r"[,.;] ?(?:have you|did you|do you|can we|can you|is that|isn't it|any ideas|right|or|ok|what|how|do we|are you)\b[^,.;]*\?\s*$", re.IGNORECASE)
-_HYPOTHETICAL = re.compile(r"^\W*(?:if|in theory|maybe|perhaps|i wonder|wondering|thinking about|what if|assuming)\b|\bmaybe\b|\bmight\b|\bi (?:guess|feel like|assume)\b", re.IGNORECASE)
+_ASKED_AT_END = re.compile(
+    r"[,.;] ?(?:have you|did you|do you|can we|can you|is that|isn't it|any ideas|right|or|ok|what|how|do we|are you)\b[^,.;]*\?\s*$",
+    re.IGNORECASE,
+)
+_HYPOTHETICAL = re.compile(
+    r"^\W*(?:if|in theory|maybe|perhaps|i wonder|wondering|thinking about|what if|assuming)\b|\bmaybe\b|\bmight\b|\bi (?:guess|feel like|assume)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +112,11 @@ def _points(sentence: str, said: Said, place: int, count: int) -> tuple[float, i
     strength = wordings.rule_strength(text)
     if words < 4 or _FOUL.search(text) or _QUESTION.search(text):
         return 0, strength
-    corrects = said.is_correction or said.is_refusal or said.origin in (events.BESIDE_RESULT, events.QUEUED)
+    corrects = (
+        said.is_correction
+        or said.is_refusal
+        or said.origin in (events.BESIDE_RESULT, events.QUEUED)
+    )
     is_near = place < 3 or count <= 4
     is_wrong = bool(_WRONG.search(text)) or (corrects and phrases.corrects(text))
     points = 0.0

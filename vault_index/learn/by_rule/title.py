@@ -50,7 +50,9 @@ _NO_END = re.compile(
     r"|my|your|our|their|will|would|can|could|should|must|if|when|while|because|since|so|just|only|don't|also|has|have)$",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"`[^`]+`|\b\w+[_./-]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{2,}\b|\b[A-Z][a-z]+[A-Z]\w*|--\w+|\b\d+\.\d+")
+_NAME = re.compile(
+    r"`[^`]+`|\b\w+[_./-]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{2,}\b|\b[A-Z][a-z]+[A-Z]\w*|--\w+|\b\d+\.\d+"
+)
 _VERB = re.compile(
     r"\b(?:is|are|was|were|be|has|have|had|do|does|don't|doesn't|didn't|can't|cannot|won't|must|should|never|always|use|uses|keep"
     r"|keeps|get|gets|make|makes|need|needs|fail|fails|failed|run|runs|add|adds|put|puts|avoid|prefer|reads?|writes?|requires?"
@@ -112,7 +114,11 @@ def _candidates(text: str) -> list[str]:
         return re.sub(r"\0(\d+)\0", lambda match: hidden[int(match[1])], piece)
 
     covered = _PROTECTED.sub(hide, text)
-    ends = [0, *(place for match in _SPLIT.finditer(covered) for place in match.span()), len(covered)]
+    ends = [
+        0,
+        *(place for match in _SPLIT.finditer(covered) for place in match.span()),
+        len(covered),
+    ]
     pieces = list(zip(ends[::2], ends[1::2], strict=True))
     spans = [(begin, end) for at, (begin, _) in enumerate(pieces) for _, end in pieces[at : at + 3]]
     result = []
@@ -156,9 +162,9 @@ def _points(text: str) -> float:
 
 
 def _shown(text: str) -> str:
-    text = text.strip(" .,;:!?-\"").removesuffix(" right")
-    if text.count("\"") % 2:
-        text = text.replace("\"", "")
+    text = text.strip(' .,;:!?-"').removesuffix(" right")
+    if text.count('"') % 2:
+        text = text.replace('"', "")
     first = text.split(" ")[0]
     is_word = first.isalpha() and first.islower()
     return text[:1].upper() + text[1:] if is_word else text
