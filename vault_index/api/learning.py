@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from vault_index.errors import VaultError
 from vault_index.learn import record, run
-from vault_index.learn.material import COMMITS, FILES, SESSION
+from vault_index.learn.material import SESSION
 
 if TYPE_CHECKING:
     from vault_index.api import Caller
     from vault_index.vault import Vault
-
-SCOPES = {"session": SESSION, "commit": COMMITS, "files": FILES}  # as agents name them
 
 
 def learn(
@@ -43,6 +40,4 @@ def trigger(
     vault: Vault, caller: Caller, scope: str, target: str = "", folder: str = ""
 ) -> dict[str, Any]:
     """Do the same for an agent: only what is worth it by the vault's own threshold."""
-    if scope not in SCOPES:
-        raise VaultError(f"there is no scope {scope!r}", f"choose one of {', '.join(SCOPES)}")
-    return learn(vault, caller, SCOPES[scope], target, folder, asked_by=record.AGENT)
+    return learn(vault, caller, scope, target, folder, asked_by=record.AGENT)

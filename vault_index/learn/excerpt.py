@@ -93,8 +93,10 @@ def without_orders(material: Material, max_chars: int) -> tuple[Material, tuple[
     repairs = tuple(
         replace(
             each,
-            **{name: clean(getattr(each, name)) for name in ("failed", "passed", "conclusion")},
+            failed=clean(each.failed),
+            passed=clean(each.passed),
             change=clean(each.change, is_diff=True),
+            conclusion=clean(each.conclusion),
         )
         for each in material.repairs[:MAX_TEXTS]
     )

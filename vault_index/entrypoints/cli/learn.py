@@ -41,7 +41,7 @@ def command(
         raise click.UsageError("choose one of --session, --commit and --files")
     values: dict[str, Any] = {"scope": "session", "target": session or "last"}
     if commit:
-        values = {"scope": "commits", "target": commit}
+        values = {"scope": "commit", "target": commit}
     elif files:
         values = {"scope": "files", "target": [str(Path(file).absolute()) for file in files]}
     values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run}
