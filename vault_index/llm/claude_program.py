@@ -43,22 +43,32 @@ def lean(program: Path, environ: Mapping[str, str], folder: Path) -> list[str]:
     They are kept in the private folder, since asking for help takes as long as a start. Raises
     ModelAwayError for a version that lacks one.
     """
-    try:
-        now = program.resolve().stat()
-    except OSError:
-        raise _unusable("cannot be started", "reinstall Claude Code") from None
-    stamp = [str(program.resolve()), now.st_size, now.st_mtime_ns]
     kept = _kept(folder / FILE)
-    if kept.get("program") == stamp and kept.get("switch") in _WITHOUT_HOOKS.values():
+    if kept.get("program") == _stamp(program) and kept.get("switch") in _WITHOUT_HOOKS.values():
         return [*_LEAN, str(kept["switch"])]
     switch = _switch(program, environ, folder)
-    data = json.dumps({"program": stamp, "switch": switch}).encode()
+    remember(program, switch, folder)
+    return [*_LEAN, switch]
+
+
+def remember(program: Path, switch: str, folder: Path) -> None:
+    """Note which option leaves out hooks, for this version of the program."""
+    data = json.dumps({"program": _stamp(program), "switch": switch}).encode()
     try:
         with files.writing(folder / FILE):
             files.replace_file(folder / FILE, data)
     except WriteError:  # then the help is read each time
         pass
-    return [*_LEAN, switch]
+
+
+def _stamp(program: Path) -> list[str | int]:
+    """Return what is different after an update. Raises ModelAwayError."""
+    try:
+        program = program.resolve()
+        now = program.stat()
+    except OSError:
+        raise _unusable("cannot be started", "reinstall Claude Code") from None
+    return [str(program), now.st_size, now.st_mtime_ns]
 
 
 def _switch(program: Path, environ: Mapping[str, str], folder: Path) -> str:
