@@ -42,7 +42,6 @@ def main(words: list[str]) -> int:
     from vault_index.errors import VaultError
     from vault_index.journal import catch_up, index, refine, spool
     from vault_index.journal.journal import Journal
-    from vault_index.learn import at_end
 
     lock = int(words[2])
     os.set_inheritable(lock, False)
@@ -59,6 +58,8 @@ def main(words: list[str]) -> int:
         if refine.run(journal, most=1):  # no watcher does it where there is no vault
             index.sync(journal)
         if spool.ended(journal):
+            from vault_index.learn import at_end
+
             signal.alarm(LEARN_SECONDS)
             at_end.run(journal, _learn, _say)
     except VaultError as error:

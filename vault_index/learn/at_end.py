@@ -45,6 +45,10 @@ def run(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int:
     Without `[learn] auto` their notes are removed. Nothing happens while another process does it.
     Raises WriteError.
     """
+    if not journal.config.learn_auto:
+        for note in spool.ended(journal):
+            spool.remove(journal, note)
+        return 0
     done = 0
     tried: set[str] = set()
     with _alone(journal) as is_alone:
@@ -54,7 +58,7 @@ def run(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int:
                 break
             for note in notes:
                 tried.add(note.name)
-                ended = _ended(journal, note) if journal.config.learn_auto else None
+                ended = _ended(journal, note)
                 status = _learned(ended, learn, say) if ended else ""
                 done += bool(status)
                 is_old = time.time() - note.at > PATIENCE_SECONDS

@@ -174,10 +174,4 @@ def _novel(changes: Sequence[FileChange], before: Sequence[str]) -> tuple[str, .
 
 def _ending(path: str) -> str:
     name = PurePosixPath(path).name.lower()
-    return (
-        "dockerfile"
-        if name.startswith("dockerfile")
-        else name.rpartition(".")[2]
-        if "." in name[1:]
-        else ""
-    )
+    return "dockerfile" if name.startswith("dockerfile") else name.rpartition(".")[2] if "." in name[1:] else ""

@@ -1,7 +1,7 @@
 """Whether something is worth an analysis: addends, each at most once, and their sum.
 
-at least 5 files +3, at least 150 lines +2, a new pattern +5, a subject that says fix +2,
-an architectural change +4, at least 2 corrections +1, failed then passed +3, a refused call +1
+    at least 5 files +3, at least 150 lines +2, a new pattern +5, a subject that says fix +2,
+    an architectural change +4, at least 2 corrections +1, failed then passed +3, a refused call +1
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from vault_index.learn import diff
@@ -59,12 +60,8 @@ _PUBLIC = (
     (re.compile(r"\.swift$"), re.compile(r"^\s*(?:public|open) (?:static )?func (\w+)")),
     (re.compile(r"\.exs?$"), re.compile(r"^\s*def (\w+)")),
 )  # fmt: skip
-_TEST = re.compile(
-    r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|/)test_|_test\.\w+$|\.(?:test|spec)\.\w+$|conftest\.py$"
-)
-_CODE = re.compile(
-    r"\.(?:pyi?|go|[cm]?js|[jt]sx?|vue|svelte|rs|java|kts?|rb|php|cs|swift|scala|c|cc|cpp|hpp?|exs?|hs|lua|dart|sh)$"
-)
+_TEST = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|/)test_|_test\.\w+$|\.(?:test|spec)\.\w+$|conftest\.py$")
+_CODE = re.compile(r"\.(?:pyi?|go|[cm]?js|[jt]sx?|vue|svelte|rs|java|kts?|rb|php|cs|swift|scala|c|cc|cpp|hpp?|exs?|hs|lua|dart|sh)$")
 _CI = re.compile(
     r"(?:^|/)\.(?:github/(?:workflows|actions)|circleci|buildkite|ci|woodpecker|forgejo/workflows|gitea/workflows)/"
     r"|(?:^|/)(?:\.gitlab-ci[\w.-]*|\.travis|\.drone|azure-pipelines|bitbucket-pipelines|appveyor|cloudbuild|codemagic|\.woodpecker)\.ya?ml$"
@@ -77,20 +74,14 @@ _BUILD = re.compile(
     r"|turbo\.json|nx\.json|lerna\.json|pnpm-workspace\.yaml|go\.work|Taskfile\.ya?ml|\.goreleaser\.ya?ml|tox\.ini|noxfile\.py|flake\.nix)$"
     r"|\.(?:cmake|mk|bzl|csproj|sln|vcxproj)$",
 )
-_BUILD_LINES = re.compile(
-    r"build-backend|\[build-system\]|\[tool\.(?:hatch|setuptools|poetry)\.|^\s*requires = \[|\"scripts\": *\{"
-)
+_BUILD_LINES = re.compile(r"build-backend|\[build-system\]|\[tool\.(?:hatch|setuptools|poetry)\.|^\s*requires = \[|\"scripts\": *\{")
 _SCHEMA = re.compile(
     r"(?:^|/)(?:migrations?|migrate|alembic|db/schema|schemas?)/[^/]+\.\w+$|(?:^|/)(?:alembic/versions|flyway|liquibase)/"
     r"|(?:^|/)(?:[\w-]*[._-])?schema\.(?:sql|prisma|graphql|rb|json|py|ts|xsd|go|yaml|yml)$|\.(?:proto|graphql|gql|avsc|xsd|prisma|thrift)$"
     r"|(?:^|/)(?:openapi|swagger)[\w.-]*\.(?:ya?ml|json)$|(?:^|/)structure\.sql$",
 )
-_TABLE = re.compile(
-    r"^\s*(?:CREATE|ALTER|DROP)\s+(?:TABLE|TYPE|INDEX|VIEW|SCHEMA)\b", re.IGNORECASE
-)
-_EXPORTS = re.compile(
-    r"^\s*__all__\b|^export (?:\*|\{|type \{)|^\s*pub (?:mod|use)\b|^module\.exports\b|^exports\.\w+"
-)
+_TABLE = re.compile(r"^\s*(?:CREATE|ALTER|DROP)\s+(?:TABLE|TYPE|INDEX|VIEW|SCHEMA)\b", re.IGNORECASE)
+_EXPORTS = re.compile(r"^\s*__all__\b|^export (?:\*|\{|type \{)|^\s*pub (?:mod|use)\b|^module\.exports\b|^exports\.\w+")
 _INDEX = re.compile(r"(?:^|/)(?:__init__\.py|index\.[jt]sx?|lib\.rs|mod\.rs)$")
 
 
@@ -112,9 +103,7 @@ class Significance:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
-        addends = [
-            {"name": each.name, "points": each.points, "why": each.why} for each in self.addends
-        ]
+        addends = [{"name": each.name, "points": each.points, "why": each.why} for each in self.addends]
         return {"points": self.points, "addends": addends}
 
 
@@ -179,11 +168,7 @@ def _new_pattern(material: Material, parts: Sequence[_Part], is_wanted: Any) -> 
     for part in parts:
         if name := _dependency(part):
             return f"a new dependency in {part.path}: {name}"
-    novel = [
-        each
-        for each in material.novel
-        if is_wanted(f"{each}a" if each.endswith("/") else f"a{each}")
-    ]
+    novel = [each for each in material.novel if is_wanted(f"{each}a" if each.endswith("/") else f"a{each}")]
     if novel:
         kind = "a new module" if novel[0].endswith("/") else "a new kind of file"
         return f"{kind}: {novel[0]}"
@@ -208,10 +193,7 @@ def _name_of(line: str, declares: re.Pattern[str]) -> str:
         return ""
     if text.startswith("<artifactId>"):
         return text.removeprefix("<artifactId>").partition("<")[0]
-    words = re.findall(
-        r"@?[A-Za-z][\w./@-]*",
-        re.sub(r"^(?:gem|require|<PackageReference|<PackageVersion)\s*(?:Include=)?", "", text),
-    )
+    words = re.findall(r"@?[A-Za-z][\w./@-]*", re.sub(r"^(?:gem|require|<PackageReference|<PackageVersion)\s*(?:Include=)?", "", text))
     return words[0].lower() if words else ""
 
 
@@ -257,9 +239,7 @@ def _architecture(changes: Sequence[FileChange], parts: Sequence[_Part]) -> str:
         lines = (*part.added, *part.removed)
         if part.path.endswith((".sql", ".py", ".rb")) and any(map(_TABLE.search, lines)):
             return f"a schema: {part.path}"
-        if part.path.endswith(("pyproject.toml", "package.json")) and any(
-            map(_BUILD_LINES.search, lines)
-        ):
+        if part.path.endswith(("pyproject.toml", "package.json")) and any(map(_BUILD_LINES.search, lines)):
             return f"the build: {part.path}"
     return _interface(changes, parts)
 
@@ -271,17 +251,13 @@ def _interface(changes: Sequence[FileChange], parts: Sequence[_Part]) -> str:
     for part in parts:
         if _TEST.search(part.path):
             continue
-        if _INDEX.search(part.path) and any(
-            _EXPORTS.search(line) for line in (*part.added, *part.removed)
-        ):
+        if _INDEX.search(part.path) and any(_EXPORTS.search(line) for line in (*part.added, *part.removed)):
             return f"the public interface: {part.path}"
         added = {line.strip() for line in part.added}
         for line in part.removed:
             for name in _defined(part.path, line):
                 if part.path in removed or name not in now:
                     return f"the public interface: {name} of {part.path} is gone"
-                if line.strip() not in added and any(
-                    name in _defined(part.path, each) for each in part.added
-                ):
+                if line.strip() not in added and any(name in _defined(part.path, each) for each in part.added):
                     return f"the public interface: {name} of {part.path} is called otherwise"
     return ""

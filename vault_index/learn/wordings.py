@@ -12,6 +12,7 @@ from vault_index.journal import events, phrases, wording
 
 _NO_CORRECTION = frozenset({events.ANSWER, events.PLAN, events.SHELL_COMMAND})
 _LOOKED_AT = 400  # characters of a prompt, where a correction is said
+LEAST_CORRECTION = 8  # characters
 _CORRECTION = re.compile(
     r"\s*(?:"
     r"nein\b|falsch\b|nicht so\b|stopp?\b|halt\b|doch nicht\b|das (?:ist|war) (?:falsch|nicht)"
@@ -30,7 +31,7 @@ _INSTEAD = re.compile(
 _RULE = re.compile(
     r"\b(?:always|never|must(?:n't| not)?|do(?:n't| not) (?:ever |just |edit |use |commit |put |add |change "
     r"|touch |push |run |want |need |allow|support|create|modify|write|include|mock|rely|import|call)"
-    r"|we (?:don't|do not|never|always|only|use|prefer|keep|decided|agreed|want|require|follow|should)"
+    r"|let's (?:not|never|always|only|keep|stick)|we (?:don't|do not|never|always|only|use|prefer|keep|decided|agreed|want|require|follow|should)"
     r"|should (?:always|never|not|only|be|use|stay|keep|go|live|match|have|get)|shouldn't"
     r"|has to|have to|needs? to be|not allowed|prefer|instead of|rather than|from now on|in future"
     r"|the convention|by convention|make sure|be sure|ensure|only (?:use|ever|when|if|for)|at most|at least"
@@ -50,7 +51,7 @@ _STRONG_RULE = re.compile(
     re.IGNORECASE,
 )
 _REASON = re.compile(
-    r"\b(?:because|since|so that|otherwise|that's why|as it|which means|due to|the reason|weil|damit|sonst"
+    r"\b(?:because|since|so that|otherwise|that's why|as it|which means|due to|the reason|for (?:clarity|consistency|safety|security|performance|readability|simplicity)|weil|damit|sonst"
     r"|denn|çünkü|yoksa|aksi halde)\b|때문|그래서|않으면|から|ので|ため|さもないと",
     re.IGNORECASE,
 )
@@ -58,8 +59,9 @@ _CAUSES = (
     (re.compile(r"\broot cause\b|\bculprit\b|\bturns out\b|근본 원인|원인은|原因は|\bUrsache\b|kök neden", re.I), 4),
     (
         re.compile(
-            r"\bthe (?:real |actual |underlying |main )?(?:problem|issue|bug|reason|cause|error|failure)"
+            r"\bthe (?:real |actual |underlying |main )?(?:problem|issue|bug|reason|cause)"
             r"(?: here| there)? (?:is|was|comes|occurs|happens)\b"
+            r"|\bthe (?:error|failure) (?:is|was|comes|occurs|happens) (?:because|caused|due|from|when|that)\b"
             r"|\bdas (?:Problem|eigentliche Problem) (?:ist|war|lag)\b|\bSorun\b.*\b(?:çünkü|nedeniyle)\b|문제는|問題は",
             re.I,
         ),
@@ -78,7 +80,7 @@ _CAUSES = (
 )  # fmt: skip
 _DOUBTS = re.compile(
     r"\b(?:maybe|might|perhaps|probably|possibly|could be|may be|let me|i'll|i will|i need|i think|not sure|if you"
-    r"|would|want me|should i)\b|\?$",
+    r"|would|want me|should i|should now|now fixed|be fixed|something is wrong)\b|\?$",
     re.IGNORECASE,
 )
 LEAST_CAUSE, MOST_CAUSE = 30, 320  # characters of a sentence that names a cause
@@ -87,7 +89,7 @@ LEAST_CAUSE, MOST_CAUSE = 30, 320  # characters of a sentence that names a cause
 def corrects(prompt: str) -> bool:
     """Whether a prompt says that the agent got something wrong, in a language other than English."""
     text = prompt[:_LOOKED_AT]
-    return bool(_CORRECTION.match(text)) and len(text.split()) > 1
+    return bool(_CORRECTION.match(text)) and len(text) > LEAST_CORRECTION
 
 
 def kind_of(prompt: str, answers: str, origin: str) -> tuple[bool, bool]:
@@ -102,9 +104,7 @@ def kind_of(prompt: str, answers: str, origin: str) -> tuple[bool, bool]:
 def rule_strength(sentence: str) -> int:
     """Return how much a sentence sounds like a rule that stays: 0, 1 or 2."""
     text = straight(sentence)
-    return (
-        2 if _STRONG_RULE.search(text) else 1 if _RULE.search(text) or _INSTEAD.search(text) else 0
-    )
+    return 2 if _STRONG_RULE.search(text) else 1 if _RULE.search(text) or _INSTEAD.search(text) else 0
 
 
 def has_reason(sentence: str) -> bool:
@@ -135,6 +135,17 @@ def cause(texts: Sequence[str]) -> str:
 def _sentences(texts: Iterable[str]) -> Iterable[str]:
     for text in texts:
         yield from wording.sentences(text)
+
+
+def verbatim(sentence: str, texts: Iterable[str]) -> str:
+    """Return a sentence as it stands in a text, whose marks it may lack; "" if none has it."""
+    spoken = re.compile(r"[\W_]{1,8}?".join(map(re.escape, re.findall(r"[^\W_]+", sentence))))
+    for text in texts:
+        if sentence in text:
+            return sentence
+        if match := spoken.search(text):
+            return match[0]
+    return ""
 
 
 def straight(text: str) -> str:

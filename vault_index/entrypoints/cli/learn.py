@@ -68,7 +68,7 @@ def _show(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:
         _plan(answer)
         return
     for each in answer["proposals"]:
-        kind = f" (changes {each['changes']})" if each["changes"] else ""
+        kind = f" (changes {each['changes']})" if each["changes"] else " (draft)" * each["is_draft"]
         output.row(output.styled(each["id"], bold=True), f"  {each['title']}{kind}")
         for id, title, likeness in [] if each["changes"] else each["near"]:
             output.say(f"  {likeness:.0%} like {id} ({title})", indent=2)

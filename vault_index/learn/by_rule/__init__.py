@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from vault_index.journal import wording
+from vault_index.learn import wordings
 from vault_index.learn.by_rule import about, failures, stated, title
 from vault_index.learn.by_rule.failures import Failure
 from vault_index.learn.by_rule.stated import Statement
@@ -39,7 +40,7 @@ def entries(material: Material) -> list[Entry]:
     chosen: list[Entry] = []
     for candidate in there:
         entry = candidate.entry
-        is_quoted = all(any(quote in text for text in texts) for quote in entry.quotes)
+        is_quoted = all(each and any(each in text for text in texts) for each in entry.quotes)
         if entry.quotes and is_quoted and not any(_is_like(entry, other) for other in chosen):
             chosen.append(entry)
     return chosen[:MOST]
@@ -60,10 +61,8 @@ def _of_statement(material: Material, statement: Statement) -> _Candidate | None
         return None
     problem = _problem(material, statement)
     then = _next_words(material, statement.number)
-    explanation = "\n\n".join(
-        filter(None, [_quoted(said.text, statement.text), then, _code(said.change)])
-    )
-    fires = about.fires_on(material, statement.number, f"{text} {problem} {' '.join(said.files)}")
+    explanation = "\n\n".join(filter(None, [_quoted(said.text, statement.text), then, _code(said.change)]))
+    fires = about.fires_on(material, statement.number, f"{text} {problem}", is_told=True)
     if not fires:
         return None
     entry = Entry(
@@ -75,7 +74,7 @@ def _of_statement(material: Material, statement: Statement) -> _Candidate | None
         confidence=3 if statement.strength == 2 or statement.points >= 5.5 else 2,
         fires_on=fires,
         silent_on=about.silent_on(material, text, fires),
-        quotes=(statement.text,),
+        quotes=(wordings.verbatim(statement.text, [said.text]),),
         by_rule=True,
     )  # fmt: skip
     return _Candidate(statement.points, entry)
@@ -91,24 +90,20 @@ def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
         return None
     said = material.prompts[failure.number] if 0 <= failure.number < len(material.prompts) else None
     reported = _reported(said.text) if said else ""
-    problem = (
-        f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}"
-        if repair
-        else reported
-    )
+    problem = f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}" if repair else reported
     change = repair.change if repair else said.change if said else ""
     passed = f"Then it passed:\n\n{_fenced(repair.passed)}" if repair and repair.passed else ""
-    summary = failure.cause or f"{named}."
+    summary = failure.cause or _sentence(f"{named}. {_what_passed(change)}")
     explanation = "\n\n".join(filter(None, [_code(change), passed]))
     files = repair.files if repair else said.files if said else ()
-    fires = about.fires_on(material, failure.number, f"{summary} {reported} {' '.join(files)}")
+    fires = about.fires_on(material, failure.number, f"{summary} {reported}", is_told=False)
     if not fires:
         return None
-    quotes = [failure.cause] if failure.cause else []
+    quotes = [wordings.verbatim(failure.cause, material.narrative)] if failure.cause else []
     if repair and (error := failures.error_of(repair)):
         quotes.append(error)
     entry = Entry(
-        type="bug_fix",
+        type="bug_fix" if repair or files or failures.is_report(said) else "architecture",
         title=named,
         parts=Parts(summary=_sentence(wording.one_line(summary, MAX_SUMMARY)), explanation=explanation, problem=problem),
         category=about.category(files),
@@ -134,16 +129,16 @@ def _title_of_repair(failure: Failure) -> str:
     assert repair
     command = failures.short_command(repair.command)
     error = re.sub(r"^(?:\w+: ){0,2}|^[!*#\-\s]+", "", failures.error_of(repair))
-    error = re.sub(
-        r"\[[^\]]*\]|\([^)]*\)|https?://\S+", lambda m: m[0] if "declined" in m[0] else "", error
-    )
+    error = re.sub(r"\[[^\]]*\]|\([^)]*\)|https?://\S+", lambda m: m[0] if "declined" in m[0] else "", error)
     words = " ".join(error.split()).split(" ")
     room = title.MOST - len(command.split()) - 1
-    return (
-        f"`{command}` fails: {' '.join(words).strip(' .:')}"
-        if 0 < len(words) <= room + 2 and words[0]
-        else ""
-    )
+    return f"`{command}` fails: {' '.join(words).strip(' .:')}" if 0 < len(words) <= room + 2 and words[0] else ""
+
+
+def _what_passed(change: str) -> str:
+    """Return which command did what the one that failed did not, or which files it took."""
+    ran = [line[2:] for line in change.splitlines() if line.startswith("$ ")]
+    return f"After this it passed: `{wording.one_line(ran[-1], 160)}`." if ran else ""
 
 
 def _problem(material: Material, statement: Statement) -> str:
@@ -154,27 +149,17 @@ def _problem(material: Material, statement: Statement) -> str:
     before = [line for line in wording.sentences(said.answers)][-2:]
     spoke = f"The agent had said: {' '.join(before)}" if before else ""
     if said.is_refusal and said.did:
-        return "\n\n".join(
-            filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke])
-        )
+        return "\n\n".join(filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke]))
     return spoke
 
 
 def _next_words(material: Material, number: int) -> str:
     """Return what the agent said first after a prompt."""
     said = material.prompts[number]
-    end = (
-        material.prompts[number + 1].first
-        if number + 1 < len(material.prompts)
-        else len(material.narrative)
-    )
+    end = material.prompts[number + 1].first if number + 1 < len(material.prompts) else len(material.narrative)
     texts = material.narrative[said.first : end]
     for text in (*texts[-1:], *texts[:1]):
-        lines = [
-            line
-            for line in wording.sentences(text)
-            if len(line) > 30 and not line.endswith((":", "?"))
-        ]
+        lines = [line for line in wording.sentences(text) if len(line) > 30 and not line.endswith((":", "?"))]
         if lines:
             return f"What the agent then said: {wording.one_line(' '.join(lines[:2]), 400)}"
     return ""
@@ -192,9 +177,7 @@ def _quoted(prompt: str, sentence: str) -> str:
 
 
 def _code(change: str) -> str:
-    return (
-        f"What was changed:\n\n{_fenced(wording.head(change, MAX_CODE), 'diff')}" if change else ""
-    )
+    return f"What was changed:\n\n{_fenced(wording.head(change, MAX_CODE), 'diff')}" if change else ""
 
 
 def _fenced(text: str, language: str = "") -> str:
@@ -208,5 +191,7 @@ def _fenced(text: str, language: str = "") -> str:
 def _sentence(text: str) -> str:
     """Return a text that begins and ends as a sentence."""
     text = text.strip()
-    text = text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
-    return text if text.endswith((".", "!", "?", "...", "\u3002", "`")) else f"{text}."
+    if text.split(" ")[0].replace("'", "").isalpha():
+        text = text[:1].upper() + text[1:]
+    has_end = text.endswith((".", "!", "?", "\u3002", "`")) or not text[-1:].isascii()
+    return text if has_end else f"{text}."

@@ -8,11 +8,15 @@ from pathlib import PurePosixPath
 
 from vault_index.hotpath import chatter
 from vault_index.journal import events
-from vault_index.learn.by_rule import prose
+from vault_index.learn.by_rule import prose, stated
 from vault_index.learn.material import Material
 
 MOST_FIRES, MOST_TAGS = 3, 5
+LEAST_LIKENESS = 2.8
+MOST_SENTENCES = 8  # of a long prompt
+_LOOKED_AT = 3_000  # characters of a prompt
 LEAST_WORDS, MOST_CHARS = 4, 200  # of a prompt that somebody may type again
+_OUTPUT = re.compile(r" -> |::|\S@\S|<[^>]+>|\s{3,}|\.\.\.$|[%$] \S+/|\[[\w/]+ [0-9a-f]{7,}\]")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _COMMON = frozenset(
     "the and for that this with not are was but you can have has from all our its what when how why should would could does did don't will"
@@ -49,41 +53,53 @@ def words(text: str) -> set[str]:
     return {word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON}
 
 
-def fires_on(material: Material, number: int, text: str) -> tuple[str, ...]:
+def fires_on(material: Material, number: int, text: str, *, is_told: bool) -> tuple[str, ...]:
     """Return the prompts that somebody might type again where a lesson with this text would help.
 
-    `number` is the prompt that taught it: the request before it led there.
+    `number` is the prompt that taught it. `is_told`: in its own words, so the requests before it led
+    there; else it reported what the lesson is about.
     """
     subject = words(text)
+    asked = [
+        (at, sentences)
+        for at, sentences in _requests(material)
+        if at != number or not is_told
+        if not material.prompts[at].is_correction and not material.prompts[at].is_refusal
+    ]
+    before = [at for at, _ in asked if at <= number][::-1]
+    near = dict(zip(before, (2.0, 1.2, 0.6), strict=False))
     scored = []
-    for at, request in _requests(material):
-        common = len(words(request) & subject)
-        distance = number - at
-        near = 2.0 if distance == 0 else 1.5 if distance == 1 else 0.8 if 0 < distance <= 3 else 0.0
-        if common == 0 and distance not in (0, 1):
-            continue
-        points = min(common, 4) + near
-        scored.append((points, -abs(distance), request))
+    for at, sentences in asked:
+        whole = len(words(material.prompts[at].text[:_LOOKED_AT]) & subject)
+        best = max(sentences, key=lambda sentence: (len(words(sentence) & subject), len(sentence) > 30))
+        own = len(words(best) & subject)
+        subject_of_all = 1.0 if at == asked[0][0] else 0.0
+        likeness = min(own, 4) + 0.3 * min(whole, 6) + near.get(at, 0.0) + subject_of_all
+        scored.append((likeness, at, best))
     scored.sort(reverse=True)
-    best = [request for points, _, request in scored if points >= 2.5][:MOST_FIRES]
-    return tuple(dict.fromkeys(best or [request for _, _, request in scored[:1]]))
+    chosen = [request for points, _, request in scored if points >= LEAST_LIKENESS][:MOST_FIRES]
+    if not chosen:
+        chosen = [request for _, _, request in scored[:1]]
+    if not chosen:
+        chosen = [sentences[0] for _, sentences in _requests(material)[:1]]
+    return tuple(dict.fromkeys(chosen))
 
 
 def silent_on(material: Material, text: str, fires: Sequence[str]) -> tuple[str, ...]:
     """Return a prompt on another subject, of the session if it has one."""
     subject = words(" ".join([text, *fires]))
     others = [
-        (len(words(request) & subject), -len(words(request)), request)
-        for _, request in _requests(material)
-        if request not in fires and len(words(request)) >= 3
+        (-len(words(sentences[0])), sentences[0])
+        for at, sentences in _requests(material)
+        if not words(material.prompts[at].text[:_LOOKED_AT]) & subject and len(words(sentences[0])) >= 3
     ]
-    if others and min(others)[0] == 0:
-        return (min(others)[2],)
+    if others:
+        return (min(others)[1],)
     return (next((each for each in _ELSEWHERE if not words(each) & subject), _ELSEWHERE[0]),)
 
 
-def _requests(material: Material) -> list[tuple[int, str]]:
-    """Return the prompts as somebody may type them again, each with its number."""
+def _requests(material: Material) -> list[tuple[int, list[str]]]:
+    """Return what somebody may type again of each prompt, whole or a sentence, with its number."""
     result = []
     for number, said in enumerate(material.prompts):
         if said.origin in (events.PLAN, events.SHELL_COMMAND, events.ANSWER):
@@ -91,19 +107,21 @@ def _requests(material: Material) -> list[tuple[int, str]]:
         text = said.text.strip()
         if said.origin == events.SLASH_COMMAND:
             text = text.partition(" ")[2].strip()
-        request = text if len(text) <= MOST_CHARS and "\n" not in text else _first_sentence(text)
-        if (len(request.split()) >= LEAST_WORDS and not chatter.why_skipped(request)) or (
-            request and not request.isascii() and len(request) >= chatter.MIN_CHARS
-        ):
-            result.append((number, request))
+        is_short = len(text) <= MOST_CHARS and "\n" not in text
+        candidates = [text] if is_short else prose.sentences(text)[:MOST_SENTENCES]
+        requests = [each for each in candidates if _is_request(each)]
+        if requests:
+            result.append((number, requests))
     return result
 
 
-def _first_sentence(text: str) -> str:
-    for sentence in prose.sentences(text):
-        if len(sentence) <= MOST_CHARS and len(sentence.split()) >= LEAST_WORDS:
-            return sentence
-    return ""
+def _is_request(text: str) -> bool:
+    """Whether somebody may type a text again: no output, no outburst, no acknowledgement."""
+    if len(text) > MOST_CHARS or len(text) < chatter.MIN_CHARS or _OUTPUT.search(text):
+        return False
+    if stated.FOUL.search(text):
+        return False
+    return not text.isascii() or (len(text.split()) >= LEAST_WORDS and not chatter.why_skipped(text))
 
 
 def tags(files: Iterable[str], commands: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:

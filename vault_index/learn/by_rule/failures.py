@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vault_index.journal import shell, signs, wording
 from vault_index.learn import wordings
@@ -15,7 +15,7 @@ LEAST_POINTS = 4.5
 _ENVIRONMENT = re.compile(
     r"command not found|not recognized|permission|denied|protected branch|GH\d{3}|\b40[13]\b|\b429\b|exit(?:ed with)? code 12[67]"
     r"|no module named|cannot find module|module not found|ENOENT|ECONN|EACCES|ENOMEM|EADDRINUSE|out of memory|heap|timed? ?out"
-    r"|rate limit|deprecated|unsupported|incompatible|version|requires?\b|not installed|missing|certificate|ssl|signing|locked"
+    r"|rate limit|deprecated|unsupported|incompatible|version mismatch|requires? \S+ version|not installed|certificate|ssl|signing|locked"
     r"|already in use|no space|quota|unable to resolve|could not resolve|conflict|peer dep|hook declined|disallowed|not allowed",
     re.IGNORECASE,
 )
@@ -34,15 +34,17 @@ _REPORTS = re.compile(
 )
 _CONTRADICTED = re.compile(
     r"\b(?:still|again|not working|doesn't work|didn't work|broken|wrong|same (?:error|issue|problem)|NO|nope|never|goddamn|maddening|regress"
-    r"|are you sure|weiterhin|immer noch|hâlâ|hala|여전히|まだ)\b",
+    r"|are you sure|so hard|cannot fix|don't understand|painful|weiterhin|immer noch|hâlâ|hala|여전히|まだ)\b",
 )  # case of NO matters
 _OWN_WORK = re.compile(
-    r"\b(?:i|my|we just|i've|i'd|i'm|our (?:fix|change)|just (?:added|fixed|wrote|changed)|the (?:new )?test|my (?:fix|test|change))\b",
+    r"^\W*(?:added|created|updated|wrote|fixed|changed|documented|linked|committed|removed|moved|renamed)\b"
+    r"|\bnot (?:caused|because|due)\b|\b(?:i|my|we just|i've|i'd|i'm|our (?:fix|change)|just (?:added|fixed|wrote|changed)|the (?:new )?test|my (?:fix|test|change))\b",
     re.IGNORECASE,
 )
-_ABOUT_LINES = re.compile(
-    r"\blines? \d+|\bspaces?\b.*\balign|\bindent|\bformatted\b|\bgofmt\b|\btypo\b", re.IGNORECASE
-)
+_ONCE_MORE = re.compile(r"\b(?:again|step \d+|still)\b", re.IGNORECASE)
+_NO_ERROR = re.compile(r"Exit code \d+$|===|\?|ok\b|PASS|---? PASS|.*\(cached\)$|> |\$ ")
+_OF_TESTS = re.compile(r"^(?:--- FAIL|FAILED |E   |=== RUN|\s*assert )|AssertionError|\b\d+ failed\b", re.MULTILINE)
+_ABOUT_LINES = re.compile(r"\blines? \d+|\bspaces?\b.*\balign|\bindent|\bformatted\b|\bgofmt\b|\btypo\b", re.IGNORECASE)
 _LASTING = re.compile(
     r"\b(?:always|never|only|requires?|removed in|no longer|by default|does(?:n't| not) support|read-only|overwrites?|registers?|silently|must"
     r"|cannot|can't|since version|in (?:Python|Node|Go|Rust|Java) ?\d|deprecated|before|until|without|get(?:s)? )\b",
@@ -62,23 +64,24 @@ class Failure:
 
 def failures(material: Material) -> list[Failure]:
     """Return what failed and may fail again, a repair with its cause counting once."""
-    repaired = [each for each in map(_of_repair, material.repairs) if each]
-    causes = [each for each in _causes(material) if not any(_same(each, one) for one in repaired)]
-    return [*repaired, *causes]
+    causes = {each.number: each for each in _causes(material)}
+    repaired = [_of_repair(each, causes.get(each.prompt)) for each in material.repairs]
+    there = [each for each in repaired if each]
+    told = {each.cause for each in there}
+    return [*there, *(each for each in causes.values() if each.cause not in told)]
 
 
-def _same(cause: Failure, repaired: Failure) -> bool:
-    return cause.number == repaired.number and (not repaired.cause or cause.cause == repaired.cause)
-
-
-def _of_repair(repair: Repair) -> Failure | None:
+def _of_repair(repair: Repair, cause: Failure | None = None) -> Failure | None:
+    """Return the failure that was repaired; None for one that only its moment knew."""
+    if cause and not repair.is_own and wordings.cause_strength(repair.conclusion) < 2:
+        repair = replace(repair, conclusion=cause.cause)
     if not shell.is_check(repair.command):
         return None
     line = signs.error_line(repair.failed)
     is_environment = bool(_ENVIRONMENT.search(repair.failed))
     if _MUNDANE.search(line) and not (is_environment and repair.conclusion):
         return None
-    if repair.is_own and not is_environment:
+    if repair.is_own and (not is_environment or _OF_TESTS.search(repair.failed)):
         return None
     if not repair.change:
         return None
@@ -92,20 +95,20 @@ def _of_repair(repair: Repair) -> Failure | None:
     return Failure(repair.conclusion if strength else "", points + 1, repair.prompt, repair)
 
 
+def is_report(said: Said | None) -> bool:
+    """Whether a prompt reports that something failed."""
+    return said is not None and bool(_REPORTS.search(said.text))
+
+
 def error_of(repair: Repair) -> str:
     """Return the line of the output that says what was wrong, "" if all only say that something was."""
     best = ""
     for line in map(str.strip, repair.failed.splitlines()):
-        if _ENVIRONMENT.search(line) and not re.fullmatch(r"Exit code \d+", line):
+        if _ENVIRONMENT.search(line) and not _NO_ERROR.match(line):
             best = best or line
     line = best or signs.error_line(repair.failed)
-    bare = re.sub(
-        r"\b(?:fail(?:ed|ure)?s?|error|exit code|task|tests?|\d+|ok|ERROR|FAIL)\b|[^\w ]",
-        "",
-        line,
-        flags=re.I,
-    )
-    return line if len(bare.split()) >= 1 and "(cached)" not in line else ""
+    bare = re.sub(r"\b(?:fail(?:ed|ure)?s?|error|exit code|task|tests?|\d+|ok|ERROR|FAIL)\b|[^\w ]", "", line, flags=re.I)
+    return line if bare.split() and not _NO_ERROR.match(line) else ""
 
 
 def _causes(material: Material) -> Iterator[Failure]:
@@ -114,7 +117,7 @@ def _causes(material: Material) -> Iterator[Failure]:
     for number, said in enumerate(prompts):
         end = prompts[number + 1].first if number + 1 < len(prompts) else len(material.narrative)
         texts = material.narrative[said.first : end]
-        after = prompts[number + 1].text[:300] if number + 1 < len(prompts) else ""
+        after = next((each.text[:300] for each in prompts[number + 1 :] if each.text[0] != "/"), "")
         best: Failure | None = None
         for text in texts:
             for sentence in wording.sentences(text):
@@ -131,13 +134,14 @@ def _points(sentence: str, said: Said, after: str) -> float:
         return 0
     points = {2: 1.5, 3: 2.5, 4: 3.0}[strength]
     points += min(2.0, 0.75 * len(title.names(sentence)))
-    points += 1 if _REPORTS.search(said.text) else 0
+    points += 1 if is_report(said) else 0
     points += 0.5 if said.files else 0
     points += 0.75 if _LASTING.search(sentence) else 0
     points -= 2 if _CONTRADICTED.search(after) else 0
     points -= 2 if _OWN_WORK.search(sentence) else 0
     points -= 2 if _ABOUT_LINES.search(sentence) else 0
     points -= 1.5 if title.is_vague(title.without_fillers(sentence)) else 0
+    points -= 1 if _ONCE_MORE.search(sentence) else 0
     return points
 
 

@@ -27,7 +27,7 @@ def sentences(text: str) -> list[str]:
     for line, kind in lines:
         if kind == wording.HEADING or _QUOTED.match(line):
             continue
-        if _PASTED.search(line) and (is_paste or len(line.split()) < 4):
+        if line.isascii() and _PASTED.search(line) and (is_paste or len(line.split()) < 4):
             continue
         for sentence in wording.split_sentences(line):
             if is_prose(sentence):
@@ -41,9 +41,4 @@ def is_prose(sentence: str) -> bool:
     letters = sum(map(str.isalpha, bare))
     signs = len(_CODE_SIGNS.findall(bare))
     many = len(sentence.split())
-    return (
-        many <= MOST_WORDS
-        and letters >= 4
-        and letters > 0.55 * len(bare.replace(" ", ""))
-        and signs <= 2 + many // 12
-    )
+    return many <= MOST_WORDS and letters >= 4 and letters > 0.55 * len(bare.replace(" ", "")) and signs <= 2 + many // 12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vault_index.journal import events, phrases
@@ -11,8 +11,16 @@ from vault_index.learn import wordings
 from vault_index.learn.by_rule import prose, title
 from vault_index.learn.material import Material, Said
 
-LEAST_POINTS = 4.0
+LEAST_POINTS = 3.5
+_SHORT, _FEW_LINES = 700, 4  # characters and line ends of a prompt without a paste
+_PERSON = re.compile(
+    r"\b(?:i|we|you|our|my|your|let's|please|should|must|always|don't|want|need|ich|wir|bitte|ben|biz|lütfen)\b"
+    r"|[\uac00-\ud7a3\u3040-\u30ff]",
+    re.IGNORECASE,
+)
+_NO_NOUN = re.compile(r"^\W*no (?!(?:i|we|you|it|that|this|the|don't|do|use|not|just|need|way)\b)[a-z]", re.IGNORECASE)
 _NOT_LOOKED_AT = frozenset({events.PLAN, events.SHELL_COMMAND, events.ANSWER})
+_MEANWHILE = (events.BESIDE_RESULT, events.QUEUED)  # typed while the agent worked
 _WRONG = re.compile(
     r"\b(?:is|are|was|that's|it's|isn't|aren't|not) (?:also )?(?:not (?:correct|right|true|what|how|fully true)|incorrect|wrong)"
     r"|\bnot (?:fully |quite |entirely )?(?:correct|true|right)\b|\b(?:doesn't|does not|won't|can't|didn't) work\b"
@@ -26,6 +34,7 @@ _WANTS = re.compile(
     re.IGNORECASE,
 )
 _CONTRAST = re.compile(
+    r"\bnot (?:correct|right|true),? (?:that|it|this)(?:'s| is)\b|"
     r"\binstead of\b|\brather than\b|\bnot\b.*\bbut\b|,? (?:it's|that is|that's|is|are) (?:just |only |actually )?\S+(?: \S+){0,4} not \S"
     r"|\bbut the \w+\b|\bbut not\b|, not \S|\bsondern\b|\bstatt\b|\byerine\b|\bONLY\b|\bstays? \S|\bonly\b.*\b(?:if|when|for)\b|대신|말고|ではなく",
     re.IGNORECASE,
@@ -50,23 +59,21 @@ _TRANSIENT = re.compile(
     r"|a bit|short version|full version|again with|next step|what happened|look at what)\b",
     re.IGNORECASE,
 )
-_FOUL = re.compile(
-    r"\b(?:fuck\w*|shit\w*|damn\w*|goddamn|wtf|idiot\w*|stupid|crap|hell|bullshit|ass)\b|[!?]{3,}",
-    re.IGNORECASE,
-)
+FOUL = re.compile(r"\b(?:fuck\w*|shit\w*|damn\w*|goddamn|wtf|idiot\w*|stupid|crap|hell|bullshit|ass|oh my god|painful|maddening|you are (?:always )?wrong|mess)\b|[!?]{3,}", re.IGNORECASE)
 _QUESTION = re.compile(
     r"\?\s*$|,? (?:right|or|correct|no)\s*$|^\W*(?:why|what|how|is there|are there|does|do you|did|which|who|where|could|can we|would|should we"
     r"|is it|are you|any)\b",
     re.IGNORECASE,
 )
-_ASKED_AT_END = re.compile(
-    r"[,.;] ?(?:have you|did you|do you|can we|can you|is that|isn't it|any ideas|right|or|ok|what|how|do we|are you)\b[^,.;]*\?\s*$",
+_ASKED_AT_END = re.compile(r"[,.;] ?(?:have you|did you|do you|can we|can you|is that|isn't it|any ideas|right|or|ok|what|how|do we|are you)\b[^,.;]*\?\s*$", re.IGNORECASE)
+_HYPOTHETICAL = re.compile(r"^\W*(?:if|like|in theory|maybe|perhaps|i wonder|wondering|thinking about|what if|assuming)\b|\b(?:maybe|might|would|seem)\b|\bi (?:guess|feel like|assume)\b", re.IGNORECASE)
+
+_RATHER = re.compile(
+    r"^\W*(?:no|nope|wait|stop|actually|instead|nein|hayır|non)\b[,.!: ]+(?:please |rather |just )?"
+    r"(?:use|keep|take|call|read|store|return|raise|log|pass|wrap|test|send|sort|split|validate|nimm|nutze|verwende)\b",
     re.IGNORECASE,
 )
-_HYPOTHETICAL = re.compile(
-    r"^\W*(?:if|in theory|maybe|perhaps|i wonder|wondering|thinking about|what if|assuming)\b|\bmaybe\b|\bmight\b|\bi (?:guess|feel like|assume)\b",
-    re.IGNORECASE,
-)
+_CHANGED = re.compile(r"\b(?:renam\w+|once more|instead|no longer|changed? (?:my mind|in plan))\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,7 @@ def statements(material: Material) -> list[Statement]:
     for number, said in enumerate(material.prompts):
         if said.origin not in _NOT_LOOKED_AT:
             there += _of_prompt(said, number)
-    return [one for at, one in enumerate(there) if not _is_overtaken(one, there[at + 1 :])]
+    return [one for one in there if not _is_overtaken(one, there, material.prompts)]
 
 
 def _of_prompt(said: Said, number: int) -> Iterator[Statement]:
@@ -100,6 +107,9 @@ def _of_prompt(said: Said, number: int) -> Iterator[Statement]:
     scored = []
     for place, sentence in enumerate(sentences[:40]):
         text = _ASKED_AT_END.sub("", sentence)
+        is_own = len(said.text) < _SHORT and said.text.count("\n") < _FEW_LINES
+        if not is_own and not _PERSON.search(wordings.straight(text)):
+            continue  # of a report, or of an output that reads like prose
         points, strength = _points(text, said, place, len(sentences))
         if points >= LEAST_POINTS:
             scored.append(Statement(text, said, number, points, strength))
@@ -110,15 +120,13 @@ def _points(sentence: str, said: Said, place: int, count: int) -> tuple[float, i
     text = wordings.straight(sentence)
     words = title.words_of(text)
     strength = wordings.rule_strength(text)
-    if words < 4 or _FOUL.search(text) or _QUESTION.search(text):
+    if words < 4 or FOUL.search(text) or _QUESTION.search(text):
         return 0, strength
-    corrects = (
-        said.is_correction
-        or said.is_refusal
-        or said.origin in (events.BESIDE_RESULT, events.QUEUED)
-    )
+    corrects = said.is_correction or said.is_refusal or said.origin in _MEANWHILE
     is_near = place < 3 or count <= 4
-    is_wrong = bool(_WRONG.search(text)) or (corrects and phrases.corrects(text))
+    is_wrong = bool(_WRONG.search(text)) or (corrects and wordings.corrects(text)) or (
+        corrects and phrases.corrects(text) and not _NO_NOUN.search(text)
+    )
     points = 0.0
     if said.is_refusal and is_near:
         points += 2
@@ -128,23 +136,31 @@ def _points(sentence: str, said: Said, place: int, count: int) -> tuple[float, i
         points += 1
     points += strength * (1.5 if strength == 2 else 1)
     points += 1 if wordings.has_reason(text) else 0
-    points += 1 if _CONTRAST.search(text) else 0
-    points += 1 if title.names(text) else 0
-    points += 1 if _WANTS.search(text) else 0
+    named = min(2, len(title.names(text)))
+    points += 1 + 0.5 * bool(named) if _CONTRAST.search(text) else 0
+    points += 0.5 * (named + bool(named))
+    points += 1.5 if is_wrong and _RATHER.search(text) else 0
+    wants = bool(_WANTS.search(text))
+    points += 1.5 if wants else 0
+    points += 1 if said.origin in _MEANWHILE and (wants or strength) else 0
     points += 0.5 if _FACT.search(text) else 0
     points -= 2 if _ONE_OFF.search(text) and strength < 2 else 0
     points -= 2 if _TRANSIENT.search(text) else 0
     points -= 1.5 if _HYPOTHETICAL.search(text) else 0
-    points -= 1 if title.is_vague(text) else 0
+    points -= 1 if title.is_vague(title.without_fillers(text)) else 0
     points -= 1 if words > 40 or words < 6 else 0
     return points, strength
 
 
-def _is_overtaken(one: Statement, later: list[Statement]) -> bool:
-    """Whether a later statement says something else about the same names."""
+def _is_overtaken(one: Statement, others: Sequence[Statement], prompts: Sequence[Said]) -> bool:
+    """Whether a later prompt says something else about the same names."""
     mine = {name.lower() for name in one.names}
-    return any(
-        len(mine & {name.lower() for name in other.names}) * 2 >= len(mine) > 0
-        for other in later
-        if other.number > one.number
-    )
+    if not mine:
+        return False
+    for number, said in enumerate(prompts[one.number + 1 :], start=one.number + 1):
+        text = said.text.lower()
+        common = sum(name in text for name in mine)
+        states = any(other.number == number for other in others)
+        if common * 2 >= len(mine) and (states or _CHANGED.search(text)):
+            return True
+    return False

@@ -27,7 +27,7 @@ from vault_index.vault import FOLDER, Vault
 MAX_NARRATIVE = 400_000  # characters; of a longer one the end is taken
 MOST_SUBJECTS = 50
 MAX_FILE = 512 * 1024  # bytes of a file that is named
-_ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # of no project
+_ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # noqa: S108  # of no project
 
 
 def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
@@ -65,9 +65,7 @@ def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Materia
     place = folder or vault.root
     older, dots, newer = revisions.partition("..")
     until = git.resolve(place, (newer or "HEAD") if dots else older)
-    base = (
-        git.resolve(place, older or "HEAD") if dots else git.parent(place, until) if until else ""
-    )
+    base = git.resolve(place, older or "HEAD") if dots else git.parent(place, until) if until else ""
     if not until or (dots and not base) or newer.startswith("."):
         raise VaultError(
             f"{revisions!r:.80} names no commits", "name one such as HEAD, or several: main..HEAD"

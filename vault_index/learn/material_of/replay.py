@@ -16,6 +16,7 @@ from vault_index.journal import (
     events,
     own_text,
     paths,
+    phrases,
     records,
     shell,
     signs,
@@ -33,6 +34,7 @@ from vault_index.learn.material_of.edits import Edit
 
 MAX_CHANGE = 6_000  # characters of a change that goes with a prompt or a repair
 MAX_OUTPUT = 20_000  # characters of an output that is redacted before its edges are kept
+MAX_COMMAND = 300  # characters of a command that changed something
 MOST_DID = 3  # calls before a prompt that say what it is about
 _NOT_WANTED = ("The user doesn't want to", "The tool use was rejected")
 
@@ -178,7 +180,9 @@ class _Playing:
         places = {id(call): place for place, call in enumerate(calls)}
         for repair in signs.repairs(calls):
             begin, end = places[id(repair.failed)], places[id(repair.passed)]
-            between = [one for call in calls[begin:end] for one in self._done.get(id(call), ())]
+            between = [one for call in calls[begin + 1 : end] for one in self._changes_of(call)]
+            if repair.passed.input.get("command") != repair.failed.input.get("command"):
+                between += _ran(repair.passed)
             first = self._first_failure(begin)
             number = self._calls[first][0]
             before = [call for other, call in self._calls[:first] if other == number]
@@ -188,12 +192,18 @@ class _Playing:
                 command=str(repair.failed.input.get("command") or ""),
                 failed=edges(repair.failed.text),
                 passed=edges(self._clean(output)),
-                files=tuple(dict.fromkeys(path for path, _ in between)),
+                files=tuple(dict.fromkeys(path for path, _ in between if path)),
                 change=_joined(between),
                 conclusion=wordings.cause(texts),
                 prompt=number,
                 is_own=any(signs.is_change(call) for call in before),
             )
+
+    def _changes_of(self, call: Call) -> list[tuple[str, list[str]]]:
+        """Return what a call changed: lines of files, or the command that did."""
+        if call.kind == tools.SHELL and signs.is_change(call):
+            return _ran(call)
+        return self._done.get(id(call), [])
 
     def _first_failure(self, place: int) -> int:
         """Return where the check that failed at a place failed first, since it passed."""
@@ -209,13 +219,19 @@ class _Playing:
         return first
 
 
+def _ran(call: Call) -> list[tuple[str, list[str]]]:
+    """Return a command as the change of no file."""
+    command = wording.head(str(call.input.get("command") or ""), MAX_COMMAND)
+    return [("", [f"$ {command}"])]
+
+
 def _joined(changes: Sequence[tuple[str, list[str]]]) -> str:
     """Return changes as one text, each under the path of its file, within a bound."""
     parts: list[str] = []
     room = MAX_CHANGE
     last = ""
     for path, lines in changes:
-        head = [path] if path != last else []
+        head = [path] if path not in ("", last) else []
         for line in [*head, *lines]:
             room -= len(line) + 1
             if room < 0:

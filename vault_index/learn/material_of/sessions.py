@@ -45,9 +45,7 @@ def _by_id(journal: Journal, name: str) -> Session:
 
 def _is_named(one: Transcript, name: str) -> bool:
     stem = one.path.stem
-    return (
-        stem.startswith(name) or stem.removeprefix("agent-") == name or stem[-36:].startswith(name)
-    )
+    return stem.startswith(name) or stem.removeprefix("agent-") == name or stem[-36:].startswith(name)
 
 
 def _latest(journal: Journal, folder: Path) -> Session:
