@@ -119,7 +119,7 @@ PARTS: dict[str, dict[str, Any]] = {
 
 def stage_of(asked: str) -> str:
     """Return which stage a request is for, by the schema in it."""
-    schema = json.loads(asked.rpartition("schema:\n")[2])
+    schema, _ = json.JSONDecoder().raw_decode(asked.rpartition("schema:\n")[2])
     keys = set(schema["properties"])
     names = {"summary": "what", "problem": "why", "patterns": "patterns", "entries": "knowledge"}
     if "knowledge" in keys:
