@@ -175,7 +175,16 @@ def test_what_may_pass_is_tried_again_three_times(
     assert len(server.requests) == 4 + 4
 
 
-@pytest.mark.parametrize(("after", "waits"), [("7", [7.0] * 3), ("3600", []), ("soon", None)])
+@pytest.mark.parametrize(
+    ("after", "waits"),
+    [
+        ("7", [7.0] * 3),
+        ("3600", []),
+        ("Fri, 31 Dec 2100 23:59:59 GMT", []),
+        ("Fri, 31 Dec 1999 23:59:59 GMT", None),
+        ("soon", None),
+    ],
+)
 def test_a_server_says_how_long_to_wait(
     server: ModelServer, model: Model, pauses: list[float], after: str, waits: list[float] | None
 ) -> None:
@@ -335,6 +344,21 @@ def test_a_proxy_that_shows_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         proxy.judge = lambda _: Response(407, f"<html>{SECRET}</html>".encode())
         error = caught_from(llm.open_model("openai:opus", config))
     assert "http://models.example: status 407" in error.message
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "gopher://127.0.0.1:9"])
+def test_a_proxy_that_cannot_be_used(
+    proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    config = Config(home=tmp_path, llm_openai_url="http://models.example/v1")
+    error = caught_from(llm.open_model("openai:opus", config))
+    assert "variables of proxies" in error.hint
+
+
+def test_text_that_is_no_text_is_asked_all_the_same(server: ModelServer, model: Model) -> None:
+    assert model.complete("Be brief.", "half a character: \ud83d, a byte: \udcff") == "ok"
+    assert server.requests[0].body["messages"][-1]["content"] == "half a character: ?, a byte: ?"
 
 
 @pytest.mark.parametrize("url", ["http://models.example/v1", "http://192.168.1.7:8080/v1"])

@@ -1,8 +1,9 @@
 """The user's own, signed-in `claude`, as a program: `claude` or `claude:MODEL`.
 
 It starts lean, so that no hook fires, no tool runs, no CLAUDE.md is read and no transcript is written;
-one question is one request. The prompt goes through a pipe: arguments can be seen by other users of the
-machine, and hold instructions only. The program reads its own login; nothing here does.
+one question is one request. Only hooks that an administrator manages fire all the same. The prompt goes
+through a pipe: arguments can be seen by other users of the machine, and hold instructions only. The
+program reads its own login; nothing here does.
 
     ~/.lessons/llm/empty/         the folder it works in
     ~/.lessons/llm/claude.json    how the program that was asked last is started
@@ -161,7 +162,8 @@ class ClaudeDoor:
         if isinstance(http, int):
             kind = ModelAwayError if http in (429, 503, 529) else ModelCallError
             hint = "wait, or choose another model" if passes(http) else "choose another model"
-            error = kind(f"{name}: status {http} from its server", hint)
+            why = "the rate is limited" if http == 429 else f"status {http} from its server"
+            error = kind(f"{name}: {why}", hint)
             return PassingError(error) if passes(http) else error
         if _NETWORK.search(said):
             return PassingError(ModelAwayError(f"{name} has no network", "check the network"))

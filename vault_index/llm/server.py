@@ -12,6 +12,8 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,6 +22,8 @@ from vault_index.errors import ModelAwayError, ModelCallError, SettingsError
 from vault_index.llm.retrying import PassingError, passes
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 TIMEOUT_SECONDS = 600.0  # a small model without a graphics card reads some 50 tokens a second
@@ -108,7 +112,8 @@ class Server:
     ) -> None:
         self._name = name
         self._address = address
-        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
+        json_only = {"Content-Type": "application/json", "Accept": "application/json"}
+        self._headers = {**json_only, "Accept-Encoding": "identity", **headers}
         self._timeout = timeout
 
     def post(self, body: Mapping[str, Any]) -> Answered:
@@ -135,34 +140,43 @@ class Server:
         except httpx.TransportError:
             cut = ModelCallError(f"{name}: {shown} ended the connection", _network(self._address))
             raise PassingError(cut) from None
-        except (httpx.InvalidURL, UnicodeError):
+        except (httpx.InvalidURL, OSError, ValueError, ImportError):  # before anything is sent
             raise ModelAwayError(
-                f"{name}: {shown} cannot be asked", f"check {self._address.setting}"
+                f"{name}: {shown} cannot be asked",
+                f"check {self._address.setting}, and the variables of proxies and certificates",
             ) from None
 
     def _post(self, body: Mapping[str, Any]) -> Answered:
         import httpx
 
+        data = json.dumps(body, ensure_ascii=False).encode(
+            "utf-8", "replace"
+        )  # halves of characters
         deadline = time.monotonic() + self._timeout
         host = urlsplit(self._address.url).hostname or ""
         timeout = httpx.Timeout(self._timeout, connect=min(CONNECT_SECONDS, self._timeout))
         with (
             httpx.Client(
-                timeout=timeout, trust_env=not is_this_machine(host), follow_redirects=False
+                timeout=timeout,
+                verify=_certificates(),
+                trust_env=not is_this_machine(host),
+                follow_redirects=False,
             ) as client,
-            client.stream("POST", self._address.url, json=body, headers=self._headers) as response,
+            client.stream(
+                "POST", self._address.url, content=data, headers=self._headers
+            ) as response,
         ):
-            data = bytearray()
+            answer = bytearray()
             for piece in response.iter_raw():
-                data += piece
-                if len(data) > MAX_BYTES:
+                answer += piece
+                if len(answer) > MAX_BYTES:
                     raise ModelCallError(
                         f"{self._name}: the answer is larger than {MAX_BYTES >> 20} MB",
                         f"check {self._address.setting}",
                     )
                 if time.monotonic() > deadline:  # it comes, but in drops
                     raise TimeoutError
-            return Answered(response.status_code, _object(bytes(data)), _after(response))
+            return Answered(response.status_code, _object(bytes(answer)), _after(response))
 
     def failure(self, answered: Answered) -> ModelCallError:
         """Return the error for an answer that is not one of a model."""
@@ -204,6 +218,13 @@ def tokens_of(usage: Any, key: str) -> int | None:
     return count if is_count else None
 
 
+@lru_cache(maxsize=1)  # reading them takes 50 ms
+def _certificates() -> ssl.SSLContext:
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
 def _network(address: Address) -> str:
     return f"check {address.setting}, and whether the server runs"
 
@@ -217,9 +238,13 @@ def _object(data: bytes) -> dict[str, Any]:
 
 
 def _after(response: httpx.Response) -> float:
-    """Return the seconds of a Retry-After header; a date, and anything else, is 0."""
+    """Return the seconds of a Retry-After header, which may be a date; 0 for anything else."""
+    value = response.headers.get("retry-after", "")
     try:
-        seconds = float(response.headers.get("retry-after", "0"))
+        seconds = float(value)
     except ValueError:
-        return 0.0
-    return seconds if 0 <= seconds < 1e9 else 0.0
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError):
+            return 0.0
+    return seconds if 0 <= seconds < 1e12 else 0.0
