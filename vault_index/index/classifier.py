@@ -225,6 +225,13 @@ def propose(vault: Vault) -> list[Proposal]:
     return _proposals(opened.store, vault.config.keywords, vault.config.taxonomy)
 
 
+def of_draft(vault: Vault, title: str, text: str, vector: np.ndarray | None) -> Classification:
+    """Return what a lesson that is in no file yet is about. Raises IndexStateError without an index."""
+    config = vault.config
+    classifier = _learned(vault.open_index().store, config.keywords, config.taxonomy)
+    return classifier.classify(title, text, vector)
+
+
 def reclassify(
     table: Table, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
 ) -> int:
@@ -259,12 +266,7 @@ def _proposals(
     )
     if not unfiled:
         return []
-    filed, vectors = table.rows_and_vectors(
-        ("id", "title", "categories"), filters.all_of(_FILED, filters.WHOLE)
-    )
-    categories = [row["categories"] for row in filed]
-    titles = [row["title"] for row in filed]
-    classifier = Classifier(vectors, categories, titles, keywords, taxonomy)
+    classifier = _learned(table, keywords, taxonomy)
     proposals = []
     for number, row in enumerate(unfiled):
         vector = None if their_vectors is None else their_vectors[number]
@@ -277,6 +279,17 @@ def _proposals(
             )
         )
     return proposals
+
+
+def _learned(
+    table: Table, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
+) -> Classifier:
+    """Return what knows the lessons that somebody filed."""
+    filed, vectors = table.rows_and_vectors(
+        ("id", "title", "categories"), filters.all_of(_FILED, filters.WHOLE)
+    )
+    categories = [row["categories"] for row in filed]
+    return Classifier(vectors, categories, [row["title"] for row in filed], keywords, taxonomy)
 
 
 def _in_force(

@@ -5,12 +5,11 @@ By the words, and by the model where there is one. The index is asked, in the wa
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vault_index.lesson.parse import Lesson
-from vault_index.proposals import draft, shelf
+from vault_index.proposals import draft, shelf, sketch
 from vault_index.search import duplicates, entries, query
 from vault_index.search.options import Query
 from vault_index.store import filters
@@ -20,63 +19,66 @@ if TYPE_CHECKING:
 
     from vault_index.vault import Vault
 
-CANDIDATES = 5  # hits of a search whose words are compared
+CANDIDATES = 5  # lessons that are compared on each side: with most of the words, nearest by vector
+NEAREST_ROWS = 16  # passages among which these are: of a long lesson several may be near
 SHOWN = 3
+PATH = "proposal.md"
 
 
-def of(vault: Vault, title: str, text: str) -> dict[str, Any]:
+def of(
+    vault: Vault, title: str, text: str, quotes: Sequence[str] = (), without: str = ""
+) -> dict[str, Any]:
     """Compare a draft with the lessons in the index and the rejected proposals of a vault.
 
     Return `same`, the [id, title] of the lesson that has this text, or None; `near`, lessons as
-    [id, title, likeness], the most like first; `rejected`; the `categories` of all lessons; and
-    `embedder` and `vector`, "" without.
+    [id, title, likeness], the most like first; `nearest`, the first lesson however little it is like
+    it, or None; `rejected`; the `categories` of all lessons; and `embedder` and `vector`, "" without.
+    `quotes` are its evidence, `without` is the id of a lesson that is left out.
     """
-    lesson = Lesson("", "proposal.md", title, text)
-    vectors = duplicates.vectors(vault, [lesson], lesson.path)
+    vectors = duplicates.vectors(vault, [Lesson("", PATH, title, text)], PATH)
     cosines = dict.fromkeys(_by_words(vault, title, text), 0.0)
     for vector in vectors:
-        cosines |= {row["lesson_id"]: cosine for cosine, row in duplicates.nearest(vault, vector)}
-    near, same = [], None
-    own, id = shelf.hashed(draft.words(f"{title} {text}")), draft.id_of(title, text)
+        cosines |= dict(_by_vector(vault, vector))
+    cosines.pop(without, None)
+    every, same = [], None
+    own, id = sketch.hashed(draft.words(f"{title} {text}")), draft.id_of(title, text)
     columns = ("lesson_id", "title", "text")
     where = filters.all_of(filters.wholes_of(sorted(cosines)), filters.FOR_AGENTS)
-    for row in vault.open_index().store.rows(columns, where):
+    for row in vault.open_index().store.rows(columns, where) if cosines else ():
         if draft.id_of(row["title"], row["text"]) == id:
             same = [row["lesson_id"], row["title"]]
-        other = shelf.hashed(draft.words(f"{row['title']} {row['text']}"))
-        alike = shelf.words_in_common(own, other)
-        cosine = cosines[row["lesson_id"]]
-        if alike >= shelf.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE:
-            near.append([row["lesson_id"], row["title"], round(max(alike, cosine), 3)])
+        other = sketch.hashed(draft.words(f"{row['title']} {row['text']}"))
+        alike, cosine = sketch.words_in_common(own, other), cosines[row["lesson_id"]]
+        is_near = alike >= sketch.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE
+        every.append(([row["lesson_id"], row["title"], round(max(alike, cosine), 3)], is_near))
+    every.sort(key=lambda each: (-each[0][2], each[0][0]))
     embedder = vault.open_index().embedder if vectors else ""
+    packed = sketch.packed(vectors[0]) if vectors else ""
+    mine = sketch.of_text(id, title, text, quotes, embedder, packed)
     return {
         "same": same,
-        "near": sorted(near, key=lambda each: (-each[2], each[0]))[:SHOWN],
+        "near": [lesson for lesson, is_near in every if is_near][:SHOWN],
+        "nearest": every[0][0] if every else None,
         "categories": list(entries.tally(vault)),
-        "rejected": _is_rejected(vault, own, vectors, embedder),
+        "rejected": bool(sketch.same(mine, shelf.rejected(shelf.folder_of(vault)))),
         "embedder": embedder,
-        "vector": shelf.packed(vectors[0]) if vectors else "",
+        "vector": packed,
     }
 
 
 def _by_words(vault: Vault, title: str, text: str) -> list[str]:
-    """Return the ids of the lessons that a search for a draft finds first."""
-    hits = query.run(vault, Query(f"{title} {text}", k=CANDIDATES)).hits
-    return [hit.lesson_id for hit in hits]
+    """Return the ids of the lessons that full text finds first: vectors are compared apart."""
+    asked = Query(f"{title} {text}", k=CANDIDATES, text_only=True)
+    return [hit.lesson_id for hit in query.run(vault, asked).hits]
 
 
-def _is_rejected(
-    vault: Vault, words: Sequence[int], vectors: Sequence[np.ndarray], embedder: str
-) -> bool:
-    others = shelf.rejected(shelf.folder_of(vault))
-    if shelf.has_words_of(words, others):
-        return True
-    kept = [other.vector for other in others if other.vector and other.embedder == embedder]
-    if not vectors or not kept:
-        return False
+def _by_vector(vault: Vault, vector: np.ndarray) -> Iterator[tuple[str, float]]:
+    """Yield the ids of the lessons whose beginnings are nearest to a vector, each with its cosine."""
     import numpy as np
 
-    rows = [np.frombuffer(base64.b64decode(vector), "<f2") for vector in kept]
-    matrix = np.array([row for row in rows if len(row) == len(vectors[0])], np.float32)
-    near = matrix.reshape(-1, len(vectors[0])) @ vectors[0]
-    return bool((near >= duplicates.DUPLICATE_COSINE).any())
+    store = vault.open_index().store
+    ids, cosines = store.nearest(vector, NEAREST_ROWS, None)
+    first = np.argsort(-cosines)[:NEAREST_ROWS]
+    rows = zip(first, store.take(ids[first].tolist()), strict=True)
+    wholes = [(row["lesson_id"], float(cosines[at])) for at, row in rows if row["is_whole"]]
+    yield from wholes[:CANDIDATES]
