@@ -219,7 +219,7 @@ def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPa
         remember(team, f"Number {number}", f"Lesson {number} of an agent that runs away.")
     with pytest.raises(VaultError, match="3 proposals wait already") as refused:
         remember(team)
-    assert "lessons proposals" in refused.value.hint
+    assert "lessons review" in refused.value.hint
     ask(team, "reject proposal", id=ask(team, "proposals")["proposals"][0]["id"])
     assert remember(team)["status"] == "waiting"
 

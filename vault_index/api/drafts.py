@@ -24,20 +24,35 @@ def check(
     fires_on: Sequence[str],
     by: str,
     quotes: Sequence[str] = (),
+    session: str = "",
 ) -> dict[str, Any]:
     """Check a draft like a commit: the `findings` that are no errors, and what `compare` returns.
 
     Raises VaultError for an error, and nothing of the draft is kept.
     """
-    proposal = review.checked(draft.of(title, text, category, tags, fires_on, by))
-    compared = compare(vault, proposal.title, proposal.text, quotes)
+    evidence: dict[str, Any] = {"quotes": tuple(quotes), "session": session}
+    proposal = draft.of(title, text, category, tags, fires_on, by, **evidence)
+    proposal = review.checked(proposal)
+    compared = likeness.of(vault, proposal)
     findings = review.checked(proposal, compared["categories"]).findings
     return {**compared, "findings": list(findings)}
 
 
-def compare(vault: Vault, title: str, text: str, quotes: Sequence[str] = ()) -> dict[str, Any]:
-    """Compare a draft with lessons and with rejected proposals: see `likeness.of`."""
-    return likeness.of(vault, title, text, quotes)
+def compare(
+    vault: Vault,
+    title: str,
+    text: str,
+    fires_on: Sequence[str] = (),
+    quotes: Sequence[str] = (),
+    session: str = "",
+) -> dict[str, Any]:
+    """Compare a draft with lessons and with rejected proposals: see `likeness.of`.
+
+    `fires_on`, `quotes` and the private id of its session are evidence: with the same one a draft in
+    other words is recognised.
+    """
+    evidence: dict[str, Any] = {"quotes": tuple(quotes), "session": session}
+    return likeness.of(vault, draft.of(title, text, "", (), fires_on, **evidence))
 
 
 def outlook(
@@ -57,7 +72,7 @@ def outlook(
     them; `suggested` the category that the classifier proposes for a draft without one, or "", and
     why. `changes` is the id of the lesson of which the draft is a change.
     """
-    compared = likeness.of(vault, title, text, without=changes)
+    compared = likeness.of(vault, draft.of(title, text), without=changes)
     filed = (category,) if category else ()
     lesson = Lesson(
         "proposal", likeness.PATH, title, text, filed, tuple(tags), confidence=confidence

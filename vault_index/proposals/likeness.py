@@ -5,7 +5,7 @@ By the words, and by the model where there is one. The index is asked, in the wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from vault_index.lesson.parse import Lesson
@@ -17,6 +17,7 @@ from vault_index.store import filters
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.proposals.draft import Proposal
     from vault_index.vault import Vault
 
 CANDIDATES = 5  # lessons that are compared on each side: with most of the words, nearest by vector
@@ -25,16 +26,15 @@ SHOWN = 3
 PATH = "proposal.md"
 
 
-def of(
-    vault: Vault, title: str, text: str, quotes: Sequence[str] = (), without: str = ""
-) -> dict[str, Any]:
-    """Compare a draft with the lessons in the index and the rejected proposals of a vault.
+def of(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, Any]:
+    """Compare a proposal with the lessons in the index and the rejected proposals of a vault.
 
     Return `same`, the [id, title] of the lesson that has this text, or None; `near`, lessons as
     [id, title, likeness], the most like first; `nearest`, the first lesson however little it is like
     it, or None; `rejected`; the `categories` of all lessons; and `embedder` and `vector`, "" without.
-    `quotes` are its evidence, `without` is the id of a lesson that is left out.
+    `without` is the id of a lesson that is left out.
     """
+    title, text = proposal.title, proposal.text
     vectors = duplicates.vectors(vault, [Lesson("", PATH, title, text)], PATH)
     cosines = dict.fromkeys(_by_words(vault, title, text), 0.0)
     for vector in vectors:
@@ -52,17 +52,18 @@ def of(
         is_near = alike >= sketch.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE
         every.append(([row["lesson_id"], row["title"], round(max(alike, cosine), 3)], is_near))
     every.sort(key=lambda each: (-each[0][2], each[0][0]))
-    embedder = vault.open_index().embedder if vectors else ""
-    packed = sketch.packed(vectors[0]) if vectors else ""
-    mine = sketch.of_text(id, title, text, quotes, embedder, packed)
+    seen = {
+        "embedder": vault.open_index().embedder if vectors else "",
+        "vector": sketch.packed(vectors[0]) if vectors else "",
+    }
+    rejected = sketch.same(sketch.of(proposal, seen), shelf.rejected(shelf.folder_of(vault)))
     return {
         "same": same,
         "near": [lesson for lesson, is_near in every if is_near][:SHOWN],
         "nearest": every[0][0] if every else None,
         "categories": list(entries.tally(vault)),
-        "rejected": bool(sketch.same(mine, shelf.rejected(shelf.folder_of(vault)))),
-        "embedder": embedder,
-        "vector": packed,
+        "rejected": rejected is not None,
+        **seen,
     }
 
 

@@ -132,7 +132,7 @@ def rejected(folder: Path | None) -> list[Sketch]:
     for line in (data or b"").splitlines():
         try:
             values = json.loads(line)
-            numbers = {name: tuple(values.get(name, ())) for name in ("words", "quotes")}
+            numbers = {name: tuple(values.get(name, ())) for name in ("words", "evidence")}
             kept.append(Sketch(**{**values, **numbers}))
         except (ValueError, TypeError, KeyError):
             continue
