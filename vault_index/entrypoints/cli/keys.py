@@ -1,0 +1,48 @@
+"""One key pressed at a terminal, without Enter; a line where the terminal cannot do that."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from vault_index.entrypoints.cli import output
+
+END = ""  # of the terminal: Ctrl-D, or it was closed
+_END_OF_FILE = b"\x04"
+_MAX_BYTES = 32  # of a key: an arrow sends three
+
+
+def press(question: str) -> str:
+    """Ask on stderr for a key and return it in small letters; END at the end of the terminal.
+
+    What was typed before the question is not its answer. A key that sends several characters, and
+    a paste, is "?". Ctrl-C raises KeyboardInterrupt, and the terminal is as it was.
+    """
+    import termios
+    import tty
+
+    descriptor = sys.stdin.fileno()
+    try:
+        before = termios.tcgetattr(descriptor)
+    except termios.error:
+        return output.ask(question).strip().lower()[:1] or "?"
+    try:
+        tty.setcbreak(descriptor, termios.TCSAFLUSH)
+        output.say(question, err=True)
+        pressed = os.read(descriptor, _MAX_BYTES)
+    except OSError:  # the terminal was closed
+        return END
+    finally:
+        _restore(descriptor, before)
+    if pressed in (b"", _END_OF_FILE):
+        return END
+    text = pressed.decode("utf-8", "replace").lower()
+    return text if len(text) == 1 else "?"
+
+
+def _restore(descriptor: int, before: list[object]) -> None:
+    import contextlib
+    import termios
+
+    with contextlib.suppress(termios.error):
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)  # type: ignore[arg-type]
