@@ -13,7 +13,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +57,15 @@ def proposals(vault: Vault, repeats: int) -> Iterator[Row]:
         for number in range(REJECTED):
             shelf.reject(folder, _some_sketch(vault, number))
     yield from _times(f"the same, {REJECTED} rejected", vault, "compare proposal", repeats, {})
-    prompts = {"fires_on": ["the build dies in the pipeline", "the installer says no", "flaky tests"]}
+    prompts = {
+        "fires_on": ["the build dies in the pipeline", "the installer says no", "flaky tests"]
+    }
     yield from _times("outlook, three prompts", vault, "outlook of proposal", repeats, prompts)
     (folder / shelf.REJECTED).unlink()
 
 
 def _times(
-    name: str, vault: Vault, ask: str, repeats: int, more: dict[str, Sequence[str]]
+    name: str, vault: Vault, ask: str, repeats: int, more: Mapping[str, Sequence[str]]
 ) -> Iterator[Row]:
     took = []
     for number in range(repeats + 3):

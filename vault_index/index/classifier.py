@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vault_index.index import certainty, rows
@@ -227,9 +228,16 @@ def propose(vault: Vault) -> list[Proposal]:
 
 def of_draft(vault: Vault, title: str, text: str, vector: np.ndarray | None) -> Classification:
     """Return what a lesson that is in no file yet is about. Raises IndexStateError without an index."""
-    config = vault.config
-    classifier = _learned(vault.open_index().store, config.keywords, config.taxonomy)
+    keywords = tuple(sorted(vault.config.keywords.items()))
+    classifier = _kept(vault.open_index().store, keywords, vault.config.taxonomy)
     return classifier.classify(title, text, vector)
+
+
+@lru_cache(maxsize=1)  # a reader's table stays at its version; of 10,000 lessons it takes a second
+def _kept(
+    table: Table, keywords: tuple[tuple[str, CategoryPath], ...], taxonomy: tuple[CategoryPath, ...]
+) -> Classifier:
+    return _learned(table, dict(keywords), taxonomy)
 
 
 def reclassify(

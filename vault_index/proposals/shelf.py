@@ -15,10 +15,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,9 +126,21 @@ def created(folder: Path, id: str) -> datetime | None:
     return datetime.fromtimestamp(written, UTC)
 
 
-def rejected(folder: Path | None) -> list[Sketch]:
+def rejected(folder: Path | None) -> Sequence[Sketch]:
     """Return what recognises the rejected ones, oldest first; lines that are damaged are left out."""
-    data = files.read_if_any(folder / REJECTED) if folder else None
+    if folder is None:
+        return ()
+    file = folder / REJECTED
+    try:
+        stamp = files.stamp_of(file.lstat())
+    except OSError:
+        return ()
+    return _sketches(file, str(stamp))
+
+
+@lru_cache(maxsize=4)  # a watcher is asked for each proposal, and a person rejects few
+def _sketches(file: Path, _stamp: str) -> Sequence[Sketch]:
+    data = files.read_if_any(file)
     kept = []
     for line in (data or b"").splitlines():
         try:

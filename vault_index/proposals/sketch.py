@@ -76,18 +76,25 @@ def words_in_common(own: Sequence[int], other: Sequence[int]) -> float:
     return sum(word in both for word in sample) / len(sample) if sample else 0.0
 
 
+def alike_enough(own: Sequence[int], other: Sequence[int], least: float) -> bool:
+    """Whether two samples of words have a share in common; most are told apart by a quick count."""
+    most = max(len(own), len(other), 1)
+    if len({*own}.intersection(other)) < least * most:
+        return False
+    return words_in_common(own, other) >= least
+
+
 def same(own: Sketch, others: Iterable[Sketch]) -> Sketch | None:
     """Return the first of some sketches that is of the same draft, in whatever words; None for none."""
     mine = unpacked(own.vector)
     for other in others:
-        alike = words_in_common(own.words, other.words)
         cosine = _cosine(mine, other) if own.embedder == other.embedder else 0.0
         words, model = SAME_WORDS, SAME_COSINE
         if own.session and own.session == other.session:
             words, model = SESSION_WORDS, SESSION_COSINE
         if {*own.evidence} & {*other.evidence}:
             words, model = EVIDENCE_WORDS, EVIDENCE_COSINE
-        if alike >= words or cosine >= model:
+        if cosine >= model or alike_enough(own.words, other.words, words):
             return other
     return None
 
