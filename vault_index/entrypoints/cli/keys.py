@@ -8,7 +8,7 @@ import sys
 from vault_index.entrypoints.cli import output
 
 END = ""  # of the terminal: Ctrl-D, or it was closed
-_END_OF_FILE = b"\x04"
+_END_OF_FILE, _INTERRUPT = b"\x04", b"\x03"
 _MAX_BYTES = 32  # of a key: an arrow sends three
 
 
@@ -19,7 +19,6 @@ def press(question: str) -> str:
     a paste, is "?". Ctrl-C raises KeyboardInterrupt, and the terminal is as it was.
     """
     import termios
-    import tty
 
     descriptor = sys.stdin.fileno()
     try:
@@ -27,17 +26,30 @@ def press(question: str) -> str:
     except termios.error:
         return output.ask(question).strip().lower()[:1] or "?"
     try:
-        tty.setcbreak(descriptor, termios.TCSAFLUSH)
+        _without_signals(descriptor)
         output.say(question, err=True)
         pressed = os.read(descriptor, _MAX_BYTES)
     except OSError:  # the terminal was closed
         return END
     finally:
         _restore(descriptor, before)
+    if pressed == _INTERRUPT:
+        raise KeyboardInterrupt
     if pressed in (b"", _END_OF_FILE):
         return END
     text = pressed.decode("utf-8", "replace").lower()
     return text if len(text) == 1 else "?"
+
+
+def _without_signals(descriptor: int) -> None:
+    """Let each key come as it is pressed, Ctrl-C too; what was typed before is dropped."""
+    import termios
+    import tty
+
+    tty.setcbreak(descriptor, termios.TCSAFLUSH)
+    mode = termios.tcgetattr(descriptor)
+    mode[3] &= ~termios.ISIG
+    termios.tcsetattr(descriptor, termios.TCSANOW, mode)
 
 
 def _restore(descriptor: int, before: list[object]) -> None:
