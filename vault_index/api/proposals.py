@@ -55,7 +55,7 @@ def list_(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict
     "". Those that have expired go now.
     """
     _expire(vault, caller)
-    listed = [review.find(vault, id)] if id else review.waiting(vault)
+    listed = [review.find(vault, id, broken=True)] if id else review.waiting(vault)
     if session:
         listed = [proposal for proposal in listed if proposal.session.startswith(session)]
     return {"proposals": [_as_json(vault, proposal) for proposal in listed]}
@@ -127,11 +127,12 @@ def accept(
 
 def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
     """Take a proposal away for good, its `id` and `title`: the same, however worded, stays away."""
-    proposal = review.find(vault, id)
+    proposal = review.find(vault, id, broken=True)
     values = {"title": proposal.title, "text": proposal.text}
     compared: dict[str, Any] = {}
     try:
-        compared = caller.ask({"ask": "compare proposal", "with": values}, fetch=False)
+        if proposal.text:
+            compared = caller.ask({"ask": "compare proposal", "with": values}, fetch=False)
     except VaultError as error:
         caller.note(f"warning: only its words are kept to recognise it: {error.message}")
     rejected = review.reject(vault, id, compared)

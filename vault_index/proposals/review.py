@@ -71,13 +71,9 @@ def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> di
 def waiting(vault: Vault) -> list[Proposal]:
     """Return what waits, oldest first; a file that a person broke has an error as its finding."""
     folder = shelf.folder_of(vault)
-    proposals = []
-    for id in _unexpired(folder, vault.config.learn_expire_days):
-        try:
-            proposals.append(read(folder, id))
-        except VaultError as error:
-            finding = {"level": check.ERROR, "rule": "frontmatter", "message": error.message}
-            proposals.append(Proposal(id, "(cannot be read)", "", findings=(finding,)))
+    proposals = [
+        _read_or_broken(folder, id) for id in _unexpired(folder, vault.config.learn_expire_days)
+    ]
     return sorted(proposals, key=lambda proposal: proposal.created)
 
 
@@ -103,10 +99,14 @@ def expires(vault: Vault, proposal: Proposal) -> str:
     return (datetime.fromisoformat(proposal.created) + timedelta(days)).date().isoformat()
 
 
-def find(vault: Vault, name: str) -> Proposal:
-    """Return the proposal of an id, or of a beginning that only one has. Raises VaultError."""
+def find(vault: Vault, name: str, *, broken: bool = False) -> Proposal:
+    """Return the proposal of an id, or of a beginning that only one has. Raises VaultError.
+
+    With `broken` a file that a person broke has an error as its finding.
+    """
     folder = shelf.folder_of(vault)
-    return read(folder, id_of(folder, name))
+    id = id_of(folder, name)
+    return _read_or_broken(folder, id) if broken else read(folder, id)
 
 
 def source(vault: Vault, name: str) -> str:
@@ -149,12 +149,16 @@ def edit(
 
 
 def reject(vault: Vault, name: str, compared: Mapping[str, Any]) -> Proposal:
-    """Remove a proposal and keep what recognises it. `compared` is what `likeness.of` returned."""
+    """Remove a proposal and keep what recognises it. `compared` is what `likeness.of` returned.
+
+    Of a file that cannot be read nothing is kept.
+    """
     with shelf.opened(vault) as folder:
         id = id_of(folder, name)
-        proposal = read(folder, id)
+        proposal = _read_or_broken(folder, id)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        shelf.reject(folder, sketch.of(proposal, compared, now))
+        if proposal.text:
+            shelf.reject(folder, sketch.of(proposal, compared, now))
         shelf.remove(folder, id)
     return proposal
 
@@ -175,6 +179,14 @@ def id_of(folder: Path | None, name: str) -> str:
 def read(folder: Path | None, id: str) -> Proposal:
     """Return the proposal of an id. Raises VaultError, LessonError for a file that does not parse."""
     return draft.from_bytes(id, _data(folder, id))
+
+
+def _read_or_broken(folder: Path | None, id: str) -> Proposal:
+    try:
+        return read(folder, id)
+    except VaultError as error:
+        finding = {"level": check.ERROR, "rule": "frontmatter", "message": error.message}
+        return Proposal(id, "(cannot be read)", "", findings=(finding,))
 
 
 def _data(folder: Path | None, id: str) -> bytes:

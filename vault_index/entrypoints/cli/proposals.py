@@ -38,6 +38,7 @@ def _show(proposal: dict[str, Any]) -> None:
     filed = proposal["category"] or "no category"
     by = f" · by {proposal['by']}" if proposal["by"] else ""
     draft = " · a draft by rule" if proposal["is_draft"] else ""
+    draft += f" · session {proposal['session']}" if proposal["session"] else ""
     until = f", expires {proposal['expires']}" if proposal["expires"] else ""
     output.say(f"[{filed}] {proposal['id']}{by}{draft}, {proposal['created'][:10]}{until}")
     for name in ("tags", "fires_on", "silent_on", "quotes"):

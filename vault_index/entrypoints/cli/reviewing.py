@@ -113,6 +113,9 @@ class Review:
 
     def _edit(self) -> bool:
         seen = self._card["source"]
+        if not seen:
+            asking.note("it cannot be read: correct its file, or reject it")
+            return False
         text = seen
         while True:
             saved = editor.edited(text, client.open_vault(self._named).root)
@@ -131,7 +134,9 @@ class Review:
         return False
 
     def _merge(self) -> bool:
-        into = (self._card["target"] or {}).get("id") or (self._card["nearest"] or [""])[0]
+        target = self._card["target"] or {"problem": "it changes none"}
+        into = "" if target["problem"] else target["id"]
+        into = into or (self._card["nearest"] or [""])[0]
         if not into:
             asking.note("no lesson is like it")
             return False
