@@ -76,17 +76,17 @@ def words_in_common(own: Sequence[int], other: Sequence[int]) -> float:
     return sum(word in both for word in sample) / len(sample) if sample else 0.0
 
 
-def alike_enough(own: Sequence[int], other: Sequence[int], least: float) -> bool:
+def alike_enough(own: frozenset[int], other: Sequence[int], least: float) -> bool:
     """Whether two samples of words have a share in common; most are told apart by a quick count."""
     most = max(len(own), len(other), 1)
-    if len({*own}.intersection(other)) < least * most:
+    if len(own.intersection(other)) < least * most:
         return False
-    return words_in_common(own, other) >= least
+    return words_in_common(sorted(own), other) >= least
 
 
 def same(own: Sketch, others: Iterable[Sketch]) -> Sketch | None:
     """Return the first of some sketches that is of the same draft, in whatever words; None for none."""
-    mine = unpacked(own.vector)
+    mine, mine_words = unpacked(own.vector), frozenset(own.words)
     for other in others:
         cosine = _cosine(mine, other) if own.embedder == other.embedder else 0.0
         words, model = SAME_WORDS, SAME_COSINE
@@ -94,7 +94,7 @@ def same(own: Sketch, others: Iterable[Sketch]) -> Sketch | None:
             words, model = SESSION_WORDS, SESSION_COSINE
         if {*own.evidence} & {*other.evidence}:
             words, model = EVIDENCE_WORDS, EVIDENCE_COSINE
-        if cosine >= model or alike_enough(own.words, other.words, words):
+        if cosine >= model or alike_enough(mine_words, other.words, words):
             return other
     return None
 
