@@ -15,7 +15,7 @@ from vault_index.entrypoints.cli.options import json_option
 @json_option
 @click.pass_obj
 def command(named: str | None, proposal_id: str | None, as_json: bool) -> None:
-    """List the lessons that agents and sessions propose, or print one.
+    """List proposed lessons, or print one.
 
     ID is the id of a proposal or its beginning. `lessons review` shows more and decides.
     """
