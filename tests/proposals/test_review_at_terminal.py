@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.proposals.test_review import HEAP, ask, change_of_heap, learned, lesson, team, waiting
-from tests.support.commands import run
+from tests.support.commands import BIN, run
 from tests.support.files import write
 from tests.support.terminals import at_terminal
 from vault_index.vault import Vault
@@ -104,6 +107,22 @@ def test_every_end_leaves_the_rest_waiting(team: Vault, key: str) -> None:
     assert "1 accepted, 1 left" in shown
     assert [each["title"] for each in ask(team, "proposals")["proposals"]] == ["Clock"]
     assert lesson(team, "ops/rotate-the-key.md").title == "Rotate the key"
+
+
+def test_a_terminal_that_is_closed_leaves_all_waiting(team: Vault) -> None:
+    id = learned(team)
+    ours, theirs = pty.openpty()
+    words = [BIN / "lessons", "review"]
+    with subprocess.Popen(
+        words, cwd=team.root, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as running:
+        os.close(theirs)
+        shown = b""
+        while b"[q]uit" not in shown:
+            shown += os.read(ours, 65536)
+        os.close(ours)
+        running.wait(timeout=60)
+    assert waiting(team) == [id]
 
 
 def test_no_escape_of_a_proposal_reaches_the_terminal(team: Vault) -> None:

@@ -1,4 +1,4 @@
-"""What was rejected stays away in other words: measured on labelled pairs with the real model."""
+"""Rejected drafts stay away in other words, too: measured on labelled pairs with the real model."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Make a proposal a lesson, or a part of one: a new file, a change of a lesson, an addition to it.
 
-What is about to be written is noted in the proposal's file, then the lesson is written, then the
-proposal removed: whoever accepts it again after a crash in between finds the lesson there and only
-removes the proposal. Of evidence nothing is written but the private id of the session.
+The place of the lesson is noted in the proposal's file, then the lesson is written, then the proposal
+removed: after a crash in between, accepting it again finds the lesson there and only removes the
+proposal. Nothing of the evidence is written but the private id of the session.
 """
 
 from __future__ import annotations

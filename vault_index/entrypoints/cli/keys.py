@@ -15,8 +15,8 @@ _MAX_BYTES = 32  # of a key: an arrow sends three
 def press(question: str) -> str:
     """Ask on stderr for a key and return it in small letters; END at the end of the terminal.
 
-    What was typed before the question is not its answer. A key that sends several characters, and
-    a paste, is "?". Ctrl-C raises KeyboardInterrupt, and the terminal is as it was.
+    Keys pressed before the question are dropped. A key that sends several characters, and a paste,
+    is "?". Ctrl-C raises KeyboardInterrupt. The terminal is left as it was.
     """
     import termios
 

@@ -5,6 +5,7 @@ Each decision is carried out before the next proposal is shown, so that it can e
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -57,7 +58,8 @@ class Review:
         finally:
             left = len(self._ids) - len(self._decided)
             counts = [(self._done[what], what) for what in ("accepted", "merged", "rejected")]
-            asking.note(proposal_card.summary([*counts, (left, "left")]))
+            with contextlib.suppress(OSError):  # the terminal was closed
+                asking.note(proposal_card.summary([*counts, (left, "left")]))
 
     def _review(self, id: str, number: int) -> bool:
         """Ask until one proposal is decided or skipped; False for quit."""
