@@ -112,7 +112,7 @@ def test_every_end_leaves_the_rest_waiting(team: Vault, key: str) -> None:
 def test_a_terminal_that_is_closed_leaves_all_waiting(team: Vault) -> None:
     id = learned(team)
     ours, theirs = pty.openpty()
-    words = [BIN / "lessons", "review"]
+    words = [str(BIN / "lessons"), "review"]
     with subprocess.Popen(
         words, cwd=team.root, stdin=theirs, stdout=theirs, stderr=theirs
     ) as running:
