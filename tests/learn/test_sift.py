@@ -175,7 +175,7 @@ def test_what_is_there_already_is_dropped() -> None:
 
 def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
     np = pytest.importorskip("numpy")
-    from vault_index.proposals import shelf
+    from vault_index.proposals import sketch
 
     waiting = (
         replace(kept(entry_of()), text="The address after a login lost what the cart needs."),
@@ -184,7 +184,7 @@ def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
         vectors = iter([np.array([1.0, 0.0]), np.array([cosine, (1 - cosine**2) ** 0.5])])
         there = around(
             waiting=waiting,
-            ask=lambda _name, _values: {"vector": shelf.packed(next(vectors))},  # noqa: B023
+            ask=lambda _name, _values: {"vector": sketch.packed(next(vectors))},  # noqa: B023
         )
         sifted = sift.sift(entry_of(), there)
         assert (sifted if isinstance(sifted, str) else "") == reason

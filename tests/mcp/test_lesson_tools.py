@@ -266,7 +266,10 @@ async def test_a_missing_resource_is_not_found(client: Client) -> None:
 
 @in_both_modes
 async def test_the_prompts_of_a_person(client: Client) -> None:
-    assert [p.name for p in (await client.list_prompts()).prompts] == ["review", "remember"]
+    assert [p.name for p in (await client.list_prompts()).prompts] == [
+        "review_proposals",
+        "remember",
+    ]
 
     async def text(name: str, **arguments: str) -> str:
         [message] = (await client.get_prompt(name, arguments)).messages
@@ -274,9 +277,9 @@ async def test_the_prompts_of_a_person(client: Client) -> None:
         return message.content.text
 
     assert "from the flaky test" in await text("remember", what="the flaky test")
-    assert "No proposed lesson waits" in await text("review")
+    assert "No proposed lesson waits" in await text("review_proposals")
     await call(client, "remember", title="Quokkas", text="Feed <b>quokkas</b> at noon.")
-    review = await text("review")
+    review = await text("review_proposals")
     assert "> Feed \u2039b>quokkas\u2039/b> at noon." in review
     assert "lessons accept" in review
     with pytest.raises(MCPError, match="Unknown prompt"):

@@ -213,6 +213,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "eval": "eval", "check": "check", "sync": "sync", "log": "log", "status": "status",
         "config": "config", "journal": "journal search", "remember": "remember",
         "proposals": "proposals", "accept": "accept proposal", "reject": "reject proposal",
+        "review": "review",
     }  # fmt: skip
     assert set(questions.values()) <= {*api.QUESTIONS, *api.COMMANDS, "init"}
     offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Lessons:")[1]

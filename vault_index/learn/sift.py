@@ -10,7 +10,6 @@ Nothing is asked of a model here.
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from vault_index.learn import evidence, specific
 from vault_index.learn.entry import Entry
 from vault_index.learn.material import SESSION, Material
 from vault_index.lesson import parse, parts
-from vault_index.proposals import draft, review, shelf
+from vault_index.proposals import draft, review, sketch
 from vault_index.proposals.draft import Proposal
 
 TITLE_WORDS = (5, 10)
@@ -31,7 +30,6 @@ CONFIDENCE = (1, 5)
 MAX_TEXT_CHARS = 6_000
 MAX_QUOTES = 3
 MAX_TAGS = 8
-SAME_COSINE = 0.9  # as for lessons: see `search.duplicates`
 COMPARED = 5  # waiting proposals whose vectors are compared: those with most words in common
 SOME_WORDS = 0.1  # in common with a proposal whose vector is worth a look
 MAX_ADDED = 5  # items of a change
@@ -101,7 +99,9 @@ def sift(entry: Entry, around: Around) -> Kept | str:
         return reason
     try:
         proposal = _proposal(entry, around)
-        compared = _compared(around, proposal.title, proposal.text)
+        evidence_of = {name: list(getattr(proposal, name)) for name in ("fires_on", "quotes")}
+        values = {"title": proposal.title, "text": proposal.text, "session": proposal.session}
+        compared = _compared(around, {**values, **evidence_of})
         proposal = _filed(proposal, compared)
         reason = _there(proposal, compared, around)
         if not reason and compared.get("near"):
@@ -221,9 +221,9 @@ def _proposal(entry: Entry, around: Around) -> Proposal:
     )
 
 
-def _compared(around: Around, title: str, text: str) -> dict[str, Any]:
+def _compared(around: Around, values: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return around.ask("compare proposal", {"title": title, "text": text})
+        return around.ask("compare proposal", values)
     except VaultError:  # without an index the words of proposals are all there is
         return {}
 
@@ -241,35 +241,30 @@ def _there(proposal: Proposal, compared: Mapping[str, Any], around: Around) -> s
         return LESSON
     if compared.get("rejected"):
         return REJECTED
-    own = shelf.hashed(draft.words(f"{proposal.title} {proposal.text}"))
-    alike = sorted(
-        (
-            (
-                shelf.words_in_common(own, shelf.hashed(draft.words(f"{each.title} {each.text}"))),
-                each,
-            )
-            for each in around.waiting
-        ),
-        key=lambda pair: -pair[0],
-    )
-    if alike and alike[0][0] >= shelf.SAME_WORDS:
+    own = sketch.hashed(draft.words(f"{proposal.title} {proposal.text}"))
+    alike = sorted(((_in_common(own, each), each) for each in around.waiting), key=_first)[::-1]
+    if alike and alike[0][0] >= sketch.SAME_WORDS:
         return WAITS
-    vector = _vector(compared)
+    vector = sketch.unpacked(compared.get("vector", ""))
     for common, each in alike[:COMPARED] if vector is not None else ():
-        other = _vector(_compared(around, each.title, each.text)) if common >= SOME_WORDS else None
-        if other is not None and len(other) == len(vector) and other @ vector >= SAME_COSINE:
+        if common < SOME_WORDS:
+            break
+        other = _compared(around, {"title": each.title, "text": each.text})
+        theirs = sketch.unpacked(other.get("vector", ""))
+        is_one = theirs is not None and len(theirs) == len(vector)
+        if is_one and float(theirs @ vector) >= sketch.SAME_COSINE:
             return WAITS
     near = [id for id, _, _ in compared.get("near") or ()]
     return GIVEN if around.given.keys() & set(near) else ""
 
 
-def _vector(compared: Mapping[str, Any]) -> Any:
-    packed = compared.get("vector")
-    if not packed:
-        return None
-    import numpy as np
+def _in_common(own: tuple[int, ...], other: Proposal) -> float:
+    words = sketch.hashed(draft.words(f"{other.title} {other.text}"))
+    return sketch.words_in_common(own, words)
 
-    return np.frombuffer(base64.b64decode(packed), "<f2").astype(np.float32)
+
+def _first(pair: tuple[float, Proposal]) -> float:
+    return pair[0]
 
 
 def _change(entry: Entry, proposal: Proposal, id: str, around: Around) -> Proposal | None:

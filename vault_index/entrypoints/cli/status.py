@@ -54,7 +54,7 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         yield f"also       {documents}, {skills}"
     yield from _used(state["injections"])
     if state["proposals"]:
-        yield f"proposals  {count(state['proposals'], 'proposal')} waiting: see `lessons proposals`"
+        yield f"proposals  {count(state['proposals'], 'proposal')} waiting: see `lessons review`"
     yield from _learning(state["learning"])
     yield from _journal(state["journal"])
     hooks = state.get("hooks") or {}
