@@ -114,7 +114,7 @@ def test_the_same_material_is_learned_from_once_unless_forced(
     assert (forced["status"], len(server.chats)) == (record.NOTHING, 8)
     assert reasons(forced) == ["a proposal says it already"]
     summary = client.ask(team, {"ask": "learn status", "with": {}})["learning"]
-    assert (summary["runs"], summary["proposals"], summary["usage"]["calls"]) == (2, 1, 8)
+    assert (summary["runs"], summary["proposed"], summary["usage"]["calls"]) == (2, 1, 8)
 
 
 def test_a_dry_run_sends_and_writes_nothing(team: Vault, server: OllamaServer) -> None:

@@ -114,7 +114,7 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
     return {
         "runs": len(there),
         "by_status": dict(Counter(each.status for each in there)),
-        "proposals": sum(len(each.proposals) for each in there),
+        "proposed": sum(len(each.proposals) for each in there),
         "dropped": dict(_dropped(there)),
         "usage": asdict(usage),
         "last": last.at if last else "",

@@ -245,14 +245,11 @@ def _there(proposal: Proposal, compared: Mapping[str, Any], around: Around) -> s
     alike = sorted(((_in_common(own, each), each) for each in around.waiting), key=_first)[::-1]
     if alike and alike[0][0] >= sketch.SAME_WORDS:
         return WAITS
-    vector = sketch.unpacked(compared.get("vector", ""))
-    for common, each in alike[:COMPARED] if vector is not None else ():
+    for common, each in alike[:COMPARED] if compared.get("vector") else ():
         if common < SOME_WORDS:
             break
         other = _compared(around, {"title": each.title, "text": each.text})
-        theirs = sketch.unpacked(other.get("vector", ""))
-        is_one = theirs is not None and len(theirs) == len(vector)
-        if is_one and float(theirs @ vector) >= sketch.SAME_COSINE:
+        if _cosine(compared["vector"], other.get("vector", "")) >= sketch.SAME_COSINE:
             return WAITS
     near = [id for id, _, _ in compared.get("near") or ()]
     return GIVEN if around.given.keys() & set(near) else ""
@@ -261,6 +258,14 @@ def _there(proposal: Proposal, compared: Mapping[str, Any], around: Around) -> s
 def _in_common(own: tuple[int, ...], other: Proposal) -> float:
     words = sketch.hashed(draft.words(f"{other.title} {other.text}"))
     return sketch.words_in_common(own, words)
+
+
+def _cosine(one: str, other: str) -> float:
+    """Return the cosine of two vectors that were packed, 0 where they are not of one model."""
+    own, theirs = sketch.unpacked(one), sketch.unpacked(other)
+    if own is None or theirs is None or len(own) != len(theirs):
+        return 0.0
+    return float(own @ theirs)
 
 
 def _first(pair: tuple[float, Proposal]) -> float:

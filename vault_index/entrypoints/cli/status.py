@@ -73,7 +73,7 @@ def _learning(state: dict[str, Any]) -> Iterator[str]:
     cost = "" if usage["cost"] is None else f", {usage['cost']:.2f} dollars"
     took = f"; {tokens:,} tokens, {usage['seconds']:.0f} s{cost}" if usage["calls"] else ""
     auto = ", at the end of sessions" if state["auto"] else ""
-    runs, made = count(state["runs"], "run"), count(state["proposals"], "proposal")
+    runs, made = count(state["runs"], "run"), count(state["proposed"], "proposal")
     yield f"learning   {runs}, {made}{took}{auto}"
     if state["trouble"]:
         yield f"problem    learning: {state['trouble']}"

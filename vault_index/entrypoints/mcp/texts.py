@@ -127,7 +127,7 @@ def _learned(learned: Mapping[str, Any]) -> str:
     tokens = usage["input_tokens"] + usage["output_tokens"]
     cost = "" if usage["cost"] is None else f", {usage['cost']:.2f} dollars"
     took = f"; {usage['calls']} calls, {tokens} tokens, {usage['seconds']:.0f} s{cost}"
-    return f"{learned['runs']} runs, {learned['proposals']} proposals{took * bool(usage['calls'])}"
+    return f"{learned['runs']} runs, {learned['proposed']} proposals{took * bool(usage['calls'])}"
 
 
 def of_proposals(proposals: Sequence[Mapping[str, Any]]) -> str:
