@@ -212,3 +212,16 @@ def test_a_category_that_no_lesson_has_is_left_out() -> None:
     there = around(ask=answers(compare_proposal={"categories": ["shop/web"]}))
     assert kept(entry_of(category="shop/web"), there).category == "shop/web"
     assert kept(entry_of(category="made/up"), there).category == ""
+
+
+def test_what_a_person_stated_is_particular_unless_it_is_a_stock_phrase() -> None:
+    plain = {"summary": "Retry five times with a fixed pause of two seconds.", "explanation": "",
+             "problem": "", "title": "Retry five times with a fixed pause", "when": "", "when_not": "",
+             "pro": [], "related": []}  # fmt: skip
+    stated = replace(entry_of(**plain), by_rule=True)
+    assert sift.sift(replace(stated, by_rule=False), around()) == sift.GENERIC
+    assert kept(stated).is_draft
+    stock = entry_of(
+        **{**plain, "summary": "Always handle errors and write tests for all the code."}
+    )
+    assert sift.sift(replace(stock, by_rule=True), around()) == sift.GENERIC

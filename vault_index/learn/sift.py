@@ -199,6 +199,8 @@ def _worth(entry: Entry, around: Around) -> str:
         return ORDER
     if any(evidence.repeats(text, lesson) for lesson in around.given.values()):
         return GIVEN
+    if entry.by_rule:  # what a person stated is particular, unless it is a stock phrase
+        return GENERIC if specific.points(text, around.known) < 0 else ""
     return GENERIC if specific.is_generic(text, around.known) else ""
 
 
