@@ -24,10 +24,13 @@ BEFORE = {
     "shop/old_names.py": "".join(f"name_{n} = {n}\n" for n in range(30)),
     "web/app.ts": "export function start() {}\n",
     "pyproject.toml": '[project]\nname = "shop"\ndependencies = [\n    "httpx>=0.28",\n]\n',
-    "package.json": '{\n  "name": "web",\n  "version": "1.0.0",\n  "dependencies": {\n    "left-pad": "1.0.0"\n  }\n}\n',
+    "package.json": '{\n  "version": "1.0.0",\n  "dependencies": {\n    "left-pad": "1.0.0"\n  }\n}\n',
     "go.mod": "module shop\n\ngo 1.24\n",
     "README.md": "A shop.\n",
 }  # fmt: skip
+WITH_DISCOUNT = (
+    "def total(items):\n    return sum(items)\n\n\ndef discount(price):\n    return price\n"
+)
 SMALL = {"shop/pay.py": "from shop.cart import total\n\nprint(total([2]))\n"}
 CORRECTED = Said("No, use euros", "I use dollars.", is_correction=True)
 REFUSED = Said("not on this branch", "I push now.", is_refusal=True)
@@ -54,9 +57,13 @@ def lines(count: int) -> str:
 CASES = [
     Case("a small change", {}),
     Case("five files", {"files": 3}, {f"docs/{n}.md": "text\n" for n in range(5)}),
-    Case("four files and a lock file", {}, {**{f"{n}.md": "x\n" for n in range(4)}, "uv.lock": "x\n"}),
+    Case(
+        "four files and a lock file", {}, {**{f"{n}.md": "x\n" for n in range(4)}, "uv.lock": "x\n"}
+    ),
     Case("150 lines", {"lines": 2}, {"notes.md": lines(150)}),
-    Case("149 lines, and many of a vendor's", {}, {"notes.md": lines(149), "vendor/a.md": lines(900)}),
+    Case(
+        "149 lines, and many of a vendor's", {}, {"notes.md": lines(149), "vendor/a.md": lines(900)}
+    ),
     Case(
         "a dependency of Python",
         {"new pattern": 5},
@@ -65,7 +72,11 @@ CASES = [
     Case(
         "a newer version is no new dependency",
         {},
-        {"package.json": BEFORE["package.json"].replace('"left-pad": "1.0.0"', '"left-pad": "2.0.0"')},
+        {
+            "package.json": BEFORE["package.json"].replace(
+                '"left-pad": "1.0.0"', '"left-pad": "2.0.0"'
+            )
+        },
     ),
     Case("a new kind of file", {"new pattern": 5}, {"shop/query.sql": "SELECT 1;\n"}),
     Case("a new module", {"new pattern": 5}, {"shop/tax/vat.py": "RATE = 20\n"}),
@@ -73,7 +84,7 @@ CASES = [
         "a new function that another file uses",
         {"new pattern": 5},
         {
-            "shop/cart.py": "def total(items):\n    return sum(items)\n\n\ndef discount(price):\n    return price\n",
+            "shop/cart.py": WITH_DISCOUNT,
             "shop/pay.py": "from shop.cart import discount, total\n\nprint(discount(total([1])))\n",
         },
     ),
@@ -81,7 +92,7 @@ CASES = [
         "a new function that only its test uses",
         {},
         {
-            "shop/cart.py": "def total(items):\n    return sum(items)\n\n\ndef discount(price):\n    return price\n",
+            "shop/cart.py": WITH_DISCOUNT,
             "shop/test_cart.py": "from shop.cart import discount\n\nassert discount(1) == 1\n",
         },
     ),

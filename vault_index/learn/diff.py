@@ -19,19 +19,27 @@ MAX_FILE_CHARS = 12_000  # of the diff of a file
 _MAX_RAW = 3 * MAX_CHARS  # before what is generated is left out
 MAX_LINE = 1_500  # characters; a file with a longer line is minified
 _FOLDERS = frozenset(
-    "node_modules .git vendor .vault_index bower_components site-packages .venv venv __pycache__ .tox .mypy_cache .pytest_cache"
+    "node_modules .git vendor .vault_index bower_components site-packages .venv venv __pycache__"
+    " .tox .mypy_cache .pytest_cache"
     " .ruff_cache .next .nuxt .gradle .terraform Pods DerivedData dist .yarn".split()
 )  # fmt: skip
 _LOCK_FILES = frozenset(
-    "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock poetry.lock pdm.lock uv.lock"
-    " pipfile.lock conda-lock.yml pixi.lock cargo.lock go.sum go.work.sum gemfile.lock composer.lock mix.lock pubspec.lock podfile.lock"
-    " cartfile.resolved package.resolved gradle.lockfile packages.lock.json paket.lock flake.lock .terraform.lock.hcl chart.lock stack.yaml.lock"
-    " cabal.project.freeze rebar.lock shard.lock project.assets.json gopkg.lock glide.lock elm-stuff module.bazel.lock".split()
+    "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock"
+    " poetry.lock pdm.lock uv.lock"
+    " pipfile.lock conda-lock.yml pixi.lock cargo.lock go.sum go.work.sum gemfile.lock"
+    " composer.lock mix.lock pubspec.lock podfile.lock"
+    " cartfile.resolved package.resolved gradle.lockfile packages.lock.json paket.lock flake.lock"
+    " .terraform.lock.hcl chart.lock stack.yaml.lock"
+    " cabal.project.freeze rebar.lock shard.lock project.assets.json gopkg.lock glide.lock"
+    " elm-stuff module.bazel.lock".split()
 )  # fmt: skip
 _GENERATED = re.compile(
-    r"\.min\.(?:js|css|mjs)$|\.(?:map|snap|pyc|pyo|class|o|so|dll|exe|jar|wasm|lock|log|orig|rej|svg|ipynb)$"
-    r"|\.pb\.(?:go|cc|h)$|_pb2(?:_grpc)?\.pyi?$|\.g\.(?:dart|cs)$|\.generated\.\w+$|_generated\.\w+$|(?:^|/)zz_generated"
-    r"|\.(?:png|jpe?g|gif|webp|ico|pdf|zip|gz|tgz|bz2|xz|7z|tar|woff2?|ttf|otf|eot|mp[34]|mov|avi|wav|ogg|bin|dat|db|sqlite3?|parquet|npy|onnx)$",
+    r"\.min\.(?:js|css|mjs)$|\.(?:map|snap|pyc|pyo|class|o|so|dll|exe|jar|wasm|lock|log|orig|rej|svg"
+    r"|ipynb)$"
+    r"|\.pb\.(?:go|cc|h)$|_pb2(?:_grpc)?\.pyi?$|\.g\.(?:dart|cs)$|\.generated\.\w+$|_generated\.\w+$"
+    r"|(?:^|/)zz_generated"
+    r"|\.(?:png|jpe?g|gif|webp|ico|pdf|zip|gz|tgz|bz2|xz|7z|tar|woff2?|ttf|otf|eot|mp[34]|mov|avi"
+    r"|wav|ogg|bin|dat|db|sqlite3?|parquet|npy|onnx)$",
     re.IGNORECASE,
 )
 _SAYS_GENERATED = re.compile(
@@ -39,11 +47,14 @@ _SAYS_GENERATED = re.compile(
 )
 _KINDS = {"A": ADDED, "D": REMOVED, "R": MOVED, "C": ADDED}
 _CODE = frozenset(
-    "py pyi js mjs cjs ts tsx jsx vue svelte go rs rb java kt kts scala swift c h cc cpp hpp cs php pl lua sh bash sql proto graphql"
-    " prisma tf ex exs erl hs ml clj dart r jl zig nim cr yml yaml toml json xml html css scss gradle dockerfile".split()
+    "py pyi js mjs cjs ts tsx jsx vue svelte go rs rb java kt kts scala swift c h cc cpp hpp cs php"
+    " pl lua sh bash sql proto graphql"
+    " prisma tf ex exs erl hs ml clj dart r jl zig nim cr yml yaml toml json xml html css scss"
+    " gradle dockerfile".split()
 )
 _MODULES = frozenset(
-    "py js mjs ts tsx jsx vue svelte go rs rb java kt scala swift c cc cpp cs php ex exs hs dart jl zig".split()
+    "py js mjs ts tsx jsx vue svelte go rs rb java kt scala swift c cc cpp cs php ex exs hs dart jl"
+    " zig".split()
 )
 
 
@@ -174,4 +185,10 @@ def _novel(changes: Sequence[FileChange], before: Sequence[str]) -> tuple[str, .
 
 def _ending(path: str) -> str:
     name = PurePosixPath(path).name.lower()
-    return "dockerfile" if name.startswith("dockerfile") else name.rpartition(".")[2] if "." in name[1:] else ""
+    return (
+        "dockerfile"
+        if name.startswith("dockerfile")
+        else name.rpartition(".")[2]
+        if "." in name[1:]
+        else ""
+    )

@@ -74,7 +74,9 @@ class Material:
     diff: str = ""
     injected: tuple[str, ...] = ()
     refused: int = 0  # calls of tools that the user refused, with a reason or without
-    novel: tuple[str, ...] = ()  # endings and folders of code that the repository did not have before
+    novel: tuple[
+        str, ...
+    ] = ()  # endings and folders of code that the repository did not have before
     notes: tuple[str, ...] = ()  # from which commit the diff is and why, and what a bound left out
     digest: str = ""  # of all texts: the same material is not learned from twice
 

@@ -16,7 +16,7 @@ LEAST_CORRECTION = 8  # characters
 _CORRECTION = re.compile(
     r"\s*(?:"
     r"nein\b|falsch\b|nicht so\b|stopp?\b|halt\b|doch nicht\b|das (?:ist|war) (?:falsch|nicht)"
-    r"|hay[ıi]r\b|yanl[ıi][şs]\b|dur\b|öyle değil|yapma\b"
+    r"|hay[\u0131i]r\b|yanl[\u0131i][şs]\b|dur\b|öyle değil|yapma\b"
     r"|아니|틀렸|잘못|그게 아니|하지 ?마|멈춰"
     r"|いや|いいえ|違[うい]|ちがう|そうじゃな|やめて|間違"
     r"|non\b|pas (?:comme|ça)|no,? (?:así|eso)"
@@ -24,45 +24,56 @@ _CORRECTION = re.compile(
     re.IGNORECASE,
 )
 _INSTEAD = re.compile(
-    r"\bstatt(?:dessen)?\b|\bsondern\b|\byerine\b|대신|말고|ではなく|じゃなくて|の代わりに|\bau lieu\b|\ben lugar de\b",
+    r"\bstatt(?:dessen)?\b|\bsondern\b|\byerine\b|대신|말고"
+    r"|ではなく|じゃなくて|の代わりに|\bau lieu\b|\ben lugar de\b",
     re.IGNORECASE,
 )
 # A rule is said with one of these words; a request is not.
 _RULE = re.compile(
-    r"\b(?:always|never|must(?:n't| not)?|do(?:n't| not) (?:ever |just |edit |use |commit |put |add |change "
+    r"\b(?:always|never|must(?:n't| not)?|do(?:n't| not) (?:ever |just |edit |use |commit |put |add "
+    r"|change "
     r"|touch |push |run |want |need |allow|support|create|modify|write|include|mock|rely|import|call)"
-    r"|let's (?:not|never|always|only|keep|stick)|we (?:don't|do not|never|always|only|use|prefer|keep|decided|agreed|want|require|follow|should)"
+    r"|let's (?:not|never|always|only|keep|stick)|we (?:don't|do not|never|always|only|use|prefer"
+    r"|keep|decided|agreed|want|require|follow|should)"
     r"|should (?:always|never|not|only|be|use|stay|keep|go|live|match|have|get)|shouldn't"
     r"|has to|have to|needs? to be|not allowed|prefer|instead of|rather than|from now on|in future"
-    r"|the convention|by convention|make sure|be sure|ensure|only (?:use|ever|when|if|for)|at most|at least"
+    r"|the convention|by convention|make sure|be sure|ensure|only (?:use|ever|when|if|for)|at most"
+    r"|at least"
     r"|each|every|keep (?:it|the|each|every|them|all)|avoid|no longer|stick (?:to|with))\b"
     r"|\b(?:immer|niemals|nie|müssen|darf nicht|dürfen nicht|nicht verwenden|grundsätzlich|stattdessen"
     r"|wir (?:verwenden|nutzen|benutzen|machen)|bitte (?:immer|nie))\b"
-    r"|\b(?:her zaman|asla|sak[ıi]n|kullanma(?:y[ıi]n)?|gerekir|zorunda|kullan[ıi]yoruz|yerine)\b"
+    r"|\b(?:her zaman|asla|sak[\u0131i]n|kullanma(?:y[\u0131i]n)?|gerekir|zorunda"
+    r"|kullan[\u0131i]yoruz|yerine)\b"
     r"|항상|절대|반드시|하지 ?마|하면 안|쓰지 마|사용하지|대신|해야"
     r"|必ず|常に|絶対|決して|しないで|使わない|べき|ではなく|てはいけない|禁止",
     re.IGNORECASE,
 )
 _STRONG_RULE = re.compile(
-    r"\b(?:always|never|must(?:n't| not)?|from now on|every time|in future|we (?:don't|do not|never|always|only"
-    r"|use|prefer|decided|agreed|require)|not allowed|by convention|the convention|immer|niemals|grundsätzlich"
-    r"|wir (?:verwenden|nutzen|benutzen)|her zaman|asla|sak[ıi]n|kullan[ıi]yoruz)\b"
+    r"\b(?:always|never|must(?:n't| not)?|from now on|every time|in future|we (?:don't|do not|never"
+    r"|always|only"
+    r"|use|prefer|decided|agreed|require)|not allowed|by convention|the convention|immer|niemals"
+    r"|grundsätzlich"
+    r"|wir (?:verwenden|nutzen|benutzen)|her zaman|asla|sak[\u0131i]n|kullan[\u0131i]yoruz)\b"
     r"|항상|절대|반드시|必ず|常に|絶対|決して|禁止",
     re.IGNORECASE,
 )
 _REASON = re.compile(
-    r"\b(?:because|since|so that|otherwise|that's why|as it|which means|due to|the reason|for (?:clarity|consistency|safety|security|performance|readability|simplicity)|weil|damit|sonst"
+    r"\b(?:because|since|so that|otherwise|that's why|as it|which means|due to|the reason"
+    r"|for (?:clarity|consistency|safety|security|performance|readability|simplicity)|weil|damit|sonst"
     r"|denn|çünkü|yoksa|aksi halde)\b|때문|그래서|않으면|から|ので|ため|さもないと",
     re.IGNORECASE,
 )
 _CAUSES = (
-    (re.compile(r"\broot cause\b|\bculprit\b|\bturns out\b|근본 원인|원인은|原因は|\bUrsache\b|kök neden", re.I), 4),
+    (re.compile(r"\broot cause\b|\bculprit\b|\bturns out\b|근본 원인|원인은|原因は|\bUrsache\b"
+        r"|kök neden", re.I), 4),
     (
         re.compile(
             r"\bthe (?:real |actual |underlying |main )?(?:problem|issue|bug|reason|cause)"
             r"(?: here| there)? (?:is|was|comes|occurs|happens)\b"
-            r"|\bthe (?:error|failure) (?:is|was|comes|occurs|happens) (?:because|caused|due|from|when|that)\b"
-            r"|\bdas (?:Problem|eigentliche Problem) (?:ist|war|lag)\b|\bSorun\b.*\b(?:çünkü|nedeniyle)\b|문제는|問題は",
+            r"|\bthe (?:error|failure) (?:is|was|comes|occurs|happens) (?:because|caused|due|from"
+            r"|when|that)\b"
+            r"|\bdas (?:Problem|eigentliche Problem) (?:ist|war|lag)\b|\bSorun\b.*\b(?:çünkü"
+            r"|nedeniyle)\b|문제는|問題は",
             re.I,
         ),
         3,
@@ -70,8 +81,10 @@ _CAUSES = (
     (re.compile(r"\b(?:caused by|because|due to|çünkü|nedeniyle|weil|wegen)\b|때문|ため|ので", re.I), 2),
     (
         re.compile(
-            r"\b(?:was|were|is|are|isn't|wasn't|aren't|don't|doesn't|didn't) (?:\w+ )?(?:getting |being )?(?:clobbered"
-            r"|overwritten|removed|missing|ignored|dropped|skipped|not (?:installed|found|set)|installed|deprecated)\b"
+            r"\b(?:was|were|is|are|isn't|wasn't|aren't|don't|doesn't|didn't) (?:\w+ )?(?:getting "
+            r"|being )?(?:clobbered"
+            r"|overwritten|removed|missing|ignored|dropped|skipped|not (?:installed|found|set)"
+            r"|installed|deprecated)\b"
             r"|\b(?:requires?|doesn't support|does not support|no longer|silently)\b",
             re.I,
         ),
@@ -79,7 +92,8 @@ _CAUSES = (
     ),
 )  # fmt: skip
 _DOUBTS = re.compile(
-    r"\b(?:maybe|might|perhaps|probably|possibly|could be|may be|let me|i'll|i will|i need|i think|not sure|if you"
+    r"\b(?:maybe|might|perhaps|probably|possibly|could be|may be|let me|i'll|i will|i need|i think"
+    r"|not sure|if you"
     r"|would|want me|should i|should now|now fixed|be fixed|something is wrong)\b|\?$",
     re.IGNORECASE,
 )
@@ -104,7 +118,9 @@ def kind_of(prompt: str, answers: str, origin: str) -> tuple[bool, bool]:
 def rule_strength(sentence: str) -> int:
     """Return how much a sentence sounds like a rule that stays: 0, 1 or 2."""
     text = straight(sentence)
-    return 2 if _STRONG_RULE.search(text) else 1 if _RULE.search(text) or _INSTEAD.search(text) else 0
+    return (
+        2 if _STRONG_RULE.search(text) else 1 if _RULE.search(text) or _INSTEAD.search(text) else 0
+    )
 
 
 def has_reason(sentence: str) -> bool:

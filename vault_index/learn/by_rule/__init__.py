@@ -14,13 +14,15 @@ from vault_index.learn.by_rule import about, failures, stated, title
 from vault_index.learn.by_rule.failures import Failure
 from vault_index.learn.by_rule.stated import Statement
 from vault_index.learn.entry import Entry
-from vault_index.learn.material import Material
+from vault_index.learn.material import Material, Said
 from vault_index.lesson.parts import Parts
 
 MOST = 3  # entries of a session
+LEAST_LINE = 20  # characters of what the agent had said
 MAX_SUMMARY, MAX_CODE, MAX_OUTPUT = 500, 1_600, 900  # characters
 _STRUCTURE = re.compile(
-    r"\b(?:architecture|module|package|layer|interface|schema|separate|folder|directory|protocol|branch(?:es)?|repo|types?)\b",
+    r"\b(?:architecture|module|package|layer|interface|schema|separate|folder|directory|protocol"
+    r"|branch(?:es)?|repo|types?)\b",
     re.IGNORECASE,
 )
 
@@ -34,8 +36,10 @@ class _Candidate:
 def entries(material: Material) -> list[Entry]:
     """Return what a session taught, the best first, at most three; each with its evidence."""
     texts = material.texts
-    made = [_of_statement(material, each) for each in stated.statements(material)]
-    made += [_of_failure(material, each) for each in failures.failures(material)]
+    statements = stated.statements(material)
+    told = frozenset(each.number for each in statements)
+    made = [_of_statement(material, each, told) for each in statements]
+    made += [_of_failure(material, each, told) for each in failures.failures(material)]
     there = sorted((each for each in made if each), key=lambda each: -each.points)
     chosen: list[Entry] = []
     for candidate in there:
@@ -53,22 +57,26 @@ def _is_like(entry: Entry, other: Entry) -> bool:
     return len(mine & others) > 0.5 * max(1, min(len(mine), len(others)))
 
 
-def _of_statement(material: Material, statement: Statement) -> _Candidate | None:
+def _of_statement(
+    material: Material, statement: Statement, told: frozenset[int]
+) -> _Candidate | None:
     """Return the entry of what a person stated: the rule, what it answered, what was done then."""
     said, text = statement.said, wording.one_line(statement.text, MAX_SUMMARY)
     named = title.of(statement.text)
     if not named:
         return None
-    problem = _problem(material, statement)
+    problem = _problem(said)
     then = _next_words(material, statement.number)
-    explanation = "\n\n".join(filter(None, [_quoted(said.text, statement.text), then, _code(said.change)]))
-    fires = about.fires_on(material, statement.number, f"{text} {problem}", is_told=True)
+    explanation = "\n\n".join(
+        filter(None, [_quoted(said.text, statement.text), then, _code(said.change)])
+    )
+    fires = about.fires_on(material, statement.number, f"{text} {problem}", told)
     if not fires:
         return None
     entry = Entry(
         type=_type(statement),
         title=named,
-        parts=Parts(summary=_sentence(title.without_fillers(text)), explanation=explanation, problem=problem),
+        parts=Parts(_sentence(title.reworded(text)), explanation, problem),
         category=about.category(said.files),
         tags=about.tags(said.files, said.did, title.names(statement.text)),
         confidence=3 if statement.strength == 2 or statement.points >= 5.5 else 2,
@@ -80,7 +88,7 @@ def _of_statement(material: Material, statement: Statement) -> _Candidate | None
     return _Candidate(statement.points, entry)
 
 
-def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
+def _of_failure(material: Material, failure: Failure, told: frozenset[int]) -> _Candidate | None:
     """Return the entry of a failure: what it printed, why it was, what was changed, what passed."""
     repair = failure.repair
     named = title.of(failure.cause) if failure.cause else ""
@@ -90,13 +98,21 @@ def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
         return None
     said = material.prompts[failure.number] if 0 <= failure.number < len(material.prompts) else None
     reported = _reported(said.text) if said else ""
-    problem = f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}" if repair else reported
+    problem = (
+        f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}"
+        if repair
+        else reported
+    )
     change = repair.change if repair else said.change if said else ""
     passed = f"Then it passed:\n\n{_fenced(repair.passed)}" if repair and repair.passed else ""
-    summary = failure.cause or _sentence(f"{named}. {_what_passed(change)}")
+    summary = wording.one_line(failure.cause, MAX_SUMMARY) or _sentence(
+        f"{named}. {_what_passed(change)}"
+    )
     explanation = "\n\n".join(filter(None, [_code(change), passed]))
     files = repair.files if repair else said.files if said else ()
-    fires = about.fires_on(material, failure.number, f"{summary} {reported}", is_told=False)
+    fires = about.fires_on(
+        material, failure.number, f"{summary} {reported}", told - {failure.number}
+    )
     if not fires:
         return None
     quotes = [wordings.verbatim(failure.cause, material.narrative)] if failure.cause else []
@@ -105,7 +121,7 @@ def _of_failure(material: Material, failure: Failure) -> _Candidate | None:
     entry = Entry(
         type="bug_fix" if repair or files or failures.is_report(said) else "architecture",
         title=named,
-        parts=Parts(summary=_sentence(wording.one_line(summary, MAX_SUMMARY)), explanation=explanation, problem=problem),
+        parts=Parts(_sentence(title.reworded(summary)), explanation, problem),
         category=about.category(files),
         tags=about.tags(files, [repair.command] if repair else [], title.names(summary)),
         confidence=3 if failure.cause and (repair or failure.points >= 5.5) else 2,
@@ -129,10 +145,19 @@ def _title_of_repair(failure: Failure) -> str:
     assert repair
     command = failures.short_command(repair.command)
     error = re.sub(r"^(?:\w+: ){0,2}|^[!*#\-\s]+", "", failures.error_of(repair))
-    error = re.sub(r"\[[^\]]*\]|\([^)]*\)|https?://\S+", lambda m: m[0] if "declined" in m[0] else "", error)
+    error = re.sub(
+        r"\[[^\]]*\]|\([^)]*\)"
+        r"|https?://\S+",
+        lambda m: m[0] if "declined" in m[0] else "",
+        error,
+    )
     words = " ".join(error.split()).split(" ")
     room = title.MOST - len(command.split()) - 1
-    return f"`{command}` fails: {' '.join(words).strip(' .:')}" if 0 < len(words) <= room + 2 and words[0] else ""
+    return (
+        f"`{command}` fails: {' '.join(words).strip(' .:')}"
+        if 0 < len(words) <= room + 2 and words[0]
+        else ""
+    )
 
 
 def _what_passed(change: str) -> str:
@@ -141,25 +166,34 @@ def _what_passed(change: str) -> str:
     return f"After this it passed: `{wording.one_line(ran[-1], 160)}`." if ran else ""
 
 
-def _problem(material: Material, statement: Statement) -> str:
+def _problem(said: Said) -> str:
     """Return what the agent had said or done when it was corrected."""
-    said = statement.said
     if not (said.is_correction or said.is_refusal or said.answers):
         return ""
-    before = [line for line in wording.sentences(said.answers)][-2:]
-    spoke = f"The agent had said: {' '.join(before)}" if before else ""
+    lines = [line for line, _ in wording.plain_lines(said.answers) if len(line) > LEAST_LINE]
+    spoke = f"The agent had said: {wording.tail(' '.join(lines[-2:]), 400)}" if lines else ""
     if said.is_refusal and said.did:
-        return "\n\n".join(filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke]))
+        return "\n\n".join(
+            filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke])
+        )
     return spoke
 
 
 def _next_words(material: Material, number: int) -> str:
     """Return what the agent said first after a prompt."""
     said = material.prompts[number]
-    end = material.prompts[number + 1].first if number + 1 < len(material.prompts) else len(material.narrative)
+    end = (
+        material.prompts[number + 1].first
+        if number + 1 < len(material.prompts)
+        else len(material.narrative)
+    )
     texts = material.narrative[said.first : end]
     for text in (*texts[-1:], *texts[:1]):
-        lines = [line for line in wording.sentences(text) if len(line) > 30 and not line.endswith((":", "?"))]
+        lines = [
+            line
+            for line in wording.sentences(text)
+            if len(line) > 30 and not line.endswith((":", "?"))
+        ]
         if lines:
             return f"What the agent then said: {wording.one_line(' '.join(lines[:2]), 400)}"
     return ""
@@ -177,7 +211,9 @@ def _quoted(prompt: str, sentence: str) -> str:
 
 
 def _code(change: str) -> str:
-    return f"What was changed:\n\n{_fenced(wording.head(change, MAX_CODE), 'diff')}" if change else ""
+    return (
+        f"What was changed:\n\n{_fenced(wording.head(change, MAX_CODE), 'diff')}" if change else ""
+    )
 
 
 def _fenced(text: str, language: str = "") -> str:

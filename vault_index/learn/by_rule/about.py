@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
 
 from vault_index.hotpath import chatter
-from vault_index.journal import events
+from vault_index.journal import events, signs
 from vault_index.learn.by_rule import prose, stated
 from vault_index.learn.material import Material
 
 MOST_FIRES, MOST_TAGS = 3, 5
 LEAST_LIKENESS = 2.8
+LEAST_SUBJECT = 4  # words that say what a prompt is about
+LEAST_LINES = 3  # of a prompt with an output
 MOST_SENTENCES = 8  # of a long prompt
 _LOOKED_AT = 3_000  # characters of a prompt
 LEAST_WORDS, MOST_CHARS = 4, 200  # of a prompt that somebody may type again
-_OUTPUT = re.compile(r" -> |::|\S@\S|<[^>]+>|\s{3,}|\.\.\.$|[%$] \S+/|\[[\w/]+ [0-9a-f]{7,}\]")
+_OUTPUT = re.compile(r"::|\S@\S|<[^>]+>|\s{3,}|\.\.\.$|[%$] \S+/|\[[\w/]+ [0-9a-f]{7,}\]")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _COMMON = frozenset(
-    "the and for that this with not are was but you can have has from all our its what when how why should would could does did don't will"
-    " just into also then than them they there here which been about make want need like only some any let get now use used using one two"
-    " file files code please add new see look still work works working before after where more again same other each".split()
+    "the and for that this with not are was but you can have has from all our its what when how why"
+    " should would could does did don't will"
+    " just into also then than them they there here which been about make want need like only some"
+    " any let get now use used using one two"
+    " file files code please add new see look still work works working before after where more"
+    " again same other each".split()
 )
 # where the session had no prompt on another subject
 _ELSEWHERE = (
@@ -30,22 +35,48 @@ _ELSEWHERE = (
     "Translate the holiday greeting into Portuguese",
 )
 _LANGUAGES = {
-    "py": "python", "go": "go", "rs": "rust", "ts": "typescript", "tsx": "typescript", "js": "javascript", "jsx": "javascript",
-    "mjs": "javascript", "java": "java", "kt": "kotlin", "rb": "ruby", "php": "php", "cs": "csharp", "swift": "swift", "c": "c",
-    "cpp": "cpp", "sh": "shell", "sql": "sql", "vue": "vue", "tf": "terraform", "css": "css", "html": "html", "yml": "yaml",
-    "yaml": "yaml", "toml": "toml", "md": "docs",
-}  # fmt: skip
+    ending: language
+    for language, endings in {
+        "python": "py",
+        "go": "go",
+        "rust": "rs",
+        "typescript": "ts tsx",
+        "javascript": "js jsx mjs",
+        "java": "java",
+        "kotlin": "kt",
+        "ruby": "rb",
+        "php": "php",
+        "csharp": "cs",
+        "swift": "swift",
+        "c": "c",
+        "cpp": "cpp",
+        "shell": "sh",
+        "sql": "sql",
+        "vue": "vue",
+        "terraform": "tf",
+        "css": "css",
+        "html": "html",
+        "yaml": "yml yaml",
+        "toml": "toml",
+        "docs": "md",
+    }.items()
+    for ending in endings.split()
+}
 _TOOLS = frozenset(
-    "git npm pnpm yarn pip uv pytest mypy ruff docker go cargo make just mise terraform kubectl gh eslint prettier vitest jest tsc gradle"
+    "git npm pnpm yarn pip uv pytest mypy ruff docker go cargo make just mise terraform kubectl gh"
+    " eslint prettier vitest jest tsc gradle"
     " mvn cmake poetry tox pre-commit brew goreleaser golangci-lint".split()
 )
 _PLACES = (
-    (re.compile(r"(?:^|/)\.github/|\.gitlab-ci|\.circleci/|Jenkinsfile|azure-pipelines|\.travis\.yml|goreleaser"), "devops/ci-cd"),
-    (re.compile(r"(?:^|/)(?:Dockerfile|docker-compose|compose\.ya?ml)|\.dockerfile$"), "devops/docker"),
-    (re.compile(r"\.tf$|(?:^|/)(?:helm|k8s|kubernetes|charts|terraform|deploy)/"), "devops/deployment"),
-    (re.compile(r"(?:^|/)CLAUDE\.md$|(?:^|/)AGENTS\.md$|(?:^|/)\.claude/"), "workflow/claude-code"),
-    (re.compile(r"\.(?:tsx|jsx|vue|svelte|css|scss)$"), "development/frontend"),
-)  # fmt: skip
+    (
+        r"(?:^|/)\.github/|\.gitlab-ci|\.circleci/|Jenkinsfile|azure-pipelines|goreleaser",
+        "devops/ci-cd",
+    ),
+    (r"(?:^|/)(?:Dockerfile|docker-compose|compose\.ya?ml)|\.dockerfile$", "devops/docker"),
+    (r"\.tf$|(?:^|/)(?:helm|k8s|kubernetes|charts|terraform|deploy)/", "devops/deployment"),
+    (r"(?:^|/)(?:CLAUDE|AGENTS)\.md$|(?:^|/)\.claude/", "workflow/claude-code"),
+    (r"\.(?:tsx|jsx|vue|svelte|css|scss)$", "development/frontend"),
+)
 
 
 def words(text: str) -> set[str]:
@@ -53,17 +84,17 @@ def words(text: str) -> set[str]:
     return {word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON}
 
 
-def fires_on(material: Material, number: int, text: str, *, is_told: bool) -> tuple[str, ...]:
+def fires_on(material: Material, number: int, text: str, told: Collection[int]) -> tuple[str, ...]:
     """Return the prompts that somebody might type again where a lesson with this text would help.
 
-    `number` is the prompt that taught it. `is_told`: in its own words, so the requests before it led
-    there; else it reported what the lesson is about.
+    `number` is the prompt that taught it; those that were `told` something are no requests, and the ones
+    before them led there. Of a prompt with an output that is what it says of the error.
     """
     subject = words(text)
     asked = [
         (at, sentences)
         for at, sentences in _requests(material)
-        if at != number or not is_told
+        if at not in told
         if not material.prompts[at].is_correction and not material.prompts[at].is_refusal
     ]
     before = [at for at, _ in asked if at <= number][::-1]
@@ -71,8 +102,13 @@ def fires_on(material: Material, number: int, text: str, *, is_told: bool) -> tu
     scored = []
     for at, sentences in asked:
         whole = len(words(material.prompts[at].text[:_LOOKED_AT]) & subject)
-        best = max(sentences, key=lambda sentence: (len(words(sentence) & subject), len(sentence) > 30))
+        best = max(
+            sentences, key=lambda sentence: (len(words(sentence) & subject), len(sentence) > 30)
+        )
         own = len(words(best) & subject)
+        error = _error_in(material.prompts[at].text) if at == number else ""
+        if error:
+            own, best = 4, error
         subject_of_all = 1.0 if at == asked[0][0] else 0.0
         likeness = min(own, 4) + 0.3 * min(whole, 6) + near.get(at, 0.0) + subject_of_all
         scored.append((likeness, at, best))
@@ -85,13 +121,24 @@ def fires_on(material: Material, number: int, text: str, *, is_told: bool) -> tu
     return tuple(dict.fromkeys(chosen))
 
 
+def _error_in(prompt: str) -> str:
+    """Return the line of an output in a prompt that names the error, "" for a prompt without one."""
+    if prompt.count("\n") < LEAST_LINES:
+        return ""
+    line = signs.error_line(prompt)
+    is_error = re.search(r"\b(?:error|fatal|denied|exception|cannot|failed)\b", line, re.IGNORECASE)
+    return line if is_error and 20 <= len(line) <= MOST_CHARS and line in prompt else ""
+
+
 def silent_on(material: Material, text: str, fires: Sequence[str]) -> tuple[str, ...]:
     """Return a prompt on another subject, of the session if it has one."""
     subject = words(" ".join([text, *fires]))
     others = [
         (-len(words(sentences[0])), sentences[0])
         for at, sentences in _requests(material)
-        if not words(material.prompts[at].text[:_LOOKED_AT]) & subject and len(words(sentences[0])) >= 3
+        if not words(material.prompts[at].text[:_LOOKED_AT]) & subject
+        if not material.prompts[at].is_correction and not material.prompts[at].is_refusal
+        if len(words(sentences[0])) >= LEAST_SUBJECT
     ]
     if others:
         return (min(others)[1],)
@@ -121,7 +168,9 @@ def _is_request(text: str) -> bool:
         return False
     if stated.FOUL.search(text):
         return False
-    return not text.isascii() or (len(text.split()) >= LEAST_WORDS and not chatter.why_skipped(text))
+    return not text.isascii() or (
+        len(text.split()) >= LEAST_WORDS and not chatter.why_skipped(text)
+    )
 
 
 def tags(files: Iterable[str], commands: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
@@ -147,7 +196,7 @@ def tags(files: Iterable[str], commands: Iterable[str], names: Iterable[str]) ->
 def category(files: Sequence[str]) -> str:
     """Return the category that the paths of files make evident, "" if they do not."""
     for form, path in _PLACES:
-        there = sum(bool(form.search(file)) for file in files)
+        there = sum(bool(re.search(form, file)) for file in files)
         if there and there * 2 > len(files):
             return path
     return ""

@@ -13,41 +13,65 @@ from vault_index.learn.material import Material, Repair, Said
 
 LEAST_POINTS = 4.5
 _ENVIRONMENT = re.compile(
-    r"command not found|not recognized|permission|denied|protected branch|GH\d{3}|\b40[13]\b|\b429\b|exit(?:ed with)? code 12[67]"
-    r"|no module named|cannot find module|module not found|ENOENT|ECONN|EACCES|ENOMEM|EADDRINUSE|out of memory|heap|timed? ?out"
-    r"|rate limit|deprecated|unsupported|incompatible|version mismatch|requires? \S+ version|not installed|certificate|ssl|signing|locked"
-    r"|already in use|no space|quota|unable to resolve|could not resolve|conflict|peer dep|hook declined|disallowed|not allowed",
+    r"command not found|not recognized|permission|denied|protected branch|GH\d{3}|\b40[13]\b|\b429\b"
+    r"|exit(?:ed with)? code 12[67]"
+    r"|no module named|cannot find module|module not found|ENOENT|ECONN|EACCES|ENOMEM|EADDRINUSE"
+    r"|out of memory|heap|timed? ?out"
+    r"|rate limit|deprecated|unsupported|incompatible|version mismatch|requires? \S+ version"
+    r"|not installed|certificate|ssl|signing|locked"
+    r"|already in use|no space|quota|unable to resolve|could not resolve|conflict|peer dep"
+    r"|hook declined|disallowed|not allowed",
     re.IGNORECASE,
 )
 _MUNDANE = re.compile(
-    r"code style issues|need(?:s)? (?:gofmt )?formatting|not formatted|gofmt|would reformat|lint(?:er)? |unused (?:import|variable)|trailing"
-    r"|undefined: |is not defined|undeclared|SyntaxError|unexpected (?:token|indent)|imported and not used|declared and not used"
-    r"|no such file or directory|No matches found|agent refused|nothing to commit|IndentationError|NameError|cannot use|expected ';'"
+    r"code style issues|need(?:s)? (?:gofmt )?formatting|not formatted|gofmt|would reformat"
+    r"|lint(?:er)? |unused (?:import|variable)|trailing"
+    r"|undefined: |is not defined|undeclared|SyntaxError|unexpected (?:token|indent)"
+    r"|imported and not used|declared and not used"
+    r"|no such file or directory|No matches found|agent refused|nothing to commit|IndentationError"
+    r"|NameError|cannot use|expected ';'"
     r"|file not found|ImportError: cannot import|F401|E501|prettier",
     re.IGNORECASE,
 )
 _REPORTS = re.compile(
-    r"\b(?:error|fail\w*|broken|broke|crash\w*|bug|exception|traceback|denied|fatal|doesn't work|not working|stopped|wrong|issue"
-    r"|problem|weird|corrupt\w*|hang\w*|stuck|regress\w*|unable|cannot|can't|why|fix|Fehler|kaputt|geht nicht|hata|çalışmıyor|오류|에러"
+    r"\b(?:error|fail\w*|broken|broke|crash\w*|bug|exception|traceback|denied|fatal|doesn't work"
+    r"|not working|stopped|wrong|issue"
+    r"|problem|weird|corrupt\w*|hang\w*|stuck|regress\w*|unable|cannot|can't|why|fix|Fehler|kaputt"
+    r"|geht nicht|hata|çal\u0131şm\u0131yor|오류|에러"
+    r""
     r"|실패|안 ?돼|エラー|失敗|動かない)\b",
     re.IGNORECASE,
 )
 _CONTRADICTED = re.compile(
-    r"\b(?:still|again|not working|doesn't work|didn't work|broken|wrong|same (?:error|issue|problem)|NO|nope|never|goddamn|maddening|regress"
-    r"|are you sure|so hard|cannot fix|don't understand|painful|weiterhin|immer noch|hâlâ|hala|여전히|まだ)\b",
+    r"\b(?:still|again|not working|doesn't work|didn't work|broken|wrong|same (?:error|issue"
+    r"|problem)|NO|nope|never|goddamn|maddening|regress"
+    r"|are you sure|so hard|cannot fix|don't understand|painful"
+    r"|weiterhin|immer noch|hâlâ|hala|여전히|まだ)\b",
 )  # case of NO matters
 _OWN_WORK = re.compile(
-    r"^\W*(?:added|created|updated|wrote|fixed|changed|documented|linked|committed|removed|moved|renamed)\b"
-    r"|\bnot (?:caused|because|due)\b|\b(?:i|my|we just|i've|i'd|i'm|our (?:fix|change)|just (?:added|fixed|wrote|changed)|the (?:new )?test|my (?:fix|test|change))\b",
+    r"^\W*(?:added|created|updated|wrote|fixed|changed|documented|linked|committed|removed|moved"
+    r"|renamed)\b"
+    r"|\bnot (?:caused|because|due)\b|\b(?:i|my|we just|i've|i'd|i'm|our (?:fix|change)"
+    r"|just (?:added|fixed|wrote|changed)|the (?:new )?test|my (?:fix|test|change))\b",
     re.IGNORECASE,
 )
 _ONCE_MORE = re.compile(r"\b(?:again|step \d+|still)\b", re.IGNORECASE)
 _NO_ERROR = re.compile(r"Exit code \d+$|===|\?|ok\b|PASS|---? PASS|.*\(cached\)$|> |\$ ")
-_OF_TESTS = re.compile(r"^(?:--- FAIL|FAILED |E   |=== RUN|\s*assert )|AssertionError|\b\d+ failed\b", re.MULTILINE)
-_ABOUT_LINES = re.compile(r"\blines? \d+|\bspaces?\b.*\balign|\bindent|\bformatted\b|\bgofmt\b|\btypo\b", re.IGNORECASE)
+_OF_TESTS = re.compile(
+    r"^(?:--- FAIL|FAILED |E   |=== RUN|\s*assert )|AssertionError"
+    r"|\b\d+ failed\b",
+    re.MULTILINE,
+)
+_ABOUT_LINES = re.compile(
+    r"\blines? \d+|\bspaces?\b.*\balign|\bindent|\bformatted\b|\bgofmt\b"
+    r"|\btypo\b",
+    re.IGNORECASE,
+)
 _LASTING = re.compile(
-    r"\b(?:always|never|only|requires?|removed in|no longer|by default|does(?:n't| not) support|read-only|overwrites?|registers?|silently|must"
-    r"|cannot|can't|since version|in (?:Python|Node|Go|Rust|Java) ?\d|deprecated|before|until|without|get(?:s)? )\b",
+    r"\b(?:always|never|only|requires?|removed in|no longer|by default|does(?:n't| not) support"
+    r"|read-only|overwrites?|registers?|silently|must"
+    r"|cannot|can't|since version|in (?:Python|Node|Go|Rust|Java) ?\d|deprecated|before|until"
+    r"|without|get(?:s)? )\b",
     re.IGNORECASE,
 )
 
@@ -107,7 +131,13 @@ def error_of(repair: Repair) -> str:
         if _ENVIRONMENT.search(line) and not _NO_ERROR.match(line):
             best = best or line
     line = best or signs.error_line(repair.failed)
-    bare = re.sub(r"\b(?:fail(?:ed|ure)?s?|error|exit code|task|tests?|\d+|ok|ERROR|FAIL)\b|[^\w ]", "", line, flags=re.I)
+    bare = re.sub(
+        r"\b(?:fail(?:ed|ure)?s?|error|exit code|task|tests?|\d+|ok|ERROR|FAIL)\b"
+        r"|[^\w ]",
+        "",
+        line,
+        flags=re.I,
+    )
     return line if bare.split() and not _NO_ERROR.match(line) else ""
 
 
@@ -135,7 +165,7 @@ def _points(sentence: str, said: Said, after: str) -> float:
     points = {2: 1.5, 3: 2.5, 4: 3.0}[strength]
     points += min(2.0, 0.75 * len(title.names(sentence)))
     points += 1 if is_report(said) else 0
-    points += 0.5 if said.files else 0
+    points += 0.5 if said.files else -1  # where nothing was changed, nothing shows that it is so
     points += 0.75 if _LASTING.search(sentence) else 0
     points -= 2 if _CONTRADICTED.search(after) else 0
     points -= 2 if _OWN_WORK.search(sentence) else 0

@@ -9,8 +9,10 @@ from vault_index.journal import wording
 MOST_LOOKED_AT = 12_000  # characters of a prompt
 MOST_WORDS = 60
 _PASTED = re.compile(
-    r"^\s*(?:[$#>%\u276f]\s|\d{4}-\d\d-\d\d|\d+[.:|]\s*\S*[{}();=]|at \S+\(|File \"|Traceback|\[[\w:-]+\]|\+|-{2,}|={2,}|@@"
-    r"|remote:|error:|fatal:|warning:|hint:|npm |ERROR|INFO|WARN|DEBUG|https?://\S+\s*$|[\w.-]+@[\w.-]+[ :])"
+    r"^\s*(?:[$#>%\u276f]\s|\d{4}-\d\d-\d\d|\d+[.:|]\s*\S*[{}();=]|at \S+\(|File \"|Traceback"
+    r"|\[[\w:-]+\]|\+|-{2,}|={2,}|@@"
+    r"|remote:|error:|fatal:|warning:|hint:|npm |ERROR|INFO|WARN|DEBUG|https?://\S+\s*$"
+    r"|[\w.-]+@[\w.-]+[ :])"
     r"|[{};]\s*$|^\s*[\w./-]+:\d+|\)\s*\{?$|^\s*\S+\s*$|[\u2713\u2705\u274c\U0001f300-\U0001faff]",
 )
 _CODE_SIGNS = re.compile(r"[{}<>=|\\;$_/\[\]#*+~^]")
@@ -41,4 +43,9 @@ def is_prose(sentence: str) -> bool:
     letters = sum(map(str.isalpha, bare))
     signs = len(_CODE_SIGNS.findall(bare))
     many = len(sentence.split())
-    return many <= MOST_WORDS and letters >= 4 and letters > 0.55 * len(bare.replace(" ", "")) and signs <= 2 + many // 12
+    return (
+        many <= MOST_WORDS
+        and letters >= 4
+        and letters > 0.55 * len(bare.replace(" ", ""))
+        and signs <= 2 + many // 12
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 from vault_index import files as file_access
 from vault_index import git
 from vault_index.errors import VaultError
+from vault_index.journal import refined
 from vault_index.journal.journal import Journal
 from vault_index.journal.left_out import LeftOut
 from vault_index.journal.record import Session
@@ -19,7 +20,6 @@ from vault_index.learn import diff
 from vault_index.learn.diff import Diff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
 from vault_index.learn.material_of import edits, kept, replay, sessions
-from vault_index.learn.material_of.kept import Parts
 from vault_index.learn.material_of.replay import Replay
 from vault_index.store import injections
 from vault_index.vault import FOLDER, Vault
@@ -27,7 +27,7 @@ from vault_index.vault import FOLDER, Vault
 MAX_NARRATIVE = 400_000  # characters; of a longer one the end is taken
 MOST_SUBJECTS = 50
 MAX_FILE = 512 * 1024  # bytes of a file that is named
-_ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # noqa: S108  # of no project
+_ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # of no project
 
 
 def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
@@ -36,7 +36,7 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     `folder` is that of the project whose last one is meant. Raises VaultError if there is none.
     """
     journal = Journal(vault.config)
-    chosen = sessions.named(journal, name, folder or vault.root)
+    chosen = refined.session_by_rule(sessions.named(journal, name, folder or vault.root))
     config = vault.config
     globs = (*config.learn_ignored, *config.journal_left_out)
     played = _replay(chosen)
@@ -65,7 +65,9 @@ def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Materia
     place = folder or vault.root
     older, dots, newer = revisions.partition("..")
     until = git.resolve(place, (newer or "HEAD") if dots else older)
-    base = git.resolve(place, older or "HEAD") if dots else git.parent(place, until) if until else ""
+    base = (
+        git.resolve(place, older or "HEAD") if dots else git.parent(place, until) if until else ""
+    )
     if not until or (dots and not base) or newer.startswith("."):
         raise VaultError(
             f"{revisions!r:.80} names no commits", "name one such as HEAD, or several: main..HEAD"

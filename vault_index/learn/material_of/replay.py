@@ -16,7 +16,6 @@ from vault_index.journal import (
     events,
     own_text,
     paths,
-    phrases,
     records,
     shell,
     signs,

@@ -45,7 +45,9 @@ def _by_id(journal: Journal, name: str) -> Session:
 
 def _is_named(one: Transcript, name: str) -> bool:
     stem = one.path.stem
-    return stem.startswith(name) or stem.removeprefix("agent-") == name or stem[-36:].startswith(name)
+    return (
+        stem.startswith(name) or stem.removeprefix("agent-") == name or stem[-36:].startswith(name)
+    )
 
 
 def _latest(journal: Journal, folder: Path) -> Session:
@@ -82,6 +84,6 @@ def _taken(journal: Journal, one: Transcript) -> Session:
     if taken.file is None:
         raise VaultError(
             f"session {taken.session or one.path.stem} is not in the journal: {taken.why}",
-            "record the sessions of its folder, or take it in: `lessons journal import`",
+            "run lessons journal import",
         )
     return kept.read(taken.file)
