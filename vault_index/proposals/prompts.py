@@ -68,7 +68,8 @@ def outlook(
     """Return for each prompt `now`, the best lesson, and `then`, the draft in its place among others.
 
     Each has `prompt` and `is_silent`, whether it should stay silent. `now` has `id`, `title`, `score`
-    and `is_above` the floor, or is None; `then` has `place`, 1 for the best, `score` and `is_above`.
+    and `is_above` the floor, or is None; `then` has `place`, 1 for the best (5 and more are one),
+    `score` and `is_above`.
     `changes` is the id of a lesson in whose place the draft comes.
     """
     if not fires_on and not silent_on:
