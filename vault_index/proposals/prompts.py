@@ -68,7 +68,8 @@ def outlook(
     """Return for each prompt `now`, the best lesson, and `then`, the draft in its place among others.
 
     Each has `prompt` and `is_silent`, whether it should stay silent. `now` has `id`, `title`, `score`
-    and `is_above` the floor, or is None; `then` has `place`, 1 for the best, `score` and `is_above`.
+    and `is_above` the floor, or is None; `then` has `place`, 1 for the best (5 and more are one),
+    `score` and `is_above`.
     `changes` is the id of a lesson in whose place the draft comes.
     """
     if not fires_on and not silent_on:
@@ -133,7 +134,7 @@ def _scorer(vault: Vault, drafted: _Draft) -> Callable[[str], float]:
         cosine = 0.0
         if vector is not None and drafted.vectors:
             whole, *pieces = (float(own @ vector) for own in drafted.vectors)
-            cosine = max(whole, *(query.PIECE_WEIGHT * piece for piece in pieces), whole)
+            cosine = max([whole, *(query.PIECE_WEIGHT * piece for piece in pieces)])
         words = [word for word in _words(text) if drafted.words[_stem(word)]]
         spread = {word: _lessons_with(opened.store, word) for word in dict.fromkeys(words)}
         matched = (_bm25(drafted, word, spread[word], opened.lessons, usual) for word in words)

@@ -7,6 +7,7 @@ from typing import Any
 
 from vault_index.entrypoints.cli import output
 
+MAX_PLACE = 3  # as many as a hook injects
 _LABEL = 8  # columns
 _ADDED, _REMOVED = {"fg": "green"}, {"fg": "red"}
 
@@ -82,10 +83,9 @@ def _likeness(card: Card) -> Iterator[tuple[str, str]]:
                 "",
                 "it says something else now than when this was proposed: merge, edit or reject",
             )
-    for label, values in (("nearest", card["nearest"]),):
-        if values:
-            id, title, likeness = values
-            yield label, f"{likeness:.0%} like {id} ({title})"
+    if card["nearest"]:
+        id, title, likeness = card["nearest"]
+        yield "nearest", f"{likeness:.0%} like {id} ({title})"
 
 
 def _finding(finding: Card) -> str:
@@ -97,8 +97,9 @@ def _show_prompt(found: Card) -> None:
     now, then = found["now"], found["then"]
     today = f"{now['title']}, {_score(now)}" if now else "nothing"
     _row("", f"now   {today}")
-    others = "" if then["place"] == 1 else f" in place {then['place']}"
-    _row("", f"then  this one{others}, {_score(then)}{_judged(found)}")
+    place = "" if then["place"] == 1 else f" in place {then['place']}"
+    place = f", not among the first {MAX_PLACE}" if then["place"] > MAX_PLACE else place
+    _row("", f"then  this one{place}, {_score(then)}{_judged(found)}")
 
 
 def _judged(found: Card) -> str:
@@ -109,11 +110,8 @@ def _judged(found: Card) -> str:
     return ""
 
 
-MAX_PLACE = 3  # as many as a hook injects
-
-
 def _score(found: Card) -> str:
-    return f"{found['score']:.0%}, {'above' if found['is_above'] else 'below'} the floor"
+    return f"{max(0, found['score']):.0%}, {'above' if found['is_above'] else 'below'} the floor"
 
 
 def _row(label: str, text: str) -> None:
