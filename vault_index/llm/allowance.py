@@ -58,7 +58,7 @@ class Allowance:
         """
         private.make_folder(self._folder)
         with private.locked(self._folder / LOCK):
-            used = self._used()
+            used = self.used()
             if used.calls >= self._calls:
                 raise self._error(f"the day's {self._calls:,} calls are used up", "calls_a_day")
             left = self._tokens - used.tokens
@@ -77,7 +77,7 @@ class Allowance:
         """
         try:
             with private.locked(self._folder / LOCK):
-                used = self._used()
+                used = self.used()
                 if used.day == booking.day:
                     calls = used.calls - 1 + calls
                     tokens = used.tokens - booking.tokens + tokens
@@ -87,9 +87,6 @@ class Allowance:
 
     def used(self) -> Day:
         """Return what was used of today. Raises ModelBudgetError if the file is damaged."""
-        return self._used()
-
-    def _used(self) -> Day:
         file = self._folder / FILE
         today = datetime.fromtimestamp(self._now(), UTC).date().isoformat()
         try:
