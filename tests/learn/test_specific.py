@@ -109,7 +109,7 @@ def rates(generic: list[str], some_specific: list[str]) -> tuple[int, int]:
 
 
 def test_the_rule_on_the_tables_it_was_fitted_to() -> None:
-    assert rates(GENERIC, SPECIFIC) == (20, 19)  # the retries of the uploader name too little
+    assert rates(GENERIC, SPECIFIC) == (19, 20)  # descriptive names: `x` and `data` are two names
 
 
 def test_the_rule_on_tables_it_had_not_seen() -> None:
@@ -119,3 +119,23 @@ def test_the_rule_on_tables_it_had_not_seen() -> None:
 def test_words_of_the_project_count() -> None:
     text = "The ledger rounds each posting before the settlement, so that Postings match the statement."
     assert specific.points(text, {"ledger", "posting", "settlement"}) > specific.points(text) + 1
+
+
+PLAIN_RULES = [  # what a person said, and what a lesson makes of it
+    ("Fix the test, not the code\n\nIn the reset tests the code is right; expectations are outdated.",
+     "fix the test, the code is right"),
+    ("Commit only what works\n\nEach commit holds working code, none a broken state.",
+     "keep each commit with working code please, no micro-commits of a broken state"),
+    ("Where a symptom shows is not its cause\n\nThe stop hook shows it and does not cause it.",
+     "we see it on the stop hook, it doesn't mean the stop hook caused it"),
+]  # fmt: skip
+
+
+def test_a_plain_rule_is_particular_by_what_the_person_said() -> None:
+    for text, quote in PLAIN_RULES:
+        assert specific.is_generic(text) or "stop hook" in text
+        assert not specific.is_generic(text, (), [quote])
+    for text in GENERIC + MORE_GENERIC:
+        assert specific.is_generic(
+            text, (), ["please push the branch of the mobile team to staging"]
+        )

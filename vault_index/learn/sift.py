@@ -201,7 +201,7 @@ def _worth(entry: Entry, around: Around) -> str:
         return GIVEN
     if entry.by_rule:  # what a person stated is particular, unless it is a stock phrase
         return GENERIC if specific.points(text, around.known) < 0 else ""
-    return GENERIC if specific.is_generic(text, around.known) else ""
+    return GENERIC if specific.is_generic(text, around.known, entry.quotes) else ""
 
 
 def _proposal(entry: Entry, around: Around) -> Proposal:

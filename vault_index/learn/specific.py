@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-LEAST, MOST_LEAST = 1.5, 3.0  # points of a text of a few lines, and of any text
-SHORT_WORDS, WORDS_A_POINT = 30, 60  # a longer text names more by chance
+LEAST = 0.75  # points
+SAID = 0.25  # points of a word that the text shares with its quotes
+STEM = 5  # letters of a word that are compared
 _CODE = re.compile(r"`([^`\n]{2,200})`")
 _FENCED = re.compile(r"(?ms)^(?:```|~~~).*?^(?:```|~~~)\s*$")
 _IDENTIFIER = re.compile(
@@ -60,8 +61,11 @@ COMMON = frozenset(
 )
 
 
-def points(text: str, known: Collection[str] = ()) -> float:
-    """Return how particular a text is. `known` are words of the project, such as names of its files."""
+def points(text: str, known: Collection[str] = (), quotes: Collection[str] = ()) -> float:
+    """Return how particular a text is. `known` are words of the project, such as names of its files.
+
+    A text that shares words with its `quotes` says what was said there, however plain the words are.
+    """
     things: dict[str, float] = {}
     for match in _CODE.finditer(text):
         _note(things, match[1].strip(), 1.0)
@@ -80,13 +84,17 @@ def points(text: str, known: Collection[str] = ()) -> float:
     for word in words & {word.casefold() for word in known}:
         _note(things, word, 0.5)
     stock = {match[0].casefold() for match in _STOCK.finditer(text)}
-    return sum(things.values()) - 0.75 * len(stock)
+    shared = _stems(text) & _stems(" ".join(quotes))
+    return sum(things.values()) - 0.75 * len(stock) + SAID * len(shared)
 
 
-def is_generic(text: str, known: Collection[str] = ()) -> bool:
-    """Whether a text could stand in any handbook."""
-    longer = max(0, len(text.split()) - SHORT_WORDS)
-    return points(text, known) < min(MOST_LEAST, LEAST + longer / WORDS_A_POINT)
+def is_generic(text: str, known: Collection[str] = (), quotes: Collection[str] = ()) -> bool:
+    """Whether a text could be in any handbook."""
+    return points(text, known, quotes) < LEAST
+
+
+def _stems(text: str) -> set[str]:
+    return {word.casefold()[:STEM] for word in re.findall(r"[^\W\d_]{4,}", text)}
 
 
 def _note(things: dict[str, float], thing: str, value: float) -> None:
