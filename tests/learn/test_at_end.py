@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects
 from tests.support.files import MakeVault, commit
-from tests.support.watchers import soon
+from tests.support.watchers import soon, watched
 from vault_index import client
 from vault_index.config import Config, load
 from vault_index.errors import ModelCallError
@@ -146,13 +148,14 @@ def test_only_the_end_of_a_session_is_noted(team: Vault, own_world: Path) -> Non
 
 
 @pytest.mark.slow
-def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Path) -> None:
+@pytest.mark.parametrize("by", ["a process", "the watcher"])
+def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Path, by: str) -> None:
     settings = team.lessons_dir / "vault.toml"
     settings.write_text(f"{settings.read_text()}\n[learn]\nsignificance = 3\n")
     run("lessons", "install", "claude", "--journal", cwd=team.root)
     talk = about_redirects(team.root)
     event = talk.event("SessionEnd")
-    import json
+    journal = Journal(load())
 
     def hook() -> None:
         done = run("lessons-hook", cwd=team.root, stdin=json.dumps(event))
@@ -162,17 +165,18 @@ def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Pat
         listed: list[Any] = client.ask(team, {"ask": "proposals", "with": {}})["proposals"]
         return listed
 
-    hook()
-    soon(proposals, seconds=120)
-    (made,) = proposals()
-    assert made["is_draft"]
-    journal = Journal(load())
-    soon(lambda: not spool.ended(journal), seconds=120)
-    talk.asks("And the logout?").says("The logout keeps the query, too, I looked.")
-    hook()
-    soon(lambda: not spool.ended(journal) and not spool.waiting(journal), seconds=120)
-    assert len(record.runs(journal.config)) == 1
-    assert (
-        "learning   1 run, 1 proposal, at the end of sessions"
-        in run("lessons", "status", cwd=team.root).out
-    )
+    def is_settled() -> bool:
+        return not spool.ended(journal) and not spool.waiting(journal)
+
+    with watched(team) if by == "the watcher" else contextlib.nullcontext():
+        hook()
+        soon(proposals, seconds=120)
+        (made,) = proposals()
+        assert made["is_draft"]
+        soon(is_settled, seconds=120)
+        talk.asks("And the logout?").says("The logout keeps the query, too, I looked.")
+        hook()
+        soon(is_settled, seconds=120)
+        assert len(record.runs(journal.config)) == 1
+        printed = run("lessons", "status", cwd=team.root).out
+    assert "learning   1 run, 1 proposal, at the end of sessions" in printed

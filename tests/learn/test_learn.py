@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.commands import run as run_command
+from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, commit, lesson_text
 from tests.support.materials import a_material, an_entry, good_answer, stage_of
 from tests.support.ollama_server import OllamaServer
@@ -288,3 +290,22 @@ def test_without_a_model_rules_make_drafts(
     assert all(each["is_draft"] for each in answer["proposals"])
     assert all(each["by"] == "rules" for each in waiting(vault))
     assert server.chats == []
+
+
+def test_the_command_says_what_leaves_and_what_went_wrong(
+    team: Vault, server: OllamaServer, own_world: Path
+) -> None:
+    about_redirects(team.root)
+    run_command("lessons", "journal", "import", cwd=team.root)
+    let(server, lambda _: "I'm sorry, but I can't assist with that.")
+    ended = run_command("lessons", "learn", "--why", cwd=team.root, check=False)
+    assert ended.code == 1
+    assert "sending at most " in ended.err
+    assert "in 4 calls for ollama:small: Ollama at 127.0.0.1; it stays on this machine" in ended.err
+    assert "Error: what: ollama:small declined to answer\nTry: " in ended.err
+    assert "Traceback" not in ended.err
+    again = run_command("lessons", "learn", cwd=team.root)
+    assert again.out == "learned already; `lessons learn --again` does it once more\n"
+    planned = run_command("lessons", "learn", "--dry-run", "--json", cwd=team.root).json
+    assert planned["status"] == record.DRY
+    assert len(server.chats) == 1

@@ -19,6 +19,7 @@ from vault_index.errors import (
     ModelRefusedError,
     VaultError,
 )
+from vault_index.journal.redact import redact
 from vault_index.learn import (
     by_rule,
     evidence,
@@ -193,8 +194,9 @@ def _learned(work: _Work, run: Run) -> tuple[Run, dict[str, Any]]:
     except ModelCallError as error:
         status = _STATUS.get(type(error), record.FAILED)
         usage = _usage(work)
-        run = replace(run, status=status, trouble=error.message, usage=usage)
-        answer = _answer(work, error.message) | {"hint": error.hint, "status": status}
+        trouble = redact(error.message)
+        run = replace(run, status=status, trouble=trouble, usage=usage)
+        answer = _answer(work, trouble) | {"hint": error.hint, "status": status}
         return run, {**answer, "usage": dict(usage)}
     proposals, dropped = _proposed(work, entries)
     kept = [each for each in proposals if each["status"] == review.WAITING]

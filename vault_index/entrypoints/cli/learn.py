@@ -81,7 +81,8 @@ def _show(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:
 def _closing(answer: dict[str, Any]) -> str:
     """Return what came of it, in a line."""
     made, dropped = len(answer["proposals"]), len(answer["dropped"])
-    left = f"; {count(dropped, 'entry' if dropped == 1 else 'entrie')} dropped" if dropped else ""
+    entries = "1 entry" if dropped == 1 else f"{dropped} entries"
+    left = f"; {entries} dropped" if dropped else ""
     if made:
         return f"{count(made, 'proposal')} to review: `lessons review`{left}{_took(answer)}"
     if answer["status"] == "learned already":
