@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from vault_index.index import rows
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, shelf, sketch
 from vault_index.search import duplicates, entries, query
@@ -33,8 +34,7 @@ def of(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, Any]:
     `without` is the id of a lesson that is left out.
     """
     title, text = proposal.title, proposal.text
-    vectors = duplicates.vectors(vault, [Lesson("", PATH, title, text)], PATH)
-    vector = vectors[0] if vectors else None
+    vector = _vector(vault, Lesson("", PATH, title, text))
     every, same = [], None
     own, id = sketch.hashed(draft.words(f"{title} {text}")), draft.id_of(title, text)
     for row, cosine in _candidates(vault, f"{title} {text}", vector):
@@ -48,7 +48,7 @@ def of(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, Any]:
         every.append(([row["lesson_id"], row["title"], round(max(alike, cosine), 3)], is_near))
     every.sort(key=lambda each: (-each[0][2], each[0][0]))
     seen = {
-        "embedder": vault.open_index().embedder if vectors else "",
+        "embedder": "" if vector is None else vault.open_index().embedder,
         "vector": "" if vector is None else sketch.packed(vector),
     }
     rejected = sketch.same(sketch.of(proposal, seen), shelf.rejected(shelf.folder_of(vault)))
@@ -60,6 +60,17 @@ def of(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, Any]:
         "rejected": rejected is not None,
         **seen,
     }
+
+
+def _vector(vault: Vault, lesson: Lesson) -> np.ndarray | None:
+    """Return the vector of a draft's beginning; None without an embedder.
+
+    The index is not asked for it, as it is for lessons: a draft is new.
+    """
+    embedder, _ = query.embedder_for(vault, vault.open_index())
+    if embedder is None:
+        return None
+    return rows.embed(embedder, rows.of_lesson(lesson, PATH, None)[:1])[0]
 
 
 def _candidates(
