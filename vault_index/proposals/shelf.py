@@ -16,16 +16,15 @@ import base64
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import files, git
-from vault_index.journal import projects
-from vault_index.journal.lock import held, make_folder
+from vault_index import files
+from vault_index.journal import shelves
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,16 +36,6 @@ MAX_REJECTED = 2000  # the oldest go first; some 2 kB each
 SAME_WORDS = 0.8  # of the words of both texts together: one in ten was changed
 SKETCH = 256  # hashes kept of a text: the smallest, a fair sample of its words
 _ID = re.compile(r"[0-9a-f]{8}")
-_TOP = "vault"
-_UNSAFE = re.compile(r"[^\w.-]+")
-_MAX_NAME = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """The proposals of all vaults of a user."""
-
-    folder: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +54,12 @@ class Rejected:
 
 def folder_of(vault: Vault) -> Path | None:
     """Return where the proposals of a vault are; None before the first. Writes nothing."""
-    shelf = Shelf(vault.config.home / FOLDER)
-    if not shelf.folder.is_dir():
-        return None
-    project = projects.known_project(shelf, str(vault.root))
-    folder = shelf.folder / project / _place_of(vault)
-    return folder if project and folder.is_dir() and not folder.is_symlink() else None
+    return shelves.folder_of(vault, FOLDER)
 
 
-@contextmanager
-def opened(vault: Vault) -> Iterator[Path]:
+def opened(vault: Vault) -> AbstractContextManager[Path]:
     """Hold the proposals of a vault, whose folder is made if it is missing. Raises WriteError."""
-    shelf = Shelf(vault.config.home / FOLDER)
-    make_folder(shelf.folder)
-    project = shelf.folder / projects.project_of(shelf, str(vault.root))
-    make_folder(project)
-    folder = project / _place_of(vault)
-    with held(folder):
-        yield folder
+    return shelves.opened(vault, FOLDER)
 
 
 def ids(folder: Path | None) -> list[str]:
@@ -172,13 +149,3 @@ def packed(vector: np.ndarray) -> str:
     import numpy as np
 
     return base64.b64encode(np.asarray(vector, "<f2").tobytes()).decode()
-
-
-def _place_of(vault: Vault) -> str:
-    """Return the name for a vault's place in its repository."""
-    top = git.top_of(vault.root)
-    inside = os.path.relpath(os.path.realpath(vault.root), top) if top else "."
-    if inside == ".":
-        return _TOP
-    name = _UNSAFE.sub("-", inside).strip("-.")[-_MAX_NAME:]
-    return f"{name}-{blake2b(os.fsencode(inside), digest_size=3).hexdigest()}"
