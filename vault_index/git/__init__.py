@@ -43,12 +43,14 @@ if TYPE_CHECKING:
         versions,
     )
     from vault_index.git.overwritten import overwritten_files
+    from vault_index.git.past import Past, look_back
     from vault_index.git.plain import branch_of, common_folder, index_file, origin_of, top_of
     from vault_index.git.run import command
     from vault_index.git.shortcuts import head, is_tracked
     from vault_index.git.vouched import Voucher, contents, vouchers
 
 __all__ = [
+    "Past",
     "Provenance",
     "Voucher",
     "active_hooks",
@@ -72,6 +74,7 @@ __all__ = [
     "index_file",
     "is_tracked",
     "last_change",
+    "look_back",
     "messages",
     "origin_of",
     "outgoing",
@@ -92,7 +95,7 @@ __all__ = [
 ]
 
 # A part is loaded when something of it is asked for: all of them take half a bare Python's start.
-_PARTS = ("plain", "shortcuts", "run", "checkout", "commits", "overwritten", "vouched")
+_PARTS = ("plain", "shortcuts", "run", "checkout", "commits", "overwritten", "vouched", "past")
 
 
 def __getattr__(name: str) -> Any:

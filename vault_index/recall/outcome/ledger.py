@@ -98,12 +98,19 @@ class Ledger:
         there = {entry.session for entry in self.open.values()}
         self.sessions = {name: stamp for name, stamp in self.sessions.items() if name in there}
 
-    def tallies(self) -> dict[str, Tally]:
-        """Return the tally of each lesson that was ever injected, by id."""
-        counts = {lesson: list(counted) for lesson, counted in self.counted.items()}
+    def tallies(self, since: Mapping[str, str] | None = None) -> dict[str, Tally]:
+        """Return the tally of each lesson that was ever injected, by id.
+
+        Of a lesson in `since` only what came after the day there counts, as far as it is known by day.
+        """
+        days = since or {}
+        counted = self.counted.items()
+        counts = {lesson: list(of_it) for lesson, of_it in counted if lesson not in days}
         place = {outcome: number for number, outcome in enumerate(OUTCOMES)}
         for entry in self.open.values():
             for lesson, verdict in zip(entry.lessons, entry.verdicts, strict=True):
+                if entry.time[:10] <= days.get(lesson, ""):
+                    continue
                 of_lesson = counts.setdefault(lesson, [0] * len(OUTCOMES))
                 of_lesson[place[verdict or UNKNOWN]] += 1
         return {lesson: Tally(sum(of_it), *of_it) for lesson, of_it in counts.items()}

@@ -43,10 +43,19 @@ _Stamps = Mapping[str, Sequence[tuple[str, files.Stamp]]]  # by the session's pa
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """The tally of each lesson by its id, and how many sessions are not judged yet."""
+    """What agents did with the lessons, and how many sessions are not judged yet."""
 
-    tallies: Mapping[str, Tally] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
     waiting: int = 0
+
+    @property
+    def tallies(self) -> Mapping[str, Tally]:
+        """The tally of each lesson that was ever injected, by its id."""
+        return self.ledger.tallies()
+
+    def since(self, days: Mapping[str, str]) -> Mapping[str, Tally]:
+        """Return the tallies, of lessons with a day only by what was injected after it."""
+        return self.ledger.tallies(days)
 
 
 def tally(vault: Vault) -> Mapping[str, Tally]:
@@ -73,8 +82,8 @@ def of(
                 ledger.save(folder, known)
         except WriteError:
             waiting = _catch_up(vault, known, seconds, progress)
-        return Outcomes(known.tallies(), waiting)
-    return Outcomes(known.tallies())
+        return Outcomes(known, waiting)
+    return Outcomes(known)
 
 
 def _catch_up(
@@ -149,12 +158,14 @@ def _behind(known: Ledger, stamps: _Stamps) -> dict[str, list[Entry]]:
     for entry in known.open.values():
         if entry.lessons:
             entries.setdefault(entry.session, []).append(entry)
-    return {
-        session: of_session
-        for session, of_session in entries.items()
-        if known.sessions.get(session) != _stamp(session, stamps)
-        or not all(all(entry.verdicts) for entry in of_session)
-    }
+    behind: dict[str, list[Entry]] = {}
+    for session, of_session in entries.items():
+        stamp = _stamp(session, stamps)
+        is_judged = all(all(entry.verdicts) for entry in of_session)
+        # of a session that was forgotten since, the verdicts stay
+        if not is_judged or (stamp and known.sessions.get(session) != stamp):
+            behind[session] = of_session
+    return behind
 
 
 def _files_of(session: str, stamps: _Stamps) -> Sequence[tuple[str, files.Stamp]]:

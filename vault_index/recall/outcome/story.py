@@ -61,7 +61,7 @@ def of_session(session: Session) -> list[Step]:
     steps: list[Step] = []
     try:
         if file.is_file() and file.stat().st_size <= MAX_BYTES:
-            steps = list(_of_events(_events(file, session.agent)))
+            steps = list(of_events(_events(file, session.agent)))
     except OSError:
         steps = []
     return steps or list(_of_records(session.records))
@@ -83,7 +83,8 @@ def _events(file: Path, agent: str) -> Iterator[Event]:
         yield from reader.end()
 
 
-def _of_events(happened: Iterable[Event]) -> Iterator[Step]:
+def of_events(happened: Iterable[Event]) -> Iterator[Step]:
+    """Yield the steps that the events of a transcript show."""
     calls: dict[str, Event] = {}
     for event in happened:
         if event.kind in events.PROMPTS:

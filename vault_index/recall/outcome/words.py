@@ -63,9 +63,9 @@ _COMMON = frozenset(
     makefile dockerfile main.py index.js index.ts app.py setup.py __init__.py tsconfig.json cargo.toml
     go.mod claude.md agents.md changelog.md license .gitignore .env config.toml settings.json src/
     dev/null node_modules main.go main.rs --format user.email user.name
-    stdout stderr stdin e.g i.e etc. and/or true false none null self str int list dict foo bar todo api json yaml
-    toml html     css http https url sql utf-8 cli git github docker python node npm bash shell linux the and
-    ci pr id ids __main__ __name__ n/a
+    stdout stderr stdin e.g i.e etc. and/or true false none null self str int list dict foo bar todo
+    api json yaml toml html css http https url sql utf-8 cli git github docker python node npm bash shell
+    linux the and ci pr id ids __main__ __name__ n/a
     """.split()
 )
 _COMMON_PROGRAMS = frozenset(
@@ -204,10 +204,11 @@ def _clauses(text: str) -> Iterator[tuple[str, str, _Weighed]]:
 
 
 def _part_of_block(above: str) -> str:
+    """Return the part of a block of code by the end of the line above it."""
     line = above.strip().rpartition("\n")[2]
-    if _NOT.search(line) and not _ORDERS.search(line):
-        return AGAINST
-    return SYMPTOM if _FAILS.search(line) and not _ORDERS.search(line) else ADVICE
+    clauses = [clause for clause in _CLAUSES.split(line) if clause.strip()]
+    pieces = [part for part, piece in _pieces(clauses[-1]) if piece.strip()] if clauses else []
+    return pieces[-1] if pieces else ADVICE
 
 
 def _prose(text: str) -> Iterator[tuple[str, str, _Weighed]]:
