@@ -60,6 +60,11 @@ def is_manifest(path: str) -> bool:
     return _reader(path) is not None
 
 
+def is_lock(path: str) -> bool:
+    """Whether a manifest says which versions are installed, and not which may be."""
+    return path.endswith((".lock", "lock.json", "go.mod"))
+
+
 def versions(path: str, content: bytes) -> dict[str, str]:
     """Return the version that a manifest or lock file has of each dependency, as far as it has one."""
     reader = _reader(path)

@@ -34,6 +34,7 @@ NEVER_TAKEN = 5  # injections with a known outcome, of which none was taken
 CHANGED_SHARE = 0.5  # of a cited file's lines that are gone
 LEAST_LINES = 20  # of a file whose lines are compared
 MAX_DAYS = 60  # on which lessons were confirmed; of more only the last of each month is compared
+MAX_MANIFESTS = 60  # that are read of a repository of many packages
 MAX_FILES_CITED = 4  # of a lesson that is about its files; one that names more gives examples
 _WORD = re.compile(rb"[A-Za-z_]\w{3,}")
 _NO_CODE = (".md", ".rst", ".txt", ".adoc", ".lock", ".sum", ".json", ".svg", ".csv", ".snap")
@@ -180,7 +181,8 @@ class _Then:
         self._renames: dict[str, str] | None = None
         self._ends: dict[str, list[str]] = defaultdict(list)
         self._ends_now = {path.rpartition("/")[2] for path in now}
-        self._pinned: tuple[dict[str, set[str]], dict[str, set[str]]] | None = None
+        self._then: Mapping[str, set[str]] | None = None
+        self._today: Mapping[str, set[str]] | None = None
 
     def reasons(self, lessons: Sequence[_Lesson]) -> list[Reason]:
         """Return what is wrong with lessons that held at this commit."""
@@ -263,23 +265,33 @@ class _Then:
 
     def _of_versions(self, lesson: _Lesson) -> Iterator[Reason]:
         for name, version in sorted(lesson.cited.versions):
-            then, now = self._versions()
-            had, has = then.get(name, set()), now.get(name, set())
-            was_so = any(citations.agrees(version, each) for each in had)
-            if was_so and has and not any(citations.agrees(version, each) for each in has):
-                yield lesson.reason(
-                    "version", f"{name} {version} is {' and '.join(sorted(has))} now"
-                )
+            had = self._had().get(name, set())
+            if not any(citations.agrees(version, each) for each in had):
+                continue
+            has = self._has().get(name, set())
+            if has and not any(citations.agrees(version, each) for each in has):
+                now = " and ".join(sorted(has))
+                yield lesson.reason("version", f"{name} {version} is {now} now")
 
-    def _versions(self) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-        """Return the versions that manifests had of each dependency, and those that they have."""
-        if self._pinned is None:
+    def _had(self) -> Mapping[str, set[str]]:
+        """Return the versions of each dependency that manifests had which changed since."""
+        if self._then is None:
             changed = [path for path in self._changes if citations.is_manifest(path)]
-            then, now = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
-            for path in changed:
-                for versions, commit in ((then, self._commit), (now, "HEAD")):
-                    content = self._past.content(commit, path)
-                    for name, version in citations.versions(path, content).items():
-                        versions[name].add(version)
-            self._pinned = then, now
-        return self._pinned
+            self._then = self._pinned(changed, self._commit)
+        return self._then
+
+    def _has(self) -> Mapping[str, set[str]]:
+        """Return the versions of each dependency that manifests have now."""
+        if self._today is None:
+            there = sorted(path for path in self._now if citations.is_manifest(path))
+            self._today = self._pinned(there[:MAX_MANIFESTS], "HEAD")
+        return self._today
+
+    def _pinned(self, paths: Iterable[str], commit: str) -> Mapping[str, set[str]]:
+        """Return the versions of each dependency: those of lock files where there are any."""
+        by_kind = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+        for path in paths:
+            versions = citations.versions(path, self._past.content(commit, path))
+            for name, version in versions.items():
+                by_kind[citations.is_lock(path)][name].add(version)
+        return by_kind[False] | by_kind[True]

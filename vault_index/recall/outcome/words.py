@@ -17,6 +17,8 @@ ADVICE, AGAINST, SYMPTOM = "advice", "against", "symptom"
 PROGRAM = "$"  # in front of a word: as a program that is run, `$pnpm`
 RUN = "$ "  # in front of two: a program and its first word, `$ buf generate`
 LEAST_FAILURE = 3  # words of a failure that is recognised by them
+SURE = 0.9  # weight of a word that nobody writes by chance
+OF_PLACE = 0.4  # weight of a file beside such a word: work in it need not be the advice
 LEAST_DOCUMENTS = 20  # lessons; among fewer, how often a word occurs says nothing
 
 _TOKEN = re.compile(
@@ -50,6 +52,7 @@ _ORDERS = re.compile(
 
 _CAMEL = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}")
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+_ENDING = re.compile(r"\.[a-z]\w{0,4}$")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{2,9}")
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-\w+)?")
 _SEPARATORS = re.compile(r"&&|\|\|?|;|\n|\$\(|`")
@@ -121,6 +124,10 @@ def of_lesson(title: str, text: str) -> Marks:
         for word, weight in known[ADVICE].items()
         if weight and word not in known[AGAINST] and word not in known[SYMPTOM]
     }
+    if any(weight >= SURE and not _is_place(word) for word, weight in advised.items()):
+        advised |= {
+            word: min(weight, OF_PLACE) for word, weight in advised.items() if _is_place(word)
+        }
     return Marks(
         advised,
         frozenset(known[AGAINST]) - set(advised),
@@ -128,6 +135,11 @@ def of_lesson(title: str, text: str) -> Marks:
         tuple(failures),
         plain_words(title),
     )
+
+
+def _is_place(word: str) -> bool:
+    """Whether a word is the name of a file or folder: where to do what a lesson says."""
+    return not word.startswith((PROGRAM, "-")) and ("/" in word or bool(_ENDING.search(word)))
 
 
 def by_rarity(marks: Marks, documents: Mapping[str, int], count: int) -> Marks:
