@@ -36,6 +36,7 @@ def steps(after: Sequence[Sequence[str]]) -> list[Step]:
     for kind, text, *more in after:
         if kind == "edited":
             made.append(Step(story.WROTE, f"{text}\n{story.new_lines(more[0], more[1])}"))
+            made.append(Step(story.AROUND, " ".join(story.kept_words(more[0], more[1]))))
         elif kind == "failed":
             made += [Step(story.RAN, text), Step(story.FAILED, more[0])]
         elif kind == "refused":

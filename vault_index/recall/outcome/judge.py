@@ -15,6 +15,7 @@ from vault_index.hotpath import chatter
 from vault_index.journal import phrases
 from vault_index.recall.outcome import words
 from vault_index.recall.outcome.story import (
+    AROUND,
     DOING,
     FAILED,
     LOOKED,
@@ -30,7 +31,8 @@ from vault_index.recall.outcome.words import Marks
 TAKEN, IGNORED, CONTRADICTED, UNKNOWN = "taken", "ignored", "contradicted", "unknown"
 OUTCOMES = (TAKEN, IGNORED, CONTRADICTED, UNKNOWN)
 ENOUGH = 0.9  # weight of words that shows that a lesson was followed
-OF_SAID, OF_LOOKED = 0.5, 0.3  # of a word's weight, where something was done, too
+# of a word's weight: said where something was done, too; around a change; only looked at
+OF_SAID, OF_AROUND, OF_LOOKED = 0.5, 0.5, 0.3
 LEAST_ANSWER = 60  # characters of an answer that is work
 SAME_FAILURE = 0.6  # of a sentence's words that a failure has, to be the one it is about
 LEAST_NAMED = 0.5  # weight of a word by which a user names what the lesson advises
@@ -136,7 +138,7 @@ def _share(kind: str, *, only_said: bool) -> float:
         return 1.0
     if kind == SAID:
         return 1.0 if only_said else OF_SAID
-    return OF_LOOKED if kind == LOOKED else 0.0
+    return {AROUND: OF_AROUND, LOOKED: OF_LOOKED}.get(kind, 0.0)
 
 
 def _sum(weights: dict[str, float]) -> float:

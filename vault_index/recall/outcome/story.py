@@ -28,10 +28,10 @@ from vault_index.journal.events import Event
 from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
 from vault_index.journal.records import Unread
 
-TYPED, SAID, RAN, WROTE, LOOKED, FAILED, REFUSED = (
-    *("typed", "said", "ran", "wrote", "looked"),
+TYPED, SAID, RAN, WROTE, AROUND, LOOKED, FAILED, REFUSED = (
+    *("typed", "said", "ran", "wrote", "around", "looked"),
     *("failed", "refused"),
-)
+)  # `around`: what stays beside a change
 DOING = frozenset({RAN, WROTE})
 MAX_BYTES = 64 * 1024 * 1024  # of a transcript; of a longer one the journal's file has to do
 MAX_CHARS = 20_000  # of a step
@@ -118,6 +118,8 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
         if is_error:
             return
         yield Step(WROTE, text, call.at)
+        if around := " ".join(_words_kept(call.input)):
+            yield Step(AROUND, own_text.left_out(around)[:MAX_CHARS], call.at)
     elif kind in (tools.READ, tools.SEARCH):
         yield Step(LOOKED, text, call.at)
     elif kind == tools.OTHER and "lesson" not in call.tool:
@@ -147,6 +149,19 @@ def new_lines(old: str, new: str) -> str:
     return "\n".join(
         " ".join(word for word in line.split() if word not in before) for line in new.splitlines()
     )
+
+
+def _words_kept(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the words that a call of an editing tool leaves as they are."""
+    for change in (values, *(edit for edit in values.get("edits") or () if isinstance(edit, dict))):
+        old, new = str(change.get("old_string") or ""), str(change.get("new_string") or "")
+        yield from kept_words(old, new)
+
+
+def kept_words(old: str, new: str) -> list[str]:
+    """Return the words that are in a text before and after its change."""
+    there = set(new.split())
+    return [word for word in old.split() if word in there]
 
 
 def _texts(value: Any) -> Iterator[str]:
