@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.outcomes import cases, judged, steps
-from vault_index.recall.outcome import judge, words
+from vault_index.recall.outcome import citations, judge, words
 from vault_index.recall.outcome.judge import (
     CONTRADICTED,
     IGNORED,
@@ -105,6 +105,14 @@ def test_a_quotation_of_the_lesson_is_no_deed() -> None:
 def test_words_that_are_taken_away_are_not_used() -> None:
     change = ("edited", "a.py", "engine(pool_pre_ping=True, url)", "engine(url)")
     assert outcome("Set `pool_pre_ping`.", change) == IGNORED
+
+
+@pytest.mark.parametrize(
+    "piece", ["`", "```a\n", "a/", "a.", "` ", "`` ` ", "~", ", use ", "not ", "a@"]
+)
+def test_a_hostile_text_takes_no_longer_than_another(piece: str) -> None:
+    text = piece * (100_000 // len(piece)) + "*"
+    assert marks(text).advice.keys() | citations.of(text).paths is not None
 
 
 def test_a_correction_three_turns_later_counts_only_if_it_names_the_advice() -> None:

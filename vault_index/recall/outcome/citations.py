@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*[ \t]*$|(`+)[^`\n]+\2(?!`)", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(
+    r"^(`{3,}|~{3,})(?![`~]).*?(?:^\1[`~]*[ \t]*$|\Z)|(?<!`)(`{1,3})[^`\n]+\2(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
 _PATH = re.compile(
     r"(?<![\w/.:@~$*<{-])(?:\./)?((?:[\w.@+-]+/)+[\w.@+-]*[\w+-]|[\w-][\w.-]*\.[A-Za-z]\w{0,7})"
     r"(?![\w/*<{$]|\.\w)"
@@ -17,14 +20,15 @@ _PATH = re.compile(
 _NAME = re.compile(r"(?<![\w$.-])(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w{3,})(\()?(?![\w-])")
 _CAMEL = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}")
 _VERSION = re.compile(
-    r"(?<![\w@/.-])(@?[A-Za-z][\w./-]*\w)[`'\"]*[ \t]*(?:==|~=|\^|@|>=|[ \t]v?|:[ \t]*)[ \t]*[\"'`]?v?"
-    r"(\d+(?:\.\d+)+)(?![\w.]*-)"
+    r"(?<![\w@/.-])(@?[A-Za-z][\w./-]*\w)[`'\"]{0,2}[ \t]{0,2}(?:==|~=|\^|@|>=|[ \t]v?|:)[ \t]{0,2}"
+    r"[\"'`]?v?(\d+(?:\.\d+)+)(?![\w.]*-)"
 )
 _COMMON_FILES = frozenset(
     "readme.md package.json changelog.md license makefile dockerfile setup.py index.js index.ts main.py"
     " __init__.py conftest.py pyproject.toml cargo.toml go.mod .gitignore skill.md agents.md claude.md"
     .split()
 )  # fmt: skip
+MAX_CHARS = 20_000  # of a lesson that are read
 MAX_CITED = 40  # of each kind; a lesson that names more is a list
 
 
@@ -42,6 +46,7 @@ class Cited:
 
 def of(text: str) -> Cited:
     """Return what a text cites."""
+    text = text[:MAX_CHARS]
     code = [match[0] for match in _CODE.finditer(text)]
     paths = {path for path in _PATH.findall(text) if path.lower() not in _COMMON_FILES}
     names = {

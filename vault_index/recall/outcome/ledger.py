@@ -78,12 +78,22 @@ class Ledger:
 
     def rename(self, renamed: Mapping[str, str]) -> None:
         """Count under the new ids what was counted under the old ones, of sections too."""
-        for old, new in renamed.items():
-            for entry in self.open.values():
-                entry.lessons = [_renamed(lesson, old, new) for lesson in entry.lessons]
-            for lesson in [each for each in self.counted if _renamed(each, old, new) != each]:
-                counts = self.counted.pop(lesson)
-                self._count(_renamed(lesson, old, new), counts)
+        if not renamed:
+            return
+        for entry in self.open.values():
+            entry.lessons = [_renamed(lesson, renamed) for lesson in entry.lessons]
+        counted, self.counted = self.counted, {}
+        for lesson, counts in counted.items():
+            self._count(_renamed(lesson, renamed), counts)
+
+    def judged(self, other: Ledger, sessions: Iterable[str]) -> None:
+        """Take over the verdicts that somebody found for some sessions with a copy of this."""
+        for session in sessions:
+            self.sessions[session] = other.sessions[session]
+        for key, entry in self.open.items():
+            found = other.open.get(key)
+            if found and entry.session in other.sessions and all(found.verdicts):
+                entry.verdicts = list(found.verdicts)
 
     def fold(self, before: str) -> None:
         """Only count the injections from before a time, and the oldest if there are too many."""
@@ -162,6 +172,8 @@ def _key(entry: Entry) -> str:
     return blake2b(json.dumps(about).encode(), digest_size=8).hexdigest()
 
 
-def _renamed(lesson: str, old: str, new: str) -> str:
-    is_of = lesson == old or lesson.startswith(f"{old}#")
-    return new + lesson[len(old) :] if is_of else lesson
+def _renamed(lesson: str, renamed: Mapping[str, str]) -> str:
+    if lesson in renamed:
+        return renamed[lesson]
+    file, mark, section = lesson.partition("#")
+    return renamed.get(file, file) + mark + section

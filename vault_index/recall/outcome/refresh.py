@@ -10,6 +10,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -74,27 +75,29 @@ def of(
     """
     known = ledger.load(shelves.folder_of(vault, ledger.FOLDER))
     stamps = _stamps_of(Journal(vault.config).folder) if known.open else {}
-    if _has_new_records(vault, known) or _behind(known, stamps):
-        try:
-            with shelves.opened(vault, ledger.FOLDER) as folder:
-                known = ledger.load(folder)
-                waiting = _catch_up(vault, known, seconds, progress)
-                ledger.save(folder, known)
-        except WriteError:
-            waiting = _catch_up(vault, known, seconds, progress)
-        return Outcomes(known, waiting)
-    return Outcomes(known)
-
-
-def _catch_up(
-    vault: Vault, known: Ledger, seconds: float, progress: Callable[[int, int], None] | None
-) -> int:
-    """Take in what is new and judge what went on; return how many sessions wait for the next time."""
+    if not (_has_new_records(vault, known) or _behind(known, stamps)):
+        return Outcomes(known)
     _take_in(vault, known)
+    judged, waiting = _judge(vault, known, seconds, progress)
+    with suppress(WriteError), shelves.opened(vault, ledger.FOLDER) as folder:
+        latest = ledger.load(folder)  # others may have judged meanwhile
+        _take_in(vault, latest)
+        latest.judged(known, judged)
+        oldest = datetime.now(UTC) - timedelta(days=ledger.OPEN_DAYS)
+        latest.fold(oldest.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        ledger.save(folder, latest)
+        known = latest
+    return Outcomes(known, waiting)
+
+
+def _judge(
+    vault: Vault, known: Ledger, seconds: float, progress: Callable[[int, int], None] | None
+) -> tuple[list[str], int]:
+    """Judge the sessions that went on, the latest first; return which, and how many have to wait."""
     folder = Journal(vault.config).folder
     stamps = _stamps_of(folder)
     behind = _behind(known, stamps)
-    done = 0
+    judged: list[str] = []
     until = time.monotonic() + seconds
     marks = _Marks(vault)
     for session, entries in sorted(behind.items(), key=lambda item: item[1][-1].time, reverse=True):
@@ -105,12 +108,10 @@ def _catch_up(
         except VaultError:  # no index yet: it is judged when there is one
             break
         known.sessions[session] = _stamp(session, stamps)
-        done += 1
+        judged.append(session)
         if progress:
-            progress(done, len(behind))
-    oldest = datetime.now(UTC) - timedelta(days=ledger.OPEN_DAYS)
-    known.fold(oldest.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    return len(behind) - done
+            progress(len(judged), len(behind))
+    return judged, len(behind) - len(judged)
 
 
 def _has_new_records(vault: Vault, known: Ledger) -> bool:

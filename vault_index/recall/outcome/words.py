@@ -16,6 +16,7 @@ from vault_index.lesson import parts
 ADVICE, AGAINST, SYMPTOM = "advice", "against", "symptom"
 PROGRAM = "$"  # in front of a word: as a program that is run, `$pnpm`
 RUN = "$ "  # in front of two: a program and its first word, `$ buf generate`
+MAX_CHARS = 20_000  # of a lesson that are read
 LEAST_FAILURE = 3  # words of a failure that is recognised by them
 SURE = 0.9  # weight of a word that nobody writes by chance
 OF_PLACE = 0.4  # weight of a file beside such a word: work in it need not be the advice
@@ -28,9 +29,9 @@ _TOKEN = re.compile(
 _WORD = re.compile(r"[\w-]+")
 _SHELLS = frozenset("bash sh shell zsh console fish".split())
 _FENCE = re.compile(
-    r"^(`{3,}|~{3,})([^\n]*)\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+    r"^(`{3,}|~{3,})(?![`~])([^\n]*)\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
 )
-_SPAN = re.compile(r"(`+)([^`\n](?:.*?[^`\n])?)\1(?!`)")
+_SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n](?:[^\n]*?[^`\n])?)\1(?!`)")
 _CLAUSES = re.compile(r"(?:[.!?:;](?=\s|$)|,\s+(?=(?:but|then|and then|so|set|use|run|add|raise|"
                       r"create|put|install|choose|write|do|call|pass|not|never|which)\b)|\n\s*\n|\n[-*] )"
                       r"|,\s|\bbut\b", re.IGNORECASE)  # fmt: skip
@@ -202,7 +203,7 @@ _Weighed = Iterator[tuple[str, float]]
 
 def _clauses(text: str) -> Iterator[tuple[str, str, _Weighed]]:
     """Yield the clauses of a lesson: the part that each has, its text, its words with their weight."""
-    structured = parts.of(text)
+    structured = parts.of(text[:MAX_CHARS])
     if structured.problem:
         yield SYMPTOM, structured.problem, _weighed(structured.problem)
     advice = "\n\n".join(filter(None, (structured.summary, structured.explanation)))
