@@ -63,7 +63,17 @@ class Past:
 
     def changes(self, commit: str) -> dict[str, Change]:
         """Return what is gone of each file since a commit, up to HEAD; a moved file is gone there."""
-        diff = ask_bytes(self.repo, "diff", "-U0", "--no-renames", *_DIFF, commit, "HEAD", "--")
+        diff = ask_bytes(
+            self.repo,
+            "diff",
+            "-U0",
+            "--no-renames",
+            "--diff-filter=MDT",
+            *_DIFF,
+            commit,
+            "HEAD",
+            "--",
+        )
         changes: dict[str, Change] = {}
         change = Change()
         in_head = False
