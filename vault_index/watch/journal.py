@@ -28,7 +28,7 @@ SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
 TIDY_SECONDS = 30.0  # without a write, before old versions of the index are cleaned away
 EXPIRE_SECONDS = 86_400.0  # between two looks for sessions that are kept long enough
 REFINE_SECONDS = 300.0  # between two looks whether sessions are to be refined by a model
-JUDGING_SECONDS = 20.0  # in which sessions are judged by what agents did with their lessons
+JUDGING_SECONDS = 2.0  # at a time, for what agents did with their lessons: prompts come first
 PATIENCE_SECONDS = 2.0  # that a question waits for what just grew
 MANY_FILES = 12  # transcripts that are left to another process
 MANY_BYTES = 8 * 1024 * 1024  # of transcripts, that are
@@ -160,10 +160,8 @@ class JournalWatch:
         else:
             self._tidy = self._reading.index.tidy(self.journal)
             if self._unjudged:  # the record of injections is short: what it says is kept
-                importlib.import_module("vault_index.recall.outcome").of(
-                    self._vault(), JUDGING_SECONDS
-                )
-                self._unjudged = False
+                outcome = importlib.import_module("vault_index.recall.outcome")
+                self._unjudged = bool(outcome.of(self._vault(), JUDGING_SECONDS).waiting)
             if time.monotonic() - self._expired > EXPIRE_SECONDS:
                 importlib.import_module("vault_index.journal.forget").expire(self.journal)
                 self._expired = time.monotonic()
