@@ -143,8 +143,8 @@ def _of_package_lock(text: str) -> dict[str, str]:
 
 
 def _of_go(text: str) -> dict[str, str]:
-    found = {path.lower(): version for path, version in _GO.findall(text)}
-    return found | {path.rpartition("/")[2]: version for path, version in found.items()}
+    pinned = {path.lower(): version for path, version in _GO.findall(text)}
+    return pinned | {path.rpartition("/")[2]: version for path, version in pinned.items()}
 
 
 def _of_table(table: Mapping[str, Any] | None) -> dict[str, str]:

@@ -87,13 +87,13 @@ class Ledger:
             self._count(_renamed(lesson, renamed), counts)
 
     def judged(self, other: Ledger, sessions: Iterable[str]) -> None:
-        """Take over the verdicts that somebody found for some sessions with a copy of this."""
+        """Take over the verdicts that somebody theirs for some sessions with a copy of this."""
         for session in sessions:
             self.sessions[session] = other.sessions[session]
         for key, entry in self.open.items():
-            found = other.open.get(key)
-            if found and entry.session in other.sessions and all(found.verdicts):
-                entry.verdicts = list(found.verdicts)
+            theirs = other.open.get(key)
+            if theirs and entry.session in other.sessions and all(theirs.verdicts):
+                entry.verdicts = list(theirs.verdicts)
 
     def fold(self, before: str) -> None:
         """Only count the injections from before a time, and the oldest if there are too many."""

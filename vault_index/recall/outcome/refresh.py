@@ -73,30 +73,30 @@ def of(
 
     Never raises: without an index or a place to write it is what was known before.
     """
-    known = ledger.load(shelves.folder_of(vault, ledger.FOLDER))
-    stamps = _stamps_of(Journal(vault.config).folder) if known.open else {}
-    if not (_has_new_records(vault, known) or _behind(known, stamps)):
-        return Outcomes(known)
-    _take_in(vault, known)
-    judged, waiting = _judge(vault, known, seconds, progress)
+    book = ledger.load(shelves.folder_of(vault, ledger.FOLDER))
+    stamps = _stamps_of(Journal(vault.config).folder) if book.open else {}
+    if not (_has_new_records(vault, book) or _behind(book, stamps)):
+        return Outcomes(book)
+    _take_in(vault, book)
+    judged, waiting = _judge(vault, book, seconds, progress)
     with suppress(WriteError), shelves.opened(vault, ledger.FOLDER) as folder:
         latest = ledger.load(folder)  # others may have judged meanwhile
         _take_in(vault, latest)
-        latest.judged(known, judged)
+        latest.judged(book, judged)
         oldest = datetime.now(UTC) - timedelta(days=ledger.OPEN_DAYS)
         latest.fold(oldest.strftime("%Y-%m-%dT%H:%M:%SZ"))
         ledger.save(folder, latest)
-        known = latest
-    return Outcomes(known, waiting)
+        book = latest
+    return Outcomes(book, waiting)
 
 
 def _judge(
-    vault: Vault, known: Ledger, seconds: float, progress: Callable[[int, int], None] | None
+    vault: Vault, book: Ledger, seconds: float, progress: Callable[[int, int], None] | None
 ) -> tuple[list[str], int]:
     """Judge the sessions that went on, the latest first; return which, and how many have to wait."""
     folder = Journal(vault.config).folder
     stamps = _stamps_of(folder)
-    behind = _behind(known, stamps)
+    behind = _behind(book, stamps)
     judged: list[str] = []
     until = time.monotonic() + seconds
     marks = _Marks(vault)
@@ -107,27 +107,27 @@ def _judge(
             _judge_session(folder, session, entries, stamps, marks)
         except VaultError:  # no index yet: it is judged when there is one
             break
-        known.sessions[session] = _stamp(session, stamps)
+        book.sessions[session] = _stamp(session, stamps)
         judged.append(session)
         if progress:
             progress(len(judged), len(behind))
     return judged, len(behind) - len(judged)
 
 
-def _has_new_records(vault: Vault, known: Ledger) -> bool:
+def _has_new_records(vault: Vault, book: Ledger) -> bool:
     name, stamps = _injections_read(vault)
-    return bool(stamps) and known.read.get(name) != stamps
+    return bool(stamps) and book.read.get(name) != stamps
 
 
-def _take_in(vault: Vault, known: Ledger) -> None:
+def _take_in(vault: Vault, book: Ledger) -> None:
     name, stamps = _injections_read(vault)
-    if not stamps or known.read.get(name) == stamps:
+    if not stamps or book.read.get(name) == stamps:
         return
     for record in injections.records(Path(name)):
         is_push = record.get("event") in EVENTS and record.get("session") and record["lessons"]
         if is_push or record.get("event") == injections.RENAME:
-            known.add(record)
-    known.read[name] = stamps
+            book.add(record)
+    book.read[name] = stamps
 
 
 def _injections_read(vault: Vault) -> tuple[str, list[list[int]]]:
@@ -153,10 +153,10 @@ def _stamps_of(folder: Path) -> _Stamps:
     return by_name
 
 
-def _behind(known: Ledger, stamps: _Stamps) -> dict[str, list[Entry]]:
+def _behind(book: Ledger, stamps: _Stamps) -> dict[str, list[Entry]]:
     """Return the sessions that changed since they were judged, with their injections."""
     entries: dict[str, list[Entry]] = {}
-    for entry in known.open.values():
+    for entry in book.open.values():
         if entry.lessons:
             entries.setdefault(entry.session, []).append(entry)
     behind: dict[str, list[Entry]] = {}
@@ -164,7 +164,7 @@ def _behind(known: Ledger, stamps: _Stamps) -> dict[str, list[Entry]]:
         stamp = _stamp(session, stamps)
         is_judged = all(all(entry.verdicts) for entry in of_session)
         # of a session that was forgotten since, the verdicts stay
-        if not is_judged or (stamp and known.sessions.get(session) != stamp):
+        if not is_judged or (stamp and book.sessions.get(session) != stamp):
             behind[session] = of_session
     return behind
 

@@ -104,11 +104,11 @@ def reasons(
     counted = tallies(
         {row["lesson_id"]: confirmed[row["path"]] for row in rows if row["path"] in confirmed}
     )
-    found = [reason for row in rows for reason in _of_use(row, counted.get(row["lesson_id"]))]
+    listed = [reason for row in rows for reason in _of_use(row, counted.get(row["lesson_id"]))]
     with git.look_back(vault.lessons_dir) as past:
         if past:
-            found += _of_repository(vault, past, _lessons(vault, past, rows, confirmed), progress)
-    return sorted(found, key=lambda reason: (reason.lesson, reason.kind, reason.why))
+            listed += _of_repository(vault, past, _lessons(vault, past, rows, confirmed), progress)
+    return sorted(listed, key=lambda reason: (reason.lesson, reason.kind, reason.why))
 
 
 def _of_use(row: Mapping[str, Any], tally: Tally | None) -> Iterator[Reason]:
@@ -147,16 +147,16 @@ def _of_repository(
     many = len({lesson.day for lesson in lessons}) > MAX_DAYS
     for lesson in lessons:
         by_day[_month(lesson.day) if many else lesson.day].append(lesson)
-    found: list[Reason] = []
+    listed: list[Reason] = []
     own = os.path.relpath(os.path.realpath(vault.lessons_dir), past.top)
     now = past.names("HEAD")
     for done, (day, of_day) in enumerate(sorted(by_day.items()), start=1):
         commit = _commit_of(days, day)
         if commit and commit != days[max(days)]:
-            found += _Then(past, commit, own, now).reasons(of_day)
+            listed += _Then(past, commit, own, now).reasons(of_day)
         if progress:
             progress(done, len(by_day))
-    return found
+    return listed
 
 
 def _month(day: str) -> str:
@@ -191,7 +191,7 @@ class _Then:
         for path in self._past.names(self._commit):
             self._ends[path.rpartition("/")[2]].append(path)
         gone = self._names_gone(lessons)
-        found: list[Reason] = []
+        listed: list[Reason] = []
         for lesson in lessons:
             reasons = [*self._of_files(lesson), *self._of_versions(lesson)]
             names = sorted(lesson.cited.names & gone)
@@ -199,8 +199,8 @@ class _Then:
                 is_are = "is" if len(names) == 1 else "are"
                 why = f"{', '.join(names[:3])} {is_are} gone from the code{self._since(lesson)}"
                 reasons.append(lesson.reason("name", why))
-            found += reasons
-        return found
+            listed += reasons
+        return listed
 
     def _since(self, lesson: _Lesson) -> str:
         return f" since {lesson.day}, when it was {'confirmed' if lesson.confirmed else 'written'}"

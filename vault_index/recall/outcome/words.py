@@ -111,19 +111,19 @@ class Marks:
 
 def of_lesson(title: str, text: str) -> Marks:
     """Return what a lesson is recognised by; no advice for one that names nothing."""
-    known: dict[str, dict[str, float]] = {ADVICE: {}, AGAINST: {}, SYMPTOM: {}}
+    weights: dict[str, dict[str, float]] = {ADVICE: {}, AGAINST: {}, SYMPTOM: {}}
     failures: list[frozenset[str]] = []
     for part, clause, weighed in _clauses(text):
         for word, weight in weighed:
-            known[part][word] = max(known[part].get(word, 0.0), weight)
+            weights[part][word] = max(weights[part].get(word, 0.0), weight)
         if part == SYMPTOM:  # what a program prints stands in it by itself
             quoted = [span[2] for span in _SPAN.finditer(clause)]
             said = map(plain_words, (clause, *quoted))
             failures += [plain for plain in said if len(plain) >= LEAST_FAILURE]
     advised = {
         word: weight
-        for word, weight in known[ADVICE].items()
-        if weight and word not in known[AGAINST] and word not in known[SYMPTOM]
+        for word, weight in weights[ADVICE].items()
+        if weight and word not in weights[AGAINST] and word not in weights[SYMPTOM]
     }
     if any(weight >= SURE and not _is_place(word) for word, weight in advised.items()):
         advised |= {
@@ -131,8 +131,8 @@ def of_lesson(title: str, text: str) -> Marks:
         }
     return Marks(
         advised,
-        frozenset(known[AGAINST]) - set(advised),
-        {word: weight for word, weight in known[SYMPTOM].items() if weight},
+        frozenset(weights[AGAINST]) - set(advised),
+        {word: weight for word, weight in weights[SYMPTOM].items() if weight},
         tuple(failures),
         plain_words(title),
     )
@@ -160,10 +160,10 @@ def by_rarity(marks: Marks, documents: Mapping[str, int], count: int) -> Marks:
 
 def words_in(text: str) -> set[str]:
     """Return the words of a text as a lesson's marks have them."""
-    found: set[str] = set()
+    there: set[str] = set()
     for token in _TOKEN.findall(text):
-        found.update(_forms(token))
-    return found
+        there.update(_forms(token))
+    return there
 
 
 def words_run(command: str) -> set[str]:
