@@ -16,12 +16,16 @@ from vault_index.journal import overview
 from vault_index.journal.journal import Journal
 from vault_index.lesson import category
 from vault_index.proposals import review
+from vault_index.recall import outcome
 from vault_index.search import entries, floor, query
 from vault_index.search.documents import places
 from vault_index.store import injections, manifest
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
+
+SHOWN = 3  # lessons that did worst
+WORTH_SAYING = 3  # times that a lesson was ignored
 
 
 def of(vault: Vault) -> dict[str, Any]:
@@ -50,6 +54,7 @@ def of(vault: Vault) -> dict[str, Any]:
     state["skill_problems"] = skills.problems(vault)
     ids = [lesson["id"] for lesson in lessons]
     state["injections"] = _injections(vault, ids)
+    state["outcomes"] = _outcomes(vault, ids)
     state["proposals"] = review.count(vault)
     state["journal"] = overview.of(Journal(vault.config))
     return state
@@ -84,6 +89,26 @@ def _injections(vault: Vault, ids: list[str]) -> dict[str, Any]:
         return injections.summary(vault.index_dir, ids)
     except VaultError:  # what `index` says already
         return injections.total([], ids)
+
+
+def _outcomes(vault: Vault, ids: list[str]) -> dict[str, Any]:
+    """Return the sums of all injections, and the lessons that did worst, with theirs."""
+    outcomes = outcome.of(vault)
+    tallies = {id: asdict(tally) for id, tally in outcomes.tallies.items()}
+    sums = dict.fromkeys(asdict(outcome.Tally()), 0)
+    for tally in tallies.values():
+        sums = {name: sums[name] + tally[name] for name in sums}
+    there = [
+        {"id": id, **tallies[id]}
+        for id in ids
+        if id in tallies
+        and tallies[id]["taken"] <= tallies[id]["contradicted"] + tallies[id]["ignored"]
+    ]
+    there.sort(
+        key=lambda each: (each["taken"] - 2 * each["contradicted"], -each["ignored"], each["id"])
+    )
+    worst = [each for each in there if each["contradicted"] or each["ignored"] >= WORTH_SAYING]
+    return sums | {"waiting": outcomes.waiting, "worst": worst[:SHOWN]}
 
 
 def _embedder(vault: Vault) -> str:

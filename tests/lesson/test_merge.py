@@ -70,12 +70,13 @@ def test_lists_are_sets() -> None:
     assert "tags: [node, build, heap]\n" in merged(ours, theirs)
 
 
-def test_the_later_date_of_two() -> None:
-    dated = BASE.replace("confidence: 3", "updated: {}")
+@pytest.mark.parametrize("key", ["updated", "confirmed"])
+def test_the_later_date_of_two(key: str) -> None:
+    dated = BASE.replace("confidence: 3", f"{key}: {{}}")
     text = merged(
         dated.format("2026-03-01"), dated.format("2026-02-01"), dated.format("2026-01-01")
     )
-    assert "updated: 2026-03-01\n" in text
+    assert f"{key}: 2026-03-01\n" in text
 
 
 def test_comments_above_what_both_changed_stay() -> None:

@@ -104,6 +104,10 @@ devops/ci-cd/node/heap-in-ci.md -> devops/pipelines/node/heap-in-ci.md
 1 file changed
 $ lessons list -c devops/pipelines
 devops/pipelines/node/heap-in-ci	Heap in CI
+$ lessons stale
+no lesson needs another look
+$ lessons confirm rebase-first
+confirmed rebase-first
 $ lessons rm heap-in-ci --yes
 deleted devops/pipelines/node/heap-in-ci, with its file
 $ lessons categories --json
@@ -214,6 +218,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "config": "config", "journal": "journal search", "remember": "remember",
         "proposals": "proposals", "accept": "accept proposal", "reject": "reject proposal",
         "review": "review",
+        "stale": "stale", "confirm": "confirm",
     }  # fmt: skip
     assert set(questions.values()) <= {*api.QUESTIONS, *api.COMMANDS, "init"}
     offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Lessons:")[1]

@@ -33,6 +33,7 @@ QUESTIONS: Mapping[str, str] = {
     "list": "lessons.list_",
     "show": "lessons.show",
     "categories": "lessons.categories",
+    "outcome": "outcomes.of_lesson",
     "filed": "lessons.filed",
     "query": "find.for_program",
     "health": "find.health",
@@ -56,6 +57,8 @@ COMMANDS: Mapping[str, str] = {
     "ingest": "edit.ingest_texts",
     "rename": "edit.rename_category",
     "accept": "edit.accept_categories",
+    "confirm": "outcomes.confirm_lessons",
+    "stale": "outcomes.stale_lessons",
     "import": "edit.import_from",
     "remember": "proposals.remember",
     "proposals": "proposals.list_",
@@ -122,8 +125,10 @@ def from_files(
 ) -> tuple[dict[str, Any], list[Problem]] | None:
     """Answer a question from the files alone, with the problems in them; None where that fails.
 
-    See `lessons.from_files`.
+    See `lessons.from_files`. An outcome is in no table.
     """
+    if question["ask"] == "outcome":
+        return answer(vault, question), []
     if question["ask"] not in ("show", "list", "categories"):
         return None
     lessons = importlib.import_module(f"{__name__}.lessons")

@@ -18,6 +18,7 @@ GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
 TYPO_LETTERS = 4  # shorter names are often one letter apart: ack and awk
 
 _LISTS = ("categories", "tags", "fires_on", "silent_on")
+_DATES = ("created", "confirmed")
 _TEXTS = ("id", "title", "type", "source", "category")
 
 
@@ -61,7 +62,7 @@ def _types(shown: str, text: str, metadata: dict[Any, Any]) -> Iterator[Finding]
             yield wrong(key, "a text")
         elif key == "confidence" and (type(value) is not int or not 1 <= value <= 5):
             yield wrong(key, "a whole number from 1 to 5")
-        elif key == "created" and not _is_date(value):
+        elif key in _DATES and not _is_date(value):
             yield wrong(key, "a date such as 2025-11-15 or 2025-11-15T10:30:00Z")
     kind = metadata.get("type")
     if isinstance(kind, str) and kind and kind not in TYPES:

@@ -44,12 +44,14 @@ if TYPE_CHECKING:
     )
     from vault_index.git.differences import base_at, difference, parent
     from vault_index.git.overwritten import overwritten_files
+    from vault_index.git.past import Past, look_back
     from vault_index.git.plain import branch_of, common_folder, index_file, origin_of, top_of
     from vault_index.git.run import command
     from vault_index.git.shortcuts import head, is_tracked
     from vault_index.git.vouched import Voucher, contents, vouchers
 
 __all__ = [
+    "Past",
     "Provenance",
     "Voucher",
     "active_hooks",
@@ -75,6 +77,7 @@ __all__ = [
     "index_file",
     "is_tracked",
     "last_change",
+    "look_back",
     "messages",
     "origin_of",
     "outgoing",
@@ -103,6 +106,7 @@ _PARTS = (
     "checkout",
     "commits",
     "differences",
+    "past",
     "overwritten",
     "vouched",
 )

@@ -22,7 +22,9 @@ from vault_index.lesson.file import LessonFile, lines_of
 from vault_index.lesson.frontmatter import metadata_of
 
 OURS, BETWEEN, THEIRS = "<<<<<<< ours\n", "=======\n", ">>>>>>> theirs\n"
-_LATEST = frozenset({"updated"})  # keys of which the later value is right when both changed it
+_LATEST = frozenset(
+    {"updated", "confirmed"}
+)  # keys of which the later value is right when both changed it
 _KEY = re.compile(r"""^(?P<name>"[^"]*"|'[^']*'|[^\s#'"\[\]{},&*!|>%@`:-][^:#]*?)\s*:(\s|$)""")
 _COMMENT = re.compile(r"(?m)(^|\s)#")
 _HEADING = re.compile(r"^##[ \t]+\S")

@@ -15,19 +15,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import files, git
+from vault_index import files
 from vault_index.errors import WriteError
-from vault_index.journal import projects
-from vault_index.journal.lock import held, make_folder
+from vault_index.journal import shelves
 from vault_index.proposals.sketch import Sketch
 
 if TYPE_CHECKING:
@@ -36,39 +34,17 @@ if TYPE_CHECKING:
 FOLDER, REJECTED = "proposals", "rejected.jsonl"
 MAX_REJECTED = 2000  # the oldest go first; some 2 kB each
 _ID = re.compile(r"[0-9a-f]{8}")
-_TOP = "vault"
-_UNSAFE = re.compile(r"[^\w.-]+")
-_MAX_NAME = 40
 _CREATED = re.compile(rb"^created:[ \t]*['\"]?([0-9][0-9T:.+\- Z]+)", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """The proposals of all vaults of a user."""
-
-    folder: Path
 
 
 def folder_of(vault: Vault) -> Path | None:
     """Return where the proposals of a vault are; None before the first. Writes nothing."""
-    shelf = Shelf(vault.config.home / FOLDER)
-    if not shelf.folder.is_dir():
-        return None
-    project = projects.known_project(shelf, str(vault.root))
-    folder = shelf.folder / project / _place_of(vault)
-    return folder if project and folder.is_dir() and not folder.is_symlink() else None
+    return shelves.folder_of(vault, FOLDER)
 
 
-@contextmanager
-def opened(vault: Vault) -> Iterator[Path]:
+def opened(vault: Vault) -> AbstractContextManager[Path]:
     """Hold the proposals of a vault, whose folder is made if it is missing. Raises WriteError."""
-    shelf = Shelf(vault.config.home / FOLDER)
-    make_folder(shelf.folder)
-    project = shelf.folder / projects.project_of(shelf, str(vault.root))
-    make_folder(project)
-    folder = project / _place_of(vault)
-    with held(folder):
-        yield folder
+    return shelves.opened(vault, FOLDER)
 
 
 def ids(folder: Path | None) -> list[str]:
@@ -158,13 +134,3 @@ def reject(folder: Path, sketch: Sketch) -> None:
     text = "".join(f"{json.dumps(asdict(line))}\n" for line in [*others, sketch])
     with files.writing(folder / REJECTED):
         files.replace_file(folder / REJECTED, text.encode())
-
-
-def _place_of(vault: Vault) -> str:
-    """Return the name for a vault's place in its repository."""
-    top = git.top_of(vault.root)
-    inside = os.path.relpath(os.path.realpath(vault.root), top) if top else "."
-    if inside == ".":
-        return _TOP
-    name = _UNSAFE.sub("-", inside).strip("-.")[-_MAX_NAME:]
-    return f"{name}-{blake2b(os.fsencode(inside), digest_size=3).hexdigest()}"

@@ -28,6 +28,7 @@ SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
 TIDY_SECONDS = 30.0  # without a write, before old versions of the index are cleaned away
 EXPIRE_SECONDS = 86_400.0  # between two looks for sessions that are kept long enough
 REFINE_SECONDS = 300.0  # between two looks whether sessions are to be refined by a model
+JUDGING_SECONDS = 2.0  # at a time, for what agents did with their lessons: prompts come first
 PATIENCE_SECONDS = 2.0  # that a question waits for what just grew
 MANY_FILES = 12  # transcripts that are left to another process
 MANY_BYTES = 8 * 1024 * 1024  # of transcripts, that are
@@ -51,6 +52,7 @@ class JournalWatch:
         self._done = 0
         self._settling = False
         self._tidy = True
+        self._unjudged = True  # sessions went on since outcomes were looked at
         self._expired = -EXPIRE_SECONDS  # when sessions that are too old were looked for
         self._refined = 0.0  # when a model was last asked about sessions
         self._refining: threading.Thread | None = None
@@ -152,12 +154,16 @@ class JournalWatch:
         """Take in what grew; where nothing does any more, clean up."""
         if called or self._settling:
             self._settling = self._take_in()
+            self._unjudged = True
             self._tidy = self._tidy and not self._settling
             if not self._settling and spool.ended(self.journal):
                 taking.start_process(str(self.journal.folder))  # learns from them, or lets them go
             malloc.trim()
         else:
             self._tidy = self._reading.index.tidy(self.journal)
+            if self._unjudged:  # the record of injections is short: what it says is kept
+                outcome = importlib.import_module("vault_index.recall.outcome")
+                self._unjudged = bool(outcome.of(self._vault(), JUDGING_SECONDS).waiting)
             if time.monotonic() - self._expired > EXPIRE_SECONDS:
                 importlib.import_module("vault_index.journal.forget").expire(self.journal)
                 self._expired = time.monotonic()

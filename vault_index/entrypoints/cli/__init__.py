@@ -27,7 +27,7 @@ atexit.register(gc.freeze)
 
 # as in the README
 SECTIONS = {
-    "Lessons": "add list show edit rm log import",
+    "Lessons": "add list show edit rm log stale confirm import",
     "Search": "search recall eval",
     "Journal": "journal",
     "Proposals": "learn remember review proposals accept reject",
@@ -39,8 +39,9 @@ SECTIONS = {
 HIDDEN = ["merge-driver"]
 BUILT_IN = ("list", "import", "eval")  # names that a module may not have
 PAGED = (
-    "list show proposals log search recall categories classify check status doctor config".split()
+    "list show stale proposals log search recall categories classify check status doctor".split()
 )
+PAGED += ["config"]
 _WHOLE = 1000  # characters of a summary: it goes on in the next line rather than being cut off
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, completion, output, picker
+from vault_index.entrypoints.cli import asking, completion, output, picker, status
 from vault_index.errors import VaultError
 
 
@@ -31,7 +31,9 @@ def command(named: str | None, lesson_id: str | None, at: str | None, as_json: b
     else:
         values = {"name": client.name_in_vault(named, lesson_id)}
         entry = asking.ask_as_of(named, at, "show", values)["entry"]
+    outcome = {} if at else asking.ask(named, "outcome", {"id": entry["id"]}, as_is=True)["outcome"]
     if as_json:
+        entry |= {"outcome": outcome} if outcome else {}
         entry.pop("file_hash", None)
         output.json(entry)
         return
@@ -40,6 +42,8 @@ def command(named: str | None, lesson_id: str | None, at: str | None, as_json: b
     when = entry["updated_at"] or entry["created_at"]
     filed = ", ".join(marked(entry["categories"], entry["filed_by"]))
     output.say(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
+    if outcome and outcome["injected"]:
+        output.say(status.outcome_line(outcome))
     if entry["withheld"]:
         asking.note(f"warning: hooks leave it out: {entry['withheld']}")
     output.say()

@@ -53,6 +53,7 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         documents, skills = count(state["documents"], "document"), count(state["skills"], "skill")
         yield f"also       {documents}, {skills}"
     yield from _used(state["injections"])
+    yield from _outcomes(state["outcomes"])
     if state["proposals"]:
         yield f"proposals  {count(state['proposals'], 'proposal')} waiting: see `lessons review`"
     yield from _learning(state["learning"])
@@ -108,6 +109,22 @@ def _used(injected: dict[str, Any]) -> Iterator[str]:
     if injected["never_used"]:
         some = ", ".join(injected["some_never_used"][:3])
         yield f"never used {injected['never_used']} lessons, such as {some}"
+
+
+def outcome_line(tally: dict[str, Any]) -> str:
+    """Return what agents did with what they were given, in a line."""
+    known = ", ".join(f"{tally[name]} {name}" for name in ("taken", "ignored", "contradicted"))
+    return f"injected {count(tally['injected'], 'time')}: {known}, {tally['unknown']} unknown"
+
+
+def _outcomes(outcomes: dict[str, Any]) -> Iterator[str]:
+    if not outcomes["injected"]:
+        return
+    waiting = outcomes["waiting"]
+    later = f"; {count(waiting, 'session')} not judged yet" if waiting else ""
+    yield f"outcome    {outcome_line(outcomes)}{later}"
+    for tally in outcomes["worst"][:1]:
+        yield f"worst      {tally['id']}, {outcome_line(tally)}: see `lessons stale`"
 
 
 def _in_force(settings: list[dict[str, Any]]) -> Iterator[str]:

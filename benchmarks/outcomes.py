@@ -1,0 +1,144 @@
+"""Measure outcomes and stale lessons: what `status` and `show` wait for, and all lessons against git.
+
+    python -m benchmarks.outcomes            # 1,000 sessions, 5,000 injections, 10,000 lessons
+    python -m benchmarks.outcomes --short    # a tenth of it
+
+Sessions are made here, each with its transcript; the lessons of the last part cite files, names and
+versions of a repository of 2,000 files and 200 days of commits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from benchmarks import instruments
+from benchmarks.instruments import Row
+from tests.support.conversations import Conversation
+from vault_index.edit import init
+from vault_index.index import reconcile
+from vault_index.journal import places, take
+from vault_index.journal.journal import Journal
+from vault_index.recall import outcome
+from vault_index.recall.outcome import refresh, stale
+from vault_index.store import injections
+from vault_index.vault import Vault, open_vault
+
+SESSIONS, INJECTIONS, LESSONS = 1000, 5, 10_000
+FILES, DAYS = 2000, 200
+
+
+def main() -> None:
+    """Run this benchmark."""
+    parser = argparse.ArgumentParser(description="Measure outcomes and stale lessons.")
+    parser.add_argument("--short", action="store_true", help="a tenth of all")
+    short = parser.parse_args().short
+    with tempfile.TemporaryDirectory(prefix="lessons-outcomes-") as scratch:
+        home = Path(scratch, "home")
+        home.mkdir()
+        os.environ |= {"LESSONS_HOME": str(home), "HOME": str(home), "LESSONS_EMBEDDER": "none"}
+        for who in ("AUTHOR", "COMMITTER"):
+            os.environ |= {f"GIT_{who}_NAME": "Ada", f"GIT_{who}_EMAIL": "ada@example.org"}
+        list(instruments.shown(measure(Path(scratch), 10 if short else 1)))
+
+
+def measure(scratch: Path, part: int) -> Iterator[Row]:
+    """Yield the rows of both parts, each of one `part`th of its size."""
+    yield from outcomes(scratch / "counted", SESSIONS // part)
+    yield from stale_lessons(scratch / "cited", LESSONS // part, DAYS // part)
+
+
+def outcomes(root: Path, sessions: int) -> Iterator[Row]:
+    """Measure judging sessions once, and counting what is judged."""
+    init.init(root)
+    for number in range(50):
+        text = f"Call `helper_{number}_of_shop()` of `shop/part_{number}.py`, with `--flag-{number}`.\n"
+        (root / "lessons" / f"l{number}.md").write_text(f"# Lesson {number}\n\n{text}")
+    vault = open_vault(root)
+    reconcile.sync(vault)
+    for number in range(sessions):
+        _session(vault, number)
+    began = time.perf_counter()
+    judged = refresh.of(vault, 3600)
+    seconds = time.perf_counter() - began
+    yield f"judge {sessions:,} sessions with 5 injections each", round(seconds, 1), "s"
+    taken = sum(tally.taken for tally in judged.tallies.values())
+    yield f"  injections taken, of {INJECTIONS * sessions:,}", taken, ""
+    times = []
+    for _ in range(7):
+        began = time.perf_counter()
+        outcome.tally(vault)
+        times.append(1000 * (time.perf_counter() - began))
+    yield f"tally of {INJECTIONS * sessions:,} injections, warm", round(sorted(times)[3]), "ms"
+
+
+def _session(vault: Vault, number: int) -> None:
+    began = datetime.now(UTC) - timedelta(days=20) + timedelta(minutes=20 * number)
+    talk = Conversation(vault.root, f"session {number}", began=began)
+    for turn in range(INJECTIONS):
+        prompt = f"please look after part {number} of the shop, step {turn}"
+        talk.asks(prompt)
+        lesson = (number + turn) % 50
+        hits = [(f"l{lesson}", 0.9)]
+        injections.record(
+            vault.index_dir, injections.PROMPT, talk.id, prompt, hits, [], 0.5, 9.0, "process"
+        )
+        new = f"helper_{lesson}_of_shop()" if turn % 2 else "something_else()"
+        talk.edits(f"shop/part_{number}.py", "pass", new).runs("pytest -q", "1 passed")
+        talk.says("It is done, and the tests of this part of the shop pass once more.")
+    take.take(Journal(vault.config), talk.file, places.CLAUDE, force=True)
+
+
+def stale_lessons(root: Path, lessons: int, days: int) -> Iterator[Row]:
+    """Measure the comparison of all lessons with the repository as it was when they were written."""
+    init.init(root)
+    dice = random.Random(1)
+    first = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    for number in range(FILES):
+        _write(root, number, 0)
+    _commit(root, first)
+    for day in range(1, days + 1):
+        for number in range(lessons * (day - 1) // days, lessons * day // days):
+            cited = dice.randrange(FILES)
+            text = f"Use `function_{cited}_0(value)` of `src/part{cited % 40}/file{cited}.py`.\n"
+            file = root / "lessons" / f"part{cited % 40}" / f"l{number}.md"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"# Lesson {number}\n\n{text}{' '.join(instruments.WORDS[:60])}\n")
+        for number in dice.sample(range(FILES), 3):
+            _write(root, number, day)
+        _commit(root, first + timedelta(days=day))
+    vault = open_vault(root)
+    reconcile.sync(vault)
+    began = time.perf_counter()
+    reasons = stale.reasons(vault, lambda _: {})
+    seconds = time.perf_counter() - began
+    yield f"{lessons:,} lessons against {days} days of a repository", round(seconds, 1), "s"
+    yield "  reasons to look at one", len(reasons), ""
+
+
+def _write(root: Path, number: int, version: int) -> None:
+    file = root / "src" / f"part{number % 40}" / f"file{number}.py"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    body = "".join(f"    value += {version * line}\n" for line in range(60))
+    file.write_text(f"def function_{number}_{version}(value):\n{body}    return value\n")
+
+
+def _commit(root: Path, when: datetime) -> None:
+    env = {
+        **os.environ,
+        "GIT_AUTHOR_DATE": when.isoformat(),
+        "GIT_COMMITTER_DATE": when.isoformat(),
+    }
+    for words in (("add", "-A"), ("commit", "-q", "--no-verify", "-m", "a day")):
+        subprocess.run(["git", *words], cwd=root, env=env, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,276 @@
+"""What an agent did with a lesson, by the steps before and after it received it.
+
+A word of the lesson counts where it is new: neither in the prompt nor in what the session said before.
+What was done counts more than what was said, unless nothing was done: then the answer is the work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from vault_index.hotpath import chatter
+from vault_index.journal import phrases
+from vault_index.recall.outcome import words
+from vault_index.recall.outcome.story import (
+    AROUND,
+    DOING,
+    FAILED,
+    LOOKED,
+    RAN,
+    REFUSED,
+    SAID,
+    TYPED,
+    WROTE,
+    Step,
+)
+from vault_index.recall.outcome.words import Marks
+
+TAKEN, IGNORED, CONTRADICTED, UNKNOWN = "taken", "ignored", "contradicted", "unknown"
+OUTCOMES = (TAKEN, IGNORED, CONTRADICTED, UNKNOWN)
+ENOUGH = 0.9  # weight of words that shows that a lesson was followed
+# of a word's weight: said where something was done, too; around a change; only looked at
+OF_SAID, OF_AROUND, OF_LOOKED = 0.5, 0.5, 0.3
+LEAST_ANSWER = 60  # characters of an answer that is work
+SAME_FAILURE = 0.6  # of a sentence's words that a failure has, to be the one it is about
+LEAST_NAMED = 0.5  # weight of a word by which a user names what the lesson advises
+SHOWN, MAX_LINES = 200, 400  # characters of a reason; lines of an output that are looked at
+CACHED = 4096  # texts of steps: several lessons are compared with each
+
+_WRONG = re.compile(
+    r"\b(?:out of date|outdated|obsolete|stale|deprecated|wrong|incorrect|mistaken|no longer"
+    r" (?:true|valid|applies|works|exists|needed|supported|correct|necessary|used|there)"
+    r"|(?:is|are|was|were) (?:gone|removed|dropped)|does(?:n't| not) (?:exist|work)"
+    r"|(?:isn't|is not|not) (?:true|valid|there|right)(?: any ?more)?|any ?more)\b",
+    re.IGNORECASE,
+)
+_LESSON = re.compile(
+    r"\b(?:lessons?|(?:team|vault|injected|recorded) (?:notes?|advice|guidance)"
+    r"|the (?:advice|note|guidance))\b",
+    re.IGNORECASE,
+)
+_NOT_KNOWN = re.compile(
+    r"\b(?:unknown|unrecogni[sz]ed|no such|invalid|unexpected|bad|undefined|not found|cannot find|not"
+    r" defined|does not exist|doesn't exist|not a (?:valid|known))\b",
+    re.IGNORECASE,
+)
+_REFUSES = re.compile(
+    r"\b(?:not needed|isn't needed|is not needed|no need|won't|will not|not going to|does(?:n't| not)"
+    r" apply|do(?:n't| not) (?:need|apply|use)|rather than|instead of|not relevant|unrelated|skip)\b",
+    re.IGNORECASE,
+)
+_TAKE_BACK = re.compile(
+    r"\s*(?:no[,.!]?\s+)?(?:please\s+)?(?:revert|undo|take (?:that|it) back|roll (?:that|it) back|"
+    r"(?:that|this|it)(?:'s| is| was) (?:wrong|not (?:it|right|what)))\b",
+    re.IGNORECASE,
+)
+BARE_WORDS = 2  # of content; a correction without more means the last work
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An outcome, and the words that show it."""
+
+    outcome: str
+    why: tuple[str, ...] = ()
+
+
+def words_before(steps: Iterable[Step]) -> set[str]:
+    """Return the words that a session had before a lesson came: of its prompt, too."""
+    had: set[str] = set()
+    for step in steps:
+        had |= _words_run(step.text) if step.kind in (RAN, TYPED) else _words_in(step.text)
+    return had
+
+
+def judge(marks: Marks, had: set[str], after: Sequence[Step]) -> Verdict:
+    """Judge a lesson by its marks: `had` are the words from before it came, `after` the steps then."""
+    own = {word: weight for word, weight in marks.advice.items() if not _is_in(had, word)}
+    if not _is_work(after):
+        return Verdict(UNKNOWN)
+    if wrong := _called_wrong(marks, after):
+        return Verdict(CONTRADICTED, (wrong,))
+    if sum(sorted(own.values())[-3:]) < ENOUGH:
+        return Verdict(UNKNOWN)
+    used = _Used.by(own, after)
+    if used.refused:
+        return Verdict(CONTRADICTED, used.words)
+    if used.place is None:
+        return Verdict(IGNORED)
+    rejected = _rejected(marks, after, used) or _failed_again(marks, after, used)
+    return Verdict(CONTRADICTED, (rejected,)) if rejected else Verdict(TAKEN, used.words)
+
+
+def _is_in(had: set[str], word: str) -> bool:
+    """Whether a word was there before; of a command, whether all its words were."""
+    return word in had or (word.startswith(words.PROGRAM) and {*word.lstrip("$ ").split()} <= had)
+
+
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """Where enough of a lesson was used: the place of the step, None if nowhere, and the words."""
+
+    place: int | None
+    words: tuple[str, ...] = ()
+    refused: bool = False  # the user did not let it happen
+
+    @classmethod
+    def by(cls, own: dict[str, float], after: Sequence[Step]) -> _Used:
+        only_said = not any(step.kind in DOING for step in after)
+        best: dict[str, float] = {}
+        for place, step in enumerate(after):
+            share = _share(step.kind, only_said=only_said)
+            if not share:
+                continue
+            for word in own.keys() & _words_acted_on(step):
+                best[word] = max(best.get(word, 0.0), own[word] * share)
+            if _sum(best) >= ENOUGH and max(best.values()) >= LEAST_NAMED:
+                shown = tuple(sorted(best, key=lambda word: (-best[word], word))[:3])
+                return cls(place, shown, step.kind == REFUSED)
+        return cls(None)
+
+
+def _share(kind: str, *, only_said: bool) -> float:
+    if kind in (RAN, WROTE, REFUSED):
+        return 1.0
+    if kind == SAID:
+        return 1.0 if only_said else OF_SAID
+    return {AROUND: OF_AROUND, LOOKED: OF_LOOKED}.get(kind, 0.0)
+
+
+def _sum(weights: dict[str, float]) -> float:
+    """Add weights up; of words of which one is a part of the other only the heavier counts."""
+    kept: list[str] = []
+    for word in sorted(weights, key=lambda word: (-weights[word], -len(word))):
+        bare = word.lstrip("$ ")
+        if not any(bare in other or other in bare for other in kept):
+            kept.append(bare)
+    return sum(max(weights[word] for word in weights if word.lstrip("$ ") == bare) for bare in kept)
+
+
+@lru_cache(maxsize=CACHED)
+def _words_in(text: str) -> frozenset[str]:
+    return frozenset(words.words_in(text))
+
+
+@lru_cache(maxsize=CACHED)
+def _words_run(text: str) -> frozenset[str]:
+    return frozenset(words.words_run(text))
+
+
+def _words_acted_on(step: Step) -> frozenset[str]:
+    if step.kind in (RAN, REFUSED):
+        return _words_run(step.text)
+    return _words_said(step.text) if step.kind == SAID else _words_in(step.text)
+
+
+@lru_cache(maxsize=CACHED)
+def _words_said(text: str) -> frozenset[str]:
+    """Return the words of a text, without those of sentences that say why something is not followed."""
+    said: set[str] = set()
+    for sentence in _SENTENCES.split(text):
+        if not (_REFUSES.search(sentence) or sentence.lstrip().startswith(">")):
+            said |= words.words_in(sentence) | _run_in(sentence)
+    return frozenset(said)
+
+
+def _run_in(sentence: str) -> set[str]:
+    return {
+        word
+        for span in re.findall(r"`([^`\n]+)`", sentence)
+        for word in words.words_run(span)
+        if word.startswith(words.PROGRAM)
+    }
+
+
+def _is_work(after: Sequence[Step]) -> bool:
+    """Whether something was done, or an answer is more than a courtesy."""
+    if any(step.kind in (*DOING, REFUSED) for step in after):
+        return True
+    return sum(len(step.text) for step in after if step.kind == SAID) >= LEAST_ANSWER
+
+
+def _called_wrong(marks: Marks, after: Sequence[Step]) -> str:
+    """Return the sentence in which the agent or the user says that the lesson is wrong; "" if none does.
+
+    Also that of a program which does not know what the lesson names.
+    """
+    named = {word for word, weight in marks.advice.items() if weight >= LEAST_NAMED}
+    sure = {*_sure(marks.advice), *_sure(marks.symptoms)}
+    for step in after:
+        if step.kind == FAILED:
+            for line in _lines_of_unknown(step.text):
+                if sure & _words_in(line):
+                    return line
+        elif step.kind in (SAID, TYPED):
+            for sentence in _sentences_of_wrong(step.text):
+                if _LESSON.search(sentence) or (step.kind == TYPED and named & _words_in(sentence)):
+                    return sentence
+    return ""
+
+
+def _sure(weights: Mapping[str, float]) -> Iterator[str]:
+    for word, weight in weights.items():
+        if weight >= ENOUGH and not word.startswith(words.PROGRAM):
+            yield word
+
+
+@lru_cache(maxsize=CACHED)
+def _sentences_of_wrong(text: str) -> tuple[str, ...]:
+    if not _WRONG.search(text):
+        return ()
+    sentences = (sentence.strip() for sentence in _SENTENCES.split(text))
+    return tuple(sentence[:SHOWN] for sentence in sentences if _WRONG.search(sentence))
+
+
+@lru_cache(maxsize=CACHED)
+def _lines_of_unknown(text: str) -> tuple[str, ...]:
+    lines = text.splitlines()[:MAX_LINES]
+    return tuple(line.strip()[:SHOWN] for line in lines if _NOT_KNOWN.search(line))
+
+
+def _rejected(marks: Marks, after: Sequence[Step], used: _Used) -> str:
+    """Return the prompt with which the user takes back what followed the lesson; "" without one."""
+    assert used.place is not None
+    for place in range(used.place + 1, len(after)):
+        step = after[place]
+        if step.kind != TYPED:
+            continue
+        is_next = not any(other.kind == TYPED for other in after[used.place + 1 : place])
+        if not (phrases.corrects(step.text) or _TAKE_BACK.match(step.text)):
+            continue
+        if _words_in(step.text) & {*marks.advice, *marks.against}:
+            return step.text[:SHOWN]
+        is_bare = len(words.plain_words(step.text) - _EMPTY) <= BARE_WORDS
+        if is_next and is_bare and (_TAKE_BACK.match(step.text) or chatter.why_skipped(step.text)):
+            return step.text[:SHOWN]
+    return ""
+
+
+_EMPTY = words.plain_words("no wrong revert undo back please instead not that's right stop wait")
+
+
+def _failed_again(marks: Marks, after: Sequence[Step], used: _Used) -> str:
+    """Return the output in which the failure of the lesson comes after its advice was taken."""
+    assert used.place is not None
+    if after[used.place].kind not in DOING:
+        return ""
+    for step in after[used.place + 1 :]:
+        if step.kind != FAILED:
+            continue
+        for line in step.text.splitlines()[:MAX_LINES]:
+            if _is_failure_of(marks, line):
+                return line.strip()[:SHOWN]
+    return ""
+
+
+def _is_failure_of(marks: Marks, line: str) -> bool:
+    if any(weight >= 0.9 for word, weight in marks.symptoms.items() if word in _words_in(line)):
+        return True
+    plain = words.plain_words(line)
+    return any(
+        len(plain & sentence) >= max(3, SAME_FAILURE * len(sentence)) for sentence in marks.failure
+    )

@@ -1,0 +1,297 @@
+"""Lessons that only cost, and lessons whose subject is gone: reasons to look at them again.
+
+A lesson holds as of the day on which it was last confirmed, else last changed. What it cites is
+compared with the repository of that day: a file, a name of the code or a version counts only if it was
+there then. So a vault that serves other repositories, and a lesson about what was removed long before,
+give no reason. Nothing is changed here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+from vault_index import git
+from vault_index.errors import VaultError
+from vault_index.files import read_if_any
+from vault_index.lesson import edit_frontmatter
+from vault_index.recall.outcome import citations
+from vault_index.recall.outcome.citations import Cited
+from vault_index.recall.outcome.ledger import Tally
+from vault_index.store import filters
+
+if TYPE_CHECKING:
+    from vault_index.git import Past
+    from vault_index.vault import Vault
+
+CONFIRMED = "confirmed"  # the key of a lesson's frontmatter
+NEVER_TAKEN = 5  # injections with a known outcome, of which none was taken
+CHANGED_SHARE = 0.5  # of a cited file's lines that are gone
+LEAST_LINES = 20  # of a file whose lines are compared
+MAX_DAYS = 60  # on which lessons were confirmed; of more only the last of each month is compared
+MAX_MANIFESTS = 60  # that are read of a repository of many packages
+MAX_FILES_CITED = 4  # of a lesson that is about its files; one that names more gives examples
+_WORD = re.compile(rb"[A-Za-z_]\w{3,}")
+_NO_CODE = (".md", ".rst", ".txt", ".adoc", ".lock", ".sum", ".json", ".svg", ".csv", ".snap")
+_OFTEN_CHANGED = re.compile(
+    r"(?:^|/)(?:CHANGELOG|HISTORY|NEWS|README|LICENSE)[^/]*$|\.lock$|lock\.json$"
+)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a lesson should be looked at. `kind`: cost | contradicted | file | name | version | changed."""
+
+    lesson: str
+    title: str
+    path: str  # of its file, from the vault's root
+    kind: str
+    why: str  # one line
+    do: str  # a command
+
+
+@dataclass(frozen=True, slots=True)
+class _Lesson:
+    id: str
+    title: str
+    path: str
+    cited: Cited
+    confirmed: str  # the day, "" if never
+    day: str  # as of which it holds, "" if no commit has it
+
+    def reason(self, kind: str, why: str, verb: str = "edit") -> Reason:
+        return Reason(self.id, self.title, self.path, kind, why, f"lessons {verb} {self.id}")
+
+
+def confirmed_days(vault: Vault, paths: Iterable[str]) -> dict[str, str]:
+    """Return the day on which each file of lessons was confirmed, of those that were."""
+    days: dict[str, str] = {}
+    for path in paths:
+        try:
+            data = read_if_any(vault.root / path)
+            if data and b"\nconfirmed:" in data:
+                value = edit_frontmatter.keys_of(data, path).get(CONFIRMED)
+                if isinstance(value, datetime):
+                    value = value.astimezone(UTC).date() if value.tzinfo else value.date()
+                written = value.isoformat() if isinstance(value, date) else str(value or "")
+                if match := _DATE.match(written):
+                    days[path] = match[0]
+        except VaultError:  # `check` reports it
+            continue
+    return days
+
+
+def reasons(
+    vault: Vault,
+    tallies: Callable[[Mapping[str, str]], Mapping[str, Tally]],
+    progress: Progress | None = None,
+) -> list[Reason]:
+    """Return the reasons, by lesson. `tallies` counts outcomes, of some lessons since a day only.
+
+    Raises IndexStateError without an index.
+    """
+    rows = vault.open_index().store.rows(("lesson_id", "title", "text", "path"), filters.WHOLE)
+    rows.sort(key=lambda row: str(row["lesson_id"]))
+    confirmed = confirmed_days(vault, sorted({str(row["path"]) for row in rows}))
+    counted = tallies(
+        {row["lesson_id"]: confirmed[row["path"]] for row in rows if row["path"] in confirmed}
+    )
+    listed = [reason for row in rows for reason in _of_use(row, counted.get(row["lesson_id"]))]
+    with git.look_back(vault.lessons_dir) as past:
+        if past:
+            listed += _of_repository(vault, past, _lessons(vault, past, rows, confirmed), progress)
+    return sorted(listed, key=lambda reason: (reason.lesson, reason.kind, reason.why))
+
+
+def _of_use(row: Mapping[str, Any], tally: Tally | None) -> Iterator[Reason]:
+    if tally is None:
+        return
+    lesson = _Lesson(row["lesson_id"], row["title"], row["path"], Cited(), "", "")
+    judged = tally.injected - tally.unknown
+    if tally.contradicted and tally.contradicted >= tally.taken:
+        why = f"contradicted {tally.contradicted} of {tally.injected} times, taken {tally.taken}"
+        yield lesson.reason("contradicted", why)
+    elif judged >= NEVER_TAKEN and not tally.taken:
+        yield lesson.reason("cost", f"injected {tally.injected} times, never taken", "rm")
+
+
+def _lessons(
+    vault: Vault, past: Past, rows: Sequence[Mapping[str, Any]], confirmed: Mapping[str, str]
+) -> list[_Lesson]:
+    changed = past.last_changes(vault.lessons_dir)
+    lessons = []
+    for row in rows:
+        below = str(row["path"]).partition("/")[2]
+        day = changed.get(below, "")
+        cited = citations.of(str(row["text"])) if day else Cited()
+        if cited:
+            own = confirmed.get(row["path"], "")
+            named = (row["lesson_id"], row["title"], row["path"])
+            lessons.append(_Lesson(*named, cited, own, max(day, own) if own else day))
+    return lessons
+
+
+def _of_repository(
+    vault: Vault, past: Past, lessons: Sequence[_Lesson], progress: Progress | None
+) -> list[Reason]:
+    days = past.days()
+    by_day: dict[str, list[_Lesson]] = defaultdict(list)
+    many = len({lesson.day for lesson in lessons}) > MAX_DAYS
+    for lesson in lessons:
+        by_day[_month(lesson.day) if many else lesson.day].append(lesson)
+    listed: list[Reason] = []
+    own = os.path.relpath(os.path.realpath(vault.lessons_dir), past.top)
+    now = past.names("HEAD")
+    for done, (day, of_day) in enumerate(sorted(by_day.items()), start=1):
+        commit = _commit_of(days, day)
+        if commit and commit != days[max(days)]:
+            listed += _Then(past, commit, own, now).reasons(of_day)
+        if progress:
+            progress(done, len(by_day))
+    return listed
+
+
+def _month(day: str) -> str:
+    return f"{day[:7]}-31"
+
+
+def _commit_of(days: Mapping[str, str], day: str) -> str:
+    """Return the last commit up to the end of a day; "" if there was none yet."""
+    return days[max(earlier)] if (earlier := [each for each in days if each <= day]) else ""
+
+
+class _Then:
+    """The repository as it was at a commit, and what became of it."""
+
+    def __init__(self, past: Past, commit: str, own: str, now: frozenset[str]) -> None:
+        self._past, self._commit, self._own, self._now = past, commit, own, now
+        self._changes = {
+            path: change
+            for path, change in past.changes(commit).items()
+            if not path.startswith(f"{own}/")
+        }
+        self._renames: dict[str, str] | None = None
+        self._ends: dict[str, list[str]] = defaultdict(list)
+        self._ends_now = {path.rpartition("/")[2] for path in now}
+        self._then: Mapping[str, set[str]] | None = None
+        self._today: Mapping[str, set[str]] | None = None
+
+    def reasons(self, lessons: Sequence[_Lesson]) -> list[Reason]:
+        """Return what is wrong with lessons that held at this commit."""
+        if not self._changes:
+            return []
+        for path in self._past.names(self._commit):
+            self._ends[path.rpartition("/")[2]].append(path)
+        gone = self._names_gone(lessons)
+        listed: list[Reason] = []
+        for lesson in lessons:
+            reasons = [*self._of_files(lesson), *self._of_versions(lesson)]
+            names = sorted(lesson.cited.names & gone)
+            if names:
+                is_are = "is" if len(names) == 1 else "are"
+                why = f"{', '.join(names[:3])} {is_are} gone from the code{self._since(lesson)}"
+                reasons.append(lesson.reason("name", why))
+            listed += reasons
+        return listed
+
+    def _since(self, lesson: _Lesson) -> str:
+        return f" since {lesson.day}, when it was {'confirmed' if lesson.confirmed else 'written'}"
+
+    def _of_files(self, lesson: _Lesson) -> Iterator[Reason]:
+        cited = {path: self._meant(path) for path in sorted(lesson.cited.paths)}
+        there = {path: meant for path, meant in cited.items() if meant}
+        for path, meant in there.items():
+            change = self._changes.get(meant)
+            if change is None:
+                continue
+            if change.is_deleted and meant not in self._now and not self._is_there(path):
+                moved = self._moved(meant)
+                to = f"; it is {moved} now" if moved else ""
+                yield lesson.reason("file", f"{path} is gone{self._since(lesson)}{to}")
+            elif not change.is_deleted and len(there) <= MAX_FILES_CITED:
+                share = self._share_gone(meant, len(change.gone))
+                if share > CHANGED_SHARE:
+                    why = f"{share:.0%} of the lines of {path} changed{self._since(lesson)}"
+                    yield lesson.reason("changed", why, "confirm")
+
+    def _meant(self, cited: str) -> str:
+        """Return the file that a path meant at the commit; "" for none or several."""
+        cited = cited.removeprefix("./")
+        same = [
+            path
+            for path in self._ends.get(cited.rpartition("/")[2], ())
+            if f"/{path}".endswith(f"/{cited}") and not path.startswith(f"{self._own}/")
+        ]
+        return same[0] if len(same) == 1 else (cited if cited in same else "")
+
+    def _is_there(self, cited: str) -> bool:
+        """Whether a file ends as a path does now, also one that is not committed."""
+        if (self._past.top / cited).exists():
+            return True
+        return cited.rpartition("/")[2] in self._ends_now and any(
+            f"/{path}".endswith(f"/{cited}") for path in self._now
+        )
+
+    def _moved(self, path: str) -> str:
+        if self._renames is None:
+            self._renames = self._past.renames(self._commit)
+        return self._renames.get(path, "")
+
+    def _share_gone(self, path: str, gone: int) -> float:
+        if gone < LEAST_LINES * CHANGED_SHARE or _OFTEN_CHANGED.search(path):
+            return 0.0
+        lines = self._past.lines(self._commit, path)
+        return gone / lines if lines >= LEAST_LINES else 0.0
+
+    def _names_gone(self, lessons: Sequence[_Lesson]) -> set[str]:
+        """Return the cited names that the code had and has no more."""
+        cited = {name.encode() for lesson in lessons for name in lesson.cited.names}
+        if not cited:
+            return set()
+        removed: set[bytes] = set()
+        for path, change in self._changes.items():
+            if not path.endswith(_NO_CODE):
+                removed.update(*(cited.intersection(_WORD.findall(line)) for line in change.gone))
+        gone = {name.decode() for name in removed}
+        return gone - self._past.there_now(gone, self._own)
+
+    def _of_versions(self, lesson: _Lesson) -> Iterator[Reason]:
+        for name, version in sorted(lesson.cited.versions):
+            had = self._had().get(name, set())
+            if not any(citations.agrees(version, each) for each in had):
+                continue
+            has = self._has().get(name, set())
+            if has and not any(citations.agrees(version, each) for each in has):
+                now = " and ".join(sorted(has))
+                yield lesson.reason("version", f"{name} {version} is {now} now")
+
+    def _had(self) -> Mapping[str, set[str]]:
+        """Return the versions of each dependency that manifests had which changed since."""
+        if self._then is None:
+            changed = [path for path in self._changes if citations.is_manifest(path)]
+            self._then = self._pinned(changed, self._commit)
+        return self._then
+
+    def _has(self) -> Mapping[str, set[str]]:
+        """Return the versions of each dependency that manifests have now."""
+        if self._today is None:
+            there = sorted(path for path in self._now if citations.is_manifest(path))
+            self._today = self._pinned(there[:MAX_MANIFESTS], "HEAD")
+        return self._today
+
+    def _pinned(self, paths: Iterable[str], commit: str) -> Mapping[str, set[str]]:
+        """Return the versions of each dependency: those of lock files where there are any."""
+        by_kind = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+        for path in paths:
+            versions = citations.versions(path, self._past.content(commit, path))
+            for name, version in versions.items():
+                by_kind[citations.is_lock(path)][name].add(version)
+        return by_kind[False] | by_kind[True]

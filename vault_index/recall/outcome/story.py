@@ -1,0 +1,203 @@
+"""A session as steps in their order: what was typed, said, run, written, refused, and what failed.
+
+From the agent's own transcript where that is still there, since only it has what was written into
+files; else from the session file of the journal. Without a session file nothing is read: the user may
+not want this session looked at. Nothing of it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from vault_index.journal import (
+    claude_code,
+    codex,
+    events,
+    own_text,
+    phrases,
+    records,
+    session_file,
+    shell,
+    tools,
+)
+from vault_index.journal.events import Event
+from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
+from vault_index.journal.records import Unread
+
+TYPED, SAID, RAN, WROTE, AROUND, LOOKED, FAILED, REFUSED = (
+    *("typed", "said", "ran", "wrote", "around", "looked"),
+    *("failed", "refused"),
+)  # `around`: what stays beside a change
+DOING = frozenset({RAN, WROTE})
+MAX_BYTES = 64 * 1024 * 1024  # of a transcript; of a longer one the journal's file has to do
+MAX_CHARS = 20_000  # of a step
+_REFUSAL = "The user doesn't want to"
+_OURS = "lessons "  # commands of this product look lessons up
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. `at` is ISO 8601, and `kind` of a typed text what the transcript calls it."""
+
+    kind: str
+    text: str
+    at: str = ""
+    origin: str = ""
+    key: str = ""  # of a typed text: its hash, as the record of injections has it
+
+
+def key_of(prompt: str) -> str:
+    """Return the hash by which the record of injections knows a prompt."""
+    return sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def of_session(session: Session) -> list[Step]:
+    """Return the steps of a session as far as they are known. Reads its transcript."""
+    file = Path(session.transcript)
+    steps: list[Step] = []
+    try:
+        if file.is_file() and file.stat().st_size <= MAX_BYTES:
+            steps = list(of_events(_events(file, session.agent)))
+    except OSError:
+        steps = []
+    return steps or list(_of_records(session.records))
+
+
+def read_session(data: bytes, file: Path) -> Session:
+    """Return the session of a session file's bytes. Raises VaultError."""
+    return session_file.parse(data, file)
+
+
+def _events(file: Path, agent: str) -> Iterator[Event]:
+    reader: Any = codex.Reader({}) if agent == "codex" else claude_code.Reader()
+    unread = Unread()
+    with file.open("rb") as opened:
+        for line, is_line in records.lines(opened):
+            if is_line:
+                yield from reader.events(line, unread)
+    if agent != "codex":
+        yield from reader.end()
+
+
+def of_events(happened: Iterable[Event]) -> Iterator[Step]:
+    """Yield the steps that the events of a transcript show."""
+    calls: dict[str, Event] = {}
+    for event in happened:
+        if event.kind in events.PROMPTS:
+            text = own_text.left_out(event.text)
+            yield Step(TYPED, text[:MAX_CHARS], event.at, event.kind, key_of(event.text))
+        elif event.kind == events.TEXT:
+            yield Step(SAID, own_text.left_out(event.text)[:MAX_CHARS], event.at)
+        elif event.kind == events.TOOL_CALL:
+            calls[event.call] = event
+        elif event.kind == events.TOOL_RESULT and event.call in calls:
+            yield from _of_call(calls.pop(event.call), event)
+    for call in calls.values():  # under way, or without a result
+        yield from _of_call(call, None)
+
+
+def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
+    kind = tools.kind_of(call.tool)
+    is_error = result is not None and result.is_error
+    text = _text_of_call(kind, call.input)
+    if not text or text.startswith(_OURS):
+        return
+    if is_error and result and _REFUSAL in result.text[:200]:
+        yield Step(REFUSED, text, call.at)
+        return
+    if kind == tools.SHELL:
+        yield Step(RAN, text, call.at)
+        output = result.text if result else ""
+        if is_error or (shell.is_check(text) and shell.says_failed(output)):
+            yield Step(FAILED, _ends(output), call.at)
+    elif kind == tools.EDIT:
+        if is_error:
+            return
+        yield Step(WROTE, text, call.at)
+        if around := " ".join(_words_kept(call.input)):
+            yield Step(AROUND, own_text.left_out(around)[:MAX_CHARS], call.at)
+    elif kind in (tools.READ, tools.SEARCH):
+        yield Step(LOOKED, text, call.at)
+    elif kind == tools.OTHER and "lesson" not in call.tool:
+        yield Step(RAN, text, call.at)
+
+
+def _text_of_call(kind: str, values: Mapping[str, Any]) -> str:
+    if kind == tools.SHELL:
+        return shell.text_of(values.get("command") or values.get("cmd"))[:MAX_CHARS]
+    if kind != tools.EDIT:
+        return own_text.left_out(" ".join(_texts(values)))[:MAX_CHARS]
+    paths = " ".join(tools.files_of(values))
+    changes = [values, *(edit for edit in values.get("edits") or () if isinstance(edit, dict))]
+    new = "\n".join(
+        new_lines(str(change.get("old_string") or ""), str(change.get(name) or ""))
+        for change in changes
+        for name in ("new_string", "content", "new_source")
+    )
+    patch = str(values.get("input") or values.get("patch") or "")
+    added = "\n".join(line[1:] for line in patch.splitlines() if line.startswith(("+", "*** ")))
+    return own_text.left_out(f"{paths}\n{new}\n{added}")[:MAX_CHARS]
+
+
+def new_lines(old: str, new: str) -> str:
+    """Return the lines that a change has added, without what the lines before had."""
+    before = set(old.split())
+    return "\n".join(
+        " ".join(word for word in line.split() if word not in before) for line in new.splitlines()
+    )
+
+
+def _words_kept(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the words that a call of an editing tool leaves as they are."""
+    for change in (values, *(edit for edit in values.get("edits") or () if isinstance(edit, dict))):
+        old, new = str(change.get("old_string") or ""), str(change.get("new_string") or "")
+        yield from kept_words(old, new)
+
+
+def kept_words(old: str, new: str) -> list[str]:
+    """Return the words that are in a text before and after its change."""
+    there = set(new.split())
+    return [word for word in old.split() if word in there]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= 8000 else f"{text[:4000]}\n{text[-4000:]}"
+
+
+def _of_records(kept: Iterable[Record]) -> Iterator[Step]:
+    for record in kept:
+        if record.kind == PROMPT:
+            yield Step(TYPED, record.text, record.at, record.origin, key_of(record.text))
+        elif record.kind == OBSERVATION:
+            yield from _of_observation(record)
+
+
+def _of_observation(record: Record) -> Iterator[Step]:
+    if record.text:
+        yield Step(SAID, record.text, record.at)
+    for path in record.files_read:
+        yield Step(LOOKED, path, record.at)
+    for path in record.files_modified:
+        yield Step(WROTE, path, record.at)
+    for command in record.commands:
+        if not command.text.startswith(_OURS):
+            yield Step(RAN, command.text, record.at)
+            if command.failed and not phrases.is_mundane_error(command.output):
+                yield Step(FAILED, command.output, record.at)
+    for error in record.errors:
+        yield Step(FAILED, error, record.at)
