@@ -68,7 +68,7 @@ RETRIES = (
             when_not="The server documents other rules.",
         ),
         (
-            "should we try again on a 401 or a 400",
+            "should the client try again after a 401 or a 400",
             "which http errors are worth retrying",
         ),
         ("return 404 when the invoice does not exist",),

@@ -8,7 +8,7 @@ away the magnitude that the floor needs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index.rows import LONG_WHOLE
-from vault_index.index.skills import visible
+from vault_index.index.skills import NOT_FOR, prompt_kind, visible
 from vault_index.lesson import category
 from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
 from vault_index.search import documents
@@ -41,6 +41,7 @@ FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
 # at 2% false injections from .465 to .551 (no pieces at all: .913, .567); of 113 questions that are
 # answered deep in a document .920 stay among the first three (no pieces: .788).
 PIECE_WEIGHT = 0.8
+PROMPT_WEIGHT = 0.9  # the same for a prompt of a skill that was built of lessons
 CANDIDATES = 16  # lessons, at least, that confidence may put in order
 EXPLAINED = 64  # when it is to be told what was left out
 MAX_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
@@ -122,22 +123,31 @@ def skills(vault: Vault, query: Query) -> Results:
     # few enough to look at all of them, which is quicker than a filter
     results = _search(vault, table, replace(query, k=table.count(), offset=0), None)
     here = visible(vault, Path(query.project) if query.project else None)
-    named: dict[str, Hit] = {}
-    for hit in results.hits:
-        if hit.document in here and (not query.for_agent or hit.suggestible):
-            named.setdefault(hit.title, replace(hit, kind=SKILLS))
-    hits = list(named.values())
-    dropped = [
-        (replace(hit, kind=SKILLS), why) for hit, why in results.dropped if hit.document in here
-    ]
-    dropped = [(hit, f"not among the first {query.k}") for hit in hits[query.k :]] + dropped
-    return Results(hits[: query.k], dropped, results.text_only)
+    every = [hit for hit in results.hits if not query.for_agent or hit.suggestible]
+    every += [hit for hit, _ in results.dropped]
+    best: dict[tuple[bool, str], Hit] = {}
+    for hit in sorted(every, key=lambda hit: (-hit.score, hit.lesson_id)):
+        if hit.document in here:
+            best.setdefault((hit.kind == NOT_FOR, hit.title), replace(hit, kind=SKILLS))
+    hits: list[Hit] = []
+    dropped: list[tuple[Hit, str]] = []
+    for (_, name), hit in [item for item in best.items() if not item[0][0]]:
+        other = best.get((True, name))
+        if other is not None and other.score >= hit.score:
+            dropped.append((hit, "nearer to a prompt that it is not for"))
+        elif query.min_score is not None and hit.score < query.min_score:
+            dropped.append((hit, f"below {query.min_score:.3f}"))
+        elif len(hits) < query.k:
+            hits.append(hit)
+        else:
+            dropped.append((hit, f"not among the first {query.k}"))
+    return Results(hits, dropped, results.text_only)
 
 
 def count_skills(vault: Vault) -> int:
     """Count the skills in the index, of all projects. Raises IndexStateError without an index."""
     table = vault.open_index().skills
-    return table.count() if table.exists() else 0
+    return len({row["path"] for row in table.rows(("path",))}) if table.exists() else 0
 
 
 def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
@@ -305,12 +315,18 @@ def _candidates(
     rows = table.take(ids[shown[order]].tolist())
     if vector is None and table.schema.has_pieces:
         rows = _with_pieces(table, rows, query)
-    hit_of = Hit.of_lesson if table.schema.has_pieces else Hit.of_skill
+    hit_of = Hit.of_lesson if table.schema.has_pieces else _skill
     hits = [
         hit_of(row, float(cosine[at]), float(text[at])) for row, at in zip(rows, order, strict=True)
     ]
     # equal ones by id, so that the order is fixed
     return sorted(hits, key=lambda hit: (-rank(hit), hit.lesson_id)), has_more
+
+
+def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
+    kind = prompt_kind(row["id"])
+    hit = Hit.of_skill(row, cosine * (PROMPT_WEIGHT if kind else 1), full_text)
+    return replace(hit, kind=kind) if kind == NOT_FOR else hit
 
 
 def _with_rest(

@@ -56,7 +56,8 @@ class Pattern:
     @property
     def digest(self) -> str:
         """Return the hash of all that a skill says of it but its uses: these change every day."""
-        return hash_of(self.title, self.text, self.type, str(self.confidence), *self.fires_on)
+        prompts = (*self.fires_on, "", *self.silent_on)
+        return hash_of(self.title, self.text, self.type, str(self.confidence), *prompts)
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def safe(cluster: Cluster, known: dict[str, str]) -> tuple[Cluster, dict[str, st
 
 
 def _refusal(pattern: Pattern) -> str:
-    text = "\n\n".join([pattern.title, pattern.text, *pattern.fires_on])
+    text = "\n\n".join([pattern.title, pattern.text, *pattern.fires_on, *pattern.silent_on])
     finding = next(iter(sorted(prompt_injection.findings(pattern.path, text))), None)
     return f"{finding.rule}: {finding.message}" if finding else ""
 

@@ -7,6 +7,8 @@ It is in the metadata of the skill's own SKILL.md, all of it strings:
       learned-commit: "4f2a..."          the commit that was checked out, "" for none
       learned-reference: "91c0..."       the hash of reference.md as built
       learned-skill: "77ab..."           the hash of SKILL.md as built, with zeros in this place
+      learned-prompts: "how ..."         prompts of the lessons, a line each: the index knows them
+      learned-silent: "how ..."          the same, of those that must not find them
       "lesson backend/retry": "03de..."  for each lesson the hash of what the skill says of it
 
 Line ends do not count: git may change them.
@@ -21,9 +23,11 @@ from dataclasses import dataclass
 
 from vault_index.errors import LessonError
 from vault_index.learn.skills.cluster import Cluster
+from vault_index.learn.skills.plain import line
 from vault_index.lesson.digest import hash_of_file
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
+from vault_index.skill import PROMPTS, SILENT
 
 TAG, COMMIT, REFERENCE, SKILL = (
     "learned-tag",
@@ -50,7 +54,12 @@ class Lineage:
 
 def lines_of(cluster: Cluster, commit: str, reference: bytes) -> Iterator[str]:
     """Yield the lines of the metadata, not yet signed."""
+    of = cluster.patterns
     values = {TAG: cluster.tag, COMMIT: commit, REFERENCE: digest(reference), SKILL: _UNSIGNED}
+    fires, silent = ([each.fires_on for each in of], [each.silent_on for each in of])
+    for key, prompts in ((PROMPTS, fires), (SILENT, silent)):
+        listed = "\n".join(line(text) for several in prompts for text in several)
+        values |= {key: listed} if listed else {}
     for key, value in values.items():
         yield f"  {key}: {quoted(value)}"
     for pattern in cluster.patterns:
