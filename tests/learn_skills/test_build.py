@@ -15,9 +15,10 @@ from tests.learn_skills import patterns
 from tests.learn_skills.patterns import BY_TAG
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, write
+from tests.support.indexed import copy_of, full_text_vault
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
-from vault_index.learn.skills import behind, cluster, render
+from vault_index.learn.skills import behind, cluster, plain, render
 from vault_index.learn.skills.build import (
     CHANGED,
     EDITED,
@@ -41,15 +42,18 @@ FIRST = "backend/http-retries/backoff"
 def full_text_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Build without a model: what is written does not depend on one."""
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    yield
+    return
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", patterns.files_of())
 
 
 @pytest.fixture
-def team(make_vault: MakeVault) -> Vault:
-    """A vault of two tags with six lessons each, used twice; one commit."""
-    vault = make_vault(dict(patterns.files_of()))
-    commit(vault.root)
-    reconcile.sync(vault)
+def team(shelf: Path, tmp_path: Path) -> Vault:
+    """A vault of two tags with six lessons each, used twice."""
+    vault = copy_of(shelf, tmp_path / "team")
     for tag in BY_TAG:
         use(vault, *patterns.ids(tag), times=2)
     return vault
@@ -181,7 +185,7 @@ def test_the_reference_has_every_part_and_a_table_of_contents(team: Vault) -> No
     text = (folder(team) / "reference.md").read_text()
     anchors = re.findall(r"(?m)^- \[.*\]\(#(.+)\)$", text)
     headings = re.findall(r"(?m)^## (\d.*)$", text)
-    assert anchors == [render.plain.anchor(heading) for heading in headings]
+    assert anchors == [plain.anchor(heading) for heading in headings]
     assert len(headings) == len(BY_TAG[TAG])
     first = text.split("\n## 1. ")[1].split("\n## 2. ")[0]
     assert "Confidence: 5 of 5. Uses: 2. Type: code_pattern." in first
@@ -222,8 +226,7 @@ def test_what_a_check_calls_an_error_or_an_order_to_the_agent_is_left_out(team: 
     change(team, old="All clients that", new=f"{order}All clients that")
     change(team, "backend/http-retries/breaker", "Threads", "AKIAIOSFODNN7EXAMPLQ Threads")
     done = built(team)
-    assert done[TAG].state == SKIPPED  # four are left
-    assert done["database-migrations"].state == NEW
+    assert {tag: each.state for tag, each in done.items()} == {"database-migrations": NEW}
     assert not folder(team).exists()
 
 
@@ -237,6 +240,10 @@ def test_a_lesson_that_only_warns_is_left_out_and_named(team: Vault) -> None:
     assert (done.state, done.lessons) == (NEW, 6)
     assert "prompt-injection" in done.left_out["backend/x"]
     assert findings(team) == []
+    for said in BY_TAG[TAG][:2]:
+        (team.lessons_dir / f"backend/{TAG}/{said.name}.md").unlink()
+    run("rm", "-r", folder(team), cwd=team.root)
+    assert built(team)[TAG].state == SKIPPED, "five, and one of them is left out"
 
 
 # again
@@ -307,8 +314,8 @@ def test_an_edit_is_kept_reported_and_set_aside_only_by_force(team: Vault) -> No
         assert (forced.state, forced.aside) == (CHANGED, [f"skills/{NAME}/{name}"])
         assert (folder(team) / name).read_bytes() == mine
         assert findings(team) == []
+        mine = file.read_bytes() + f"Ask Ada {number} times.\n".encode()
         file.write_bytes(mine)
-        change(team, old="six", new=f"six {number}")
 
 
 def test_an_edited_reference_and_somebody_elses_skill_are_kept(team: Vault) -> None:
@@ -406,7 +413,7 @@ def test_the_commands_build_check_and_say_it_in_json(team: Vault) -> None:
     assert (skill["path"], skill["state"]) == (f"skills/{NAME}/SKILL.md", "new")
     assert skill["triggers"]["silent"] == skill["triggers"]["silent_on"] == 6
     change(team)
-    checked = run("lessons", "check", "--json", cwd=team.root).json
+    checked = run("lessons", "check", "--json", cwd=team.root, check=False).json
     assert [each["path"] for each in checked if each["rule"] == "skill-behind"] == [
         f"skills/{NAME}/SKILL.md"
     ]

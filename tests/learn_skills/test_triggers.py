@@ -49,5 +49,5 @@ def test_each_prompt_of_a_lesson_finds_the_skill_and_no_silent_one_does(
     assert right >= 7
     assert wrong == 0
     every = Query(BY_TAG["http-retries"][0].fires_on[0], 9, explain=True)
-    assert [hit.title for hit in query.skills(vault, every).hits][0] == "learned-http-retries"
+    assert query.skills(vault, every).hits[0].title == "learned-http-retries"
     assert query.count_skills(vault) == 2

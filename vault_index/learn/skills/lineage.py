@@ -67,8 +67,12 @@ def lines_of(cluster: Cluster, commit: str, reference: bytes) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """Return a text as YAML reads it: JSON is YAML, but for escapes of half characters."""
-    return json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False)
+    """Return a text as YAML reads it: JSON is YAML, but for escapes of half characters.
+
+    Some readers end the frontmatter at any `---` in it.
+    """
+    plain = json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False)
+    return plain.replace("---", "--\\u002d")
 
 
 def signed(skill: bytes) -> bytes:
