@@ -7,7 +7,6 @@ away the magnitude that the floor needs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError, VaultError
-from vault_index.index.rows import LONG_WHOLE
 from vault_index.index.skills import NOT_FOR, prompt_kind, visible
 from vault_index.lesson import category
 from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
-from vault_index.search import documents
+from vault_index.search import documents, pieces, weighted
 from vault_index.search.hit import Hit, Passage
 from vault_index.search.options import LESSONS, SKILLS, Query
 from vault_index.store import filters
@@ -36,12 +34,7 @@ if TYPE_CHECKING:
     from vault_index.vault import OpenIndex, Vault
 
 FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
-# The cosine of a piece of a long lesson counts so much of that of a whole: the best of many pieces is
-# higher by chance. Over 646 notes, two thirds of them long, recall@3 goes from .898 to .929 and recall
-# at 2% false injections from .465 to .551 (no pieces at all: .913, .567); of 113 questions that are
-# answered deep in a document .920 stay among the first three (no pieces: .788).
-PIECE_WEIGHT = 0.8
-PROMPT_WEIGHT = 0.9  # the same for a prompt of a skill that was built of lessons
+PROMPT_WEIGHT = 0.9  # of the cosine of a prompt of a skill that was built of lessons
 CANDIDATES = 16  # lessons, at least, that confidence may put in order
 EXPLAINED = 64  # when it is to be told what was left out
 MAX_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
@@ -173,6 +166,9 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
     opened = vault.open_index()
     text = searched(query.text)
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
+    if query.weighted and vector is not None and weighted.weights_of(vault.config):
+        every, _ = _candidates(table, text, vector, range(weighted.POOL), where, None)
+        return _by_weights(vault, query, every)
     wanted = EXPLAINED if query.explain else _block(query)
     min_score = query.min_score
     first = query.offset // wanted * wanted if query.offset else 0
@@ -185,6 +181,21 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
         None if query.explain else min_score,
     )
     candidates = candidates[query.offset - first :]
+    return replace(_cut(query, candidates, why), has_more=has_more or len(candidates) > query.k)
+
+
+def _by_weights(vault: Vault, query: Query, every: list[Hit]) -> Results:
+    """Return the first `k` of candidates in the order of the settings' weights."""
+    ordered, unlike = weighted.order(vault, every)
+    page = ordered[query.offset :]
+    results = _cut(query, page, "")
+    dropped = results.dropped + unlike
+    return replace(results, dropped=dropped, has_more=len(page) > query.k)
+
+
+def _cut(query: Query, candidates: list[Hit], text_only: str) -> Results:
+    """Return the first `k` of candidates above the query's least score, and what was left out."""
+    min_score = query.min_score
     hits: list[Hit] = []
     dropped: list[tuple[Hit, str]] = []
     for hit in candidates:
@@ -194,7 +205,7 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
             hits.append(hit)
         else:
             dropped.append((hit, f"not among the first {query.k}"))
-    return Results(hits, dropped, why, has_more=has_more or len(candidates) > query.k)
+    return Results(hits, dropped, text_only)
 
 
 def _block(query: Query) -> int:
@@ -284,7 +295,7 @@ def _candidates(
     `wanted` are their places by score. Also return whether there are more.
 
     A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
-    that of a piece counts `PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
+    that of a piece counts `pieces.PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
     """
     import numpy as np
 
@@ -292,8 +303,8 @@ def _candidates(
     limit = RESCORED if table.is_large else MAX_SCORED
     near, cosines = none if vector is None else table.nearest(vector, limit, where)
     matched, scores = table.matches(query, limit, where) if query else none
-    pieces, wholes = table.families if len(near) else (none[0], none[0])
-    ids = np.sort(np.concatenate([near, matched, wholes[np.isin(pieces, near)]]))
+    of_pieces, wholes = table.families if len(near) else (none[0], none[0])
+    ids = np.sort(np.concatenate([near, matched, wholes[np.isin(of_pieces, near)]]))
     ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]  # union1d() would load numpy.ma for this
     if table.is_large:  # what the other side left out
         near, cosines = _with_rest(near, cosines, ids, partial(_cosines, table, vector))
@@ -303,10 +314,10 @@ def _candidates(
     text = np.zeros(len(ids))
     text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
     shown = np.arange(len(ids))  # the row to show for a lesson
-    is_piece = np.isin(ids, pieces)
+    is_piece = np.isin(ids, of_pieces)
     if is_piece.any():
-        whole_of = np.searchsorted(ids, wholes[np.searchsorted(pieces, ids[is_piece])])
-        cosine, shown = _with_nearest_piece(cosine, shown, np.flatnonzero(is_piece), whole_of)
+        whole_of = np.searchsorted(ids, wholes[np.searchsorted(of_pieces, ids[is_piece])])
+        cosine, shown = pieces.with_nearest(cosine, shown, np.flatnonzero(is_piece), whole_of)
     score = cosine + text
     order = np.argsort(np.where(is_piece, np.inf, -score), kind="stable")[: (~is_piece).sum()]
     if least is not None:
@@ -314,7 +325,7 @@ def _candidates(
     has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
     rows = table.take(ids[shown[order]].tolist())
     if vector is None and table.schema.has_pieces:
-        rows = _with_pieces(table, rows, query)
+        rows = pieces.with_texts(table, rows, query)
     hit_of = Hit.of_lesson if table.schema.has_pieces else _skill
     hits = [
         hit_of(row, float(cosine[at]), float(text[at])) for row, at in zip(rows, order, strict=True)
@@ -354,44 +365,3 @@ def _scores(table: Table, query: str, ids: np.ndarray) -> tuple[np.ndarray, np.n
     if not query:
         return ids[:0], ids[:0].astype("f4")
     return table.matches(query, max(1, len(ids)), filters.of_rows(ids.tolist()))
-
-
-def _with_nearest_piece(
-    cosine: np.ndarray, shown: np.ndarray, pieces: np.ndarray, wholes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosines with those of pieces counted for their wholes, and the rows to show.
-
-    `pieces` are places in `cosine` and `shown`, float[rows] and int[rows]; `wholes` those of the
-    lessons that they are of.
-    """
-    import numpy as np
-
-    order = np.argsort(cosine[pieces])  # the nearest is written last
-    pieces, wholes = pieces[order], wholes[order]
-    nearest = np.full(len(cosine), -np.inf)
-    nearest[wholes] = cosine[pieces]
-    nearer = nearest[wholes] > cosine[wholes]
-    shown = shown.copy()
-    shown[wholes[nearer]] = pieces[nearer]
-    return np.maximum(cosine, PIECE_WEIGHT * nearest), shown
-
-
-def _with_pieces(table: Table, rows: list[dict[str, Any]], query: str) -> list[dict[str, Any]]:
-    """Return rows with the piece that has most words of a query in the place of each long whole."""
-    long = [row["lesson_id"] for row in rows if row["position"] == LONG_WHOLE]
-    if not long:
-        return rows
-    words = set(re.findall(r"\w+", query.casefold()))
-    best: dict[str, tuple[int, str, int]] = {}
-    columns = ("lesson_id", "position", "text")
-    for piece in table.rows(columns, filters.pieces_of(long)):
-        count = len(words & set(re.findall(r"\w+", piece["text"].casefold())))
-        better = (count, piece["text"], piece["position"])
-        if count > best.get(piece["lesson_id"], (0,))[0]:
-            best[piece["lesson_id"]] = better
-    return [
-        row | {"text": best[row["lesson_id"]][1], "position": best[row["lesson_id"]][2]}
-        if row["position"] == LONG_WHOLE and row["lesson_id"] in best
-        else row
-        for row in rows
-    ]
