@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ BEHIND, EDITED = "skill-behind", "skill-edited"  # rules of findings
 SHOWN = 3  # ids of lessons in a message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Existing:
     """The folder of a skill that was built, and its files as they are; None for one that is gone."""
 
@@ -34,11 +35,16 @@ class Existing:
     skill: bytes
     reference: bytes | None
 
-    @property
+    @cached_property
     def is_edited(self) -> bool:
         """Whether a file is not as it was built; one that was deleted loses nothing."""
         same = self.reference is None or lineage.digest(self.reference) == self.lineage.reference
         return not (self.lineage.is_as_built and same)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both files are there, as they were built."""
+        return self.reference is not None and not self.is_edited
 
 
 def existing(vault: Vault) -> dict[str, Existing]:
@@ -79,8 +85,11 @@ def findings(vault: Vault) -> Iterator[Finding]:
     clusters = {each.tag: each for each in cluster.of(vault, built)}
     known: dict[str, str] = {}
     for tag, one in built.items():
-        now = cluster.safe(clusters[tag], known)[0] if tag in clusters else None
+        now = clusters.get(tag)
         why = behind(one.lineage, now)
+        if why and now:  # what it must not repeat may be all that is new
+            now = cluster.safe(now, known)[0]
+            why = behind(one.lineage, now)
         path = f"{FOLDER}/{one.folder.name}/{FILE}"
         edited = "was changed by hand, so `lessons skills build` keeps it as it is"
         if why:

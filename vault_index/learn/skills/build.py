@@ -87,9 +87,18 @@ def build(
     known: dict[str, str] = {}
     built = []
     for tag in wanted:
-        one = clusters.get(tag)
-        safe, left_out = cluster.safe(one, known) if one else (None, {})
-        built.append(_build(step, tag, safe, existing.get(tag), left_out))
+        now, before, left_out = clusters.get(tag), existing.get(tag), dict[str, str]()
+        if (
+            now
+            and before
+            and before.is_whole
+            and not (now.same_as or behind.behind(before.lineage, now))
+        ):  # all were checked when it was built
+            built.append(Built(tag, now.name, UNCHANGED, lessons=len(now.patterns)))
+            continue
+        if now:
+            now, left_out = cluster.safe(now, known)
+        built.append(_build(step, tag, now, before, left_out))
     return built
 
 
@@ -135,7 +144,7 @@ def _build(
         if before and before.is_edited and not _is_cut_short(before, made):
             if not step.force:
                 return ended(EDITED, "; ".join(filter(None, [late, _KEPT])))
-        elif before and before.reference is not None and not late:
+        elif before and before.is_whole and not late:
             return ended(UNCHANGED)
         state = CHANGED if before else NEW
         return ended(state, aside=[] if step.dry_run else _write(step, name, made, before))
@@ -153,11 +162,10 @@ class _Foreign(VaultError):
 
 
 def _refuse_unsafe(name: str, made: Files) -> None:
-    """Raise VaultError if hooks would withhold a file, whatever each lesson of it says alone."""
-    for file, data in ((FILE, made.skill), (REFERENCE, made.reference)):
-        why = check.withheld(f"{FOLDER}/{name}/{file}", data, is_lesson=False)
-        if why:
-            raise VaultError(f"{file} would be withheld: {why}")
+    """Raise VaultError if hooks would withhold the skill, whatever each lesson of it says alone."""
+    why = check.withheld(f"{FOLDER}/{name}/{FILE}", made.skill, is_lesson=False)
+    if why:
+        raise VaultError(f"it would be withheld: {why}")
 
 
 def _is_cut_short(before: Existing, made: Files) -> bool:
