@@ -53,11 +53,12 @@ def _show(built: dict[str, Any]) -> None:
 
 def _show_triggers(rates: dict[str, Any]) -> None:
     """Show how many of the lessons' prompts find the skill, and warn of those that do wrong."""
-    output.say(
-        f"  {rates['fires']} of {rates['fires_on']} fires_on prompts find it,"
-        f" {rates['silent']} of {rates['silent_on']} silent_on prompts do not",
-        indent=2,
-    )
+    sides = []
+    if rates["fires_on"]:
+        sides.append(f"{rates['fires']} of {rates['fires_on']} fires_on prompts find it")
+    if rates["silent_on"]:
+        sides.append(f"{rates['silent']} of {rates['silent_on']} silent_on prompts do not")
+    output.say(f"  {', '.join(sides) or 'its lessons have no prompts'}", indent=2)
     for prompt in rates["missed"]:
         asking.note(f"warning: {rates['name']}: {prompt!r:.80} does not find it")
     for prompt in rates["wrong"]:
