@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from vault_index.learn.skills import behind as behind_
-from vault_index.learn.skills import build as building
-from vault_index.learn.skills import cluster
-from vault_index.learn.skills import triggers as trigger_tests
+from vault_index.learn.skills import behind, build, cluster, triggers
 
 if TYPE_CHECKING:
     from vault_index.api import Caller
@@ -20,22 +17,22 @@ def candidates(vault: Vault) -> dict[str, Any]:
 
     `built` says of each whether there is a skill of it.
     """
-    built = behind_.existing(vault)
+    built = behind.existing(vault)
     listed = cluster.of(vault, built)
     return {"candidates": [{**each.as_json(), "built": each.tag in built} for each in listed]}
 
 
-def behind(vault: Vault) -> dict[str, Any]:
+def compare(vault: Vault) -> dict[str, Any]:
     """Return the `findings` on skills that are behind their lessons, or were changed by hand."""
-    return {"findings": [finding.as_json() for finding in behind_.findings(vault)]}
+    return {"findings": [finding.as_json() for finding in behind.findings(vault)]}
 
 
-def triggers(vault: Vault, tags: Sequence[str] = ()) -> dict[str, Any]:
+def rate_triggers(vault: Vault, tags: Sequence[str] = ()) -> dict[str, Any]:
     """Return for `skills` that were built, or those of these tags, which of their prompts do right."""
-    return {"skills": trigger_tests.rates(vault, tags)}
+    return {"skills": triggers.rates(vault, tags)}
 
 
-def build(
+def build_ready(
     vault: Vault,
     caller: Caller,
     tags: Sequence[str] = (),
@@ -48,9 +45,9 @@ def build(
     could not be built.
     """
     caller.index(vault)
-    built = building.build(vault, tags, dry_run=dry_run, force=force)
-    listed = [each.as_json() for each in built]
-    written = [each.tag for each in built if each.state in building.WRITTEN]
+    done = build.build(vault, tags, dry_run=dry_run, force=force)
+    listed = [each.as_json() for each in done]
+    written = [each.tag for each in done if each.state in build.WRITTEN]
     if written and not dry_run:
         caller.index(vault)
         asked = {"ask": "skills triggers", "with": {"tags": written}}
@@ -58,5 +55,5 @@ def build(
         for each in listed:
             if each["tag"] in rates:
                 each["triggers"] = rates[each["tag"]]
-    failed = sum(each.state == building.FAILED for each in built)
+    failed = sum(each.state == build.FAILED for each in done)
     return {"skills": listed, "failed": failed, "dry_run": dry_run}
