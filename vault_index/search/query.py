@@ -308,7 +308,8 @@ def _candidates(
     ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]  # union1d() would load numpy.ma for this
     if table.is_large:  # what the other side left out
         near, cosines = _with_rest(near, cosines, ids, partial(_cosines, table, vector))
-        matched, scores = _with_rest(matched, scores, ids, partial(_scores, table, query))
+        may_rise = _may_rise(near, cosines, matched, scores, wanted.stop)
+        matched, scores = _with_rest(matched, scores, may_rise, partial(_scores, table, query))
     cosine = np.zeros(len(ids))
     cosine[np.searchsorted(ids, near)] = cosines
     text = np.zeros(len(ids))
@@ -338,6 +339,28 @@ def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
     kind = prompt_kind(row["id"])
     hit = Hit.of_skill(row, cosine * (PROMPT_WEIGHT if kind else 1), full_text)
     return replace(hit, kind=kind) if kind == NOT_FOR else hit
+
+
+def _may_rise(
+    near: np.ndarray, cosines: np.ndarray, matched: np.ndarray, scores: np.ndarray, first: int
+) -> np.ndarray:
+    """Return the rows that may be among the first by words that full text did not return.
+
+    It returns its best, so each other row has at most the words of the last of them.
+    """
+    import numpy as np
+
+    if not len(matched):
+        return matched
+    order = np.argsort(near)
+    near, cosines = near[order], cosines[order]
+    text = np.zeros(len(near))
+    text[near.searchsorted(matched)] = FULL_TEXT_WEIGHT * scores
+    score = cosines + text
+    first = min(first + CANDIDATES, len(score))
+    least = pieces.PIECE_WEIGHT * np.partition(score, -first)[-first]
+    rows: np.ndarray = near[cosines + FULL_TEXT_WEIGHT * scores.min() > least]
+    return rows
 
 
 def _with_rest(
