@@ -350,8 +350,8 @@ def _may_rise(
     """
     import numpy as np
 
-    if not len(matched):
-        return matched
+    if not len(matched) or not len(near):  # nothing by words, or by vectors
+        return matched[:0]
     order = np.argsort(near)
     near, cosines = near[order], cosines[order]
     text = np.zeros(len(near))
