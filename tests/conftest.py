@@ -100,7 +100,7 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
     home = make_home(tmp_path / "home")
     for name in list(os.environ):
-        if name.startswith(("LESSONS_", "CLAUDE", "OLLAMA_", "GIT_")):
+        if name.startswith(("LESSONS_", "CLAUDE", "OLLAMA_", "ANTHROPIC_", "OPENAI_", "GIT_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("LESSONS_HOME", str(home))
     monkeypatch.setenv("HOME", str(home))

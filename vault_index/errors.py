@@ -11,6 +11,7 @@
     ├── ModelCallError         a language model did not answer as it was asked to
     │   ├── ModelAwayError     it was not reached, or is not there: it did nothing
     │   ├── ModelRefusedError  it declined to answer
+    │   ├── ModelAnswerError   it answered in another form than it was asked for
     │   └── ModelBudgetError   the day's calls or tokens are used up: nothing was asked
     ├── BusyError              the watcher did not answer in time, and no other process should
     ├── WriteError             a disk that is full, read-only or not ours
@@ -80,6 +81,10 @@ class ModelAwayError(ModelCallError):
 
 class ModelRefusedError(ModelCallError):
     """A language model declined to answer: the same question is not put to it again."""
+
+
+class ModelAnswerError(ModelCallError):
+    """A language model answered in another form than it was asked for: no JSON, a key is missing."""
 
 
 class ModelBudgetError(ModelCallError):

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     import ollama
 
 _T = TypeVar("_T")
-Raise = Callable[[int, str, str], VaultError]  # (HTTP status or 0, message, hint) -> what to raise
+Raise = Callable[[int, str, str], VaultError]  # (status, message, hint) -> what to raise
+# In the place of the status of HTTP:
+NOT_REACHED, NO_ADDRESS = 0, -1  # nobody was asked; nobody can be, at such an address
+CUT, ODD = -2, -3  # the connection broke; what came is no answer of Ollama's
+TOO_LATE = 408
 
 
 class OllamaClient:
@@ -32,8 +36,7 @@ class OllamaClient:
     ) -> _T:
         """Ask the server; each way in which it can fail becomes an error that says what to do.
 
-        `instead` is what else a user may do when nobody answers. `error_of` makes the error; a
-        status of 0 means that nobody was asked, -1 that what came is no answer of Ollama's.
+        `instead` is what else a user may do when nobody answers. `error_of` makes the error.
         """
         import httpx
         import ollama
@@ -48,21 +51,23 @@ class OllamaClient:
             raise error_of(error.status_code, f"Ollama at {self.host}: {problem}", hint) from None
         except httpx.TimeoutException as error:
             message = f"Ollama at {self.host} did not answer in {self.timeout:g} s"
-            status = 0 if isinstance(error, httpx.ConnectTimeout) else 408
+            status = NOT_REACHED if isinstance(error, httpx.ConnectTimeout) else TOO_LATE
             raise error_of(status, message, "see whether it is overloaded") from None
         except (ConnectionError, httpx.HTTPError) as error:
             message = f"Ollama at {self.host} cannot be reached: {first_line(error)}"
             hint = f"start it with `ollama serve`, set OLLAMA_HOST, or {instead}"
-            asked = not isinstance(error, (ConnectionError, httpx.UnsupportedProtocol))
-            raise error_of(-1 if asked else 0, message, hint) from None
+            if isinstance(error, httpx.UnsupportedProtocol):
+                raise error_of(NO_ADDRESS, message, hint) from None
+            status = NOT_REACHED if isinstance(error, ConnectionError) else CUT
+            raise error_of(status, message, hint) from None
         except httpx.InvalidURL as error:
             message = f"Ollama cannot be asked at {self.host!r}: {first_line(error)}"
             hint = "set OLLAMA_HOST to a host, a host:port or a URL"
-            raise error_of(0, message, hint) from None
+            raise error_of(NO_ADDRESS, message, hint) from None
         except (ValueError, TypeError, AttributeError) as error:  # not what the API promises
             message = f"Ollama at {self.host} answered oddly: {first_line(error)}"
             hint = "check that OLLAMA_HOST is an Ollama server, and a recent one"
-            raise error_of(-1, message, hint) from None
+            raise error_of(ODD, message, hint) from None
 
 
 _LOG = "see the log of `ollama serve`"

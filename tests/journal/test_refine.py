@@ -90,7 +90,7 @@ def read(file: Path) -> Session:
 
 
 def outcomes(journal: Journal, now: float = NOW) -> list[str]:
-    return list(refine.run(journal, lambda: now).values())
+    return list(refine.run(journal, lambda: now, sleep=lambda _: None).values())
 
 
 def another(number: int, **changes: Any) -> Session:
@@ -211,7 +211,8 @@ def test_it_is_given_up_after_three_failures_an_hour_apart(
     server.fault = "broken"
     calls = [len(outcomes(journal, NOW + n * HOUR / 2)) for n in range(20)]
     assert calls[:5] == [1, 0, 1, 0, 1]
-    assert sum(calls) == len(server.chats) == 3
+    assert sum(calls) == 3
+    assert len(server.chats) == 3 * 4  # each is tried again three times
     assert replace(read(file), refined="") == a_session()
     assert read(file).refined == "no: ollama:llama3.2: 3 failures"
     server.fault = ""
@@ -257,6 +258,19 @@ def test_a_day_has_its_calls(journal: Journal, server: OllamaServer) -> None:
     assert outcomes(capped, NOW + HOUR) == []
     assert outcomes(capped, NOW + 24 * HOUR) == [refine.REFINED] * 2
     assert len(server.chats) == 4
+
+
+def test_the_allowance_of_all_models_stops_it_and_gives_up_nothing(
+    journal: Journal, server: OllamaServer
+) -> None:
+    capped = Journal(replace(journal.config, llm_calls_a_day=1))
+    files = [keep(capped, another(number)) for number in (1, 2, 3)]
+    assert outcomes(capped) == [refine.REFINED, refine.AWAY]
+    assert "the day's 1 calls are used up" in refine.load(capped).trouble
+    assert refine.load(capped).calls == len(server.chats) == 1
+    allowed = Journal(replace(journal.config, llm_calls_a_day=3))
+    assert outcomes(allowed, NOW + 2 * HOUR) == [refine.REFINED] * 2
+    assert all(read(file).refined == "ollama:llama3.2" for file in files)
 
 
 def test_a_session_that_goes_on_keeps_its_words_and_is_due_once_more(

@@ -18,8 +18,12 @@ from vault_index.errors import (
     ModelRefusedError,
     SettingsError,
 )
+from vault_index.llm import Model
+from vault_index.llm.allowance import Allowance
 from vault_index.llm.answer import is_refusal
-from vault_index.llm.ollama import OllamaModel
+from vault_index.llm.counted import CountedModel
+from vault_index.llm.ollama import OllamaDoor
+from vault_index.llm.retrying import Sleep
 
 KEYS: dict[str, dict[str, Any]] = {
     "title": {"type": "string"},
@@ -35,8 +39,14 @@ def server() -> Iterator[OllamaServer]:
         yield serving
 
 
-def model(server: OllamaServer) -> OllamaModel:
-    return OllamaModel("llama3.2", f"127.0.0.1:{server.port}", timeout=0.5)
+@pytest.fixture
+def model(server: OllamaServer, tmp_path: Path) -> Model:
+    return model_at(f"127.0.0.1:{server.port}", tmp_path)
+
+
+def model_at(host: str, home: Path, sleep: Sleep = lambda _: None) -> Model:
+    door = OllamaDoor("llama3.2", host, timeout=0.5)
+    return CountedModel(door, Allowance(Config(home=home)), sleep)
 
 
 def test_a_model_is_opened_by_the_name_in_the_settings(
@@ -49,15 +59,15 @@ def test_a_model_is_opened_by_the_name_in_the_settings(
     assert server.chats[0]["model"] == "llama3.2:3b"
 
 
-@pytest.mark.parametrize("name", ["", "llama3.2", "ollama:", "ollama: ", "openai:gpt"])
+@pytest.mark.parametrize("name", ["", "llama3.2", "ollama:", "ollama: ", "gpt:4", "claude3"])
 def test_a_model_that_no_door_leads_to(name: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         llm.open_model(name, Config(home=tmp_path))
-    assert caught.value.hint == "choose ollama:MODEL"
+    assert caught.value.hint == "choose ollama:MODEL or claude or anthropic:MODEL or openai:MODEL"
 
 
-def test_a_call_is_one_whole_repeatable_request(server: OllamaServer) -> None:
-    model(server).complete("Be brief.", "words " * 5000)
+def test_a_call_is_one_whole_repeatable_request(server: OllamaServer, model: Model) -> None:
+    model.complete("Be brief.", "words " * 5000)
     (chat,) = server.chats
     assert [message["role"] for message in chat["messages"]] == ["system", "user"]
     assert chat["stream"] is False
@@ -67,18 +77,18 @@ def test_a_call_is_one_whole_repeatable_request(server: OllamaServer) -> None:
     assert not chat["tools"]
 
 
-def test_an_object_has_the_keys_asked_for_and_no_others(server: OllamaServer) -> None:
+def test_an_object_has_the_keys_asked_for_and_no_others(server: OllamaServer, model: Model) -> None:
     server.answer = lambda _: json.dumps({**GOOD, "mood": "fine", "parts": [{"id": "a", "x": 1}]})
-    assert model(server).complete_json("Be exact.", "What was it?", KEYS) == GOOD
+    assert model.complete_json("Be exact.", "What was it?", KEYS) == GOOD
     (chat,) = server.chats
     assert chat["format"]["required"] == ["title", "count", "parts"]
     assert json.dumps(chat["format"]) in chat["messages"][1]["content"]
 
 
 @pytest.mark.parametrize("around", ["```json\n{}\n```", "Here it is {{}}:\n{}\nAnything else?"])
-def test_words_around_an_object_do_no_harm(server: OllamaServer, around: str) -> None:
+def test_words_around_an_object_do_no_harm(server: OllamaServer, model: Model, around: str) -> None:
     server.answer = lambda _: around.replace("{}", json.dumps(GOOD), 1)
-    assert model(server).complete_json("", "", KEYS) == GOOD
+    assert model.complete_json("", "", KEYS) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -94,19 +104,21 @@ def test_words_around_an_object_do_no_harm(server: OllamaServer, around: str) ->
         ("", "answered with nothing"),
     ],
 )
-def test_an_answer_in_another_form(server: OllamaServer, said: str, problem: str) -> None:
+def test_an_answer_in_another_form(
+    server: OllamaServer, model: Model, said: str, problem: str
+) -> None:
     server.answer = lambda _: said
     with pytest.raises(ModelCallError, match=problem) as caught:
-        model(server).complete_json("", "", KEYS)
+        model.complete_json("", "", KEYS)
     assert type(caught.value) is ModelCallError
     assert caught.value.hint
     assert "The build" not in caught.value.message
 
 
-def test_an_answer_that_was_cut(server: OllamaServer) -> None:
+def test_an_answer_that_was_cut(server: OllamaServer, model: Model) -> None:
     server.done_reason = "length"
     with pytest.raises(ModelCallError, match="did not come to an end"):
-        model(server).complete("", "")
+        model.complete("", "")
 
 
 REFUSALS = (
@@ -119,12 +131,14 @@ REFUSALS = (
 
 
 @pytest.mark.parametrize("said", REFUSALS)
-def test_a_refusal_is_told_from_other_answers(server: OllamaServer, said: str) -> None:
+def test_a_refusal_is_told_from_other_answers(
+    server: OllamaServer, model: Model, said: str
+) -> None:
     server.answer = lambda _: said
     with pytest.raises(ModelRefusedError):
-        model(server).complete_json("", "", KEYS)
+        model.complete_json("", "", KEYS)
     with pytest.raises(ModelRefusedError):
-        model(server).complete("", "")
+        model.complete("", "")
 
 
 def test_what_is_no_refusal() -> None:
@@ -150,11 +164,11 @@ def test_what_is_no_refusal() -> None:
     ],
 )
 def test_every_fault_is_one_line_that_says_what_to_do(
-    server: OllamaServer, fault: str, said: str, hint: str, kind: type[ModelCallError]
+    server: OllamaServer, model: Model, fault: str, said: str, hint: str, kind: type[ModelCallError]
 ) -> None:
     server.fault = fault
     with pytest.raises(ModelCallError) as caught:
-        model(server).complete("", "text")
+        model.complete("", "text")
     assert type(caught.value) is kind
     assert said in caught.value.message
     assert hint in caught.value.hint
@@ -162,14 +176,41 @@ def test_every_fault_is_one_line_that_says_what_to_do(
 
 
 @pytest.mark.slow
-def test_a_server_that_dawdles_may_have_worked(server: OllamaServer) -> None:
+def test_a_server_that_dawdles_may_have_worked(server: OllamaServer, model: Model) -> None:
     server.delay = 1
     with pytest.raises(ModelCallError, match=r"did not answer in 0\.5 s") as caught:
-        model(server).complete("", "text")
+        model.complete("", "text")
     assert not isinstance(caught.value, ModelAwayError)
 
 
-def test_nobody_there() -> None:
+def test_nobody_there(tmp_path: Path) -> None:
+    pauses: list[float] = []
     with pytest.raises(ModelAwayError, match="cannot be reached") as caught:
-        OllamaModel("llama3.2", "127.0.0.1:9").complete("", "text")
+        model_at("127.0.0.1:9", tmp_path, pauses.append).complete("", "text")
     assert "ollama serve" in caught.value.hint
+    assert len(pauses) == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "requests"), [("missing", 1), ("garbage", 1), ("broken", 4), ("busy", 4), ("cut", 4)]
+)
+def test_only_what_may_pass_is_tried_again(
+    server: OllamaServer, model: Model, fault: str, requests: int
+) -> None:
+    server.fault = fault
+    with pytest.raises(ModelCallError):
+        model.complete("", "text")
+    assert len(server.chats) == requests
+
+
+def test_an_address_that_cannot_be_asked_is_not_asked_again(tmp_path: Path) -> None:
+    pauses: list[float] = []
+    with pytest.raises(ModelAwayError, match="cannot be"):
+        model_at("gopher://127.0.0.1:9", tmp_path, pauses.append).complete("", "text")
+    assert not pauses
+
+
+def test_the_tokens_that_the_server_counted(server: OllamaServer, model: Model) -> None:
+    model.complete("Be brief.", "words " * 5000)
+    assert (model.usage.calls, model.usage.input_tokens, model.usage.output_tokens) == (1, 1, 1)
+    assert model.usage.cost is None

@@ -48,6 +48,7 @@ def address(make_vault: MakeVault) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # the suite comes from npm
 @pytest.mark.parametrize("revision", PASSED)
 def test_conformance(suite: list[str], address: str, revision: str, tmp_path: Path) -> None:
     code, output, counts = conformance.results(suite, address, revision, EXPECTED, tmp_path)

@@ -14,6 +14,7 @@ from mcp import Client, MCPError
 from mcp_types import TextContent
 
 from tests.support.commands import run
+from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import kept_on
 from tests.support.mcp_servers import call, refusal
@@ -208,8 +209,21 @@ async def test_a_proposal_with_a_secret_is_refused(client: Client) -> None:
     assert "proposals waiting: 0" in await call(client, "learn_status")
 
 
-async def test_learning_says_what_is_missing(client: Client) -> None:
-    assert "not built yet" in await call(client, "learn_trigger", scope="commit")
+async def test_an_agent_has_lessons_proposed_and_a_person_reviews_them(
+    client: Client, team: Vault
+) -> None:
+    about_redirects(team.root)
+    run("lessons", "journal", "import", cwd=team.root)
+    said = await call(client, "learn_trigger", scope="session")
+    assert said.startswith("No lesson was proposed (not worth it; 3 points of 5).")
+    settings = team.lessons_dir / "vault.toml"
+    settings.write_text(f"{settings.read_text()}\n[learn]\nsignificance = 3\n")
+    said = await call(client, "learn_trigger", scope="session")
+    assert re.search(r"- [0-9a-f]{8}: The redirect", said)
+    assert "only a person accepts" in said
+    assert "proposals waiting: 1" in await call(client, "learn_status")
+    assert "learning: 1 runs, 1 proposals" in await call(client, "learn_status")
+    assert "learned already" in await call(client, "learn_trigger", scope="session")
 
 
 async def test_use_is_counted_and_summed_up(client: Client) -> None:
@@ -252,7 +266,10 @@ async def test_a_missing_resource_is_not_found(client: Client) -> None:
 
 @in_both_modes
 async def test_the_prompts_of_a_person(client: Client) -> None:
-    assert [p.name for p in (await client.list_prompts()).prompts] == ["review", "remember"]
+    assert [p.name for p in (await client.list_prompts()).prompts] == [
+        "review_proposals",
+        "remember",
+    ]
 
     async def text(name: str, **arguments: str) -> str:
         [message] = (await client.get_prompt(name, arguments)).messages
@@ -260,9 +277,9 @@ async def test_the_prompts_of_a_person(client: Client) -> None:
         return message.content.text
 
     assert "from the flaky test" in await text("remember", what="the flaky test")
-    assert "No proposed lesson waits" in await text("review")
+    assert "No proposed lesson waits" in await text("review_proposals")
     await call(client, "remember", title="Quokkas", text="Feed <b>quokkas</b> at noon.")
-    review = await text("review")
+    review = await text("review_proposals")
     assert "> Feed \u2039b>quokkas\u2039/b> at noon." in review
     assert "lessons accept" in review
     with pytest.raises(MCPError, match="Unknown prompt"):

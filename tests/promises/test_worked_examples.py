@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import path_with_forks, run
+from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, write
 from vault_index import api
 from vault_index.edit import add, delete, update
@@ -212,7 +213,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "eval": "eval", "check": "check", "sync": "sync", "log": "log", "status": "status",
         "config": "config", "journal": "journal search", "remember": "remember",
         "proposals": "proposals", "accept": "accept proposal", "reject": "reject proposal",
-        "skills": "skills build",
+        "skills": "skills build", "review": "review", "learn": "learn",
     }  # fmt: skip
     assert set(questions.values()) <= {*api.QUESTIONS, *api.COMMANDS, "init"}
     offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Lessons:")[1]
@@ -230,3 +231,24 @@ def test_open_vault_is_where_it_begins(make_vault: MakeVault) -> None:
     vault = make_vault()
     assert open_vault(vault.root).root == vault.root
     assert json.loads(run("lessons", "categories", "--json", cwd=vault.root).out) == {}
+
+
+# from a session to a lesson
+
+
+@pytest.mark.slow
+def test_a_repair_is_proposed_and_accepted(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    vault = make_vault({"conventions.md": "Store dates in UTC."})
+    about_redirects(vault.root)
+    run("lessons", "journal", "import", cwd=vault.root)
+    answer = run("lessons", "learn", "--json", cwd=vault.root).json
+    assert answer["status"] == "proposed"
+    (proposal,) = answer["proposals"]
+    assert proposal["is_draft"]
+    assert "learned already" in run("lessons", "learn", cwd=vault.root).out
+    run("lessons", "accept", proposal["id"], cwd=vault.root)
+    shown = run("lessons", "search", "the redirect loses its query", cwd=vault.root).out
+    assert proposal["title"] in shown

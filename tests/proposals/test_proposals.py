@@ -219,7 +219,7 @@ def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPa
         remember(team, f"Number {number}", f"Lesson {number} of an agent that runs away.")
     with pytest.raises(VaultError, match="3 proposals wait already") as refused:
         remember(team)
-    assert "lessons proposals" in refused.value.hint
+    assert "lessons review" in refused.value.hint
     ask(team, "reject proposal", id=ask(team, "proposals")["proposals"][0]["id"])
     assert remember(team)["status"] == "waiting"
 
@@ -323,6 +323,9 @@ def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> N
     assert (each["title"], each["findings"][0]["level"]) == ("(cannot be read)", "error")
     with pytest.raises(VaultError, match=broken.stem):
         ask(team, "accept proposal", id=broken.stem)
+    assert ask(team, "review")["proposals"][0]["source"] == ""
+    ask(team, "reject proposal", id=broken.stem)
+    assert waiting(team) == []
 
 
 def test_an_edit_that_a_commit_would_refuse_is_not_accepted(team: Vault) -> None:

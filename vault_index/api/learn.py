@@ -9,6 +9,7 @@ from vault_index.api.lessons import as_json
 from vault_index.errors import VaultError
 from vault_index.journal import projects
 from vault_index.journal.journal import Journal
+from vault_index.learn import record
 from vault_index.lesson import parse
 from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
 from vault_index.proposals import review
@@ -18,14 +19,12 @@ from vault_index.search.options import Query
 from vault_index.store import filters, injections, totals
 
 if TYPE_CHECKING:
-    from vault_index.api import Caller
     from vault_index.vault import Vault
 
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
 COUNTED = 5  # hits of a search that count as used: an agent reads the first
 MAX_HITS = 50
 MAX_CONFIDENCE = 5
-SCOPES = ("session", "commit", "files")
 
 
 def search(
@@ -91,7 +90,8 @@ def status(vault: Vault) -> dict[str, Any]:
     """Sum up a vault: how many `lessons`, `by_type` and `by_category`, which are used and which never.
 
     `proposals` is how many wait, `text_only` why there are no vectors, `journal` whether sessions
-    are recorded. A lesson counts in each of its categories and in those above.
+    are recorded, `learning` what was learned: see `record.summary`. A lesson counts in
+    each of its categories and in those above.
     """
     opened = vault.open_index()
     ids = totals.values(opened.store, "lesson_id", filters.WHOLE)
@@ -107,16 +107,8 @@ def status(vault: Vault) -> dict[str, Any]:
         "embedder": vault.config.embedder,
         "text_only": query.embedder_for(vault, opened)[1],
         "journal": _has_journal(vault),
+        "learning": record.summary(vault.config, str(vault.root)),
     }
-
-
-def trigger(vault: Vault, caller: Caller, scope: str, target: str = "") -> dict[str, Any]:
-    """Learn from a session, a commit or files: not `available` yet; `missing` says what is."""
-    del vault, caller, target
-    if scope not in SCOPES:
-        raise VaultError(f"there is no scope {scope!r}", f"choose one of {', '.join(SCOPES)}")
-    missing = f"learning from a {scope} is not built yet; propose a lesson with `remember`"
-    return {"available": False, "missing": missing}
 
 
 def _check_search(text: str, type: str, category: str, cursor: str) -> None:

@@ -1,4 +1,4 @@
-"""Proposals: draft lessons of agents, which a person accepts or rejects."""
+"""Proposals: draft lessons of agents and of sessions, which a person reviews."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
 from vault_index.lesson.parse import id_of
+from vault_index.proposals import accept as accepting
 from vault_index.proposals import draft, review
 
 if TYPE_CHECKING:
     from vault_index.api import Caller
+    from vault_index.proposals.draft import Proposal
     from vault_index.vault import Vault
 
 _PROPOSED = ("title", "text", "category", "tags", "fires_on", "by")
+_LOOKED_AT = (*_PROPOSED[:-1], "silent_on", "confidence", "changes")
 
 
 def remember(
@@ -45,31 +48,134 @@ def remember(
     return review.propose(vault, proposal, compared)
 
 
-def list_(vault: Vault, caller: Caller, id: str = "") -> dict[str, Any]:
-    """List the `proposals` that wait, oldest first; with `id` that one, also by its beginning."""
-    del caller
-    listed = [review.find(vault, id)] if id else review.waiting(vault)
-    return {"proposals": [proposal.as_json() for proposal in listed]}
+def list_(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict[str, Any]:
+    """List the `proposals` that wait, oldest first; with `id` that one, also by its beginning.
+
+    `session` is the private id of one, or its beginning. Each has the day on which it `expires`, or
+    "". Those that have expired go now.
+    """
+    _expire(vault, caller)
+    listed = [review.find(vault, id, broken=True)] if id else review.waiting(vault)
+    if session:
+        listed = [proposal for proposal in listed if proposal.session.startswith(session)]
+    return {"proposals": [_as_json(vault, proposal) for proposal in listed]}
+
+
+def review_(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict[str, Any]:
+    """List the `proposals` as `proposals` does, with all that a reviewer wants to know of each.
+
+    That is `nearest`, `prompts`, `suggested` and `why_suggested`: see `drafts.outlook`; the lesson
+    that it `changes` as `target` with `id`, `diff` and `is_outdated`, or None; and its file as an
+    editor gets it, `source`.
+    """
+    listed = list_(vault, caller, id, session)["proposals"]
+    return {"proposals": [_looked_at(vault, caller, values) for values in listed]}
+
+
+def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> dict[str, Any]:
+    """Write the edited `source` of a proposal, of which the editor got `seen`: the proposal.
+
+    It is checked again: what `check` calls an error is refused, and the proposal stays as it was.
+    """
+    categories: Sequence[str] = ()
+    try:
+        categories = list(caller.ask({"ask": "categories", "with": {}}, fetch=False)["counts"])
+    except VaultError as error:
+        caller.note(f"warning: its category is not compared with the others: {error.message}")
+    return _as_json(vault, review.edit(vault, id, text, seen, categories))
+
+
+def merge(
+    vault: Vault,
+    caller: Caller,
+    id: str,
+    into: str,
+    seen: str = "",
+    commit: bool = False,
+    write: bool = False,
+) -> dict[str, Any]:
+    """Add a proposal to the end of a lesson: its `id` and `path`, the `diff`, and `before`.
+
+    Only with `write`, and where `seen` is the `before` of what a person saw, it is written; a lesson
+    that was saved in between stays as it is.
+    """
+    proposal = review.find(vault, id)
+    entry = caller.ask({"ask": "show", "with": {"name": into}})["entry"]
+    change = accepting.addition_of(proposal, entry)
+    if write:
+        accepting.into_lesson(vault, id, entry, seen, commit=commit)
+    about = {"id": entry["id"], "path": entry["path"], "title": entry["title"]}
+    return {**about, "diff": change.diff, "before": change.before, "written": write}
 
 
 def accept(
     vault: Vault, caller: Caller, id: str, category: str = "", commit: bool = False
 ) -> dict[str, Any]:
-    """Make a proposal a lesson: the lesson's `id`, and the `path` of its file from the vault's root."""
-    del caller
-    path = review.accept(vault, id, category, commit=commit)
-    lesson = id_of(str(path.relative_to(vault.lessons_dir)))
-    return {"id": lesson, "path": str(path.relative_to(vault.root))}
+    """Make a proposal a lesson, or change the lesson it is a change of: the lesson's `id` and `path`.
+
+    The path is from the vault's root.
+    """
+    proposal = review.find(vault, id)
+    if not proposal.changes:
+        path = accepting.as_lesson(vault, id, category, commit=commit)
+        lesson = id_of(str(path.relative_to(vault.lessons_dir)))
+        return {"id": lesson, "path": str(path.relative_to(vault.root))}
+    entry = caller.ask({"ask": "show", "with": {"name": proposal.changes}})["entry"]
+    path = accepting.into_lesson(vault, id, entry, commit=commit)
+    return {"id": entry["id"], "path": str(path.relative_to(vault.root))}
 
 
 def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
-    """Take a proposal away for good, its `id` and `title`: the same or nearly the same stays away."""
-    proposal = review.find(vault, id)
+    """Take a proposal away for good, its `id` and `title`: the same, however worded, stays away."""
+    proposal = review.find(vault, id, broken=True)
     values = {"title": proposal.title, "text": proposal.text}
     compared: dict[str, Any] = {}
     try:
-        compared = caller.ask({"ask": "compare proposal", "with": values}, fetch=False)
+        if proposal.text:
+            compared = caller.ask({"ask": "compare proposal", "with": values}, fetch=False)
     except VaultError as error:
         caller.note(f"warning: only its words are kept to recognise it: {error.message}")
     rejected = review.reject(vault, id, compared)
     return {"id": rejected.id, "title": rejected.title}
+
+
+def _looked_at(vault: Vault, caller: Caller, values: dict[str, Any]) -> dict[str, Any]:
+    """Return a proposal with what is known about it; one that cannot be read as it is."""
+    more: dict[str, Any] = {"nearest": None, "prompts": [], "suggested": "", "why_suggested": ""}
+    more |= {"target": None, "source": ""}
+    if not values["text"]:
+        return {**values, **more}
+    asked = {key: values[key] for key in _LOOKED_AT}
+    try:
+        seen = caller.ask({"ask": "outlook of proposal", "with": asked}, fetch=False)
+        more |= {key: seen[key] for key in ("nearest", "prompts", "suggested")}
+        more["why_suggested"] = seen["why"]
+    except VaultError as error:
+        caller.note(f"warning: not compared with the lessons: {error.message}")
+    if values["changes"]:
+        more["target"] = _target(vault, caller, values["id"])
+    return {**values, **more, "source": review.source(vault, values["id"])}
+
+
+def _target(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
+    """Return the lesson that a proposal changes, and how."""
+    proposal = review.find(vault, id)
+    try:
+        entry = caller.ask({"ask": "show", "with": {"name": proposal.changes}})["entry"]
+    except VaultError as error:
+        return {"id": proposal.changes, "diff": "", "is_outdated": True, "problem": error.message}
+    is_outdated = accepting.is_outdated(proposal, entry)
+    diff = accepting.change_of(proposal, entry).diff
+    return {"id": entry["id"], "diff": diff, "is_outdated": is_outdated, "problem": ""}
+
+
+def _expire(vault: Vault, caller: Caller) -> None:
+    count = review.expire(vault)
+    if count:
+        days = vault.config.learn_expire_days
+        which = "1 proposal was" if count == 1 else f"{count} proposals were"
+        caller.note(f"note: {which} not reviewed in {days} days, and went; they may come again")
+
+
+def _as_json(vault: Vault, proposal: Proposal) -> dict[str, Any]:
+    return {**proposal.as_json(), "expires": review.expires(vault, proposal)}

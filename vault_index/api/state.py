@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import status
 from vault_index.edit import add, init
+from vault_index.learn import record
 from vault_index.search import evaluate
 from vault_index.share import git_hooks
 from vault_index.vault import open_vault
@@ -48,9 +49,9 @@ def index_vault(
 
 
 def state_of(vault: Vault, caller: Caller) -> dict[str, Any]:
-    """Return the state of a vault: see `status.of`."""
+    """Return the state of a vault: see `status.of`; `learning` is `record.summary`."""
     del caller
-    return status.of(vault)
+    return status.of(vault) | {"learning": record.summary(vault.config, str(vault.root))}
 
 
 def settings_of(vault: Vault, caller: Caller) -> dict[str, Any]:

@@ -28,11 +28,14 @@ def write(
     type: str | None = None,
     confidence: int | None = None,
     source: str | None = None,
+    fires_on: Sequence[str] | None = None,
     shown: entries.Entry | None = None,
+    unchanged: bool = False,
 ) -> Path:
     """Change a lesson and return its file's path. None leaves a value as it is; an empty list removes it.
 
-    `name` is its id, its path, or the end of either, and `shown` its entry for a caller that has it.
+    `name` is its id, its path, or the end of either, and `shown` its entry for a caller that has it:
+    with `unchanged` a lesson whose title or text is no longer that of the entry stays as it is.
     A section has only title and text of its own: the frontmatter is that of its whole file. The
     index knows at its next sync.
 
@@ -44,21 +47,11 @@ def write(
     title = None if title is None else " ".join(title.split())
     _refuse(name, title, text, type, confidence)
     file = vault.root / entry["path"]
-    data = before = entries.content(vault, entry)
+    data = before = entries.content(vault, entry, unchanged=unchanged)
     declared = edit_frontmatter.keys_of(data, entry["path"])
-    keys: dict[str, Any] = {}
-    if categories is not None:
-        keys["categories"] = [path for path in map(category.normalise, categories) if path] or None
-        if "category" in declared:
-            keys["category"] = None
-    if tags is not None:
-        keys["tags"] = list(tags) or None
-    if type is not None:
-        keys["type"] = type or None
-    if confidence is not None:
-        keys["confidence"] = confidence
-    if source is not None:
-        keys["source"] = " ".join(source.split()) or None
+    keys = _keys(categories, tags, type, confidence, source, fires_on)
+    if categories is not None and "category" in declared:
+        keys["category"] = None
     if title is not None and not slug and ("title" in declared or not _has_heading(data, entry)):
         keys["title"] = title
     data = edit_body.set_text(data, slug, text, title, entry["path"])
@@ -67,6 +60,27 @@ def write(
         check.refuse_errors(entry["path"].partition("/")[2], data, before)
         files.change_file(file, data, expected=before, within=vault.root)
     return file
+
+
+def _keys(
+    categories: Sequence[str] | None,
+    tags: Sequence[str] | None,
+    type: str | None,
+    confidence: int | None,
+    source: str | None,
+    fires_on: Sequence[str] | None,
+) -> dict[str, Any]:
+    """Return the frontmatter keys to set; None removes one."""
+    filed = [path for path in map(category.normalise, categories or ()) if path]
+    keys: dict[str, Any] = {
+        "categories": None if categories is None else filed,
+        "tags": None if tags is None else list(tags),
+        "type": type,
+        "confidence": confidence,
+        "source": None if source is None else " ".join(source.split()),
+        "fires_on": None if fires_on is None else list(fires_on),
+    }
+    return {key: value or None for key, value in keys.items() if value is not None}
 
 
 def _refuse(

@@ -1,5 +1,7 @@
 """Take in the transcripts that grew, in a process that a hook or a watcher started beside itself.
 
+Then it learns from the sessions that ended, where the user's settings want that: `[learn] auto`.
+
 `python -m vault_index journal-take --lock DESCRIPTOR` comes here: no command line is loaded.
 """
 
@@ -10,11 +12,13 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 from vault_index.characters import visible_line
 from vault_index.hotpath import taking
 
 HANG_SECONDS = 1800  # the system ends a process that hangs longer: its lock keeps others out
+LEARN_SECONDS = 3600  # the same while it learns: a small model is slow, and nobody waits
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
 PRIORITY = 10  # lower than what people wait for
 
@@ -53,10 +57,22 @@ def main(words: list[str]) -> int:
             catch_up.catch_up(journal, _say)
         if refine.run(journal, most=1):  # no watcher does it where there is no vault
             index.sync(journal)
+        if spool.ended(journal):
+            from vault_index.learn import at_end
+
+            signal.alarm(LEARN_SECONDS)
+            at_end.run(journal, _learn, _say)
     except VaultError as error:
         _say(f"error: {error.message}")
         return 1
     return 0
+
+
+def _learn(root: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Learn from a session in a vault; its watcher answers what has to be looked up."""
+    from vault_index import client
+
+    return client.ask(root, {"ask": "learn", "with": values}, fetch=False)
 
 
 def _size(file: Path) -> int:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         tree,
         versions,
     )
+    from vault_index.git.differences import base_at, difference, parent
     from vault_index.git.overwritten import overwritten_files
     from vault_index.git.plain import branch_of, common_folder, index_file, origin_of, top_of
     from vault_index.git.run import command
@@ -55,6 +56,7 @@ __all__ = [
     "activity",
     "archive",
     "at_date",
+    "base_at",
     "branch_of",
     "command",
     "common_folder",
@@ -63,6 +65,7 @@ __all__ = [
     "count",
     "current_branch",
     "deleted",
+    "difference",
     "editor",
     "files",
     "git_path",
@@ -76,6 +79,7 @@ __all__ = [
     "origin_of",
     "outgoing",
     "overwritten_files",
+    "parent",
     "reflog",
     "resolve",
     "root_commit",
@@ -92,7 +96,16 @@ __all__ = [
 ]
 
 # A part is loaded when something of it is asked for: all of them take half a bare Python's start.
-_PARTS = ("plain", "shortcuts", "run", "checkout", "commits", "overwritten", "vouched")
+_PARTS = (
+    "plain",
+    "shortcuts",
+    "run",
+    "checkout",
+    "commits",
+    "differences",
+    "overwritten",
+    "vouched",
+)
 
 
 def __getattr__(name: str) -> Any:

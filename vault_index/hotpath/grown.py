@@ -4,6 +4,7 @@
       recorded        whose sessions are recorded: a folder a line, `*` for all, `!` before one: never
       .grown/         0700
         <hash>        the path of a transcript that grew: a file each, however often it grew
+        <hash>.ended  the same of one whose session ended, to be learned from
         lock          held by the process that takes them in
 
 A hook writes the file, then tells the watcher or, without one, starts a process (`taking`) that holds
@@ -24,7 +25,10 @@ JOURNAL, RECORDED = "journal", "recorded"
 EVERYTHING, NEVER = "*", "!"  # lines of `recorded`; the second before a folder
 PROJECT_FILE = "project.toml"  # of a project whose sessions are kept
 FOLDER = ".grown"
+SESSION_END, ENDED = "SessionEnd", ".ended"
 INTERNAL = "LESSONS_INTERNAL"  # set to 1 in the sessions that this product starts
+# the first line of each prompt in them
+MARKER = "[lessons: an internal request of vault-index, not a session of the user]"
 WATCHER_SECONDS = 0.3  # the watcher only notes it; one that needs longer is hung
 MAX_BYTES = 256 * 1024  # of the file `recorded`
 
@@ -45,6 +49,8 @@ def note_end(event: Mapping[str, object], folder: str) -> bool:
     journal = place_of()
     if not path or not is_recorded(journal, folder):
         return False
+    if event.get("hook_event_name") == SESSION_END:
+        note(journal, path, ENDED)
     note(journal, path)
     return True
 
@@ -103,9 +109,9 @@ def open_spool(journal: str) -> int:
     return index_files.open_folder(f"{journal}/{FOLDER}")
 
 
-def note(journal: str, transcript: str) -> None:
+def note(journal: str, transcript: str, suffix: str = "") -> None:
     """Write that a transcript grew; each time it is another file. Raises OSError."""
-    name = f"{protocol.fnv64(transcript):016x}"
+    name = f"{protocol.fnv64(transcript):016x}{suffix}"
     beside = f"{name}.{os.getpid()}"
     spool = open_spool(journal)
     try:

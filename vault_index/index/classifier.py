@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vault_index.index import certainty, rows
@@ -225,6 +226,20 @@ def propose(vault: Vault) -> list[Proposal]:
     return _proposals(opened.store, vault.config.keywords, vault.config.taxonomy)
 
 
+def of_draft(vault: Vault, title: str, text: str, vector: np.ndarray | None) -> Classification:
+    """Return what a lesson that is in no file yet is about. Raises IndexStateError without an index."""
+    keywords = tuple(sorted(vault.config.keywords.items()))
+    classifier = _kept(vault.open_index().store, keywords, vault.config.taxonomy)
+    return classifier.classify(title, text, vector)
+
+
+@lru_cache(maxsize=1)  # a reader's table stays at its version; of 10,000 lessons it takes a second
+def _kept(
+    table: Table, keywords: tuple[tuple[str, CategoryPath], ...], taxonomy: tuple[CategoryPath, ...]
+) -> Classifier:
+    return _learned(table, dict(keywords), taxonomy)
+
+
 def reclassify(
     table: Table, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
 ) -> int:
@@ -259,12 +274,7 @@ def _proposals(
     )
     if not unfiled:
         return []
-    filed, vectors = table.rows_and_vectors(
-        ("id", "title", "categories"), filters.all_of(_FILED, filters.WHOLE)
-    )
-    categories = [row["categories"] for row in filed]
-    titles = [row["title"] for row in filed]
-    classifier = Classifier(vectors, categories, titles, keywords, taxonomy)
+    classifier = _learned(table, keywords, taxonomy)
     proposals = []
     for number, row in enumerate(unfiled):
         vector = None if their_vectors is None else their_vectors[number]
@@ -277,6 +287,17 @@ def _proposals(
             )
         )
     return proposals
+
+
+def _learned(
+    table: Table, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
+) -> Classifier:
+    """Return what knows the lessons that somebody filed."""
+    filed, vectors = table.rows_and_vectors(
+        ("id", "title", "categories"), filters.all_of(_FILED, filters.WHOLE)
+    )
+    categories = [row["categories"] for row in filed]
+    return Classifier(vectors, categories, [row["title"] for row in filed], keywords, taxonomy)
 
 
 def _in_force(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from vault_index.hotpath import grown
+
 # What a person typed. All but PROMPT stand apart in a transcript, and are easily missed.
 PROMPT = "prompt"
 QUEUED = "queued prompt"  # typed while the agent worked
@@ -30,7 +32,7 @@ COMPACTED = "compact summary"
 API_ERROR = "API error"
 
 # The first line of each prompt that this product sends to an agent: such a session is not recorded.
-MARKER = "[lessons: an internal request of vault-index, not a session of the user]"
+MARKER = grown.MARKER
 
 
 @dataclass(slots=True)

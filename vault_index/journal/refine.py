@@ -6,7 +6,8 @@
 A session is due when it has been quiet for an hour: one call, over excerpts of what rules made of it.
 A call is written down before it is made, so that no other follows if the process dies in it. When the
 session goes on it is due once more. It is given up at the first refusal and after three failures. A
-server that is away did nothing: that counts as no call, and everything waits for an hour.
+server that is away did nothing: that counts as no call, and everything waits for an hour. So it is
+where the day's allowance of all models is used up.
 """
 
 from __future__ import annotations
@@ -24,12 +25,19 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import files, llm
-from vault_index.errors import ModelAwayError, ModelCallError, ModelRefusedError, VaultError
+from vault_index.errors import (
+    ModelAwayError,
+    ModelBudgetError,
+    ModelCallError,
+    ModelRefusedError,
+    VaultError,
+)
 from vault_index.journal import events, excerpt, lock, places, session_file
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import OBSERVATION, Session
 from vault_index.journal.redact import redact
 from vault_index.llm import Model
+from vault_index.llm.retrying import Sleep
 
 QUIET_SECONDS = 3600.0
 MAX_FAILURES = 3
@@ -88,7 +96,11 @@ def due(journal: Journal, now: float) -> list[Path]:
 
 
 def run(
-    journal: Journal, now: Callable[[], float] = time.time, *, most: int = 1000
+    journal: Journal,
+    now: Callable[[], float] = time.time,
+    *,
+    most: int = 1000,
+    sleep: Sleep = time.sleep,
 ) -> dict[Path, str]:
     """Refine what is due; return what came of each file: REFINED, FAILED, REFUSED or AWAY.
 
@@ -100,18 +112,18 @@ def run(
         return outcomes
     with _alone(journal) as is_alone:
         for file in due(journal, now())[:most] if is_alone else []:
-            outcomes[file] = refine(journal, file, now())
+            outcomes[file] = refine(journal, file, now(), sleep)
             if outcomes[file] == AWAY:
                 break
     return outcomes
 
 
-def refine(journal: Journal, file: Path, now: float) -> str:
+def refine(journal: Journal, file: Path, now: float, sleep: Sleep = time.sleep) -> str:
     """Ask the model about a session, once; write what it says, and return what came of it.
 
     The caller holds the lock of `run` and knows that the session is due. Raises VaultError.
     """
-    model = llm.open_model(journal.config.journal_refine, journal.config)
+    model = llm.open_model(journal.config.journal_refine, journal.config, sleep)
     session = session_file.parse(files.read_file(file), file)
     state = load(journal)
     before = state.sessions.get(session.id, Asked())
@@ -121,7 +133,7 @@ def refine(journal: Journal, file: Path, now: float) -> str:
     try:
         refined = _answered(model, session)
         asked.outcome, asked.times = REFINED, asked.times + 1
-    except ModelAwayError as error:
+    except (ModelAwayError, ModelBudgetError) as error:
         asked.outcome, trouble = AWAY, error.message
         state.sessions[session.id] = before
         state.calls -= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,7 @@ class Note:
     name: str
     inode: int
     transcript: Path
+    at: float = 0.0  # seconds since 1970
 
 
 def note(journal: Journal, transcripts: Iterable[Path]) -> None:
@@ -41,6 +42,15 @@ def note(journal: Journal, transcripts: Iterable[Path]) -> None:
 
 def waiting(journal: Journal) -> list[Note]:
     """Return the transcripts that wait to be taken in, the oldest note first."""
+    return _notes(journal, lambda name: len(name) == _NAME_CHARS)
+
+
+def ended(journal: Journal) -> list[Note]:
+    """Return the transcripts whose sessions ended, to be learned from, the oldest note first."""
+    return _notes(journal, lambda name: name[_NAME_CHARS:] == grown.ENDED)
+
+
+def _notes(journal: Journal, is_one: Callable[[str], bool]) -> list[Note]:
     try:
         spool = index_files.open_folder(str(journal.folder / grown.FOLDER))
     except OSError:
@@ -49,7 +59,7 @@ def waiting(journal: Journal) -> list[Note]:
     try:
         names = os.listdir(spool)  # noqa: PTH208  # of the folder that is open
         for name in names:
-            if len(name) == _NAME_CHARS:
+            if is_one(name):
                 with contextlib.suppress(OSError):
                     notes.append(_read(spool, name))
     finally:
@@ -116,4 +126,4 @@ def _read(spool: int, name: str) -> tuple[int, Note]:
         transcript = Path(os.fsdecode(os.read(handle, MAX_PATH_BYTES)))
     finally:
         os.close(handle)
-    return now.st_mtime_ns, Note(name, now.st_ino, transcript)
+    return now.st_mtime_ns, Note(name, now.st_ino, transcript, now.st_mtime)

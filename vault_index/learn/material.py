@@ -20,6 +20,11 @@ class Said:
     is_correction: bool = False  # of the agent, in words
     is_refusal: bool = False  # of a tool call, with the reason
     record: str = ""  # id of the journal's record
+    origin: str = ""  # the kind of its event: `journal.events.PROMPT`, `REFUSAL`, `PLAN`...
+    did: tuple[str, ...] = ()  # the last calls of the agent before it, a line each
+    first: int = 0  # which text of the narrative is the first after it
+    change: str = ""  # of the texts that the agent changed then: lines with - and +
+    files: tuple[str, ...] = ()  # that it changed then
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,8 @@ class Repair:
     files: tuple[str, ...] = ()  # changed in between, relative to the project
     change: str = ""  # of the texts in between: lines with - and +
     conclusion: str = ""  # what the agent said about the cause
+    prompt: int = -1  # which of the prompts it belongs to; -1: before the first
+    is_own: bool = False  # the agent had changed files for that prompt before the check failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,11 @@ class Material:
     changes: tuple[FileChange, ...] = ()
     diff: str = ""
     injected: tuple[str, ...] = ()
+    refused: int = 0  # calls of tools that the user refused, with a reason or without
+    novel: tuple[
+        str, ...
+    ] = ()  # endings and folders of code that the repository did not have before
+    notes: tuple[str, ...] = ()  # from which commit the diff is and why, and what a bound left out
     digest: str = ""  # of all texts: the same material is not learned from twice
 
     @property
@@ -74,5 +86,5 @@ class Material:
         repairs = [
             text for each in self.repairs for text in (each.failed, each.passed, each.change)
         ]
-        prompts = [prompt.text for prompt in self.prompts]
+        prompts = [text for each in self.prompts for text in (each.text, each.change)]
         return (*prompts, *repairs, *self.narrative, *self.subjects, self.diff)

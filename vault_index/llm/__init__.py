@@ -1,30 +1,58 @@
-"""Language models. `open_model` opens the one that a setting names: `ollama:MODEL`.
+"""Language models. `open_model` opens the one that a setting names.
+
+    ollama:MODEL      a server of Ollama, `ollama_host`
+    claude[:MODEL]    the user's own signed-in Claude Code
+    anthropic:MODEL   the Messages API, ANTHROPIC_API_KEY
+    openai:MODEL      any server with OpenAI's chat completions, [llm] openai_url
 
 A model is asked in one call and has no tools, no memory and no files. Whoever asks it decides what it
-may see: secrets are taken out before, and what it says is checked after.
+may see: secrets are taken out before, and what it says is checked after. Models and addresses come from
+the user's own settings and environment, keys from the environment alone; a vault chooses none of them.
 
-A door is a module with a class that satisfies `Model`, and a line in `_DOORS`.
+A door is a module with a class that satisfies `door.Door`, and a line in `_DOORS`. Attempts, the day's
+allowance, the form of answers and what calls took are the same for all of them: `CountedModel`.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from vault_index.config import Config
 from vault_index.errors import SettingsError
-from vault_index.llm.ollama import OllamaModel
+from vault_index.llm.allowance import Allowance
+from vault_index.llm.anthropic import AnthropicDoor
+from vault_index.llm.claude import DEFAULT_MODEL, ClaudeDoor
+from vault_index.llm.counted import CountedModel
+from vault_index.llm.door import Door
+from vault_index.llm.ollama import OllamaDoor
+from vault_index.llm.openai import OpenAIDoor
+from vault_index.llm.retrying import Sleep
+from vault_index.llm.usage import Usage
 
 
 class Model(Protocol):
-    """Text -> text. Both methods raise ModelCallError, with its leaves for *away* and *refused*."""
+    """Text -> text. Both methods raise ModelCallError: away, refused or over the day's allowance."""
 
     @property
     def name(self) -> str:
         """The name in the settings: `ollama:MODEL`."""
 
+    @property
+    def starts_slowly(self) -> bool:
+        """Whether one call for many questions is better than one for each."""
+
+    @property
+    def usage(self) -> Usage:
+        """What the calls of this object took so far."""
+
     def complete(self, system: str, prompt: str) -> str:
-        """Return the answer to a prompt, never empty."""
+        """Return the answer to a prompt, never empty.
+
+        `system` holds instructions only: what a user or a file said belongs into the prompt.
+        """
 
     def complete_json(
         self, system: str, prompt: str, keys: Mapping[str, Mapping[str, Any]]
@@ -35,18 +63,23 @@ class Model(Protocol):
         """
 
 
-_DOORS: dict[str, Callable[[str, Config], Model]] = {
-    "ollama": lambda model, config: OllamaModel(model, config.ollama_host),
+_DOORS: dict[str, Callable[[str, Config], Door]] = {
+    "ollama": lambda model, config: OllamaDoor(model, config.ollama_host),
+    "claude": lambda model, config: ClaudeDoor(model, config, os.environ),
+    "anthropic": lambda model, _: AnthropicDoor(model, os.environ),
+    "openai": lambda model, config: OpenAIDoor(model, config, os.environ),
 }
+_DEFAULTS = {"claude": DEFAULT_MODEL}
 
 
-def open_model(name: str, config: Config) -> Model:
+def open_model(name: str, config: Config, sleep: Sleep = time.sleep) -> Model:
     """Open a model by its name in the settings. Nothing is asked before first use.
 
-    Raises SettingsError if there is no such door, or no model is named.
+    Raises SettingsError if there is no such door, no model is named, or its address is unusable.
     """
     door, _, model = name.partition(":")
-    if door not in _DOORS or not model.strip():
-        choices = " or ".join(f"{choice}:MODEL" for choice in _DOORS)
-        raise SettingsError(f"no language model {name!r}", f"choose {choices}")
-    return _DOORS[door](model.strip(), config)
+    model = model.strip() or _DEFAULTS.get(door, "")
+    if door not in _DOORS or not model:
+        choices = [door if door in _DEFAULTS else f"{door}:MODEL" for door in _DOORS]
+        raise SettingsError(f"no language model {name!r}", f"choose {' or '.join(choices)}")
+    return CountedModel(_DOORS[door](model, config), Allowance(config), sleep)

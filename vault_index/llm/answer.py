@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from vault_index.errors import ModelCallError, ModelRefusedError
+from vault_index.errors import ModelAnswerError, ModelRefusedError
 
-MAX_CHARS = 200_000  # of an answer; none that was asked for is near it
+MAX_CHARS = 100_000  # of an answer; none that was asked for is near it
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -37,18 +37,18 @@ def parse(text: str, keys: Mapping[str, Mapping[str, Any]], name: str) -> dict[s
 
     `keys` is name -> JSON schema, of which `type` (one), `enum`, `items` and `properties` count; every
     property that is named is required. Other keys are left out, at every depth. A code fence and words
-    around the object do no harm. Raises ModelRefusedError, and ModelCallError naming the first key
+    around the object do no harm. Raises ModelRefusedError, and ModelAnswerError naming the first key
     that does not fit; the answer is in neither, since it may hold anything.
     """
     if is_refusal(text):
         raise ModelRefusedError(f"{name} declined to answer", _CHOOSE)
     value = _object_in(text[:MAX_CHARS])
     if value is None:
-        raise ModelCallError(f"{name} did not answer with JSON", _CHOOSE)
+        raise ModelAnswerError(f"{name} did not answer with JSON", _CHOOSE)
     schema = {"type": "object", "properties": keys}
     fitting, problem = _fit(value, schema, "the answer")
     if problem:
-        raise ModelCallError(f"{name} answered in another form: {problem}", _CHOOSE)
+        raise ModelAnswerError(f"{name} answered in another form: {problem}", _CHOOSE)
     assert isinstance(fitting, dict)
     return fitting
 

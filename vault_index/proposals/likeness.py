@@ -5,78 +5,82 @@ By the words, and by the model where there is one. The index is asked, in the wa
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from vault_index.lesson.parse import Lesson
-from vault_index.proposals import draft, shelf
+from vault_index.proposals import draft, shelf, sketch
 from vault_index.search import duplicates, entries, query
-from vault_index.search.options import Query
-from vault_index.store import filters
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.proposals.draft import Proposal
     from vault_index.vault import Vault
 
-CANDIDATES = 5  # hits of a search whose words are compared
+CANDIDATES = 5  # lessons with most of the words that are compared
+NEAREST_ROWS = 16  # passages, nearest by vector: of a long lesson several may be near
 SHOWN = 3
+PATH = "proposal.md"
 
 
-def of(vault: Vault, title: str, text: str) -> dict[str, Any]:
-    """Compare a draft with the lessons in the index and the rejected proposals of a vault.
+def of(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, Any]:
+    """Compare a proposal with the lessons in the index and the rejected proposals of a vault.
 
     Return `same`, the [id, title] of the lesson that has this text, or None; `near`, lessons as
-    [id, title, likeness], the most like first; `rejected`; the `categories` of all lessons; and
-    `embedder` and `vector`, "" without.
+    [id, title, likeness], the most like first; `nearest`, the first lesson however little it is like
+    it, or None; `rejected`; the `categories` of all lessons; and `embedder` and `vector`, "" without.
+    `without` is the id of a lesson that is left out.
     """
-    lesson = Lesson("", "proposal.md", title, text)
-    vectors = duplicates.vectors(vault, [lesson], lesson.path)
-    cosines = dict.fromkeys(_by_words(vault, title, text), 0.0)
-    for vector in vectors:
-        cosines |= {row["lesson_id"]: cosine for cosine, row in duplicates.nearest(vault, vector)}
-    near, same = [], None
-    own, id = shelf.hashed(draft.words(f"{title} {text}")), draft.id_of(title, text)
-    columns = ("lesson_id", "title", "text")
-    where = filters.all_of(filters.wholes_of(sorted(cosines)), filters.FOR_AGENTS)
-    for row in vault.open_index().store.rows(columns, where):
+    title, text = proposal.title, proposal.text
+    vectors = duplicates.vectors(vault, [Lesson("", PATH, title, text)], PATH)
+    vector = vectors[0] if vectors else None
+    every, same = [], None
+    own, id = sketch.hashed(draft.words(f"{title} {text}")), draft.id_of(title, text)
+    for row, cosine in _candidates(vault, f"{title} {text}", vector):
+        if row["lesson_id"] == without:
+            continue
         if draft.id_of(row["title"], row["text"]) == id:
             same = [row["lesson_id"], row["title"]]
-        other = shelf.hashed(draft.words(f"{row['title']} {row['text']}"))
-        alike = shelf.words_in_common(own, other)
-        cosine = cosines[row["lesson_id"]]
-        if alike >= shelf.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE:
-            near.append([row["lesson_id"], row["title"], round(max(alike, cosine), 3)])
-    embedder = vault.open_index().embedder if vectors else ""
+        other = sketch.hashed(draft.words(f"{row['title']} {row['text']}"))
+        alike = sketch.words_in_common(own, other)
+        is_near = alike >= sketch.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE
+        every.append(([row["lesson_id"], row["title"], round(max(alike, cosine), 3)], is_near))
+    every.sort(key=lambda each: (-each[0][2], each[0][0]))
+    seen = {
+        "embedder": vault.open_index().embedder if vectors else "",
+        "vector": "" if vector is None else sketch.packed(vector),
+    }
+    rejected = sketch.same(sketch.of(proposal, seen), shelf.rejected(shelf.folder_of(vault)))
     return {
         "same": same,
-        "near": sorted(near, key=lambda each: (-each[2], each[0]))[:SHOWN],
+        "near": [lesson for lesson, is_near in every if is_near][:SHOWN],
+        "nearest": every[0][0] if every else None,
         "categories": list(entries.tally(vault)),
-        "rejected": _is_rejected(vault, own, vectors, embedder),
-        "embedder": embedder,
-        "vector": shelf.packed(vectors[0]) if vectors else "",
+        "rejected": rejected is not None,
+        **seen,
     }
 
 
-def _by_words(vault: Vault, title: str, text: str) -> list[str]:
-    """Return the ids of the lessons that a search for a draft finds first."""
-    hits = query.run(vault, Query(f"{title} {text}", k=CANDIDATES)).hits
-    return [hit.lesson_id for hit in hits]
+def _candidates(
+    vault: Vault, text: str, vector: np.ndarray | None
+) -> Iterator[tuple[dict[str, Any], float]]:
+    """Yield the lessons that have most of the words of a text, and those nearest to a vector.
 
-
-def _is_rejected(
-    vault: Vault, words: Sequence[int], vectors: Sequence[np.ndarray], embedder: str
-) -> bool:
-    others = shelf.rejected(shelf.folder_of(vault))
-    if shelf.has_words_of(words, others):
-        return True
-    kept = [other.vector for other in others if other.vector and other.embedder == embedder]
-    if not vectors or not kept:
-        return False
+    Each with its cosine, 0 without a vector. They are asked for by row: a search, and a filter of
+    their ids, take three times as long.
+    """
     import numpy as np
 
-    rows = [np.frombuffer(base64.b64decode(vector), "<f2") for vector in kept]
-    matrix = np.array([row for row in rows if len(row) == len(vectors[0])], np.float32)
-    near = matrix.reshape(-1, len(vectors[0])) @ vectors[0]
-    return bool((near >= duplicates.DUPLICATE_COSINE).any())
+    store = vault.open_index().store
+    listed = store.matches(query.searched(text), CANDIDATES, None)[0].tolist()
+    if vector is not None:
+        near, likeness = store.nearest(vector, NEAREST_ROWS, None)
+        listed += near[np.argsort(-likeness)[:NEAREST_ROWS]].tolist()
+    ids = list(dict.fromkeys(listed))
+    cosines = np.zeros(len(ids))
+    if vector is not None:
+        cosines = store.cosines(np.array(ids, np.uint64), vector)
+    for row, cosine in zip(store.take(ids), cosines.tolist(), strict=True):
+        if row["is_whole"] and not row["withheld"]:
+            yield row, cosine

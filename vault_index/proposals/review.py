@@ -1,24 +1,21 @@
-"""Propose a lesson; list what waits; accept or reject it.
+"""Propose a lesson; list what waits; edit or reject it. `accept` makes it a lesson.
 
-A proposal is checked like a commit before any byte of it is kept. To accept one, its place in the vault
-is noted in its file, then the lesson is written, then the proposal removed: whoever accepts it again
-after a crash in between finds the lesson there and only removes the proposal.
+A proposal is checked like a commit before any byte of it is kept. Those that nobody has reviewed for
+`learn.expire_days` go, and may be proposed again.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import check, files, git
-from vault_index.edit import add
-from vault_index.errors import GitError, VaultError
+from vault_index import check
+from vault_index.errors import ChangedError, VaultError
 from vault_index.lesson import edit_frontmatter, markdown
-from vault_index.lesson.category import normalise
 from vault_index.lesson.parse import parse_file
-from vault_index.proposals import draft, shelf
+from vault_index.proposals import draft, shelf, sketch
 from vault_index.proposals.draft import Proposal
 
 if TYPE_CHECKING:
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
 MAX_WAITING = 200  # more than a person reviews; a runaway agent fills 4 MB and no disk
 WAITING, WAITS = "waiting", "waiting already"
 REJECTED, IS_LESSON = "rejected before", "a lesson already"
-_PLACE = "writing_to"  # in the key `proposal`: where the lesson is being written
 
 
 def checked(proposal: Proposal, categories: Collection[str] = ()) -> Proposal:
@@ -37,19 +33,12 @@ def checked(proposal: Proposal, categories: Collection[str] = ()) -> Proposal:
 
     `categories` are those of the lessons, of which its own may be a misspelling.
     """
-    file = f"{proposal.category}/" if proposal.category else ""
-    name = markdown.slugify(proposal.title) or "lesson"
-    candidate = check.Candidate(f"{file}{name}.md", draft.to_bytes(proposal))
-    findings = check.of_text(candidate, categories)
-    errors = [finding for finding in findings if finding.severity == check.ERROR]
+    findings = _findings(proposal, draft.to_bytes(proposal), categories)
+    errors = [finding for finding in findings if finding["level"] == check.ERROR]
     if errors:
-        why = f"{errors[0].rule}: {errors[0].message}"
+        why = f"{errors[0]['rule']}: {errors[0]['message']}"
         raise VaultError(f"not proposed, and not kept: {why}", "write it without that")
-    kept = tuple(
-        {"level": finding.severity, "rule": finding.rule, "message": finding.message}
-        for finding in findings
-    )
-    return replace(proposal, findings=kept)
+    return replace(proposal, findings=tuple(findings))
 
 
 def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,17 +52,16 @@ def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> di
     answer |= {"findings": list(proposal.findings), "file": ""}
     if compared.get("same"):
         return {**answer, "status": IS_LESSON, "near": [[*compared["same"], 1.0]]}
-    words = shelf.hashed(draft.words(f"{proposal.title} {proposal.text}"))
+    own = sketch.of(proposal, compared)
     with shelf.opened(vault) as folder:
-        if compared.get("rejected") or shelf.has_words_of(words, shelf.rejected(folder)):
+        _expire(folder, vault.config.learn_expire_days)
+        if compared.get("rejected") or sketch.same(own, shelf.rejected(folder)):
             return {**answer, "status": REJECTED}
         waiting = shelf.ids(folder)
         if proposal.id in waiting:
             return {**answer, "status": WAITS, "file": str(shelf.file_of(folder, proposal.id))}
         if len(waiting) >= MAX_WAITING:
-            hint = (
-                "ask a person to run `lessons proposals`, then `lessons accept` or `lessons reject`"
-            )
+            hint = "ask a person to run `lessons review`"
             raise VaultError(f"{len(waiting)} proposals wait already, as many as may", hint)
         kept = replace(proposal, near=tuple(near))
         file = shelf.write(folder, proposal.id, draft.to_bytes(kept))
@@ -83,61 +71,100 @@ def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> di
 def waiting(vault: Vault) -> list[Proposal]:
     """Return what waits, oldest first; a file that a person broke has an error as its finding."""
     folder = shelf.folder_of(vault)
-    proposals = []
-    for id in shelf.ids(folder):
-        try:
-            proposals.append(_read(folder, id))
-        except VaultError as error:
-            finding = {"level": check.ERROR, "rule": "frontmatter", "message": error.message}
-            proposals.append(Proposal(id, "(cannot be read)", "", findings=(finding,)))
+    proposals = [
+        _read_or_broken(folder, id) for id in _unexpired(folder, vault.config.learn_expire_days)
+    ]
     return sorted(proposals, key=lambda proposal: proposal.created)
 
 
 def count(vault: Vault) -> int:
     """Return how many proposals wait."""
-    return len(shelf.ids(shelf.folder_of(vault)))
+    return len(_unexpired(shelf.folder_of(vault), vault.config.learn_expire_days))
 
 
-def find(vault: Vault, name: str) -> Proposal:
-    """Return the proposal of an id, or of a beginning that only one has. Raises VaultError."""
-    folder = shelf.folder_of(vault)
-    return _read(folder, _id(folder, name))
+def expire(vault: Vault) -> int:
+    """Remove what has waited for too long, and return how many that were. Raises WriteError."""
+    folder, days = shelf.folder_of(vault), vault.config.learn_expire_days
+    if folder is None or len(_unexpired(folder, days)) == len(shelf.ids(folder)):
+        return 0
+    with shelf.opened(vault) as opened:
+        return _expire(opened, days)
 
 
-def accept(vault: Vault, name: str, category: str = "", *, commit: bool = False) -> Path:
-    """Write a proposal as a lesson where its category says, and return the path of its file.
+def expires(vault: Vault, proposal: Proposal) -> str:
+    """Return the day on which a proposal goes, as ISO 8601; "" if never."""
+    days = vault.config.learn_expire_days
+    if not days or not proposal.created:
+        return ""
+    return (datetime.fromisoformat(proposal.created) + timedelta(days)).date().isoformat()
 
-    With `commit` the file is committed, and nothing else. Raises VaultError, also from `add.write`.
+
+def find(vault: Vault, name: str, *, broken: bool = False) -> Proposal:
+    """Return the proposal of an id, or of a beginning that only one has. Raises VaultError.
+
+    With `broken` a file that a person broke has an error as its finding.
     """
-    if commit and git.worktree(vault.lessons_dir) is None:
-        raise VaultError(
-            "the vault is in no git repository", "run `git init`, or accept it without --commit"
-        )
+    folder = shelf.folder_of(vault)
+    id = id_of(folder, name)
+    return _read_or_broken(folder, id) if broken else read(folder, id)
+
+
+def source(vault: Vault, name: str) -> str:
+    """Return a proposal as an editor gets it: the lesson file that it would be. Raises VaultError."""
+    folder = shelf.folder_of(vault)
+    return _as_lesson(_data(folder, id_of(folder, name)))
+
+
+def edit(
+    vault: Vault, name: str, text: str, seen: str, categories: Collection[str] = ()
+) -> Proposal:
+    """Write an edited proposal, of which the editor got `seen`; its age counts from now.
+
+    Raises VaultError for what `check` calls an error, ChangedError if it is not what was seen.
+    """
     with shelf.opened(vault) as folder:
-        id = _id(folder, name)
-        proposal = _read(folder, id)
-        data = shelf.read(folder, id) or b""
-        path = _written(vault, data) or _write(vault, folder, id, data, category)
-        shelf.remove(folder, id)
-    if commit:
-        _commit(vault, path, proposal.title)
-    return path
+        id = id_of(folder, name)
+        before = _data(folder, id)
+        if _as_lesson(before) != seen:
+            raise ChangedError(f"the proposal {id} has changed meanwhile", "edit it again")
+        about = edit_frontmatter.keys_of(before).get(draft.KEY)
+        now = datetime.now(UTC).replace(microsecond=0)
+        keys = {"created": now, draft.KEY: about}
+        data = edit_frontmatter.set_keys(text.encode("utf-8", "surrogateescape"), keys)
+        lessons = parse_file(data, f"{id}.md")
+        if len(lessons) != 1 or not lessons[0].text or lessons[0].title == id:
+            raise VaultError(
+                "a proposal is one lesson, with a title and some text", "edit it again"
+            )
+        proposal = draft.from_bytes(id, data)
+        findings = _findings(proposal, data, categories)
+        errors = [finding for finding in findings if finding["level"] == check.ERROR]
+        if errors:
+            why = f"{errors[0]['rule']}: {errors[0]['message']}"
+            raise VaultError(f"not kept: {why}", "edit it again without that")
+        about = {**(about or {}), "findings": findings}
+        data = edit_frontmatter.set_keys(data, {draft.KEY: about})
+        shelf.write(folder, id, data)
+    return replace(proposal, findings=tuple(findings))
 
 
 def reject(vault: Vault, name: str, compared: Mapping[str, Any]) -> Proposal:
-    """Remove a proposal and keep what recognises it. `compared` is what `likeness.of` returned."""
+    """Remove a proposal and keep what recognises it. `compared` is what `likeness.of` returned.
+
+    Of a file that cannot be read nothing is kept.
+    """
     with shelf.opened(vault) as folder:
-        id = _id(folder, name)
-        proposal = _read(folder, id)
-        words = draft.words(f"{proposal.title} {proposal.text}")
+        id = id_of(folder, name)
+        proposal = _read_or_broken(folder, id)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        embedder, vector = (str(compared.get(key) or "") for key in ("embedder", "vector"))
-        shelf.reject(folder, id, now, words, embedder, vector)
+        if proposal.text:
+            shelf.reject(folder, sketch.of(proposal, compared, now))
         shelf.remove(folder, id)
     return proposal
 
 
-def _id(folder: Path | None, name: str) -> str:
+def id_of(folder: Path | None, name: str) -> str:
+    """Return the id of a proposal by its beginning. Raises VaultError."""
     matching = [id for id in shelf.ids(folder) if name and id.startswith(name.strip().lower())]
     if len(matching) == 1:
         return matching[0]
@@ -149,52 +176,52 @@ def _id(folder: Path | None, name: str) -> str:
     raise VaultError(f"no proposal {name!r:.80} waits", "see their ids with `lessons proposals`")
 
 
-def _read(folder: Path | None, id: str) -> Proposal:
+def read(folder: Path | None, id: str) -> Proposal:
+    """Return the proposal of an id. Raises VaultError, LessonError for a file that does not parse."""
+    return draft.from_bytes(id, _data(folder, id))
+
+
+def _read_or_broken(folder: Path | None, id: str) -> Proposal:
+    try:
+        return read(folder, id)
+    except VaultError as error:
+        finding = {"level": check.ERROR, "rule": "frontmatter", "message": error.message}
+        return Proposal(id, "(cannot be read)", "", findings=(finding,))
+
+
+def _data(folder: Path | None, id: str) -> bytes:
     data = shelf.read(folder, id) if folder else None
     if data is None:
         raise VaultError(f"no proposal {id!r} waits", "see their ids with `lessons proposals`")
-    return draft.from_bytes(id, data)
+    return data
 
 
-def _write(vault: Vault, folder: Path, id: str, data: bytes, category: str) -> Path:
-    """Write the lesson of a proposal, after a note of where in the proposal."""
-    keys = edit_frontmatter.keys_of(data)
-    source = edit_frontmatter.set_keys(data, {draft.KEY: None, "categories": None})
-    chosen = [category] if category else list(parse_file(data, "new.md")[0].categories)
-    if category and not normalise(category):
-        raise VaultError(f"not a category: {category!r:.80}", "name one such as devops/ci-cd")
-    path = add.place_of(vault, source, categories=chosen)
-    about = keys.get(draft.KEY)
-    noted = {
-        **(about if isinstance(about, dict) else {}),
-        _PLACE: str(path.relative_to(vault.root)),
-    }
-    shelf.write(folder, id, edit_frontmatter.set_keys(data, {draft.KEY: noted}))
-    return add.write(vault, source, categories=chosen)
+def _as_lesson(data: bytes) -> str:
+    return edit_frontmatter.set_keys(data, {draft.KEY: None}).decode("utf-8", "surrogateescape")
 
 
-def _written(vault: Vault, data: bytes) -> Path | None:
-    """Return the lesson that an acceptance wrote before it was ended; None where there is none."""
-    about = edit_frontmatter.keys_of(data).get(draft.KEY)
-    place = about.get(_PLACE) if isinstance(about, dict) else None
-    path = vault.root / place if isinstance(place, str) else None
-    if path is None or not path.is_relative_to(vault.lessons_dir) or ".." in path.parts:
-        return None
-    try:
-        there = parse_file(files.read_file(path), path.name)
-    except VaultError:
-        return None
-    (ours,) = parse_file(data, path.name)[:1]
-    is_it = bool(there) and (there[0].title, there[0].created) == (ours.title, ours.created)
-    return path if is_it else None
+def _findings(proposal: Proposal, data: bytes, categories: Collection[str]) -> list[dict[str, str]]:
+    """Return what the check finds in a proposal's file."""
+    folder = f"{proposal.category}/" if proposal.category else ""
+    name = markdown.slugify(proposal.title) or "lesson"
+    found = check.of_text(check.Candidate(f"{folder}{name}.md", data), categories)
+    return [
+        {"level": finding.severity, "rule": finding.rule, "message": finding.message}
+        for finding in found
+    ]
 
 
-def _commit(vault: Vault, path: Path, title: str) -> None:
-    """Commit one file. Raises GitError, with the file as it was written."""
-    inside = str(path.relative_to(vault.root))
-    try:
-        git.command(vault.root, "add", "--", inside)
-        git.command(vault.root, "commit", "-q", "-m", f"Add lesson: {title}", "--", inside)
-    except GitError as error:
-        message = f"the lesson is in {inside} now, and not committed: {error.message}"
-        raise GitError(message, error.hint or "commit it with git") from None
+def _unexpired(folder: Path | None, days: int) -> list[str]:
+    """Return the ids of what waits and is younger than some days; 0 means that all are."""
+    ids = shelf.ids(folder)
+    if folder is None or not days:
+        return ids
+    oldest = datetime.now(UTC) - timedelta(days)
+    return [id for id in ids if (shelf.created(folder, id) or oldest) >= oldest]
+
+
+def _expire(folder: Path, days: int) -> int:
+    expired = {*shelf.ids(folder)} - {*_unexpired(folder, days)}
+    for id in expired:
+        shelf.remove(folder, id)
+    return len(expired)

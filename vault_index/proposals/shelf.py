@@ -12,34 +12,34 @@ All work trees and clones of one repository share the folder, also after a move.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import files, git
+from vault_index.errors import WriteError
 from vault_index.journal import projects
 from vault_index.journal.lock import held, make_folder
+from vault_index.proposals.sketch import Sketch
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from vault_index.vault import Vault
 
 FOLDER, REJECTED = "proposals", "rejected.jsonl"
 MAX_REJECTED = 2000  # the oldest go first; some 2 kB each
-SAME_WORDS = 0.8  # of the words of both texts together: one in ten was changed
-SKETCH = 256  # hashes kept of a text: the smallest, a fair sample of its words
 _ID = re.compile(r"[0-9a-f]{8}")
 _TOP = "vault"
 _UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME = 40
+_CREATED = re.compile(rb"^created:[ \t]*['\"]?([0-9][0-9T:.+\- Z]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +47,6 @@ class Shelf:
     """The proposals of all vaults of a user."""
 
     folder: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """What recognises a rejected proposal: no text can be read from it.
-
-    `words` are hashes of its distinct words, `vector` the embedder's, as float16 in base 64.
-    """
-
-    id: str
-    at: str  # ISO 8601
-    words: tuple[int, ...]
-    embedder: str = ""
-    vector: str = ""
 
 
 def folder_of(vault: Vault) -> Path | None:
@@ -125,53 +111,53 @@ def remove(folder: Path, id: str) -> None:
         file.unlink(missing_ok=True)
 
 
-def rejected(folder: Path | None) -> list[Rejected]:
+def created(folder: Path, id: str) -> datetime | None:
+    """Return when a proposal was made, or its file was written if it does not say; None if it is gone."""
+    try:
+        data = read(folder, id)
+        written = file_of(folder, id).lstat().st_mtime
+    except (OSError, WriteError):
+        return None
+    match = _CREATED.search(data or b"")
+    with suppress(ValueError):
+        if match:
+            moment = datetime.fromisoformat(match[1].decode().strip())
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return datetime.fromtimestamp(written, UTC)
+
+
+def rejected(folder: Path | None) -> Sequence[Sketch]:
     """Return what recognises the rejected ones, oldest first; lines that are damaged are left out."""
-    data = files.read_if_any(folder / REJECTED) if folder else None
+    if folder is None:
+        return ()
+    file = folder / REJECTED
+    try:
+        stamp = files.stamp_of(file.lstat())
+    except OSError:
+        return ()
+    return _sketches(file, str(stamp))
+
+
+@lru_cache(maxsize=4)  # a watcher is asked for each proposal, and a person rejects few
+def _sketches(file: Path, _stamp: str) -> Sequence[Sketch]:
+    data = files.read_if_any(file)
     kept = []
     for line in (data or b"").splitlines():
         try:
             values = json.loads(line)
-            kept.append(Rejected(**{**values, "words": tuple(values["words"])}))
+            numbers = {name: tuple(values.get(name, ())) for name in ("words", "evidence")}
+            kept.append(Sketch(**{**values, **numbers}))
         except (ValueError, TypeError, KeyError):
             continue
     return kept
 
 
-def reject(
-    folder: Path, id: str, at: str, words: Sequence[str], embedder: str, vector: str
-) -> None:
+def reject(folder: Path, sketch: Sketch) -> None:
     """Keep what recognises a proposal. Raises WriteError."""
-    others = [one for one in rejected(folder) if one.id != id][1 - MAX_REJECTED :]
-    lines = [*others, Rejected(id, at, hashed(words), embedder, vector)]
-    text = "".join(f"{json.dumps(asdict(line))}\n" for line in lines)
+    others = [other for other in rejected(folder) if other.id != sketch.id][1 - MAX_REJECTED :]
+    text = "".join(f"{json.dumps(asdict(line))}\n" for line in [*others, sketch])
     with files.writing(folder / REJECTED):
         files.replace_file(folder / REJECTED, text.encode())
-
-
-def hashed(words: Sequence[str]) -> tuple[int, ...]:
-    """Return up to `SKETCH` numbers of 32 bits that stand for the distinct words of a text."""
-    digests = {blake2b(word.encode(), digest_size=4).digest() for word in words}
-    return tuple(sorted(int.from_bytes(digest) for digest in digests)[:SKETCH])
-
-
-def words_in_common(own: Sequence[int], other: Sequence[int]) -> float:
-    """Return how much two sketches of words have in common, 0..1."""
-    sample = sorted({*own, *other})[:SKETCH]
-    both = {*own} & {*other}
-    return sum(word in both for word in sample) / len(sample) if sample else 0.0
-
-
-def has_words_of(words: Sequence[int], others: Iterable[Rejected]) -> bool:
-    """Whether a text has nearly the words of one that was rejected."""
-    return any(words_in_common(words, other.words) >= SAME_WORDS for other in others)
-
-
-def packed(vector: np.ndarray) -> str:
-    """Return a vector as float16 in base 64."""
-    import numpy as np
-
-    return base64.b64encode(np.asarray(vector, "<f2").tobytes()).decode()
 
 
 def _place_of(vault: Vault) -> str:

@@ -216,7 +216,12 @@ def _block(query: Query) -> int:
 
 def rank(hit: Hit) -> float:
     """Return what orders hits: the score, moved by up to 5% by the author's confidence."""
-    return hit.score * (1 + CONFIDENCE_STEP * (hit.confidence - DEFAULT_CONFIDENCE))
+    return rank_of(hit.score, hit.confidence)
+
+
+def rank_of(score: float, confidence: int) -> float:
+    """Return what orders a lesson of this score and confidence among hits."""
+    return score * (1 + CONFIDENCE_STEP * (confidence - DEFAULT_CONFIDENCE))
 
 
 def embed_ahead(vault: Vault, query: str) -> None:

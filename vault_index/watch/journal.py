@@ -153,6 +153,8 @@ class JournalWatch:
         if called or self._settling:
             self._settling = self._take_in()
             self._tidy = self._tidy and not self._settling
+            if not self._settling and spool.ended(self.journal):
+                taking.start_process(str(self.journal.folder))  # learns from them, or lets them go
             malloc.trim()
         else:
             self._tidy = self._reading.index.tidy(self.journal)

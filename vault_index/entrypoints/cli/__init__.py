@@ -30,7 +30,7 @@ SECTIONS = {
     "Lessons": "add list show edit rm log import",
     "Search": "search recall eval",
     "Journal": "journal",
-    "Proposals": "remember proposals accept reject",
+    "Proposals": "learn remember review proposals accept reject",
     "Skills": "skills",
     "Organise": "categories mv classify",
     "Share": "check sync",

@@ -60,6 +60,11 @@ def proposal(*, required: bool = True) -> Callable[[Any], Any]:
     return click.argument("proposal_id", metavar=shown, required=required, shell_complete=proposals)
 
 
+def several_proposals() -> Callable[[Any], Any]:
+    """Return the argument of a command that names proposals."""
+    return click.argument("proposal_ids", metavar="[ID]...", nargs=-1, shell_complete=proposals)
+
+
 def proposals(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete the id of a proposal that waits."""
     return _items(_quietly(_proposals, ctx), typed)

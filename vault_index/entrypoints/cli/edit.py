@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
 import click
 
-from vault_index.entrypoints.cli import asking, completion, picker
+from vault_index.entrypoints.cli import asking, completion, editor, picker
 from vault_index.errors import VaultError
 
 
@@ -30,7 +26,7 @@ def command(named: str | None, lesson_id: str | None) -> None:
     entry = asking.entry(named, lesson_id or picker.pick(named), names_only=True, prompts=False)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
-    command = _editor(vault.root)
+    command = editor.command_of(vault.root)
     try:
         done = subprocess.run([*shlex.split(command), str(file)], check=False)
     except (OSError, ValueError) as error:
@@ -50,18 +46,3 @@ def command(named: str | None, lesson_id: str | None) -> None:
     wrong = check.first_error(entry["path"].partition("/")[2], data)
     if wrong:
         asking.note(f"warning: {wrong}")
-
-
-def _editor(root: Path) -> str:
-    """Return the command of the user's editor. Raises VaultError without one."""
-    import shutil
-
-    from vault_index import git
-
-    named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
-    command = next(filter(None, named), "") or git.editor(root)
-    if not command and (shutil.which("vi") is None or not sys.stdin.isatty()):
-        why = "vi is not installed" if shutil.which("vi") is None else "vi needs a terminal"
-        hint = "set EDITOR to your editor, for example: export EDITOR=nano"
-        raise VaultError(f"no editor is named and {why}", hint)
-    return command or "vi"

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import asking, completion, output
+from vault_index.entrypoints.cli import asking, completion, output, proposal_card
 from vault_index.entrypoints.cli.options import json_option
 
 
@@ -15,9 +15,9 @@ from vault_index.entrypoints.cli.options import json_option
 @json_option
 @click.pass_obj
 def command(named: str | None, proposal_id: str | None, as_json: bool) -> None:
-    """List the lessons that agents propose, or print one.
+    """List proposed lessons, or print one.
 
-    ID is the id of a proposal or its beginning. See `lessons accept` and `lessons reject`.
+    ID is the id of a proposal or its beginning. `lessons review` shows more and decides.
     """
     listed = asking.ask(named, "proposals", {"id": proposal_id or ""})["proposals"]
     if as_json:
@@ -27,24 +27,21 @@ def command(named: str | None, proposal_id: str | None, as_json: bool) -> None:
     elif not listed:
         asking.note("no proposals wait")
     else:
-        output.rows((output.styled(each["id"], bold=True), f"  {_line(each)}") for each in listed)
-
-
-def _line(proposal: dict[str, Any]) -> str:
-    """Return a proposal in a line: when, where to, its title, how many findings."""
-    about = [proposal["created"][:10], f"[{proposal['category'] or 'no category'}]"]
-    about.append(proposal["title"])
-    if proposal["findings"]:
-        about.append(f"({len(proposal['findings'])} to look at)")
-    return "  ".join(filter(None, about))
+        output.rows(
+            (output.styled(each["id"], bold=True), f"  {proposal_card.line(each)}")
+            for each in listed
+        )
 
 
 def _show(proposal: dict[str, Any]) -> None:
     output.say(output.styled(proposal["title"], bold=True))
     filed = proposal["category"] or "no category"
     by = f" · by {proposal['by']}" if proposal["by"] else ""
-    output.say(f"[{filed}] {proposal['id']}{by}, {proposal['created'][:10]}")
-    for name in ("tags", "fires_on"):
+    draft = " · a draft by rule" if proposal["is_draft"] else ""
+    draft += f" · session {proposal['session']}" if proposal["session"] else ""
+    until = f", expires {proposal['expires']}" if proposal["expires"] else ""
+    output.say(f"[{filed}] {proposal['id']}{by}{draft}, {proposal['created'][:10]}{until}")
+    for name in ("tags", "fires_on", "silent_on", "quotes"):
         if proposal[name]:
             output.say(f"{name}: {', '.join(proposal[name])}", indent=2)
     for finding in proposal["findings"]:

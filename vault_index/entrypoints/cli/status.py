@@ -54,13 +54,29 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         yield f"also       {documents}, {skills}"
     yield from _used(state["injections"])
     if state["proposals"]:
-        yield f"proposals  {count(state['proposals'], 'proposal')} waiting: see `lessons proposals`"
+        yield f"proposals  {count(state['proposals'], 'proposal')} waiting: see `lessons review`"
+    yield from _learning(state["learning"])
     yield from _journal(state["journal"])
     hooks = state.get("hooks") or {}
     places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"
     yield f"hooks      {places}"
     for entry in hooks.get("last_errors", []):
         yield f"hook log   {entry['time']} {entry['event']}: {entry['message']}"
+
+
+def _learning(state: dict[str, Any]) -> Iterator[str]:
+    """Yield what was learned from sessions and what it took, and what went wrong in the last run."""
+    if not state["runs"] and not state["auto"]:
+        return
+    usage = state["usage"]
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    cost = "" if usage["cost"] is None else f", {usage['cost']:.2f} dollars"
+    took = f"; {tokens:,} tokens, {usage['seconds']:.0f} s{cost}" if usage["calls"] else ""
+    auto = ", at the end of sessions" if state["auto"] else ""
+    runs, made = count(state["runs"], "run"), count(state["proposed"], "proposal")
+    yield f"learning   {runs}, {made}{took}{auto}"
+    if state["trouble"]:
+        yield f"problem    learning: {state['trouble']}"
 
 
 def _journal(state: dict[str, Any]) -> Iterator[str]:

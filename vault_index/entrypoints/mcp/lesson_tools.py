@@ -69,9 +69,14 @@ class LessonTools:
     def learn_trigger(
         self, scope: Literal["session", "commit", "files"] = "session", target: Name = ""
     ) -> str:
-        """Have lessons proposed from this session, a commit or files. Says what is missing for that."""
-        answer = self._agent.ask("learn trigger", {"scope": scope, "target": target})
-        return f"Not available: {answer['missing']}"
+        """Have lessons proposed from the work: the last session here, commits, or files.
+
+        Use it when the user asks for it. target: a session's id, revisions such as A..B, or paths, a
+        line each; none is the latest. A person reviews what is proposed. It may take a minute.
+        """
+        values = {"scope": scope, "target": target, "folder": self._agent.folder}
+        answer = self._agent.ask("learn trigger", values)
+        return texts.of_learning(answer)
 
     def remember(
         self,

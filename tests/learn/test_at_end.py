@@ -1,0 +1,178 @@
+"""`[learn] auto = true`: a session that ended is learned from once, in nobody's way."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.conversations import Conversation, about_redirects
+from tests.support.files import MakeVault, commit
+from tests.support.watchers import soon
+from vault_index import client
+from vault_index.config import Config, load
+from vault_index.errors import ModelCallError
+from vault_index.hotpath import grown
+from vault_index.journal import places, spool
+from vault_index.journal import take as taking
+from vault_index.journal.journal import Journal
+from vault_index.learn import at_end, record
+from vault_index.vault import Vault
+
+AUTO = "[learn]\nauto = true\n"
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    """A vault whose sessions are recorded and learned from."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    (own_world / "config.toml").write_text(AUTO)
+    vault = make_vault({"ops.md": "Restart the worker after a deploy."})
+    commit(vault.root)
+    return vault
+
+
+class Learner:
+    """Stands for the command `learn`: it answers with a status, or raises; `values` are the calls."""
+
+    def __init__(self, status: str = record.PROPOSED, error: Exception | None = None) -> None:
+        self.status = status
+        self.error = error
+        self.values: list[tuple[str, dict[str, Any]]] = []
+
+    def __call__(self, root: str, values: dict[str, Any]) -> dict[str, Any]:
+        self.values.append((root, values))
+        if self.error:
+            raise self.error
+        return {"status": self.status, "trouble": ""}
+
+
+def ended(talk: Conversation, *, taken: bool = True) -> Journal:
+    """Return the journal, which a session is in, and in which its end is noted."""
+    journal = Journal(load())
+    if taken:
+        taking.take(journal, talk.file, places.CLAUDE, force=True)
+    journal.folder.mkdir(exist_ok=True, parents=True)
+    grown.note(str(journal.folder), str(talk.file), grown.ENDED)
+    return journal
+
+
+def run_at_end(journal: Journal, learner: Learner) -> list[str]:
+    said: list[str] = []
+    at_end.run(journal, learner, said.append)
+    return said
+
+
+def test_a_session_that_ended_is_learned_from_in_the_vault_of_its_folder(team: Vault) -> None:
+    talk, learner = about_redirects(team.root), Learner()
+    journal = ended(talk)
+    assert run_at_end(journal, learner) == []
+    values = {"scope": "session", "target": talk.id, "asked_by": record.NOBODY}
+    assert learner.values == [(str(team.root), values)]
+    assert spool.ended(journal) == []
+    assert run_at_end(journal, learner) == []
+    assert len(learner.values) == 1
+
+
+def test_nothing_is_learned_where_nobody_wants_it(team: Vault, own_world: Path) -> None:
+    (own_world / "config.toml").unlink()
+    learner = Learner()
+    journal = ended(about_redirects(team.root))
+    run_at_end(journal, learner)
+    assert learner.values == []
+    assert spool.ended(journal) == []
+    assert not (own_world / "learn").exists()
+
+
+def test_what_the_journal_does_not_have_is_let_go(team: Vault, tmp_path: Path) -> None:
+    learner = Learner()
+    unknown = ended(about_redirects(team.root), taken=False)  # a session of this product, forgotten
+    run_at_end(unknown, learner)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    without_vault = ended(about_redirects(elsewhere))
+    run_at_end(without_vault, learner)
+    assert learner.values == []
+    assert spool.ended(unknown) == []
+
+
+def test_a_model_that_is_away_is_tried_at_the_next_end(team: Vault) -> None:
+    learner = Learner(record.AWAY)
+    journal = ended(about_redirects(team.root))
+    run_at_end(journal, learner)
+    assert len(spool.ended(journal)) == 1
+    old = journal.folder / grown.FOLDER / spool.ended(journal)[0].name
+    os.utime(old, (1_000_000, 1_000_000))
+    run_at_end(journal, learner)
+    assert len(learner.values) == 2
+    assert spool.ended(journal) == []  # after two days nobody waits any more
+
+
+@pytest.mark.parametrize("error", [ModelCallError("no such door"), ValueError("a bug")])
+def test_an_error_is_said_and_the_note_is_gone(team: Vault, error: Exception) -> None:
+    journal = ended(about_redirects(team.root))
+    (said,) = run_at_end(journal, Learner(error=error))
+    assert said.startswith("error: learning from session ")
+    assert str(error) in said
+    assert spool.ended(journal) == []
+
+
+def test_one_process_does_it_at_a_time(team: Vault, own_world: Path) -> None:
+    learner = Learner()
+    journal = ended(about_redirects(team.root))
+    (own_world / "learn").mkdir(mode=0o700)
+    with (own_world / "learn" / at_end.LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run_at_end(journal, learner)
+    assert learner.values == []
+    assert len(spool.ended(journal)) == 1
+
+
+def test_only_the_end_of_a_session_is_noted(team: Vault, own_world: Path) -> None:
+    talk = about_redirects(team.root)
+    (own_world / "journal").mkdir()
+    (own_world / "journal" / "recorded").write_text("*\n")
+    journal = Journal(Config(home=own_world))
+    for event in ("Stop", "SubagentStop", "PreCompact"):
+        assert grown.note_end(talk.event(event), str(team.root))
+    assert spool.ended(journal) == []
+    assert grown.note_end(talk.event("SessionEnd"), str(team.root))
+    assert [note.transcript for note in spool.ended(journal)] == [talk.file]
+    assert [note.transcript for note in spool.waiting(journal)] == [talk.file]
+
+
+@pytest.mark.slow
+def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Path) -> None:
+    settings = team.lessons_dir / "vault.toml"
+    settings.write_text(f"{settings.read_text()}\n[learn]\nsignificance = 3\n")
+    run("lessons", "install", "claude", "--journal", cwd=team.root)
+    talk = about_redirects(team.root)
+    event = talk.event("SessionEnd")
+    import json
+
+    def hook() -> None:
+        done = run("lessons-hook", cwd=team.root, stdin=json.dumps(event))
+        assert (done.out, done.err) == ("", "")
+
+    def proposals() -> list[Any]:
+        listed: list[Any] = client.ask(team, {"ask": "proposals", "with": {}})["proposals"]
+        return listed
+
+    hook()
+    soon(proposals, seconds=120)
+    (made,) = proposals()
+    assert made["is_draft"]
+    journal = Journal(load())
+    soon(lambda: not spool.ended(journal), seconds=120)
+    talk.asks("And the logout?").says("The logout keeps the query, too, I looked.")
+    hook()
+    soon(lambda: not spool.ended(journal) and not spool.waiting(journal), seconds=120)
+    assert len(record.runs(journal.config)) == 1
+    assert (
+        "learning   1 run, 1 proposal, at the end of sessions"
+        in run("lessons", "status", cwd=team.root).out
+    )

@@ -1,0 +1,337 @@
+"""What learning sees of a session, of commits and of files."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.git.test_git_door import SETTINGS
+from tests.support.commands import run
+from tests.support.conversations import Conversation, about_redirects, about_retries
+from tests.support.files import write
+from tests.support.planted import SECRETS
+from tests.support.projects import a_project, a_vault, commit, taken
+from vault_index.errors import VaultError
+from vault_index.journal import own_text
+from vault_index.journal.redact import redact
+from vault_index.learn import material_of
+from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, Material
+from vault_index.store import injections
+from vault_index.vault import Vault
+
+MakeVault = Callable[..., Vault]
+FENCE = "<lessons>\n# Raise the heap of the build\n</lessons>"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return a_project(
+        tmp_path / "shop",
+        {"store/login.py": "redirect(path)\n", "store/old.py": "x = 1\n" * 9, "gone.py": "y\n"},
+    )
+
+
+def all_text(material: Material) -> str:
+    said = [text for prompt in material.prompts for text in (prompt.answers, *prompt.did)]
+    repairs = [text for each in material.repairs for text in (each.command, each.conclusion)]
+    return "\n".join([*material.texts, *said, *repairs, *map(str, material.changes)])
+
+
+def test_a_session_that_failed_and_passed(project: Path) -> None:
+    vault = a_vault(project)
+    talk = about_redirects(project, began=datetime.now(UTC) + timedelta(seconds=1))
+    write(project / "store/login.py", "redirect(path + query)\n")
+    material = material_of.session(vault, taken(talk))
+    (prompt,) = material.prompts
+    assert prompt.text == "The login redirect loses the query string, please correct that"
+    assert prompt.record == f"{talk.id[:8]}-p1"
+    (repair,) = material.repairs
+    assert repair.command == "pytest tests/test_login.py"
+    assert "FAILED test_redirect_keeps_query" in repair.failed
+    assert repair.passed == "1 passed"
+    assert repair.files == ("store/login.py",)
+    assert repair.change == "store/login.py\n-redirect(path)\n+redirect(path + query)"
+    assert repair.conclusion.startswith("The redirect dropped the query because")
+    assert [(change.path, change.kind) for change in material.changes] == [
+        ("store/login.py", CHANGED)
+    ]
+    assert "-redirect(path)\n+redirect(path + query)\n" in material.diff
+    assert (material.scope, material.session, material.project) == ("session", talk.id, "shop")
+    assert material.digest
+
+
+def test_a_correction_and_what_it_answers(project: Path) -> None:
+    vault = a_vault(project)
+    material = material_of.session(vault, taken(about_retries(project)))
+    asked, corrected = material.prompts
+    assert not asked.is_correction
+    assert corrected.is_correction
+    assert "Three retries with exponential backoff" in corrected.answers
+    assert corrected.files == ("store/upload.py",)
+    assert material.narrative[corrected.first].startswith("The uploader retries five times")
+
+
+def test_the_last_session_of_this_project(project: Path, tmp_path: Path) -> None:
+    vault = a_vault(project)
+    other = a_project(tmp_path / "other")
+    now = datetime.now(UTC)
+    first = taken(about_redirects(project, began=now - timedelta(hours=3)))
+    assert material_of.session(vault, "last").session == first
+    last = taken(about_retries(project, began=now - timedelta(hours=2)))
+    taken(about_redirects(other, began=now - timedelta(hours=1)))
+    assert material_of.session(vault, "last").session == last
+    assert material_of.session(vault, first[:8]).session == first
+    assert material_of.session(vault, "last", other).project == "other"
+
+
+def test_a_session_that_is_nowhere(project: Path) -> None:
+    vault = a_vault(project)
+    for name in ("last", "00000000"):
+        with pytest.raises(VaultError) as raised:
+            material_of.session(vault, name)
+        assert raised.value.hint
+
+
+def test_a_session_that_is_not_recorded_is_not_taken_in(project: Path) -> None:
+    vault = a_vault(project)
+    talk = about_redirects(project)
+    with pytest.raises(VaultError, match="not recorded"):
+        material_of.session(vault, talk.id)
+
+
+def test_without_its_transcript_the_journal_is_enough(project: Path) -> None:
+    vault = a_vault(project)
+    talk = about_redirects(project)
+    session = taken(talk)
+    talk.file.unlink()
+    material = material_of.session(vault, session)
+    assert [prompt.text for prompt in material.prompts] == [
+        "The login redirect loses the query string, please correct that"
+    ]
+    (repair,) = material.repairs
+    assert "FAILED test_redirect_keeps_query" in repair.failed
+    assert repair.files == ("store/login.py",)
+
+
+def test_without_a_repository_the_edits_are_the_diff(tmp_path: Path, make_vault: MakeVault) -> None:
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    material = material_of.session(make_vault(), taken(about_redirects(folder)))
+    (change,) = material.changes
+    assert (change.path, change.lines_added, change.lines_removed) == ("store/login.py", 1, 1)
+    assert "+++ b/store/login.py\n@@ an edit @@\n-redirect(path)\n" in material.diff
+    assert material.notes == ("the diff is of the agent's edits: there is no repository",)
+
+
+def test_a_record_that_a_person_deleted_is_not_learned_from(project: Path) -> None:
+    vault = a_vault(project)
+    talk = about_retries(project)
+    session = taken(talk)
+    (file,) = (vault.config.home / "journal").rglob(f"*{session[:8]}.md")
+    text = file.read_text()
+    begin = text.index(f'<!-- record {{"id": "{session[:8]}-p2"')
+    end = text.index("<!-- record", begin + 9)
+    file.write_text(text[:begin] + text[end:])
+    material = material_of.session(vault, session)
+    assert [prompt.text for prompt in material.prompts] == [
+        "How many times should the uploader retry?"
+    ]
+
+
+def test_the_diff_is_since_the_session_began(project: Path) -> None:
+    vault = a_vault(project)
+    write(project / "before.py", "print('before')\n")
+    now = datetime.now(UTC)
+    commit(project, "Fix what was before", now + timedelta(seconds=10))
+    talk = about_redirects(project, began=now + timedelta(seconds=10))  # says nothing for 10
+    write(project / "committed.py", "print('committed')\n")
+    run("git", "mv", "store/old.py", "store/new.py", cwd=project)
+    run("git", "rm", "-q", "gone.py", cwd=project)
+    commit(project, "Improve the store\n\nBecause it was slow.", now + timedelta(seconds=60))
+    write(project / "store/login.py", "redirect(path + query)\n")
+    write(project / "untracked.py", "print('untracked')\n")
+    material = material_of.session(vault, taken(talk))
+    kinds = {change.path: change.kind for change in material.changes}
+    assert kinds == {
+        "committed.py": ADDED,
+        "gone.py": REMOVED,
+        "store/login.py": CHANGED,
+        "store/new.py": MOVED,
+        "untracked.py": ADDED,
+    }
+    assert "Improve the store" in material.subjects
+    assert "Fix what was before" not in material.subjects
+    assert "+print('untracked')" in material.diff
+    assert "by the reflog" in material.notes[0]
+
+
+def test_a_repository_that_is_younger_than_the_session(tmp_path: Path) -> None:
+    project = a_project(tmp_path / "new", {"main.py": "print('new')\n"})
+    vault = a_vault(project)
+    material = material_of.session(vault, taken(about_redirects(project)))
+    assert [(each.path, each.kind) for each in material.changes if each.path == "main.py"] == [
+        ("main.py", ADDED)
+    ]
+
+
+def test_ignored_paths(project: Path) -> None:
+    write(project / ".gitignore", "ignored/\n*.secret\n")
+    vault = a_vault(project)
+    write(vault.config.home / "config.toml", '[learn]\nignored = ["private/*"]\n')
+    vault = Vault(project, type(vault.config)(**{
+        **{name: getattr(vault.config, name) for name in vault.config.__dataclass_fields__},
+        "learn_ignored": ("private/*",),
+    }))  # fmt: skip
+    talk = about_redirects(project, began=datetime.now(UTC) + timedelta(seconds=1))
+    names = (
+        *("node_modules/a/index.js", "vendor/b/b.go", "ignored/c.py", "d.secret", "uv.lock"),
+        *("package-lock.json", "sub/yarn.lock", "go.sum", "Cargo.lock", "app.min.js", "x_pb2.py"),
+        *("private/notes.py", "lessons/devops/heap.md", ".vault_index/x.json", "picture.png"),
+    )
+    for name in names:
+        write(project / name, f"IGNORED = '{name}'\n")
+    write(project / "generated.py", "# Code generated by a tool. DO NOT EDIT.\nIGNORED = 1\n")
+    write(project / "minified.js", f"IGNORED={'x' * 5000}\n")
+    write(project / "binary.bin", b"IGNORED\0\1")
+    write(project / "kept.py", "KEPT = 1\n")
+    material = material_of.session(vault, taken(talk))
+    assert "IGNORED" not in material.diff
+    assert [change.path for change in material.changes] == ["kept.py"]
+    assert "+KEPT = 1" in material.diff
+
+
+def test_no_secret_reaches_the_material(project: Path) -> None:
+    """Sixty of them: in new lines, in lines that went, in context, in prompts, edits and outputs."""
+    write(project / "config.txt", "\n\n".join(SECRETS[::2]) + "\nlast\n")
+    vault = a_vault(project)
+    talk = Conversation(project, "secrets", began=datetime.now(UTC) + timedelta(seconds=1))
+    for number, secret in enumerate(SECRETS):
+        talk.asks(f"Number {number}: {secret}")
+        talk.says(f"I see this:\n{secret}")
+        talk.runs("pytest -q", f"Error: it failed with\n{secret}", failed=True)
+        talk.edits(f"a{number}.py", f"old = 1\n{secret}", f"new = 2\n{secret}\nmore = 3")
+        talk.runs("pytest -q", f"1 passed\n{secret}")
+    lines = (project / "config.txt").read_text().replace("last", "other").splitlines()
+    write(project / "config.txt", "\n".join(line for n, line in enumerate(lines) if n % 3))
+    write(project / "settings.py", "\n\n".join(f"# {n}\n{s}" for n, s in enumerate(SECRETS)))
+    material = material_of.session(vault, taken(talk))
+    text = all_text(material)
+    assert "[redacted: " in material.diff
+    assert "settings.py" in material.diff
+    for secret in SECRETS:
+        assert secrets_of(secret), secret
+        assert not [piece for piece in secrets_of(secret) if piece in text]
+
+
+def secrets_of(planted: str) -> list[str]:
+    """Return the pieces of a planted text that are secret, as the journal has it."""
+    kept = redact(planted)
+    pieces = re.findall(r"[^\s'\"]{6,}", planted)
+    return [piece for piece in pieces if piece not in kept and not re.fullmatch(r"[A-Z-]+", piece)]
+
+
+def test_what_we_injected_does_not_come_back(project: Path) -> None:
+    vault = a_vault(project)
+    talk = Conversation(project, "fenced", began=datetime.now(UTC) + timedelta(seconds=1))
+    talk.asks(f"Make the build pass\n{FENCE}")
+    talk.says(f"The lesson says:\n{FENCE}\nSo I raise it.")
+    talk.edits("a.py", "x = 1", f"x = 2\n{FENCE}")
+    write(project / "notes.txt", f"{FENCE}\nafter\n")
+    material = material_of.session(vault, taken(talk))
+    assert "Raise the heap" not in all_text(material)
+    assert "+after" in material.diff
+    assert own_text.left_out(material.diff) == material.diff
+
+
+def test_which_lessons_a_session_was_given(project: Path) -> None:
+    vault = a_vault(project)
+    session = taken(about_redirects(project))
+    vault.index_dir.mkdir()
+    for name, lessons in ((session, ["heap", "layers"]), ("other", ["x"]), (session, ["heap"])):
+        hits = [(lesson, 0.9) for lesson in lessons]
+        injections.record(vault.index_dir, "UserPromptSubmit", name, "p", hits, [], 0.5, 1.0, "w")
+    assert material_of.session(vault, session).injected == ("heap", "layers")
+
+
+def test_nothing_that_a_repository_names_is_started(project: Path, tmp_path: Path) -> None:
+    vault = a_vault(project)
+    marks = tmp_path / "marks"
+    program = write(tmp_path / "bin" / "mark", f"#!/bin/sh\necho $0 >> {marks}\ncat\n")
+    program.chmod(0o755)
+    talk = about_redirects(project, began=datetime.now(UTC) + timedelta(seconds=1))
+    session = taken(talk)
+    write(project / ".gitattributes", "* filter=evil diff=evil merge=evil\n")
+    write(project / "store/login.py", "redirect(path + query)\n")
+    os.utime(project / "store/old.py", (1_800_000_000, 1_800_000_000))
+    for key in SETTINGS:
+        value = SETTINGS[key].format(mark=program, hooks=tmp_path / "bin")
+        run("git", "config", "--local", key, value, cwd=project)
+    os.mkfifo(project / "pipe.py")
+    (project / "link.py").symlink_to("/etc/passwd")
+    material = material_of.session(vault, session)
+    assert "+redirect(path + query)" in material.diff
+    assert "root:" not in material.diff
+    assert material_of.commits(vault, "HEAD").changes
+    assert not marks.exists()
+
+
+@pytest.mark.slow
+def test_ten_thousand_files_and_one_of_a_hundred_megabytes(project: Path) -> None:
+    vault = a_vault(project)
+    for number in range(10_000):  # half of them the project's, half of them new
+        if number % 100 == 0:
+            (project / f"many{number // 100}").mkdir()
+        (project / f"many{number // 100}" / f"f{number}.py").write_text(f"x = {number}\n")
+        if number == 5_000:
+            commit(project, "Many")
+    talk = about_redirects(project, began=datetime.now(UTC) + timedelta(seconds=1))
+    for number in range(5_000):
+        (project / f"many{number // 100}" / f"f{number}.py").write_text(f"x = {number + 1}\n")
+    write(project / "large.py", "y = 1  # a line of some length, as they are\n" * 2_400_000)
+    session, began = taken(talk), time.monotonic()
+    material = material_of.session(vault, session)
+    assert time.monotonic() - began < 60  # 5.6 s where bare Python takes 0.17 s to start
+    assert len(material.diff) < 200_000
+    assert any("left out" in note for note in material.notes)
+
+
+def test_commits(project: Path) -> None:
+    vault = a_vault(project)
+    write(project / "a.py", "a = 1\n")
+    commit(project, "Add a\n\nIt was missing because nobody wrote it.")
+    write(project / "b.py", "b = 1\n")
+    commit(project, "Fix b")
+    head = material_of.commits(vault, "HEAD")
+    assert (head.scope, head.subjects) == ("commit", ("Fix b",))
+    assert [change.path for change in head.changes] == ["b.py"]
+    both = material_of.commits(vault, "HEAD~2..HEAD")
+    assert both.subjects == ("Add a", "Fix b")
+    assert both.narrative == ("It was missing because nobody wrote it.",)
+    assert "+a = 1" in both.diff
+    first = material_of.commits(vault, "HEAD~2")
+    assert "store/login.py" in [change.path for change in first.changes]
+    for revisions in ("nothing", "--output=x", "HEAD...HEAD", "nothing..HEAD"):
+        with pytest.raises(VaultError) as raised:
+            material_of.commits(vault, revisions)
+        assert raised.value.hint
+
+
+def test_files(project: Path, tmp_path: Path) -> None:
+    vault = a_vault(project)
+    write(project / "key.py", f"key = '{SECRETS[0]}'\nvalue = 1\n")
+    material = material_of.files(vault, ["key.py", "store/login.py"])
+    assert "+value = 1" in material.diff
+    assert not [piece for piece in secrets_of(SECRETS[0]) if piece in all_text(material)]
+    write(tmp_path / "outside.py", "x = 1\n")
+    (project / "link.py").symlink_to(tmp_path / "outside.py")
+    for name in ("../outside.py", "link.py", "missing.py", "store", ".git/config"):
+        with pytest.raises(VaultError):
+            material_of.files(vault, [name])
+    with pytest.raises(VaultError):
+        material_of.files(vault, [])

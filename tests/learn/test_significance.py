@@ -1,0 +1,203 @@
+"""What is worth an analysis: a table of worked cases, addend by addend, on diffs of real repositories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import write
+from tests.support.projects import a_project, commit
+from vault_index.learn import material_of, significance
+from vault_index.learn.material import Material, Repair, Said
+from vault_index.vault import Vault
+
+BEFORE = {
+    "shop/__init__.py": "",
+    "shop/cart.py": "def total(items):\n    return sum(items)\n",
+    "shop/pay.py": "from shop.cart import total\n\nprint(total([1]))\n",
+    "shop/old_names.py": "".join(f"name_{n} = {n}\n" for n in range(30)),
+    "web/app.ts": "export function start() {}\n",
+    "pyproject.toml": '[project]\nname = "shop"\ndependencies = [\n    "httpx>=0.28",\n]\n',
+    "package.json": '{\n  "version": "1.0.0",\n  "dependencies": {\n    "left-pad": "1.0.0"\n  }\n}\n',
+    "go.mod": "module shop\n\ngo 1.24\n",
+    "README.md": "A shop.\n",
+}  # fmt: skip
+WITH_DISCOUNT = (
+    "def total(items):\n    return sum(items)\n\n\ndef discount(price):\n    return price\n"
+)
+SMALL = {"shop/pay.py": "from shop.cart import total\n\nprint(total([2]))\n"}
+CORRECTED = Said("No, use euros", "I use dollars.", is_correction=True)
+REFUSED = Said("not on this branch", "I push now.", is_refusal=True)
+REPAIR = Repair("pytest -q", "1 failed", "1 passed")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change of a project, and the addends that it has."""
+
+    name: str
+    addends: Mapping[str, int]
+    files: Mapping[str, str] = field(default_factory=lambda: SMALL)
+    moved: tuple[str, str] | None = None
+    subject: str = "Charge two"
+    prompts: Sequence[Said] = ()
+    repairs: Sequence[Repair] = ()
+
+
+def lines(count: int) -> str:
+    return "".join(f"line {number}\n" for number in range(count))
+
+
+CASES = [
+    Case("a small change", {}),
+    Case("five files", {"files": 3}, {f"docs/{n}.md": "text\n" for n in range(5)}),
+    Case(
+        "four files and a lock file", {}, {**{f"{n}.md": "x\n" for n in range(4)}, "uv.lock": "x\n"}
+    ),
+    Case("150 lines", {"lines": 2}, {"notes.md": lines(150)}),
+    Case(
+        "149 lines, and many of a vendor's", {}, {"notes.md": lines(149), "vendor/a.md": lines(900)}
+    ),
+    Case(
+        "a dependency of Python",
+        {"new pattern": 5},
+        {"pyproject.toml": BEFORE["pyproject.toml"].replace("]\n", '    "tenacity>=9",\n]\n')},
+    ),
+    Case(
+        "a newer version is no new dependency",
+        {},
+        {
+            "package.json": BEFORE["package.json"].replace(
+                '"left-pad": "1.0.0"', '"left-pad": "2.0.0"'
+            )
+        },
+    ),
+    Case("a new kind of file", {"new pattern": 5}, {"shop/query.sql": "SELECT 1;\n"}),
+    Case("a new module", {"new pattern": 5}, {"shop/tax/vat.py": "RATE = 20\n"}),
+    Case(
+        "a new function that another file uses",
+        {"new pattern": 5},
+        {
+            "shop/cart.py": WITH_DISCOUNT,
+            "shop/pay.py": "from shop.cart import discount, total\n\nprint(discount(total([1])))\n",
+        },
+    ),
+    Case(
+        "a new function that only its test uses",
+        {},
+        {
+            "shop/cart.py": WITH_DISCOUNT,
+            "shop/test_cart.py": "from shop.cart import discount\n\nassert discount(1) == 1\n",
+        },
+    ),
+    Case("a subject that says fixed", {"subject": 2}, subject="cart: fixed the sum of nothing"),
+    Case("a prefix is no fix", {}, subject="Use another prefix, as the debugger does"),
+    Case("a moved module", {"architecture": 4}, {}, ("shop/old_names.py", "shop/names.py")),
+    Case("CI", {"architecture": 4}, {"Makefile": "all:\n\ttrue\n"}),
+    Case(
+        "an argument more",
+        {"architecture": 4},
+        {"shop/cart.py": "def total(items, tax):\n    return sum(items) + tax\n"},
+    ),
+    Case("two corrections", {"corrections": 1}, prompts=(CORRECTED, CORRECTED)),
+    Case("one correction, one refusal", {"refusal": 1}, prompts=(CORRECTED, REFUSED)),
+    Case("failed, then passed", {"repair": 3}, repairs=(REPAIR, REPAIR)),
+    Case(
+        "all of it",
+        {
+            **{"files": 3, "lines": 2, "new pattern": 5, "subject": 2, "architecture": 4},
+            **{"corrections": 1, "repair": 3, "refusal": 1},
+        },
+        {
+            **{f"db/migrations/{n}.py": lines(40) for n in range(5)},
+            "go.mod": "module shop\n\ngo 1.24\n\nrequire example.org/money v1.2.3\n",
+        },
+        subject="Refactoring: security of payments improved",
+        prompts=(CORRECTED, CORRECTED, REFUSED, REFUSED),
+        repairs=(REPAIR,),
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return a_project(tmp_path_factory.mktemp("origin") / "shop", BEFORE)
+
+
+def material(case: Case, origin: Path, folder: Path, vault: Vault) -> Material:
+    run("git", "clone", "-q", str(origin), str(folder), cwd=origin)
+    for path, content in case.files.items():
+        write(folder / path, content)
+    if case.moved:
+        run("git", "mv", *case.moved, cwd=folder)
+    commit(folder, case.subject)
+    made = material_of.commits(vault, "HEAD", folder)
+    return replace(made, prompts=tuple(case.prompts), repairs=tuple(case.repairs))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_worked_cases(
+    case: Case, origin: Path, tmp_path: Path, make_vault: Callable[..., Vault]
+) -> None:
+    result = significance.of(material(case, origin, tmp_path / "shop", make_vault()))
+    assert {addend.name: addend.points for addend in result.addends} == case.addends
+    assert result.points == sum(case.addends.values())
+    assert all(addend.why for addend in result.addends)
+
+
+def test_ignored_paths_do_not_count(
+    origin: Path, tmp_path: Path, make_vault: Callable[..., Vault]
+) -> None:
+    made = material(CASES[-1], origin, tmp_path / "shop", make_vault())
+    result = significance.of(made, ["db/*", "go.mod"])
+    assert [addend.name for addend in result.addends] == [
+        *("subject", "corrections", "repair", "refusal")
+    ]
+    values: Any = json.loads(json.dumps(result.as_json()))
+    assert values["points"] == 7
+    assert values["addends"][0]["name"] == "subject"
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("requirements.txt", "tenacity==9.0"),
+        ("requirements/dev.txt", "tenacity"),
+        ("package.json", '    "vitest": "^3.0.0",'),
+        ("web/package.json", '    "@types/node": "22",'),
+        ("go.mod", "\tgithub.com/spf13/cobra v1.9.0"),
+        ("Cargo.toml", 'serde = { version = "1", features = ["derive"] }'),
+        ("Cargo.toml", 'anyhow = "1.0"'),
+        ("Gemfile", 'gem "puma"'),
+        ("pom.xml", "      <artifactId>guava</artifactId>"),
+        ("build.gradle.kts", '    implementation("com.squareup.okio:okio:3.9.0")'),
+        ("app/App.csproj", '    <PackageReference Include="Polly" Version="8.0" />'),
+        ("pyproject.toml", 'tenacity = "^9.0"'),
+    ],
+)
+def test_a_new_dependency_of_every_kind(path: str, line: str) -> None:
+    diff = f"--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,3 @@\n x\n+{line}\n y\n"
+    result = significance.of(Material("commit", "HEAD", diff=diff))
+    assert [addend.name for addend in result.addends] == ["new pattern"]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("package.json", '  "version": "1.2.0",'),
+        ("pyproject.toml", 'version = "0.7.0"'),
+        ("pyproject.toml", "line-length = 100"),
+        ("go.mod", "go 1.25"),
+        ("Cargo.toml", 'edition = "2024"'),
+        ("notes.txt", "tenacity==9.0"),
+    ],
+)
+def test_no_new_dependency(path: str, line: str) -> None:
+    diff = f"--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,3 @@\n x\n+{line}\n y\n"
+    assert significance.of(Material("commit", "HEAD", diff=diff)).points == 0

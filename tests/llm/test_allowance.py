@@ -1,0 +1,202 @@
+"""What all commands of a user may ask of models in a day, whatever process asks, and however it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.files import MakeVault, write
+from tests.support.model_server import ModelServer, Response
+from tests.support.watchers import soon
+from vault_index import llm
+from vault_index.config import Config
+from vault_index.errors import ModelAwayError, ModelBudgetError, ModelCallError
+from vault_index.llm.allowance import Allowance, Day
+from vault_index.vault import open_vault
+
+NOON = 1_795_176_000.0  # 2026-11-20T12:00:00Z
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as serving:
+        yield serving
+
+
+@pytest.fixture
+def config(server: ModelServer, tmp_path: Path) -> Config:
+    return Config(home=tmp_path / "me", llm_openai_url=f"{server.url}/v1")
+
+
+def ask(config: Config) -> str:
+    """Ask as another process would: nothing is kept but the file."""
+    return llm.open_model("openai:opus", config, sleep=lambda _: None).complete("Be brief.", "Hi?")
+
+
+def test_a_day_has_its_calls_and_the_next_day_its_own(config: Config) -> None:
+    now = [NOON]
+    allowance = Allowance(replace(config, llm_calls_a_day=2), lambda: now[0])
+    for _ in range(2):
+        allowance.settle(allowance.book(100), 30)
+    assert allowance.used() == Day("2026-11-20", 2, 60)
+    with pytest.raises(ModelBudgetError, match="the day's 2 calls are used up") as caught:
+        allowance.book(1)
+    assert caught.value.hint == (
+        f"wait until 2026-11-21 00:00 UTC, or raise calls_a_day of [llm] in "
+        f"{config.home / 'config.toml'}"
+    )
+    now[0] += DAY
+    allowance.book(100)
+    assert allowance.used() == Day("2026-11-21", 1, 100)
+
+
+def test_a_day_has_its_tokens_those_of_calls_under_way_included(config: Config) -> None:
+    allowance = Allowance(replace(config, llm_tokens_a_day=1000), lambda: NOON)
+    booking = allowance.book(900)
+    with pytest.raises(ModelBudgetError, match="may take 200 tokens, and the day has 100 left"):
+        allowance.book(200)
+    allowance.settle(booking, 50)
+    allowance.book(200)
+    assert allowance.used().tokens == 250
+
+
+def test_a_call_that_ends_on_the_next_day_is_of_the_day_it_began(config: Config) -> None:
+    now = [NOON]
+    allowance = Allowance(config, lambda: now[0])
+    booking = allowance.book(900)
+    now[0] += DAY
+    allowance.book(100)
+    allowance.settle(booking, 50)
+    assert allowance.used() == Day("2026-11-21", 1, 100)
+
+
+def test_real_tokens_replace_the_estimate(config: Config) -> None:
+    ask(config)
+    used = Allowance(config).used()
+    assert (used.calls, used.tokens) == (1, 49)
+
+
+@pytest.mark.parametrize("setting", ["llm_calls_a_day", "llm_tokens_a_day"])
+def test_none_is_none(config: Config, server: ModelServer, setting: str) -> None:
+    with pytest.raises(ModelBudgetError):
+        ask(Config(home=config.home, llm_openai_url=config.llm_openai_url, **{setting: 0}))  # type: ignore[arg-type]
+    assert not server.requests
+
+
+def test_it_is_one_allowance_for_all_models(config: Config, server: ModelServer) -> None:
+    capped = replace(config, llm_calls_a_day=1, ollama_host=server.url)
+    ask(capped)
+    with pytest.raises(ModelBudgetError):
+        llm.open_model("ollama:llama3.2", capped).complete("", "Hi?")
+    assert len(server.requests) == 1
+
+
+def test_each_attempt_that_a_model_may_have_worked_on_is_a_call(
+    config: Config, server: ModelServer
+) -> None:
+    server.instead = [Response(500), Response(503), Response(429)]
+    ask(config)  # a 500 may have been paid for; the others did nothing
+    assert Allowance(config).used().calls == 2
+    server.instead = [Response(500)] * 9
+    with pytest.raises(ModelBudgetError):
+        ask(replace(config, llm_calls_a_day=4))
+    assert len(server.requests) == 4 + 2
+
+
+def test_who_is_away_uses_nothing(config: Config) -> None:
+    with pytest.raises(ModelAwayError):
+        ask(replace(config, llm_openai_url="http://127.0.0.1:9"))
+    used = Allowance(config).used()
+    assert (used.calls, used.tokens) == (0, 0)
+
+
+def test_an_answer_of_no_use_was_a_call_all_the_same(config: Config, server: ModelServer) -> None:
+    server.answer = lambda _: ""
+    with pytest.raises(ModelCallError, match="nothing"):
+        ask(config)
+    used = Allowance(config).used()
+    assert (used.calls, used.tokens) == (1, 49)
+
+
+def test_its_file_is_private_and_a_damaged_one_stops_all_calls(
+    config: Config, server: ModelServer
+) -> None:
+    ask(config)
+    folder = config.home / "llm"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+    assert set(json.loads((folder / "allowance.json").read_bytes())) == {"day", "calls", "tokens"}
+    (folder / "allowance.json").write_text('{"day": "2026')
+    with pytest.raises(ModelBudgetError, match="is damaged") as caught:
+        ask(config)
+    assert caught.value.hint == "remove it"
+    assert len(server.requests) == 1
+
+
+CALL = (
+    "import sys; from pathlib import Path; from vault_index import llm;"
+    "from vault_index.config import Config;"
+    "config = Config(home=Path(sys.argv[1]), llm_openai_url=sys.argv[2], llm_calls_a_day=8);"
+    "model = llm.open_model('openai:opus', config)\n"
+    "for _ in range(5): model.complete('Be brief.', 'Hi?')"
+)
+
+
+@pytest.mark.slow
+def test_processes_side_by_side_share_it(config: Config, server: ModelServer) -> None:
+    words = [sys.executable, "-c", CALL, str(config.home), config.llm_openai_url]
+    processes = [subprocess.Popen(words, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    said = [process.communicate()[1] for process in processes]
+    assert len(server.requests) == 8
+    assert sum("ModelBudgetError" in each for each in said) >= 2
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_in_a_call_has_used_it(config: Config, server: ModelServer) -> None:
+    server.delay = 60
+    words = [sys.executable, "-c", CALL, str(config.home), config.llm_openai_url]
+    process = subprocess.Popen(words)
+    soon(lambda: server.requests)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    used = Allowance(config).used()
+    assert used.calls == 1
+    assert used.tokens > 4000  # what the answer may have had
+
+
+def test_a_vault_chooses_no_model_no_address_and_no_cap(
+    make_vault: MakeVault, own_world: Path
+) -> None:
+    root = make_vault().root
+    names = {
+        "llm.openai_url": '"http://evil.example"',
+        "llm.calls_a_day": "100000",
+        "llm.tokens_a_day": "100000000",
+        "learn.model": '"openai:evil"',
+        "learn.auto": "true",
+        "learn.tokens": "900000",
+        "journal.refine": '"openai:evil"',
+        "journal.refine_a_day": "1000",
+    }
+    lines = ['ollama_host = "http://evil.example"']
+    for table in ("llm", "learn", "journal"):
+        lines.append(f"[{table}]")
+        lines += [
+            f"{name.partition('.')[2]} = {value}"
+            for name, value in names.items()
+            if name.startswith(f"{table}.")
+        ]
+    write(root / "lessons/vault.toml", "\n".join(lines) + "\n")
+    config, untouched = open_vault(root).config, Config(home=own_world)
+    fields = {name.replace(".", "_") for name in names} | {"ollama_host"}
+    assert set(config.ignored) == fields
+    for field in fields:
+        assert getattr(config, field) == getattr(untouched, field), field

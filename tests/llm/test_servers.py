@@ -1,0 +1,396 @@
+"""Models over plain HTTP, `anthropic` and `openai`: servers that answer, dawdle, refuse and break."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.model_server import ModelServer, Response
+from vault_index import llm
+from vault_index.config import Config
+from vault_index.errors import (
+    ModelAwayError,
+    ModelCallError,
+    ModelRefusedError,
+    SettingsError,
+)
+from vault_index.llm import Model, retrying
+from vault_index.llm.allowance import Allowance
+from vault_index.llm.anthropic import AnthropicDoor
+from vault_index.llm.counted import CountedModel
+from vault_index.llm.openai import OpenAIDoor
+
+KEYS: dict[str, dict[str, Any]] = {
+    "title": {"type": "string"},
+    "parts": {
+        "type": "array",
+        "items": {"type": "object", "properties": {"id": {"type": "integer"}}},
+    },
+}
+GOOD = {"title": "Heap", "parts": [{"id": 1}]}
+KEY = "sk-made-up-for-this-test"
+SECRET = "the words of an answer"
+Open = Callable[..., Model]
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as serving:
+        yield serving
+
+
+@pytest.fixture(params=["anthropic", "openai"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    """The seconds that were waited between attempts: none of them passes."""
+    return []
+
+
+@pytest.fixture
+def model(kind: str, server: ModelServer, tmp_path: Path, pauses: list[float]) -> Model:
+    return model_at(kind, server.url, tmp_path, pauses)
+
+
+def model_at(kind: str, url: str, home: Path, pauses: list[float], timeout: float = 20) -> Model:
+    config = Config(home=home, llm_openai_url=f"{url}/v1")
+    environ = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}
+    door = (
+        AnthropicDoor("opus", environ, timeout)
+        if kind == "anthropic"
+        else OpenAIDoor("opus", config, environ, timeout)
+    )
+    return CountedModel(door, Allowance(config), pauses.append)
+
+
+def caught_from(model: Model) -> ModelCallError:
+    with pytest.raises(ModelCallError) as caught:
+        model.complete_json("Be exact.", "What was it?", KEYS)
+    error = caught.value
+    assert not isinstance(error, retrying.PassingError)
+    assert error.message.startswith(model.name)
+    assert error.hint
+    assert "\n" not in error.message + error.hint
+    assert SECRET not in error.message + error.hint
+    assert KEY not in error.message + error.hint
+    return error
+
+
+def test_anthropic_is_asked_as_its_api_says(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{server.url}/")
+    model = llm.open_model("anthropic:claude-opus-5", Config(home=tmp_path))
+    assert model.complete("Be brief.", "Hello?") == "ok"
+    assert model.complete("", "Hello?") == "ok"
+    first, second = server.requests
+    assert first.path == "/v1/messages"
+    assert first.headers["x-api-key"] == KEY
+    assert first.headers["anthropic-version"] == "2023-06-01"
+    assert first.body["system"] == "Be brief."
+    assert first.body["messages"] == [{"role": "user", "content": "Hello?"}]
+    assert first.body["model"] == "claude-opus-5"
+    assert "system" not in second.body
+    usage = model.usage
+    assert (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost) == (2, 84, 14, None)
+
+
+def test_an_openai_compatible_server_is_asked_as_its_api_says(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Config(home=tmp_path, llm_openai_url=f"{server.url}/v1/")
+    server.answer = lambda _: json.dumps(GOOD)
+    local = llm.open_model("openai:qwen3:4b", config)
+    assert local.complete_json("Be exact.", "What was it?", KEYS) == GOOD
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    llm.open_model("openai:qwen3:4b", config).complete("", "Hello?")
+    first, second = server.requests
+    assert first.path == "/v1/chat/completions"
+    assert "authorization" not in first.headers
+    assert second.headers["authorization"] == f"Bearer {KEY}"
+    assert [message["role"] for message in first.body["messages"]] == ["system", "user"]
+    assert [message["role"] for message in second.body["messages"]] == ["user"]
+    assert (first.body["model"], first.body["temperature"]) == ("qwen3:4b", 0)
+    schema = first.body["response_format"]["json_schema"]["schema"]
+    assert schema["required"] == ["title", "parts"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["parts"]["items"]["additionalProperties"] is False
+    assert "response_format" not in second.body
+    usage = local.usage
+    assert (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost) == (1, 42, 7, None)
+
+
+def test_an_object_has_the_keys_asked_for(server: ModelServer, model: Model) -> None:
+    server.answer = lambda _: f"Here:\n```json\n{json.dumps({**GOOD, 'mood': 'fine'})}\n```"
+    assert model.complete_json("Be exact.", "What was it?", KEYS) == GOOD
+    prompt = server.requests[0].body["messages"][-1]["content"]
+    assert prompt.startswith("What was it?\n\nAnswer with one JSON object")
+    assert '"required": ["title", "parts"]' in prompt
+
+
+@pytest.mark.parametrize(
+    ("refuses", "param", "left"),
+    [
+        ("response_format", None, {"temperature", "max_tokens"}),
+        ("max_tokens", "max_tokens", {"temperature", "max_completion_tokens", "response_format"}),
+        ("temperature", "temperature", {"max_tokens", "response_format"}),
+    ],
+)
+def test_a_server_that_does_not_know_an_option_is_asked_without_it(
+    server: ModelServer, tmp_path: Path, refuses: str, param: str | None, left: set[str]
+) -> None:
+    said = {"error": {"message": f"Unsupported: {refuses}", "param": param}}
+    server.judge = lambda body: Response(400, said) if refuses in body else None
+    server.answer = lambda _: json.dumps(GOOD)
+    model = model_at("openai", server.url, tmp_path, [])
+    for _ in range(2):
+        assert model.complete_json("", "What was it?", KEYS) == GOOD
+    assert len(server.requests) == 3  # the second question knows it
+    assert set(server.requests[-1].body) == {"model", "messages"} | left
+    assert model.usage.calls == 2
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
+def test_what_may_pass_is_tried_again_three_times(
+    server: ModelServer, model: Model, pauses: list[float], status: int
+) -> None:
+    server.instead = [Response(status, {"error": {"message": "busy"}})] * 3
+    assert model.complete("", "Hello?") == "ok"
+    assert [round(pause / base, 2) for pause, base in zip(pauses, (0.5, 1, 2), strict=True)] == (
+        pytest.approx([1.25] * 3, abs=0.26)
+    )
+    server.instead = [Response(status, {"error": {"message": "busy"}})] * 9
+    error = caught_from(model)
+    assert f"status {status}: busy" in error.message
+    assert isinstance(error, ModelAwayError) == (status in (429, 503, 529))
+    assert len(server.requests) == 4 + 4
+
+
+@pytest.mark.parametrize(
+    ("after", "waits"),
+    [
+        ("7", [7.0] * 3),
+        ("3600", []),
+        ("Fri, 31 Dec 2100 23:59:59 GMT", []),
+        ("Fri, 31 Dec 1999 23:59:59 GMT", None),
+        ("soon", None),
+    ],
+)
+def test_a_server_says_how_long_to_wait(
+    server: ModelServer, model: Model, pauses: list[float], after: str, waits: list[float] | None
+) -> None:
+    server.instead = [Response(429, {}, {"Retry-After": after})] * 4
+    assert isinstance(caught_from(model), ModelAwayError)
+    assert len(pauses) == 3 if waits is None else pauses == waits
+
+
+@pytest.mark.parametrize(
+    ("status", "hint", "away"),
+    [
+        (400, "choose another model", False),
+        (401, "_API_KEY", True),
+        (403, "_API_KEY", True),
+        (404, "name of the model", True),
+        (413, "takes more text", False),
+    ],
+)
+def test_what_does_not_pass_is_not_tried_again(
+    server: ModelServer, model: Model, pauses: list[float], status: int, hint: str, away: bool
+) -> None:
+    said = f"no, {KEY} \x1b[31mis wrong\n{SECRET}"
+    server.judge = lambda _: Response(status, {"error": {"type": "x", "message": said}})
+    error = caught_from(model)
+    assert f"status {status}: no, [key]" in error.message
+    assert "\x1b" not in error.message
+    assert hint in error.hint
+    assert isinstance(error, ModelAwayError) == away
+    assert not pauses
+
+
+ODD = {
+    "an HTML page": Response(body=f"<html><h1>{SECRET}</h1></html>".encode()),
+    "a page of a proxy": Response(403, f"<html>{SECRET}</html>".encode()),
+    "no object": Response(body=[SECRET]),
+    "an error": Response(body={"error": {"type": "x", "message": SECRET}}),
+    "an error in words": Response(body={"error": SECRET}),
+    "deep": Response(body=b"[" * 100_000),
+    "not text": Response(body=b"\xff\xfe" + SECRET.encode()),
+    "no choices": Response(body={"choices": [], "content": []}),
+    "a stream": Response(body=f"data: {SECRET}\n\ndata: [DONE]\n\n".encode()),
+    "null": Response(body={"choices": [{"message": None}], "content": None}),
+    "megabytes": Response(body=(SECRET * 300_000).encode()),
+}
+
+
+@pytest.mark.parametrize("odd", list(ODD))
+def test_what_is_no_answer_is_a_clear_error(
+    server: ModelServer, model: Model, pauses: list[float], odd: str
+) -> None:
+    server.instead = [ODD[odd]]
+    caught_from(model)
+    assert len(server.requests) == 1
+    assert not pauses
+
+
+def test_a_gateway_that_puts_an_error_into_status_200(
+    server: ModelServer, tmp_path: Path, pauses: list[float]
+) -> None:
+    server.instead = [Response(body={"error": {"code": 502, "message": SECRET}})]
+    model = model_at("openai", server.url, tmp_path, pauses)
+    assert model.complete("", "Hello?") == "ok"
+    assert len(pauses) == 1
+
+
+def test_an_answer_that_was_cut_off_on_its_way(
+    server: ModelServer, model: Model, pauses: list[float]
+) -> None:
+    server.instead = [Response(body={"content": SECRET}, is_cut=True)] * 3
+    assert model.complete("", "Hello?") == "ok"
+    server.instead = [Response(body={"content": SECRET}, is_cut=True)] * 4
+    assert "ended the connection" in caught_from(model).message
+    assert len(pauses) == 6
+
+
+@pytest.mark.parametrize("end", ["max_tokens", "length"])
+def test_an_answer_that_came_to_no_end(server: ModelServer, tmp_path: Path, end: str) -> None:
+    server.end = end
+    server.answer = lambda _: SECRET
+    model = model_at("anthropic" if end == "max_tokens" else "openai", server.url, tmp_path, [])
+    assert "did not come to an end in 4000 tokens" in caught_from(model).message
+    assert model.usage.output_tokens == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "answered with nothing"),
+        (" \n", "answered with nothing"),
+        (SECRET, "did not answer with JSON"),
+        ("x" * 100_001, "more than 100,000 characters"),
+        (json.dumps({"title": SECRET}), "has no 'parts'"),
+    ],
+)
+def test_words_that_are_of_no_use(
+    server: ModelServer, model: Model, text: str, problem: str
+) -> None:
+    server.answer = lambda _: text
+    assert problem in caught_from(model).message
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("end", ["", "refusal", "content_filter"])
+def test_a_refusal_is_not_asked_again(
+    server: ModelServer, tmp_path: Path, pauses: list[float], end: str
+) -> None:
+    server.end = end
+    server.answer = lambda _: SECRET if end else "I'm sorry, but I can't help with that."
+    model = model_at("openai" if end != "refusal" else "anthropic", server.url, tmp_path, pauses)
+    assert isinstance(caught_from(model), ModelRefusedError)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.slow
+def test_a_server_that_dawdles_is_asked_once(
+    kind: str, server: ModelServer, tmp_path: Path, pauses: list[float]
+) -> None:
+    server.delay = 1
+    error = caught_from(model_at(kind, server.url, tmp_path, pauses, timeout=0.3))
+    assert "did not answer in 0.3 s" in error.message
+    assert not isinstance(error, ModelAwayError)
+    assert not pauses
+
+
+def test_nobody_there(kind: str, tmp_path: Path, pauses: list[float]) -> None:
+    error = caught_from(model_at(kind, "http://127.0.0.1:9", tmp_path, pauses))
+    assert isinstance(error, ModelAwayError)
+    assert "http://127.0.0.1:9 cannot be reached" in error.message
+    assert len(pauses) == 3
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_no_redirect_is_followed_with_the_key(
+    server: ModelServer, model: Model, status: int
+) -> None:
+    with ModelServer() as other:
+        server.judge = lambda _: Response(status, b"", {"Location": f"{other.url}/v1/messages"})
+        assert "leads elsewhere" in caught_from(model).message
+        assert not other.requests
+    assert len(server.requests) == 1
+
+
+def test_a_proxy_is_not_asked_for_a_server_of_this_machine(
+    server: ModelServer, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("ALL_PROXY", proxy.url)
+        assert model.complete("", "Hello?") == "ok"
+        assert not proxy.requests
+
+
+def test_a_proxy_that_shows_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Config(home=tmp_path, llm_openai_url="http://models.example/v1")
+    with ModelServer() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        proxy.judge = lambda _: Response(407, f"<html>{SECRET}</html>".encode())
+        error = caught_from(llm.open_model("openai:opus", config))
+    assert "http://models.example: status 407" in error.message
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "gopher://127.0.0.1:9"])
+def test_a_proxy_that_cannot_be_used(
+    proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    config = Config(home=tmp_path, llm_openai_url="http://models.example/v1")
+    error = caught_from(llm.open_model("openai:opus", config))
+    assert "variables of proxies" in error.hint
+
+
+def test_text_that_is_no_text_is_asked_all_the_same(server: ModelServer, model: Model) -> None:
+    assert model.complete("Be brief.", "half a character: \ud83d, a byte: \udcff") == "ok"
+    assert server.requests[0].body["messages"][-1]["content"] == "half a character: ?, a byte: ?"
+
+
+@pytest.mark.parametrize("url", ["http://models.example/v1", "http://192.168.1.7:8080/v1"])
+def test_no_key_is_sent_in_the_clear(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Config(home=tmp_path, llm_openai_url=url)
+    llm.open_model("openai:opus", config)  # without a key there is nothing to lose
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+    for name in ("openai:opus", "anthropic:opus"):
+        with pytest.raises(SettingsError, match="not sent in the clear") as caught:
+            llm.open_model(name, config)
+        assert caught.value.hint.startswith("use an https address")
+        assert KEY not in caught.value.message + caught.value.hint
+    for usable in ("https://models.example/v1", "http://[::1]:8080/v1", "http://localhost:1/v1"):
+        llm.open_model("openai:opus", replace(config, llm_openai_url=usable))
+
+
+@pytest.mark.parametrize(
+    "url", ["models.example", "ftp://models.example", "http://", "http://[", "http://a:b"]
+)
+def test_an_address_that_is_none(url: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"openai_url of \[llm\] is not an address"):
+        llm.open_model("openai:opus", Config(home=tmp_path, llm_openai_url=url))
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="no server is named") as caught:
+        llm.open_model("openai:opus", Config(home=tmp_path))
+    assert "openai_url = " in caught.value.hint
+    with pytest.raises(ModelAwayError, match="there is no key") as away:
+        llm.open_model("anthropic:opus", Config(home=tmp_path)).complete("", "Hello?")
+    assert "ANTHROPIC_API_KEY" in away.value.hint

@@ -1,0 +1,359 @@
+"""The gate: what a reviewer is shown of a proposal, and what accepting, merging and rejecting do."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.indexed import with_words
+from vault_index import client
+from vault_index.errors import VaultError
+from vault_index.lesson.parse import parse_file
+from vault_index.proposals import draft, review, shelf
+from vault_index.vault import Vault, open_vault
+
+TEXT = "Rotate the signing key before each release, or the installer refuses the package."
+HEAP = "When the build dies with heap out of memory, raise the heap of Node in the runner."
+QUOTE = "the installer says: certificate 4711 is not trusted"
+SESSION = "b7c1-session-of-the-agent"
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    heap = "---\ntitle: Raise the heap\nfires_on: [heap out of memory]  # seen\n---\n" + HEAP + "\n"
+    vault = make_vault({"ops/heap.md": heap, "ops/lock.md": lesson_text("Lock", "Wait for it.")})
+    commit(vault.root)
+    return vault
+
+
+def ask(vault: Vault, name: str, /, **values: Any) -> Any:
+    question = json.loads(json.dumps({"ask": name, "with": values}))
+    return json.loads(json.dumps(client.ask(str(vault.root), question)))
+
+
+def learned(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **more: Any) -> str:
+    """Propose what a session taught; return its id."""
+    values = {
+        "quotes": (QUOTE,),
+        "session": draft.private_id(SESSION),
+        "why": "failed, then passed",
+    }
+    given = {"category_path": "ops", "fires_on": ["the installer refuses it"], **values, **more}
+    proposed = review.propose(vault, draft.of(title, text, **given), {})
+    assert proposed["status"] == review.WAITING
+    return str(proposed["id"])
+
+
+def change_of_heap(vault: Vault, text: str = f"{HEAP} To 8 GB.") -> str:
+    base = draft.id_of("Raise the heap", HEAP)
+    return learned(vault, "Raise the heap", text, changes="ops/heap", base=base)
+
+
+def lesson(vault: Vault, path: str) -> Any:
+    (each,) = parse_file((vault.lessons_dir / path).read_bytes(), path)
+    return each
+
+
+def waiting(vault: Vault) -> list[str]:
+    return [each["id"] for each in ask(vault, "proposals")["proposals"]]
+
+
+# shown
+
+
+def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Vault) -> None:
+    id = learned(
+        team, "More heap", f"{HEAP} Then again.", fires_on=["node heap in the runner dies"]
+    )
+    (card,) = ask(team, "review", id=id)["proposals"]
+    assert (card["why"], card["quotes"]) == ("failed, then passed", [QUOTE])
+    assert card["nearest"][:2] == ["ops/heap", "Raise the heap"]
+    (prompt,) = card["prompts"]
+    assert prompt["now"]["id"] == "ops/heap"
+    assert prompt["then"]["place"] in (1, 2)
+    assert prompt["then"]["score"] > 0
+    assert "proposal:" not in card["source"]
+    assert datetime.fromisoformat(card["expires"]) > datetime.now()
+
+
+def test_the_score_foreseen_is_that_of_the_lesson_once_accepted(team: Vault) -> None:
+    prompt = "our installer refuses the signed package"
+    id = learned(team, fires_on=[prompt, "raise the heap of node"])
+    foreseen, other = ask(team, "review", id=id)["proposals"][0]["prompts"]
+    assert other["then"]["place"] > 1
+    ask(team, "accept proposal", id=id)
+    (hit, *_) = ask(team, "search", text=prompt)["hits"]
+    assert hit["lesson_id"] == "ops/rotate-the-key"
+    assert foreseen["then"]["place"] == 1
+    assert abs(hit["score"] - foreseen["then"]["score"]) < 0.15 * hit["score"]
+
+
+def test_with_vectors_too(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vault_index.index import reconcile
+    from vault_index.lesson.parse import Lesson
+    from vault_index.proposals import prompts
+    from vault_index.search import query
+
+    vault = make_vault({"heap.md": lesson_text("Raise the heap", HEAP)})
+    with_words(vault)
+    reconcile.sync(vault)
+    drafted = Lesson("key", "proposal.md", "Rotate the key", TEXT, ("ops",))
+    (found,) = prompts.outlook(vault, drafted, ["the signing key of a release"], [])
+    write(vault.lessons_dir / "key.md", lesson_text("Rotate the key", TEXT))
+    reconcile.sync(vault)
+    (hit, *_) = query.find(vault, "the signing key of a release")
+    assert (found["then"]["place"], hit.lesson_id) == (1, "key")
+    assert abs(hit.score - found["then"]["score"]) < 0.1 * hit.score
+
+
+def test_the_command_lists_them_in_a_pipe(team: Vault) -> None:
+    learned(team, silent_on=("what is for lunch",), is_draft=True)
+    change_of_heap(team)
+    shown = run("lessons", "review", cwd=team.root).out
+    assert "a draft by rule" in shown
+    assert f"quote   “{QUOTE}”" in shown
+    assert "silent  “what is for lunch”" in shown
+    assert "+When the build dies" in shown
+    listed = run("lessons", "review", "--json", cwd=team.root).json
+    assert [each["title"] for each in listed] == ["Rotate the key", "Raise the heap"]
+    assert {"nearest", "prompts", "target", "suggested", "findings"} <= {*listed[0]}
+
+
+def test_a_draft_without_a_category_is_classified(team: Vault) -> None:
+    text = "Open a pull request for each change of the signing key."
+    id = learned(team, text=text, category_path="")
+    (card,) = ask(team, "review", id=id)["proposals"]
+    assert card["suggested"] == "workflow/code-review"
+    assert "pull request" in card["why_suggested"]
+
+
+# accepted
+
+
+def test_the_lesson_names_its_source_and_none_of_the_evidence(team: Vault) -> None:
+    more: dict[str, Any] = {"type": "bug_fix", "confidence": 4, "silent_on": ("lunch",)}
+    id = learned(team, tags=["keys"], **more)
+    accepted = ask(team, "accept proposal", id=id, commit=True)
+    text = (team.root / accepted["path"]).read_text()
+    assert "certificate 4711" not in text
+    assert "proposal" not in text
+    assert SESSION not in text
+    written = lesson(team, "ops/rotate-the-key.md")
+    assert (written.source, written.type, written.confidence) == ("session", "bug_fix", 4)
+    assert (written.tags, written.silent_on) == (("keys",), ("lunch",))
+    assert f"session: {draft.private_id(SESSION)}" in text
+    shown = run("git", "log", "-1", "--format=%(trailers:key=Learned-From)", cwd=team.root)
+    assert shown.out.strip() == "Learned-From: session"
+
+
+def test_what_an_agent_remembers_is_of_no_session(team: Vault) -> None:
+    id = ask(team, "remember", title="Rotate the key", text=TEXT)["id"]
+    accepted = ask(team, "accept proposal", id=id, commit=True)
+    assert "source" not in (team.root / accepted["path"]).read_text()
+    assert "Learned-From" not in run("git", "log", "-1", cwd=team.root).out
+
+
+def test_a_change_is_written_into_its_lesson(team: Vault) -> None:
+    accepted = ask(team, "accept proposal", id=change_of_heap(team), commit=True)
+    assert accepted == {"id": "ops/heap", "path": "lessons/ops/heap.md"}
+    written = lesson(team, "ops/heap.md")
+    assert written.text == f"{HEAP} To 8 GB."
+    assert written.fires_on == ("heap out of memory", "the installer refuses it")
+    assert waiting(team) == []
+    assert run("git", "status", "--short", cwd=team.root).out == ""
+
+
+def test_a_change_of_what_was_saved_meanwhile_is_refused_and_may_be_merged(team: Vault) -> None:
+    id = change_of_heap(team)
+    saved = f"{HEAP} Somebody knew more."
+    write(team.lessons_dir / "ops/heap.md", lesson_text("Raise the heap", saved))
+    assert ask(team, "review", id=id)["proposals"][0]["target"]["is_outdated"]
+    with pytest.raises(VaultError, match="something else now") as refused:
+        ask(team, "accept proposal", id=id)
+    assert "merge" in refused.value.hint
+    assert lesson(team, "ops/heap.md").text == saved
+    assert waiting(team) == [id]
+
+
+def test_a_change_of_a_lesson_that_is_gone_is_an_error(team: Vault) -> None:
+    id = change_of_heap(team)
+    (team.lessons_dir / "ops/heap.md").unlink()
+    assert "no lesson" in ask(team, "review", id=id)["proposals"][0]["target"]["problem"]
+    with pytest.raises(VaultError, match="no lesson"):
+        ask(team, "accept proposal", id=id)
+
+
+def test_a_merge_adds_to_the_end_and_keeps_the_rest(team: Vault) -> None:
+    id = learned(team, "And in containers", "Set a limit, too.\n\n## Problem\n\nNone was set.")
+    planned = ask(team, "merge proposal", id=id, into="ops/heap")
+    assert "+Set a limit, too." in planned["diff"]
+    assert not planned["written"]
+    assert waiting(team) == [id]
+    before = (team.lessons_dir / "ops/heap.md").read_text()
+    ask(team, "merge proposal", id=id, into="ops/heap", seen=planned["before"], write=True)
+    after = (team.lessons_dir / "ops/heap.md").read_text()
+    assert after.replace(", the installer refuses it", "").startswith(before.rstrip())
+    assert lesson(team, "ops/heap.md").text == (
+        f"{HEAP}\n\n## And in containers\n\nSet a limit, too.\n\n### Problem\n\nNone was set."
+    )
+    assert waiting(team) == []
+
+
+def test_a_merge_into_what_was_saved_since_the_diff_is_refused(team: Vault) -> None:
+    id = learned(team)
+    seen = ask(team, "merge proposal", id=id, into="ops/heap")["before"]
+    write(team.lessons_dir / "ops/heap.md", lesson_text("Raise the heap", "Somebody's text."))
+    for told in (seen, ""):
+        with pytest.raises(VaultError, match="was saved since"):
+            ask(team, "merge proposal", id=id, into="ops/heap", seen=told, write=True)
+    assert lesson(team, "ops/heap.md").text == "Somebody's text."
+    assert waiting(team) == [id]
+
+
+@pytest.mark.parametrize("how", ["change", "merge"])
+def test_a_crash_after_the_lesson_was_written_adds_nothing_twice(
+    team: Vault, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    id = change_of_heap(team) if how == "change" else learned(team)
+    seen = ask(team, "merge proposal", id=id, into="ops/heap")["before"]
+
+    def decide() -> None:
+        if how == "change":
+            ask(team, "accept proposal", id=id)
+        else:
+            ask(team, "merge proposal", id=id, into="ops/heap", seen=seen, write=True)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf, "remove", die)
+        with pytest.raises(KeyboardInterrupt):
+            decide()
+    assert waiting(team) == [id]
+    written = (team.lessons_dir / "ops/heap.md").read_bytes()
+    decide()
+    assert (team.lessons_dir / "ops/heap.md").read_bytes() == written
+    assert waiting(team) == []
+
+
+def test_a_crash_before_the_lesson_was_written_is_done_again(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vault_index.edit import update
+
+    id = change_of_heap(team)
+    with monkeypatch.context() as patch:
+        patch.setattr(update, "write", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ask(team, "accept proposal", id=id)
+    assert lesson(team, "ops/heap.md").text == HEAP
+    ask(team, "accept proposal", id=id)
+    assert lesson(team, "ops/heap.md").text == f"{HEAP} To 8 GB."
+
+
+def test_several_and_all_of_a_session_at_once(team: Vault) -> None:
+    ids = [learned(team), learned(team, "Freeze the clock", "Tests of time freeze the clock.")]
+    ids.append(learned(team, "Other", "Of another session.", session="0123abcd"))
+    accepted = run("lessons", "accept", *ids[:2], "--json", cwd=team.root).json
+    assert [each["id"] for each in accepted] == ["ops/rotate-the-key", "ops/freeze-the-clock"]
+    assert run("lessons", "reject", "--session", "0123", cwd=team.root).out.startswith("rejected")
+    assert waiting(team) == []
+    for words in (["accept"], ["reject", "3f9a", "--session", "0123"]):
+        assert run("lessons", *words, cwd=team.root, check=False).code == 2
+    gone = run("lessons", "accept", "--session", "0123", cwd=team.root, check=False)
+    assert (gone.code, "no proposal of a session" in gone.err) == (1, True)
+
+
+# edited
+
+
+def test_an_edit_is_checked_and_keeps_what_a_reviewer_knows(team: Vault) -> None:
+    id = learned(team)
+    seen = ask(team, "review", id=id)["proposals"][0]["source"]
+    edited = seen.replace("Rotate the signing key", "Renew the signing key")
+    changed = ask(team, "edit proposal", id=id, text=edited, seen=seen)
+    assert (changed["text"][:5], changed["quotes"]) == ("Renew", [QUOTE])
+    with pytest.raises(VaultError, match="changed meanwhile"):
+        ask(team, "edit proposal", id=id, text=edited, seen=seen)
+    for wrong, says in (
+        ("The key is ghp_" + "A1b2C3d4E5f6" * 3, "secret"),
+        ("## Lesson: Second\nText.", "one lesson"),
+        ("---\ntitle: [\n---\nText.", "YAML|frontmatter|parse"),
+    ):
+        text = wrong if wrong.startswith("---") else f"{edited}\n{wrong}\n"
+        source = edited_source(team, id)
+        with pytest.raises(VaultError, match=says):
+            ask(team, "edit proposal", id=id, text=text, seen=source)
+    assert ask(team, "proposals", id=id)["proposals"][0]["text"] == changed["text"]
+
+
+def edited_source(team: Vault, id: str) -> str:
+    return str(ask(team, "review", id=id)["proposals"][0]["source"])
+
+
+# expired
+
+
+def age(team: Vault, id: str, days: float) -> None:
+    """Let a proposal be some days old."""
+    file = shelf.file_of(shelf.folder_of(team) or Path(), id)
+    then = datetime.now(UTC) - timedelta(days)
+    lines = file.read_text().splitlines(keepends=True)
+    written = [
+        f"created: {then:%Y-%m-%dT%H:%M:%SZ}\n" if x.startswith("created:") else x for x in lines
+    ]
+    file.write_text("".join(written))
+    os.utime(file, (then.timestamp(), then.timestamp()))
+
+
+def test_what_nobody_reviewed_goes_and_may_come_again(team: Vault, own_world: Path) -> None:
+    old, young = learned(team), learned(team, "Freeze the clock", "Tests of time freeze the clock.")
+    age(team, old, 30.5)
+    age(team, young, 29.5)
+    assert review.count(team) == 1
+    listed = run("lessons", "proposals", cwd=team.root)
+    assert young in listed.out
+    assert (
+        listed.err
+        == "note: 1 proposal was not reviewed in 30 days, and went; they may come again\n"
+    )
+    assert run("lessons", "proposals", cwd=team.root).err == ""
+    assert learned(team) == old
+    age(team, old, 31)
+    learned(team, "Another", "Which makes room as it comes.")
+    assert old not in waiting(team)
+
+
+def test_none_goes_where_the_settings_say_so(team: Vault, own_world: Path) -> None:
+    write(own_world / "config.toml", "[learn]\nexpire_days = 0\n")
+    id = learned(team)
+    age(team, id, 4000)
+    patient = open_vault(team.root)
+    assert waiting(patient) == [id]
+    assert ask(patient, "proposals")["proposals"][0]["expires"] == ""
+
+
+# rejected
+
+
+def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
+    ask(team, "reject proposal", id=learned(team))
+    reworded = "Before a release exchange the signing key; an old one makes the installer refuse."
+    other = "Ask the release captain on the day before you touch anything else in that pipeline."
+    for text, session, quotes, status in (
+        (reworded, "", (QUOTE,), review.REJECTED),
+        (reworded, draft.private_id(SESSION), (), review.REJECTED),
+        (reworded, "", (), review.WAITING),
+        (other, "", (QUOTE,), review.WAITING),
+    ):
+        proposal = draft.of("Sign releases anew", text, quotes=quotes, session=session)
+        assert review.propose(team, proposal, {})["status"] == status, (text, session, quotes)

@@ -1,0 +1,137 @@
+"""A whole review at a terminal: keys, the editor, the diff before a merge, and every way to end it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.proposals.test_review import HEAP, ask, change_of_heap, learned, lesson, team, waiting
+from tests.support.commands import BIN, run
+from tests.support.files import write
+from tests.support.terminals import at_terminal
+from vault_index.vault import Vault
+
+__all__ = ["team"]
+
+KEYS = "[q]uit"
+AGAIN = "any other key"
+
+
+def reviewed(
+    team: Vault, *typed: str | tuple[str, str], words: tuple[str, ...] = (), editor: str = "true"
+) -> tuple[int, str]:
+    """Review at a terminal with these keys, each after the line of keys or what it waits for."""
+    pairs = [key if isinstance(key, tuple) else (KEYS, key) for key in typed]
+    env = {"EDITOR": editor, "VISUAL": editor}
+    return at_terminal(
+        "lessons", "review", *words, cwd=team.root, typed=pairs, env=env, size=(40, 100)
+    )
+
+
+def test_each_key_does_what_it_says(team: Vault, tmp_path: Path) -> None:
+    learned(team)  # 1: help, another category, accepted
+    learned(team, "Heap in Docker", f"{HEAP} And in Docker.")  # 2: merged
+    learned(
+        team, "Clock", "Freeze the clock in tests.", session=""
+    )  # 3: no session; edited, accepted
+    learned(team, "Noise", "Nothing that anybody needs to know.")  # 4: rejected
+    learned(team, "Later", "Something to think about.")  # 5: skipped
+    edit = write(tmp_path / "edit", '#!/bin/sh\nsed -i "s/Freeze/Stop/" "$1"\n')
+    edit.chmod(0o755)
+    code, shown = reviewed(
+        team,
+        *("?", "c", ("now ops):", "ops/release\n"), "a"),
+        *("m", (AGAIN, "n"), "m", (AGAIN, "y")),
+        *("w", "e", "a"),
+        "r",
+        "s",
+        words=("--commit",),
+        editor=str(edit),
+    )
+    assert code == 0, shown
+    assert "for the next review" in shown
+    assert "1 of 5" in shown
+    assert "5 of 5" in shown
+    assert "it is from no session" in shown
+    assert shown.endswith("2 accepted, 1 merged, 1 rejected, 1 left\n")
+    assert lesson(team, "ops/release/rotate-the-key.md").title == "Rotate the key"
+    assert lesson(team, "ops/heap.md").text.endswith("And in Docker.")
+    assert lesson(team, "ops/clock.md").text == "Stop the clock in tests."
+    assert [each["title"] for each in ask(team, "proposals")["proposals"]] == ["Later"]
+    subjects = run("git", "log", "--format=%s", "-3", cwd=team.root).out.splitlines()
+    assert subjects == [
+        "Add lesson: Clock",
+        "Add to lesson: Raise the heap",
+        "Add lesson: Rotate the key",
+    ]
+
+
+def test_a_whole_session_at_once(team: Vault) -> None:
+    learned(team, session="0123abcd")
+    learned(team, "Other", "Of another session.", session="4567abcd")
+    learned(team, "Clock", "Freeze the clock in tests.", session="0123abcd")
+    code, shown = reviewed(team, "w", ("all 2", "r"), "w", ("all 1", "x"), "q")
+    assert (code, shown.endswith("2 rejected, 1 left\n")) == (0, True), shown
+    assert len(waiting(team)) == 1
+
+
+def test_a_change_that_is_outdated_says_how_to_go_on(team: Vault) -> None:
+    change_of_heap(team)
+    heap = team.lessons_dir / "ops/heap.md"
+    heap.write_text(heap.read_text().replace("Node", "the Node process"))
+    _, shown = reviewed(team, "a", "m", (AGAIN, "y"))
+    assert "merge it into ops/heap" in shown
+    assert "merged: lessons/ops/heap.md" in shown
+    assert "the Node process" in lesson(team, "ops/heap.md").text
+
+
+def test_an_edit_that_is_refused_is_offered_again(team: Vault, tmp_path: Path) -> None:
+    learned(team)
+    edit = write(tmp_path / "edit", '#!/bin/sh\necho "## Lesson: Two" >> "$1"\n')
+    edit.chmod(0o755)
+    _, shown = reviewed(team, "e", (AGAIN, "n"), "q", editor=str(edit))
+    assert "a proposal is one lesson" in shown
+    assert len(waiting(team)) == 1
+
+
+@pytest.mark.parametrize("key", ["\x04", "\x03", "q"])
+def test_every_end_leaves_the_rest_waiting(team: Vault, key: str) -> None:
+    learned(team)
+    learned(team, "Clock", "Freeze the clock in tests.")
+    code, shown = reviewed(team, "a", key)
+    assert code == (1 if key == "\x03" else 0)
+    assert "1 accepted, 1 left" in shown
+    assert [each["title"] for each in ask(team, "proposals")["proposals"]] == ["Clock"]
+    assert lesson(team, "ops/rotate-the-key.md").title == "Rotate the key"
+
+
+def test_a_terminal_that_is_closed_leaves_all_waiting(team: Vault) -> None:
+    id = learned(team)
+    ours, theirs = pty.openpty()
+    words = [str(BIN / "lessons"), "review"]
+    with subprocess.Popen(
+        words, cwd=team.root, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as running:
+        os.close(theirs)
+        shown = b""
+        while b"[q]uit" not in shown:
+            shown += os.read(ours, 65536)
+        os.close(ours)
+        running.wait(timeout=60)
+    assert waiting(team) == [id]
+
+
+def test_no_escape_of_a_proposal_reaches_the_terminal(team: Vault) -> None:
+    learned(team, "Red \x1b[31m", "\x1b]0;own\a Text.", quotes=("\x1b[2J is what was said",))
+    _, shown = reviewed(team, "q")
+    assert "\x1b[31m" not in shown
+    assert "\x1b]0" not in shown
+    assert "\x1b[2J" not in shown
+
+
+def test_nothing_to_review(team: Vault) -> None:
+    assert reviewed(team) == (0, "no proposals wait\n")

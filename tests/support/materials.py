@@ -1,0 +1,172 @@
+"""Material as learning gets it, and a language model that says what a test tells it to say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from vault_index.learn.material import CHANGED, SESSION, FileChange, Material, Repair, Said
+from vault_index.llm import answer
+from vault_index.llm.usage import Usage
+
+SESSION_ID = "3f2a91c0-0000-4000-8000-000000000001"
+DIFF = """\
+diff --git a/docs/login.md b/docs/login.md
+--- a/docs/login.md
++++ b/docs/login.md
+@@ -1 +1,2 @@
+ # Login
++The redirect keeps what stands behind the question mark.
+diff --git a/tests/test_login.py b/tests/test_login.py
+--- a/tests/test_login.py
++++ b/tests/test_login.py
+@@ -3,0 +4,2 @@
++def test_redirect_keeps_query():
++    assert redirect("/home", query="next=cart").url == "/home?next=cart"
+diff --git a/store/login.py b/store/login.py
+--- a/store/login.py
++++ b/store/login.py
+@@ -10,3 +10,3 @@ def after_login(request):
+-    return redirect(path)
++    return redirect(path + request.query_string())
+"""
+
+
+def a_material(**changes: Any) -> Material:
+    """Return a session in which a test failed, the person corrected the agent, and the test passed."""
+    material = Material(
+        scope=SESSION,
+        target=SESSION_ID,
+        project="shop",
+        session=SESSION_ID,
+        began="2026-11-20T14:02:33Z",
+        ended="2026-11-20T14:09:00Z",
+        prompts=(
+            Said("The login redirect loses the query string, please correct that"),
+            Said(
+                "No, do not touch nginx.conf, the query is dropped in after_login() already",
+                answers="I will change the rewrite rule in nginx.conf.",
+                is_correction=True,
+            ),
+        ),
+        repairs=(
+            Repair(
+                command="pytest tests/test_login.py",
+                failed="AssertionError: /home != /home?next=cart\n1 failed in 0.12s",
+                passed="1 passed in 0.10s",
+                files=("store/login.py",),
+                change="-    return redirect(path)\n"
+                "+    return redirect(path + request.query_string())",
+                conclusion="after_login() built the address from the path alone.",
+            ),
+        ),
+        narrative=("The redirect dropped the query since it was built from the path alone.",),
+        subjects=("Fix the login redirect",),
+        changes=(
+            FileChange("docs/login.md", CHANGED, 1, 0),
+            FileChange("tests/test_login.py", CHANGED, 2, 0),
+            FileChange("store/login.py", CHANGED, 1, 1),
+        ),
+        diff=DIFF,
+    )
+    material = replace(material, **changes)
+    digest = sha256("\0".join(material.texts).encode()).hexdigest()
+    return replace(material, digest=changes.get("digest", digest))
+
+
+def an_entry(**changes: Any) -> dict[str, Any]:
+    """Return an entry as a model answers it, good enough to become a proposal."""
+    entry = {
+        "type": "bug_fix",
+        "title": "after_login() must pass the query string on",
+        "summary": "`redirect(path)` in store/login.py drops what stands behind the question mark.",
+        "explanation": "Build the address in `after_login()` from the path and"
+        " `request.query_string()`, not from the path alone; nginx.conf is not the cause.",
+        "problem": "AssertionError: /home != /home?next=cart after a login.",
+        "when": "A redirect of the shop must keep its parameters.",
+        "when_not": "The target has parameters of its own.",
+        "pro": ["the cart survives a login"],
+        "con": [],
+        "related": [{"kind": "related", "name": "redirects"}],
+        "tags": ["login", "redirect"],
+        "category": "",
+        "confidence": 4,
+        "fires_on": ["The login redirect loses the query string"],
+        "silent_on": ["The search page loses its filter when I go back"],
+        "quotes": ["AssertionError: /home != /home?next=cart 1 failed"],
+    }
+    return {**entry, **changes}
+
+
+PARTS: dict[str, dict[str, Any]] = {
+    "what": {
+        "summary": "The redirect after a login keeps the query string.",
+        "files": [{"path": "store/login.py", "role": "builds the address"}],
+        "change_type": "bug_fix",
+    },
+    "why": {
+        "problem": "after_login() dropped the query string.",
+        "trade_offs": [],
+        "alternatives": ["a rewrite rule in nginx.conf"],
+        "principles": ["do not touch nginx.conf"],
+    },
+    "patterns": {"patterns": [], "best_practices": [], "anti_patterns": []},
+}
+
+
+def stage_of(asked: str) -> str:
+    """Return which stage a request is for, by the schema in it."""
+    schema, _ = json.JSONDecoder().raw_decode(asked.rpartition("schema:\n")[2])
+    keys = set(schema["properties"])
+    names = {"summary": "what", "problem": "why", "patterns": "patterns", "entries": "knowledge"}
+    if "knowledge" in keys:
+        return "all"
+    return next(name for key, name in names.items() if key in keys)
+
+
+def good_answer(stage: str, *entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a good model answers in a stage."""
+    knowledge = {"entries": list(entries)}
+    if stage == "all":
+        return {**PARTS, "knowledge": knowledge}
+    return knowledge if stage == "knowledge" else PARTS[stage]
+
+
+class ScriptedModel:
+    """A `llm.Model` whose answers are texts that a function makes of the stage; it counts them."""
+
+    name = "scripted:model"
+
+    def __init__(self, answers: Callable[[str], str], *, starts_slowly: bool = False) -> None:
+        self.starts_slowly = starts_slowly
+        self.usage = Usage()
+        self.asked: list[tuple[str, str, str]] = []  # stage, system, prompt with the schema
+        self._answers = answers
+
+    @classmethod
+    def that_says(cls, *entries: Mapping[str, Any], **options: Any) -> ScriptedModel:
+        """Return a model that answers well, with these entries."""
+        return cls(lambda stage: json.dumps(good_answer(stage, *entries)), **options)
+
+    def complete(self, system: str, prompt: str) -> str:
+        """Return nothing: nobody asks for it."""
+        raise NotImplementedError
+
+    def complete_json(
+        self, system: str, prompt: str, keys: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Return the answer of the script, checked as that of any model."""
+        schema = json.dumps(answer.schema_of(keys))
+        asked = f"{prompt}\n\nAnswer with one JSON object of this schema:\n{schema}"
+        stage = stage_of(asked)
+        self.asked.append((stage, system, asked))
+        self.usage += Usage(1, (len(system) + len(asked)) // 4, 50, 0.5)
+        return answer.parse(self._answers(stage), keys, self.name)
+
+    @property
+    def sent(self) -> int:
+        """All characters that it was sent."""
+        return sum(len(system) + len(asked) for _, system, asked in self.asked)

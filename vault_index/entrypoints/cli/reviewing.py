@@ -1,0 +1,195 @@
+"""A review at a terminal: a proposal at a time, decided by a key.
+
+Each decision is carried out before the next proposal is shown, so that it can end at any moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vault_index import client
+from vault_index.entrypoints.cli import asking, editor, keys, output, proposal_card
+from vault_index.errors import VaultError
+
+_KEYS = "[a]ccept [e]dit [m]erge [s]kip [r]eject [c]ategory [w]hole session [q]uit [?]"
+_HELP = """\
+a  accept: write the lesson, or the change, into the vault
+e  edit it in your editor; it is checked again
+m  merge: add it to the end of the nearest lesson, after a look at the diff
+s  skip: it waits for the next review
+r  reject: it goes for good, and nothing like it comes back, however worded
+c  name another category
+w  accept or reject all that its session taught
+q  quit; the rest waits"""
+
+Card = dict[str, Any]
+
+
+class Review:
+    """Goes through the proposals of these ids. `commit` makes a commit of each accepted one."""
+
+    def __init__(self, named: str | None, ids: Sequence[str], commit: bool) -> None:
+        self._named = named
+        self._ids = list(ids)
+        self._commit = commit
+        self._done: Counter[str] = Counter()
+        self._decided: set[str] = set()  # ids, also those of a whole session
+        self._card: Card = {}
+        self._category = ""  # that was chosen for the one that is shown
+        self._actions: dict[str, Callable[[], bool]] = {
+            "a": self._accept,
+            "e": self._edit,
+            "m": self._merge,
+            "s": self._skip,
+            "r": self._reject,
+            "c": self._choose_category,
+            "w": self._decide_session,
+        }
+
+    def run(self) -> None:
+        """Show each and do as the keys say, until the last or the end of the terminal."""
+        try:
+            for number, id in enumerate(self._ids, start=1):
+                if id not in self._decided and not self._review(id, number):
+                    break
+        finally:
+            left = len(self._ids) - len(self._decided)
+            counts = [(self._done[what], what) for what in ("accepted", "merged", "rejected")]
+            with contextlib.suppress(OSError):  # the terminal was closed
+                asking.note(proposal_card.summary([*counts, (left, "left")]))
+
+    def _review(self, id: str, number: int) -> bool:
+        """Ask until one proposal is decided or skipped; False for quit."""
+        self._category = ""
+        try:
+            self._show(id, number)
+        except VaultError as error:
+            _complain(error)  # it is gone: accepted or rejected elsewhere meanwhile
+            self._decided.add(id)
+            return True
+        while True:
+            key = keys.press(_KEYS)
+            if key in (keys.END, "q"):
+                return False
+            action = self._actions.get(key)
+            if action is None:
+                output.text(_HELP, err=True)
+                continue
+            try:
+                if action():
+                    return True
+            except VaultError as error:
+                _complain(error)
+
+    def _show(self, id: str, number: int = 0) -> None:
+        """Read a proposal as it is now, and show it."""
+        (self._card,) = self._ask("review", id=id)["proposals"]
+        place = f"{number} of {len(self._ids)}" if number else ""
+        output.say()
+        proposal_card.show(self._card, place)
+        output.say()
+
+    def _accept(self) -> bool:
+        self._accept_one(self._card["id"], self._category or self._card["suggested"])
+        return True
+
+    def _accept_one(self, id: str, category: str) -> None:
+        accepted = self._ask("accept proposal", id=id, category=category, commit=self._commit)
+        self._count(id, "accepted")
+        asking.note(f"accepted: {accepted['path']}")
+
+    def _reject(self) -> bool:
+        self._reject_one(self._card["id"])
+        return True
+
+    def _reject_one(self, id: str) -> None:
+        self._ask("reject proposal", id=id)
+        self._count(id, "rejected")
+        asking.note("rejected")
+
+    def _skip(self) -> bool:
+        return True
+
+    def _edit(self) -> bool:
+        seen = self._card["source"]
+        if not seen:
+            asking.note("it cannot be read: correct its file, or reject it")
+            return False
+        text = seen
+        while True:
+            saved = editor.edited(text, client.open_vault(self._named).root)
+            if saved is None or saved == seen:
+                asking.note("nothing was changed")
+                return False
+            text = saved
+            try:
+                self._ask("edit proposal", id=self._card["id"], text=text, seen=seen)
+                break
+            except VaultError as error:
+                _complain(error)
+                if keys.press("[e]dit it again, or any other key to leave it as it was") != "e":
+                    return False
+        self._show(self._card["id"])
+        return False
+
+    def _merge(self) -> bool:
+        target = self._card["target"] or {"problem": "it changes none"}
+        into = "" if target["problem"] else target["id"]
+        into = into or (self._card["nearest"] or [""])[0]
+        if not into:
+            asking.note("no lesson is like it")
+            return False
+        planned = self._ask("merge proposal", id=self._card["id"], into=into)
+        proposal_card.show_diff(planned["diff"])
+        if keys.press(f"add it to {planned['id']}? [y]es, or any other key for no") != "y":
+            return False
+        values = {"id": self._card["id"], "into": planned["id"], "seen": planned["before"]}
+        merged = self._ask("merge proposal", **values, commit=self._commit, write=True)
+        self._count(self._card["id"], "merged")
+        asking.note(f"merged: {merged['path']}")
+        return True
+
+    def _choose_category(self) -> bool:
+        now = self._category or self._card["category"] or self._card["suggested"]
+        typed = output.ask(f"category (now {now or 'none'}):").strip()
+        self._category = typed or self._category
+        if typed:
+            asking.note(f"to be accepted in {typed}")
+        return False
+
+    def _decide_session(self) -> bool:
+        session = self._card["session"]
+        if not session:
+            asking.note("it is from no session")
+            return False
+        listed = self._ask("proposals", session=session)["proposals"]
+        for each in listed:
+            output.say(f"  {each['id']}  {proposal_card.line(each)}")
+        key = keys.press(f"[a]ccept or [r]eject all {len(listed)}, or any other key for neither")
+        if key not in ("a", "r"):
+            return False
+        for each in listed:
+            if key == "r":
+                self._reject_one(each["id"])
+            else:
+                (card,) = self._ask("review", id=each["id"])["proposals"]
+                is_shown = each["id"] == self._card["id"]
+                chosen = self._category if is_shown else ""
+                self._accept_one(each["id"], chosen or card["suggested"])
+        return True
+
+    def _count(self, id: str, what: str) -> None:
+        self._decided.add(id)
+        self._done[what] += 1
+
+    def _ask(self, name: str, **values: Any) -> dict[str, Any]:
+        return asking.ask(self._named, name, values)
+
+
+def _complain(error: VaultError) -> None:
+    asking.note(f"Error: {error.message}")
+    if error.hint:
+        asking.note(f"Try: {error.hint}")

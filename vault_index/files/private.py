@@ -1,0 +1,46 @@
+"""Folders and locks for what belongs to one user alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vault_index.errors import WriteError
+from vault_index.files import writing
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, with those above it, for its user alone.
+
+    Raises WriteError, also for a link in its place.
+    """
+    with writing(folder):
+        if not folder.parent.is_dir():
+            make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        now = folder.lstat()
+        if stat.S_ISLNK(now.st_mode) or now.st_uid != os.geteuid():
+            kind = "a link" if stat.S_ISLNK(now.st_mode) else "somebody else's"
+            raise WriteError(f"{folder} is {kind}", "remove it, or put a folder in its place")
+        if stat.S_IMODE(now.st_mode) & 0o077:
+            folder.chmod(0o700)
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Hold the lock that a file is, made if it is missing: one thread of all processes at a time.
+
+    The system takes it from a process that dies. Raises WriteError.
+    """
+    with writing(file):
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(file, flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

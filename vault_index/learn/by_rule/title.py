@@ -1,0 +1,228 @@
+"""A title of a few words out of a sentence: the clause that says the point, never prose that is"
+" cut off."""
+
+from __future__ import annotations
+
+import re
+
+LEAST, MOST = 4, 10  # words
+_LEAST_CHARS, _MOST_CHARS = 8, 34  # of a text without spaces between its words
+_MOST_TITLE = 110  # characters
+_FILLERS = re.compile(
+    r"^(?:(?:(?:no|nope|nein|wait|stop|ok|okay|oh|well|yes|yeah|again|actually|sorry|uh|and|but|so|also"
+    r"|now|or|please|bitte|hey|[uh]m+|hay\u0131r|hayir|non|아니요?|아니에요|いいえ"
+    r"|いや)\b(?![-_./'`])[,.!: \u3001]*(?:(?<=[,.!:] )|(?<=\u3001)|(?<=m )|(?<=\bplease )"
+    r"|(?<=\bactually )|(?<=\bbut )|(?<=\band )|(?<=\bso )|(?<=\balso )))"
+    r"|option \w (?:doesn't|does not|won't) work (?:since|because|as) "
+    r"|just to be sure,? |(?:the )?first part is not correct,? |like,? (?=there|the|we|it)"
+    r"|i (?:think|mean|guess|believe|know|said|told you)(?: that)?,? "
+    r"|(?:it )?(?:seems|looks) like |it turns out(?: that)? |turns out(?: that)? "
+    r"|(?:the|a|our|this) (?:\w+ )?(?:problem|issue|bug|reason|cause|culprit|error|insight|failure"
+    r"|root cause)(?: here)?"
+    r"(?: is| was)?(?::| that| because|(?= the\b)|(?= `)|(?= a\b))(?: that| because)? ?"
+    r"|(?:this|that|it) (?:happens|happened|fails|failed|breaks|broke) because "
+    r"|(?:can|could|would) you (?:please )?"
+    r"|you (?:did(?:n't| not)|forgot|should have|need)(?: figure out| remember| know)? to "
+    r"|you should "
+    r"|from now on,? |in future,? |for the future,? "
+    r"|(?:in )?short:? |key insight: )",
+    re.IGNORECASE,
+)
+# how a wish becomes a rule, and what is so the thing itself
+_REWORDED = (
+    (
+        re.compile(
+            r"^(?:i|we) (?:don't|do not) (?:want|need|like) (?:to (?:have "
+            r"|see )?)?(?:an? (?:bunch|lot|couple) of |any )?",
+            re.I,
+        ),
+        "No ",
+    ),
+    (
+        re.compile(
+            r"^(?:i|we)(?:'d| would)? (?:want|like|prefer) ((?:the|a|an|all|our|each"
+            r"|every) [^,;]{2,60}?) to be ",
+            re.I,
+        ),
+        r"\1 should be ",
+    ),
+    (
+        re.compile(
+            r" (?:is|are) (?:not (?:correct|right|true)|wrong),? (?:that|it|this|they)(?:'s| is"
+            r"| are| was) ",
+            re.I,
+        ),
+        " is ",
+    ),
+    (re.compile(r"^/[\w:-]+ "), ""),
+    (re.compile(r" that (?:is|are) (\w+ed)\b"), r" \1"),
+    (re.compile(r",? please(?=$| \()|,? in step \d+\b"), ""),
+)
+_PROTECTED = re.compile(r"`[^`]*`|\"[^\"\n]{1,60}\"|(?<!\w)'[^'\n]{1,40}'(?!\w)")
+_ASIDE = re.compile(r"\s+(?:\([^()]+\)|\[[^\[\]]*\])(?!\()")
+_SPLIT = re.compile(
+    r"(?:[,;:](?=\s|$)|[,;:]?\s(?:[-\u2013\u2014]{1,2}\s|(?:because|since|so that|so both|so|but"
+    r"|and then|which|whereas"
+    r"|although|even though|even with|unless|weil|aber|sondern|denn|damit|çünkü|ama)\s)|\s*\u2014\s*"
+    r"|[\u3001\u3002\uff0c]|\.\s)",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(
+    r"\s(?:at|in|on|during|for|with|as|via|bei|für|im)\s\S+(?:\s\S+){0,4}$",
+    re.IGNORECASE,
+)
+_POINTS_AWAY = re.compile(
+    r"^(?:then|because|of|this|that|it|they|he|she|these|those|there|here|he|we're|i'm|i've|i'll|i'd"
+    r"|i|you|your|das|es|bu|o)\b(?!-)|^(?:was|is|are|were|would"
+    r"|drop|has|have|had|and|or|both point)\b",
+    re.IGNORECASE,
+)
+_DEICTIC = re.compile(
+    r"\b(?:option \w|step \d|lines? \d+|(?:the )?first part|number \d|above|below|here|i just"
+    r"|you just|(?:this|that|these|those|it|them))\b",
+    re.IGNORECASE,
+)
+_VAGUE = re.compile(
+    r"\b(?:option \w|lines? \d+|first part|number \d|above|below|this one|these|those)\b",
+    re.IGNORECASE,
+)
+_NO_END = re.compile(
+    r"\s(?:a|an|the|of|to|and|or|but|with|for|in|on|at|by|from|as|is|are|was|were|be|not|that|which"
+    r"|than|into|its"
+    r"|my|your|our|their|will|would|can|could|should|must|if|when|while|because|since|so|just|only"
+    r"|even|don't|also|has|have|no|then)$",
+    re.IGNORECASE,
+)
+_NAME = re.compile(
+    r"`[^`]+`|(?<!\w)'[^'\n]{2,40}'(?!\w)|\"[^\"\n]{2,40}\"|\b\w+[_./-]\w+"
+    r"|\b[a-z]+[A-Z]\w+|\b[A-Z]{2,}\b|\b[A-Z][a-z]+[A-Z]\w*|--\w+|\b\d+\.\d+"
+)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|be|has|have|had|do|does|don't|doesn't|didn't|can't|cannot|won't|must"
+    r"|should|never|always|use|uses|keep"
+    r"|keeps|get|gets|make|makes|need|needs|fail|fails|failed|run|runs|add|adds|put|puts|avoid"
+    r"|prefer|reads?|writes?|requires?"
+    r"|overwrites?|returns?|breaks?|goes|go|drops?|dropped|ignores?|sets?|supports?|stays?|lives?"
+    r"|works?|want|happens|leaves?|treats?"
+    r"|checks?|creates?|pins?|wraps?|splits?|separate|update|commit|stick|move|test|mock|write|edit"
+    r"|call|import|log|store|keep|pass"
+    r"|verwenden|nutzen|benutzen|ist|sind|hat|haben|muss|müssen|soll|darf|dürfen|wird|werden"
+    r"|\w+ed|\w{3,}s)\b",
+    re.IGNORECASE,
+)  # fmt: skip
+
+
+def of(sentence: str) -> str:
+    """Return a title of 4 to 10 words that a sentence has in it, "" if it has none that stands alone."""
+    text = _plain(sentence)
+    best, most = "", 0.0
+    for candidate in _candidates(text):
+        points = _points(candidate)
+        if points > most:
+            best, most = candidate, points
+    return _shown(best)
+
+
+def names(text: str) -> list[str]:
+    """Return the names of code in a text: what stands in backticks, paths, identifiers, flags,"
+    " versions."""
+    return list(dict.fromkeys(match.strip("`'\"") for match in _NAME.findall(text)))
+
+
+def is_vague(sentence: str) -> bool:
+    """Whether a sentence points at what only its conversation shows."""
+    return bool(_POINTS_AWAY.search(sentence.strip()) or _VAGUE.search(sentence))
+
+
+def without_fillers(sentence: str) -> str:
+    """Return a sentence without the words by which talk begins."""
+    text = sentence.strip()
+    for _ in range(6):
+        shorter = _FILLERS.sub("", text).strip()
+        if shorter == text or not shorter:
+            return text
+        text = shorter
+    return text
+
+
+def reworded(sentence: str) -> str:
+    """Return a sentence without the words by which talk begins, a wish as the rule that it is."""
+    text = sentence
+    for form, shorter in _REWORDED:
+        text = form.sub(shorter, without_fillers(text))
+    return without_fillers(text)
+
+
+def _plain(sentence: str) -> str:
+    text = sentence.replace("\u2019", "'").replace("**", "").replace("__", "_")
+    text = re.sub(r"!?\[([^\]]*)\]\([^)\s]*\)", r"\1", text)
+    text = re.sub(r"(?<!\w)[_*](\w[^_*]*\w|\w)[_*](?!\w)", r"\1", text)  # emphasis
+    return reworded(" ".join(_ASIDE.sub("", text).split()).strip(" .!?-"))
+
+
+def _candidates(text: str) -> list[str]:
+    """Return pieces of a sentence that may be its title, the whole first."""
+    hidden: list[str] = []
+
+    def hide(match: re.Match[str]) -> str:
+        hidden.append(match[0])
+        return f"\0{len(hidden) - 1}\0"
+
+    def show(piece: str) -> str:
+        return re.sub(r"\0(\d+)\0", lambda match: hidden[int(match[1])], piece)
+
+    covered = _PROTECTED.sub(hide, text)
+    ends = [
+        0,
+        *(place for match in _SPLIT.finditer(covered) for place in match.span()),
+        len(covered),
+    ]
+    pieces = list(zip(ends[::2], ends[1::2], strict=True))
+    spans = [(begin, end) for at, (begin, _) in enumerate(pieces) for _, end in pieces[at : at + 3]]
+    result = []
+    for begin, end in [(0, len(covered)), *spans]:
+        piece = covered[begin:end].strip(" ,;:.-\u2014\u3001")
+        piece = without_fillers(piece)
+        result.append(show(piece))
+        for _ in range(3):
+            if words_of(show(piece)) <= MOST:
+                break
+            shorter = _TAIL.sub("", piece)
+            if shorter == piece:
+                break
+            piece = shorter
+            result.append(show(piece))
+    return list(dict.fromkeys(filter(None, result)))
+
+
+def words_of(text: str) -> int:
+    """Return how many words a text has; of a script without spaces a word counts for three signs."""
+    wide = sum("\u3040" <= char <= "\u9fff" for char in text)
+    return len(re.sub(r"[\u3040-\u9fff]+", " ", text).split()) + wide // 3
+
+
+def _points(text: str) -> float:
+    count = words_of(text)
+    wide = any("\u3040" <= char <= "\u9fff" for char in text)
+    least = 3 if wide or any("\uac00" <= char <= "\ud7a3" for char in text) else LEAST
+    if not least <= count <= MOST or len(text) > _MOST_TITLE or _NO_END.search(text):
+        return 0
+    if text.isascii() and not _VERB.search(_NAME.sub("", text)):
+        return 0
+    points = 2.0 + 0.3 * min(count, 8) + min(2, len(_NAME.findall(text))) * 0.7
+    if _POINTS_AWAY.search(text):
+        points -= 2.5
+    if _DEICTIC.search(text):
+        points -= 1.5
+    if text.count("(") != text.count(")") or text.count("`") % 2 or text.count('"') % 2:
+        return 0
+    return points if points >= 2 else 0
+
+
+def _shown(text: str) -> str:
+    text = text.strip(' .,;:!?-"').removesuffix(" right")
+    if text.count('"') % 2:
+        text = text.replace('"', "")
+    first = text.split(" ")[0]
+    is_word = first.replace("'", "").isalpha() and first.islower() and len(first) > 1
+    return text[:1].upper() + text[1:] if is_word else text

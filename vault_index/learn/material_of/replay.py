@@ -1,0 +1,240 @@
+"""A transcript played once more: what was typed, what failed and passed, what was changed between.
+
+The journal keeps what a search needs; learning needs the inputs of edits and the outputs of checks, too.
+Readers, turns and signs are those of the journal, so both see the same session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from vault_index.journal import (
+    claude_code,
+    codex,
+    events,
+    own_text,
+    paths,
+    records,
+    shell,
+    signs,
+    tools,
+    wording,
+)
+from vault_index.journal.observe import edges
+from vault_index.journal.records import Unread
+from vault_index.journal.transcript import CODEX
+from vault_index.journal.turns import Call, Turn, Turns
+from vault_index.learn import wordings
+from vault_index.learn.material import Repair, Said
+from vault_index.learn.material_of import edits
+from vault_index.learn.material_of.edits import Edit
+
+MAX_CHANGE = 6_000  # characters of a change that goes with a prompt or a repair
+MAX_OUTPUT = 20_000  # characters of an output that is redacted before its edges are kept
+MAX_COMMAND = 300  # characters of a command that changed something
+MOST_DID = 3  # calls before a prompt that say what it is about
+_NOT_WANTED = ("The user doesn't want to", "The tool use was rejected")
+
+
+@dataclass(slots=True)
+class Replay:
+    """A session as its transcript has it. `changed` are the edits that were done, in their order."""
+
+    session: str = ""
+    folder: str = ""
+    uuids: list[str] = field(default_factory=list)  # of the prompts
+    prompts: list[Said] = field(default_factory=list)
+    narrative: list[str] = field(default_factory=list)
+    repairs: list[Repair] = field(default_factory=list)
+    subjects: list[str] = field(default_factory=list)
+    changed: list[tuple[str, Edit, list[str]]] = field(default_factory=list)
+    refused: int = 0
+
+
+def of(file: Path, agent: str, redact: Callable[[str], str]) -> Replay:
+    """Read a transcript. Raises OSError."""
+    playing = _Playing(redact)
+    reader = codex.Reader() if agent == CODEX else claude_code.Reader(
+        of_subagent=file.name.startswith("agent-")
+    )  # fmt: skip
+    unread = Unread()
+    with file.open("rb") as opened:
+        for line, is_line in records.lines(opened):
+            for event in reader.events(line, unread) if is_line else ():
+                playing.take(event)
+    for event in reader.end() if isinstance(reader, claude_code.Reader) else ():
+        playing.take(event)
+    return playing.end()
+
+
+class _Playing:
+    """Takes the events of a session, turn by turn."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+        self._turns = Turns(redact)
+        self._edits: dict[str, list[Edit]] = {}  # call -> what it asked for
+        self._outputs: dict[str, str] = {}  # call of a check -> what it printed
+        self._commands: set[str] = set()  # calls that run a check
+        self._calls: list[tuple[int, Call]] = []  # the number of its prompt, from 0
+        self._done: dict[int, list[tuple[str, list[str]]]] = {}  # what each call changed
+        self._texts: list[tuple[int, str]] = []  # how many calls came before, and the text
+        self.replay = Replay()
+
+    def take(self, event: events.Event) -> None:
+        if not self.replay.session:
+            self.replay.session = event.session
+        if not self.replay.folder:
+            self.replay.folder = event.folder
+        if event.kind == events.TOOL_CALL:
+            self._called(event)
+        elif event.kind == events.TOOL_RESULT:
+            self.replay.refused += event.is_error and event.text.startswith(_NOT_WANTED)
+            if event.call in self._commands and not event.is_error:
+                self._outputs[event.call] = event.text
+        if turn := self._turns.take(event):
+            self._finish(turn)
+
+    def end(self) -> Replay:
+        if turn := self._turns.end():
+            self._finish(turn)
+        self.replay.repairs = list(self._repairs())
+        return self.replay
+
+    def _called(self, event: events.Event) -> None:
+        kind = tools.kind_of(event.tool)
+        if kind == tools.EDIT:
+            self._edits[event.call] = edits.of(event.input)
+        elif kind == tools.SHELL:
+            command = shell.text_of(event.input.get("command") or event.input.get("cmd"))
+            if shell.is_check(command):
+                self._commands.add(event.call)
+
+    def _finish(self, turn: Turn) -> None:
+        prompt, replay = turn.prompt, self.replay
+        if prompt and own_text.is_internal(prompt.text):
+            return
+        number = len(replay.prompts) - 1
+        if prompt and prompt.text:
+            number += 1
+            replay.prompts.append(self._said(turn, prompt))
+            replay.uuids.append(prompt.uuid)
+        done: list[tuple[str, list[str]]] = []
+        for step in turn.steps:
+            if isinstance(step, Call):
+                self._calls.append((number, step))
+                replay.subjects += signs.commits(step)
+                done += self._changed(step)
+            elif not step.is_question:
+                replay.narrative.append(step.text)
+                self._texts.append((len(self._calls), step.text))
+        if prompt and prompt.text:
+            change, named = _joined(done), tuple(dict.fromkeys(path for path, _ in done))
+            replay.prompts[-1] = replace(replay.prompts[-1], change=change, files=named)
+
+    def _said(self, turn: Turn, prompt: events.Event) -> Said:
+        is_refusal, corrects = wordings.kind_of(prompt.text, turn.context, prompt.kind)
+        corrects = corrects or (not is_refusal and signs.is_correction(turn))
+        before = [call for _, call in self._calls[-12:] if call.kind != tools.TODO]
+        refused = [call for call in before if call.result_uuid == prompt.uuid]
+        before = refused if is_refusal and refused else before[-MOST_DID:]
+        return Said(
+            prompt.text,
+            turn.context,
+            is_correction=corrects,
+            is_refusal=is_refusal,
+            origin=prompt.kind,
+            did=tuple(self._shown(call) for call in before),
+            first=len(self.replay.narrative),
+        )
+
+    def _shown(self, call: Call) -> str:
+        """Return a call as a line: its tool, and the command or file."""
+        named = [self._path(path, call) for path in tools.files_of(call.input)]
+        about = str(call.input.get("command") or "") or ", ".join(named[:2])
+        return wording.one_line(f"{call.tool}: {about}" if about else call.tool, 200)
+
+    def _path(self, path: str, call: Call) -> str:
+        return paths.shown(path, self.replay.folder, call.folder)
+
+    def _changed(self, call: Call) -> Iterator[tuple[str, list[str]]]:
+        """Yield the paths that a call changed, each with its lines, and note them."""
+        asked = self._edits.pop(call.id, [])
+        if not signs.is_done_edit(call) or not signs.is_change(call):
+            return
+        for edit in asked:
+            path = self._redact(self._path(edit.path, call))
+            lines = edits.lines_of(edit, self._clean)
+            self.replay.changed.append((path, edit, lines))
+            self._done.setdefault(id(call), []).append((path, lines))
+            yield path, lines
+
+    def _clean(self, text: str) -> str:
+        return self._redact(own_text.left_out(text))
+
+    def _repairs(self) -> Iterator[Repair]:
+        calls = [call for _, call in self._calls]
+        places = {id(call): place for place, call in enumerate(calls)}
+        for repair in signs.repairs(calls):
+            begin, end = places[id(repair.failed)], places[id(repair.passed)]
+            between = [one for call in calls[begin + 1 : end] for one in self._changes_of(call)]
+            if repair.passed.input.get("command") != repair.failed.input.get("command"):
+                between += _ran(repair.passed)
+            first = self._first_failure(begin)
+            number = self._calls[first][0]
+            before = [call for other, call in self._calls[:first] if other == number]
+            texts = [text for place, text in self._texts if begin < place <= end + 2]
+            output = self._outputs.get(repair.passed.id, "")[-MAX_OUTPUT:]
+            yield Repair(
+                command=str(repair.failed.input.get("command") or ""),
+                failed=edges(repair.failed.text),
+                passed=edges(self._clean(output)),
+                files=tuple(dict.fromkeys(path for path, _ in between if path)),
+                change=_joined(between),
+                conclusion=wordings.cause(texts),
+                prompt=number,
+                is_own=any(signs.is_change(call) for call in before),
+            )
+
+    def _changes_of(self, call: Call) -> list[tuple[str, list[str]]]:
+        """Return what a call changed: lines of files, or the command that did."""
+        if call.kind == tools.SHELL and signs.is_change(call):
+            return _ran(call)
+        return self._done.get(id(call), [])
+
+    def _first_failure(self, place: int) -> int:
+        """Return where the check that failed at a place failed first, since it passed."""
+        check = shell.same_as(str(self._calls[place][1].input.get("command") or ""))
+        first = place
+        for at in range(place - 1, -1, -1):
+            call = self._calls[at][1]
+            command = str(call.input.get("command") or "") if call.kind == tools.SHELL else ""
+            if command and call.is_done and shell.same_as(command) == check:
+                if not signs.failed(call):
+                    break
+                first = at
+        return first
+
+
+def _ran(call: Call) -> list[tuple[str, list[str]]]:
+    """Return a command as the change of no file."""
+    command = wording.head(str(call.input.get("command") or ""), MAX_COMMAND)
+    return [("", [f"$ {command}"])]
+
+
+def _joined(changes: Sequence[tuple[str, list[str]]]) -> str:
+    """Return changes as one text, each under the path of its file, within a bound."""
+    parts: list[str] = []
+    room = MAX_CHANGE
+    last = ""
+    for path, lines in changes:
+        head = [path] if path not in ("", last) else []
+        for line in [*head, *lines]:
+            room -= len(line) + 1
+            if room < 0:
+                return "\n".join([*parts, "[...]"])
+            parts.append(line)
+        last = path
+    return "\n".join(parts)

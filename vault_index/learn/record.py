@@ -1,0 +1,152 @@
+"""What was learned from which material, when, by what, and what it took.
+
+    ~/.lessons/learn/               0700
+      runs.jsonl                    0600; a run a line, the latest last, at most `MAX_RUNS`
+
+A run is written before a model is asked, so that a process that dies in it is not followed by another
+that asks again. No text of a session is in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from vault_index import files
+from vault_index.config import Config
+from vault_index.errors import VaultError
+from vault_index.journal.lock import held
+from vault_index.llm.usage import Usage
+
+FOLDER, FILE = "learn", "runs.jsonl"
+MAX_RUNS = 1000
+MAX_TROUBLE_CHARS = 200
+
+# the status of a run; those of a first kind end what there is to learn from a material
+PROPOSED, NOTHING, REFUSED = "proposed", "nothing new", "refused"
+NOT_WORTH, LEARNED, DRY = "not worth it", "learned already", "dry run"
+AWAY, BUDGET, FAILED = "model away", "budget used up", "no valid answer"
+BEGUN, STOPPED = "begun", "stopped"
+ENDING = (PROPOSED, NOTHING, REFUSED)
+LATER = (AWAY, BUDGET)  # it may go well another time: nothing was asked, or nobody answered
+TROUBLED = (REFUSED, AWAY, BUDGET, FAILED)
+
+PERSON, AGENT, NOBODY = "person", "agent", "nobody"  # who asks; nobody at the end of a session
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of `learn`. `by` is the model, or "rules"; `proposals` are ids, `dropped` counts reasons."""
+
+    vault: str  # the path of its root
+    scope: str
+    target: str
+    digest: str  # of the material
+    by: str
+    session: str = ""
+    at: str = ""  # ISO 8601
+    status: str = BEGUN
+    points: int = 0
+    proposals: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=lambda: asdict(Usage()))
+    trouble: str = ""
+    asked_by: str = PERSON
+
+
+def begin(config: Config, run: Run) -> Run:
+    """Write that a run begins, and return it with its time. Raises WriteError."""
+    begun = replace(run, at=datetime.now(UTC).isoformat(timespec="microseconds"))
+    _write(config, begun)
+    return begun
+
+
+def end(config: Config, run: Run) -> None:
+    """Write what came of a run that began. Raises WriteError."""
+    _write(config, replace(run, trouble=" ".join(run.trouble.split())[:MAX_TROUBLE_CHARS]))
+
+
+def runs(config: Config) -> list[Run]:
+    """Return the runs that are kept, oldest first; lines that are damaged are left out."""
+    try:
+        data = files.read_if_any(config.home / FOLDER / FILE) or b""
+    except VaultError:
+        return []
+    there = []
+    for line in data.splitlines():
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            values = json.loads(line)
+            there.append(Run(**{**values, "proposals": tuple(values["proposals"])}))
+    return there
+
+
+def is_learned(config: Config, run: Run) -> bool:
+    """Whether the same was learned from the same material, for the same vault."""
+    key = (run.vault, run.digest, run.by)
+    return any(
+        (each.vault, each.digest, each.by) == key and each.status in ENDING for each in runs(config)
+    )
+
+
+def was_analysed(config: Config, vault: str, session: str) -> bool:
+    """Whether a session was analysed at its end, or that began, and not in vain."""
+    return any(
+        (each.vault, each.session, each.asked_by) == (vault, session, NOBODY)
+        and each.status not in LATER
+        for each in runs(config)
+    )
+
+
+def summary(config: Config, vault: str = "") -> dict[str, Any]:
+    """Sum up the runs, of one vault or all: how many, `by_status`, what they made and took.
+
+    `last` is the time of the last one, `trouble` what went wrong in it.
+    """
+    there = [each for each in runs(config) if vault in ("", each.vault)]
+    usage = sum((_usage(each.usage) for each in there), Usage())
+    last = there[-1] if there else None
+    return {
+        "runs": len(there),
+        "by_status": dict(Counter(each.status for each in there)),
+        "proposed": sum(len(each.proposals) for each in there),
+        "dropped": dict(_dropped(there)),
+        "usage": asdict(usage),
+        "last": last.at if last else "",
+        "trouble": last.trouble if last and last.status in TROUBLED else "",
+        "auto": config.learn_auto,
+        "model": config.learn_model,
+    }
+
+
+def folder_of(config: Config) -> Path:
+    """Return the folder of the record."""
+    return config.home / FOLDER
+
+
+def _dropped(there: Iterable[Run]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for each in there:
+        counts.update(each.dropped)
+    return counts
+
+
+def _usage(values: Mapping[str, Any]) -> Usage:
+    names = Usage.__dataclass_fields__
+    return Usage(**{name: value for name, value in values.items() if name in names})
+
+
+def _write(config: Config, run: Run) -> None:
+    """Write a run in place of the one of its time, else at the end."""
+    folder = folder_of(config)
+    with held(folder):
+        others = [each for each in runs(config) if each.at != run.at]
+        kept = sorted([*others, run], key=lambda each: each.at)[-MAX_RUNS:]
+        text = "".join(f"{json.dumps(asdict(each), ensure_ascii=False)}\n" for each in kept)
+        with files.writing(folder / FILE):
+            files.replace_file(folder / FILE, text.encode("utf-8", "replace"))

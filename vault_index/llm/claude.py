@@ -1,0 +1,237 @@
+"""The user's own, signed-in `claude`, as a program: `claude` or `claude:MODEL`.
+
+It starts lean, so that no hook fires, no tool runs, no CLAUDE.md is read and no transcript is written;
+one question is one request. Only hooks that an administrator manages fire all the same. The prompt goes
+through a pipe: arguments can be seen by other users of the machine, and hold instructions only. The
+program reads its own login; nothing here does.
+
+    ~/.lessons/llm/empty/         the folder it works in
+    ~/.lessons/llm/claude.json    how the program that was asked last is started
+
+Other guards against watching oneself: `LESSONS_INTERNAL` in its environment and the marker line at the
+top of the prompt, so that no session of it is recorded by whatever hook fires all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vault_index.config import Config
+from vault_index.errors import ModelAwayError, ModelCallError, WriteError
+from vault_index.files import private
+from vault_index.hotpath import grown
+from vault_index.llm import claude_program
+from vault_index.llm.allowance import folder_of
+from vault_index.llm.door import CUT, DECLINED, ENDED, Question, Reply
+from vault_index.llm.retrying import PassingError, passes
+from vault_index.llm.server import TIMEOUT_SECONDS, tokens_of
+
+DEFAULT_MODEL = "haiku"  # the least of a plan
+ANSWER_TOKENS, THINKING_TOKENS = 16_000, 4000  # of one answer, thinking included; of thinking
+GRACE_SECONDS = 2.0  # between asking it to end and killing it
+# what a user set for every claude; the rest of CLAUDE* is of a session that this may run in
+_KEPT = re.compile(
+    r"CLAUDE_CONFIG_DIR|CLAUDE_CODE_(OAUTH_TOKEN|USE_\w+|SKIP_\w+_AUTH|API_KEY\w*|CLIENT_\w+|CERT_\w+"
+    r"|DISABLE_\w+|PROXY_\w+|GIT_BASH_PATH)"
+)
+_OURS = {
+    grown.INTERNAL: "1",
+    "CLAUDE_CODE_MAX_RETRIES": "0",  # it is tried again here
+    "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(ANSWER_TOKENS),
+    "MAX_THINKING_TOKENS": str(THINKING_TOKENS),
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+}
+_NO_LOGIN = re.compile(
+    r"(?i)not logged in|/login|invalid api key|oauth token|failed to authenticate"
+)
+_LIMIT = re.compile(
+    r"(?i)\blimit (?:is )?reached\b|\bhit your\b.{0,40}\blimit\b|\bcredit balance\b"
+)
+_REFUSAL = re.compile(r"(?i)\busage policy\b|/legal/aup\b|can't help with this")
+_NETWORK = re.compile(
+    r"(?i)connection|unable to connect|ECONN|ENOTFOUND|EAI_AGAIN|network|timed out"
+)
+
+
+class ClaudeDoor:
+    """A model of the user's own Claude Code. Nothing is started before first use."""
+
+    starts_slowly = True
+    answer_tokens = ANSWER_TOKENS
+
+    def __init__(
+        self,
+        model: str,
+        config: Config,
+        environ: Mapping[str, str],
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self.name = f"claude:{model}"
+        self._model = model
+        self._folder = folder_of(config)
+        self._environ = environ
+        self._timeout = timeout
+
+    def ask(self, question: Question) -> Reply:
+        """Return the reply of one start of the program. Raises ModelCallError, and WriteError."""
+        program = claude_program.find(self._environ)
+        if program is None:
+            raise ModelAwayError(
+                f"{self.name}: there is no claude on the PATH",
+                "install Claude Code, or choose another model",
+            )
+        place = self._folder / "empty"
+        private.make_folder(place)
+        if any(place.iterdir()):
+            raise WriteError(f"{place} is not empty", "remove what is in it")
+        environ = _environment(self._environ)
+        lean = claude_program.lean(program, environ, self._folder)
+        command = [
+            *(str(program), "-p", *lean, f"--model={self._model}", "--output-format=json"),
+            f"--system-prompt={question.system or 'Answer the prompt.'}",
+        ]
+        prompt = question.prompt
+        if not prompt.startswith(grown.MARKER):
+            prompt = f"{grown.MARKER}\n{prompt}"
+        status, printed = self._run(command, prompt, environ, place)
+        return self._reply(status, printed)
+
+    def _run(
+        self, command: Sequence[str], prompt: str, environ: Mapping[str, str], place: Path
+    ) -> tuple[int, str]:
+        """Return the exit status and what the program printed. Raises ModelCallError."""
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=place,
+                env=environ,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # its group can be ended
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "an argument is unusable"
+            raise ModelAwayError(
+                f"{self.name}: claude cannot be started: {reason}", "reinstall Claude Code"
+            ) from None
+        try:
+            printed, _ = process.communicate(prompt.encode("utf-8", "replace"), self._timeout)
+        except subprocess.TimeoutExpired:
+            raise ModelCallError(
+                f"{self.name} did not answer in {self._timeout:g} s", "choose a faster model"
+            ) from None
+        finally:
+            _end(process)
+        return process.returncode, printed.decode("utf-8", "replace")
+
+    def _reply(self, status: int, printed: str) -> Reply:
+        """Return the reply that the program printed. Raises ModelCallError."""
+        result = _result(printed)
+        said = str(result.get("result") or "") if result else printed
+        if result and not result.get("is_error") and status == 0:
+            return _reply_of(result, said, ENDED)
+        if result and (result.get("stop_reason") == "refusal" or _REFUSAL.search(said)):
+            return _reply_of(result, "", DECLINED)
+        if result and result.get("api_error") == "max_output_tokens":
+            return _reply_of(result, "", CUT)
+        raise self._failure(status, result.get("api_error_status"), said)
+
+    def _failure(self, status: int, http: Any, said: str) -> ModelCallError:
+        """Return the error for what the program says; its words stay out of it."""
+        name = self.name
+        if http in (401, 403) or _NO_LOGIN.search(said):
+            return ModelAwayError(
+                f"{name}: claude is not logged in", "run `claude` and type /login"
+            )
+        if _LIMIT.search(said):
+            return ModelAwayError(
+                f"{name}: the limit of your plan or account is reached",
+                "wait until it is free again, or choose another model",
+            )
+        if http == 404:
+            return ModelAwayError(f"{name}: there is no such model", "choose haiku, sonnet or opus")
+        if isinstance(http, int):
+            kind = ModelAwayError if http in (429, 503, 529) else ModelCallError
+            hint = "wait, or choose another model" if passes(http) else "choose another model"
+            why = "the rate is limited" if http == 429 else f"status {http} from its server"
+            error = kind(f"{name}: {why}", hint)
+            return PassingError(error) if passes(http) else error
+        if _NETWORK.search(said):
+            return PassingError(ModelAwayError(f"{name} has no network", "check the network"))
+        return ModelCallError(
+            f"{name} ended with status {status} and without an answer",
+            "run `claude -p hello` to see why",
+        )
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the user's environment without what makes claude a part of another session."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("CLAUDE") or _KEPT.fullmatch(name)
+    }
+    return {**kept, **_OURS}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a program that still runs, with all that it started: politely first, for its files' sake."""
+    if process.poll() is None:
+        _signal(process, signal.SIGTERM)
+        try:
+            process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        _signal(process, signal.SIGKILL)
+        process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except OSError:  # the rest of the prompt was not read
+                pass
+
+
+def _signal(process: subprocess.Popen[bytes], order: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, order)
+    except (ProcessLookupError, PermissionError):  # nobody of the group is left
+        pass
+
+
+def _result(printed: str) -> dict[str, Any]:
+    """Return the record of the answer among what was printed, {} without one."""
+    for line in reversed(printed.splitlines()):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        records = record if isinstance(record, list) else [record]
+        for entry in reversed(records):
+            if isinstance(entry, dict) and entry.get("type") == "result":
+                return entry
+    return {}
+
+
+def _reply_of(result: Mapping[str, Any], text: str, end: str) -> Reply:
+    usage, cost = result.get("usage"), result.get("total_cost_usd")
+    taken = [
+        tokens_of(usage, key)
+        for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    ]
+    return Reply(
+        text,
+        end,
+        None if taken[0] is None else sum(tokens or 0 for tokens in taken),
+        tokens_of(usage, "output_tokens"),
+        float(cost) if isinstance(cost, int | float) else None,
+    )

@@ -1,0 +1,240 @@
+"""Make a proposal a lesson, or a part of one: a new file, a change of a lesson, an addition to it.
+
+The place of the lesson is noted in the proposal's file, then the lesson is written, then the proposal
+removed: after a crash in between, accepting it again finds the lesson there and only removes the
+proposal. Nothing of the evidence is written but the private id of the session.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import files, git
+from vault_index.edit import add, update
+from vault_index.errors import ChangedError, GitError, VaultError
+from vault_index.lesson import edit_frontmatter
+from vault_index.lesson.category import normalise
+from vault_index.lesson.digest import hash_of
+from vault_index.lesson.file import LessonFile
+from vault_index.lesson.parse import Lesson, parse_file
+from vault_index.proposals import draft, review, shelf
+
+if TYPE_CHECKING:
+    from vault_index.proposals.draft import Proposal
+    from vault_index.search.entries import Entry
+    from vault_index.vault import Vault
+
+TRAILER = "Learned-From: session"
+SOURCE = "session"
+_PLACE, _CONTENT = "writing_to", "writing"  # in the key `proposal`: where, and a hash of the lesson
+_HEADING = re.compile(r"#{1,5} ")
+_OUTDATED = "that lesson says something else now than when the change was proposed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A lesson as it is, and as it would be with a proposal. `before` is a hash of its title and text."""
+
+    title: str
+    text: str
+    tags: tuple[str, ...]
+    fires_on: tuple[str, ...]
+    before: str
+    diff: str
+
+
+def as_lesson(vault: Vault, name: str, category: str = "", *, commit: bool = False) -> Path:
+    """Write a proposal as a lesson where its category says, and return the path of its file.
+
+    With `commit` the file is committed, and nothing else. Raises VaultError, also from `add.write`.
+    """
+    _refuse_commit(vault, commit)
+    with shelf.opened(vault) as folder:
+        id = review.id_of(folder, name)
+        proposal = review.read(folder, id)
+        data = shelf.read(folder, id) or b""
+        path = _written(vault, data) or _write(vault, folder, id, data, category)
+        shelf.remove(folder, id)
+    if commit:
+        _commit(vault, path, f"Add lesson: {proposal.title}", proposal)
+    return path
+
+
+def change_of(proposal: Proposal, entry: Entry) -> Change:
+    """Return the change that a proposal makes to the lesson it is a change of."""
+    return _change(proposal, entry, proposal.title, proposal.text)
+
+
+def addition_of(proposal: Proposal, entry: Entry) -> Change:
+    """Return the change that adds a proposal to the end of a lesson.
+
+    Its text goes below its title, and its headings one level down.
+    """
+    under = [entry["text"].rstrip()]
+    if draft.words(proposal.title) != draft.words(entry["title"]):
+        under.append(f"## {proposal.title}")
+    text = "\n\n".join([*under, _lowered(proposal.text)]).strip()
+    return _change(proposal, entry, entry["title"], text)
+
+
+def into_lesson(
+    vault: Vault, name: str, entry: Entry, seen: str | None = None, *, commit: bool = False
+) -> Path:
+    """Change a lesson as a proposal says, or, with `seen`, add the proposal to it.
+
+    `entry` is the lesson, `seen` the `Change.before` of an addition that a person agreed to. Return
+    the path of the lesson's file. Raises ChangedError if the lesson is not what the proposal was made
+    from or not what was seen, and VaultError, also from `update.write`.
+    """
+    _refuse_commit(vault, commit)
+    with shelf.opened(vault) as folder:
+        id = review.id_of(folder, name)
+        proposal = review.read(folder, id)
+        data = shelf.read(folder, id) or b""
+        path = _written(vault, data)
+        if path is None:
+            changed = change_of if seen is None else addition_of
+            change = changed(proposal, entry)
+            _refuse_other(proposal, entry, change, seen)
+            path = _update(vault, folder, id, data, entry, change)
+        shelf.remove(folder, id)
+    if commit:
+        verb = "Change" if seen is None else "Add to"
+        _commit(vault, path, f"{verb} lesson: {entry['title']}", proposal)
+    return path
+
+
+def is_outdated(proposal: Proposal, entry: Entry) -> bool:
+    """Whether a lesson says something else than when a change of it was proposed."""
+    return proposal.base != draft.id_of(entry["title"], entry["text"])
+
+
+def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
+    before, after = (
+        f"# {name}\n\n{body}\n".splitlines(keepends=True)
+        for name, body in ((entry["title"], entry["text"]), (title, text))
+    )
+    shown = difflib.unified_diff(before, after, entry["path"], entry["path"])
+    return Change(
+        title=title,
+        text=text,
+        tags=_united(entry["tags"], proposal.tags),
+        fires_on=_united(entry["fires_on"], proposal.fires_on),
+        before=_content(entry["title"], entry["text"]),
+        diff="".join(shown),
+    )
+
+
+def _united(own: Sequence[str] | None, more: Sequence[str]) -> tuple[str, ...]:
+    own = own or ()
+    known = {text.casefold() for text in own}
+    return (*own, *(text for text in more if text.casefold() not in known))
+
+
+def _refuse_other(proposal: Proposal, entry: Entry, change: Change, seen: str | None) -> None:
+    """Raise ChangedError where a lesson is not what the proposal, or its reviewer, has seen."""
+    if seen is not None:
+        if change.before != seen:
+            message = f"{entry['id']} was saved since its change was shown; it was left as it is"
+            raise ChangedError(message, "look at it again, and then merge")
+    elif is_outdated(proposal, entry):
+        hint = f"lessons review: merge it into {entry['id']}, or edit it"
+        raise ChangedError(f"{proposal.id} is a change of {entry['id']}, and {_OUTDATED}", hint)
+
+
+def _update(vault: Vault, folder: Path, id: str, data: bytes, entry: Entry, change: Change) -> Path:
+    """Write a change into its lesson, after a note of it in the proposal."""
+    _note(folder, id, data, entry["path"], _content(change.title, change.text))
+    has_new_tags = len(change.tags) > len(entry["tags"] or ())
+    has_new_prompts = len(change.fires_on) > len(entry["fires_on"] or ())
+    return update.write(
+        vault,
+        entry["id"],
+        title=change.title if change.title != entry["title"] else None,
+        text=change.text,
+        tags=change.tags if has_new_tags else None,
+        fires_on=change.fires_on if has_new_prompts else None,
+        shown=entry,
+        unchanged=True,
+    )
+
+
+def _write(vault: Vault, folder: Path, id: str, data: bytes, category: str) -> Path:
+    """Write the lesson of a proposal, after a note of where in the proposal."""
+    proposal = draft.from_bytes(id, data)
+    learned = {"source": SOURCE, "session": proposal.session} if proposal.session else {}
+    keys = {**learned, draft.KEY: None, "categories": None}
+    source = edit_frontmatter.set_keys(data, keys)
+    chosen = [category] if category else list(parse_file(data, "new.md")[0].categories)
+    if category and not normalise(category):
+        raise VaultError(f"not a category: {category!r:.80}", "name one such as devops/ci-cd")
+    path = add.place_of(vault, source, categories=chosen)
+    _note(folder, id, data, str(path.relative_to(vault.root)), "")
+    return add.write(vault, source, categories=chosen)
+
+
+def _note(folder: Path, id: str, data: bytes, place: str, content: str) -> None:
+    about = edit_frontmatter.keys_of(data).get(draft.KEY)
+    kept = {**about} if isinstance(about, dict) else {}
+    kept.pop(_CONTENT, None)  # of an attempt before
+    noted = {**kept, _PLACE: place, **({_CONTENT: content} if content else {})}
+    shelf.write(folder, id, edit_frontmatter.set_keys(data, {draft.KEY: noted}))
+
+
+def _written(vault: Vault, data: bytes) -> Path | None:
+    """Return the lesson that an acceptance wrote before it was ended; None where there is none."""
+    about = edit_frontmatter.keys_of(data).get(draft.KEY)
+    about = about if isinstance(about, dict) else {}
+    place, content = about.get(_PLACE), about.get(_CONTENT)
+    path = vault.root / place if isinstance(place, str) else None
+    if path is None or not path.is_relative_to(vault.lessons_dir) or ".." in path.parts:
+        return None
+    try:
+        there = parse_file(files.read_file(path), path.name)
+    except VaultError:
+        return None
+    (ours,) = parse_file(data, path.name)[:1]
+    return path if any(_is_it(lesson, ours, content) for lesson in there) else None
+
+
+def _is_it(lesson: Lesson, ours: Lesson, content: Any) -> bool:
+    if content:
+        return bool(_content(lesson.title, lesson.text) == content)
+    return (lesson.title, lesson.created) == (ours.title, ours.created)
+
+
+def _content(title: str, text: str) -> str:
+    return hash_of(title, text)
+
+
+def _lowered(text: str) -> str:
+    """Return a text with its headings a level lower, below the heading that it gets."""
+    file = LessonFile.of_text(text, "proposal.md")
+    lines = list(file.lines)
+    for number in file.headings(_HEADING):
+        lines[number] = f"#{lines[number]}"
+    return "".join(lines).strip()
+
+
+def _refuse_commit(vault: Vault, commit: bool) -> None:
+    if commit and git.worktree(vault.lessons_dir) is None:
+        raise VaultError(
+            "the vault is in no git repository", "run `git init`, or accept it without --commit"
+        )
+
+
+def _commit(vault: Vault, path: Path, subject: str, proposal: Proposal) -> None:
+    """Commit one file. Raises GitError, with the file as it was written."""
+    inside = str(path.relative_to(vault.root))
+    trailer = ["-m", TRAILER] if proposal.session else []
+    try:
+        git.command(vault.root, "add", "--", inside)
+        git.command(vault.root, "commit", "-q", "-m", subject, *trailer, "--", inside)
+    except GitError as error:
+        message = f"the lesson is in {inside} now, and not committed: {error.message}"
+        raise GitError(message, error.hint or "commit it with git") from None
