@@ -298,7 +298,6 @@ def _candidates(
     """Score every lesson on both sides; return some of the best, with evidence, best first.
 
     `wanted` are their places by score. Also return whether there are more.
-
     A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
     that of a piece counts `pieces.PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
     """
