@@ -238,7 +238,22 @@ def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
     return replace(config, **checked, origins=origins)
 
 
+def _checked_search(key: str, value: Any, where: str) -> None:
+    """Raise SettingsError for weights, or a cosine, that no search could use."""
+    if key == "search_weights":
+        parts = value.split("/") if isinstance(value, str) else []
+        numbers = [int(part) for part in parts if part.isdecimal() and len(part) < 6]
+        if value != "" and not (len(parts) == len(numbers) == 4 and any(numbers)):
+            raise SettingsError(
+                f"{where}: {spelled(key)} must be four whole numbers, not {value!r}",
+                'write it like "60/30/5/5": vector, full text, confidence, use; "" for none',
+            )
+    elif key == "search_min_similarity" and isinstance(value, (int, float)) and value > 1:
+        raise SettingsError(f"{where}: {spelled(key)} must be a cosine, 0 to 1, not {value!r}")
+
+
 def _checked(key: str, value: Any, where: str) -> Any:
+    _checked_search(key, value, where)
     default = Config.__dataclass_fields__[key].default
     if key == "vault":
         if isinstance(value, (str, Path)):

@@ -12,6 +12,9 @@ from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 
 FILE = "SKILL.md"
+PROMPTS = "learned-prompts"  # in a skill's metadata: prompts that it is for, a line each
+SILENT = "learned-silent"  # the same: prompts that it is not for
+MAX_PROMPTS = 200
 MAX_BYTES = 256 * 1024  # of a SKILL.md; a larger one is left out
 
 
@@ -26,6 +29,8 @@ class Skill:
     when_to_use: str = ""
     by_model: bool = True  # whether an agent may load it by itself
     file_hash: str = ""
+    prompts: tuple[str, ...] = ()  # that it is for, where it was built of lessons that have some
+    silent: tuple[str, ...] = ()  # and those that it is not for
     withheld: str = ""  # why hooks do not suggest it: an error in its file
 
 
@@ -49,7 +54,11 @@ def read(data: bytes, path: str, scope: str) -> Skill | None:
     hidden = metadata.get("disable-model-invocation") in (True, "true", "yes")
     when = _text(metadata.get("when_to_use"))
     file_hash = digest.hash_of_file(data)
-    return Skill(name[:64], description[:1536], path, scope, when[:1536], not hidden, file_hash)
+    more = metadata.get("metadata")
+    return Skill(
+        *(name[:64], description[:1536], path, scope, when[:1536], not hidden, file_hash),
+        *(_prompts(more, PROMPTS), _prompts(more, SILENT)),
+    )
 
 
 def project_folder(start: Path) -> Path | None:
@@ -67,6 +76,13 @@ def project_folder(start: Path) -> Path | None:
 def user_folder() -> Path:
     """Return the folder of the user's own skills."""
     return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "skills"
+
+
+def _prompts(more: object, key: str) -> tuple[str, ...]:
+    listed = more.get(key) if isinstance(more, dict) else ""
+    lines = listed.splitlines() if isinstance(listed, str) else []
+    prompts = (_text(line)[:300] for line in lines)
+    return tuple(dict.fromkeys(filter(None, prompts)))[:MAX_PROMPTS]
 
 
 def _text(value: object) -> str:

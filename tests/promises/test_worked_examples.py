@@ -217,18 +217,19 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "eval": "eval", "check": "check", "sync": "sync", "log": "log", "status": "status",
         "config": "config", "journal": "journal search", "remember": "remember",
         "proposals": "proposals", "accept": "accept proposal", "reject": "reject proposal",
-        "review": "review",
         "stale": "stale", "confirm": "confirm",
+        "skills": "skills build", "review": "review", "learn": "learn",
     }  # fmt: skip
     assert set(questions.values()) <= {*api.QUESTIONS, *api.COMMANDS, "init"}
     offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Lessons:")[1]
     commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))
     machine = {"hook", "install", "uninstall", "model", "watch", "doctor", "mcp", "serve"}
     assert commands - machine == set(questions)
-    offered = run("lessons", "journal", "--help", cwd=Path.cwd()).out.split("Commands:")[1]
-    commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))
-    asked = {name.removeprefix("journal ") for name in [*api.QUESTIONS, *api.COMMANDS]}
-    assert commands <= asked
+    for group in ("journal", "skills"):
+        offered = run("lessons", group, "--help", cwd=Path.cwd()).out.split("Commands:")[1]
+        commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))
+        asked = {name.removeprefix(f"{group} ") for name in [*api.QUESTIONS, *api.COMMANDS]}
+        assert commands <= asked
 
 
 def test_open_vault_is_where_it_begins(make_vault: MakeVault) -> None:

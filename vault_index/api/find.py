@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.search import floor, query
@@ -20,7 +20,7 @@ def search(vault: Vault, **options: Any) -> dict[str, Any]:
     `neighbours` each lesson has that many passages before and after the one that matched, as
     [position, title, text].
     """
-    asked = Query.from_json(options)
+    asked = replace(Query.from_json(options), weighted=True)
     results = query.every_kind(vault, asked)
     hits = [hit.as_json() for hit in results.hits]
     for hit, values in zip(results.hits, hits, strict=True):
@@ -44,7 +44,7 @@ def for_program(vault: Vault, **options: Any) -> dict[str, Any]:
 
     The options are those of `search.Query`.
     """
-    results = query.every_kind(vault, Query.from_json(options))
+    results = query.every_kind(vault, replace(Query.from_json(options), weighted=True))
     return {"hits": [hit.as_json() for hit in results.hits], **_searched_with(vault, results)}
 
 

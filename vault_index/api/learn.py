@@ -51,6 +51,7 @@ def search(
         categories=(category,) if category else (),
         filters=filters.Filter(type=type, min_confidence=min_confidence),
         for_agent=True,
+        weighted=True,
     )
     results, following = pages.page(vault, asked, cursor)
     hits = trust.only_trusted(vault, results.hits)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check
 from vault_index.check import deadline
 from vault_index.errors import VaultError
+from vault_index.learn.skills import lineage
 from vault_index.share import history, remote
 from vault_index.store import ownership
 from vault_index.vault import printable
@@ -41,6 +42,8 @@ def check_files(
     else:
         candidates = check.everything(vault)
     findings = _findings(vault, caller, candidates, staged=staged)
+    if not staged:  # a commit may come before the build
+        findings = sorted([*findings, *_of_built_skills(caller, candidates)])
     return {
         "findings": [finding.as_json() for finding in findings],
         "shown": [str(finding) for finding in findings],
@@ -115,6 +118,21 @@ def _findings(
         if line.removeprefix("warning: ") not in reported:
             caller.note(line)
     return sorted(findings)
+
+
+def _of_built_skills(caller: Caller, candidates: Sequence[Candidate]) -> Iterator[Finding]:
+    """Yield which skills among the files are behind the lessons that they were built from."""
+    paths = {each.shown for each in candidates if lineage.MARK in each.data}
+    if not paths:
+        return
+    try:
+        answer = caller.ask({"ask": "skills behind", "with": {}})
+    except VaultError as error:
+        caller.note(f"warning: skills were not compared with their lessons: {error.message}")
+        return
+    for values in answer["findings"]:
+        if values["path"] in paths:
+            yield check.Finding(**values)
 
 
 def _comparison(batch: Sequence[Candidate]) -> Mapping[str, Any]:

@@ -1,7 +1,10 @@
 """SKILL.md files as rows of the table `skills`: those of the vault, of the user, of projects.
 
-A skill is found by its name and description: an agent chooses by the same. There are few, so after
-any change the whole table is written; their vectors are kept by content.
+A skill is found by its name and description: an agent chooses by the same. One that was built of
+lessons also by the prompts that these carry, a row each without words of its own: a description of
+six patterns is as far from each as from none (11 of 24 prompts find their skill, with the rows 24).
+The prompts that it is not for have rows, too: what is nearer to one of these does not find it.
+There are few, so after any change the whole table is written; their vectors are kept by content.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from vault_index.store.manifest import Manifest
     from vault_index.vault import Vault
 VAULT, USER, PROJECT = "vault", "user", "project"
+FOR, NOT_FOR = "for", "not-for"  # rows of prompts, "" for a skill's own
 MAX_PROJECTS = 50  # whose skills are known, the latest
 
 _PROJECTS = "projects"
@@ -74,7 +78,8 @@ def refresh(
     stamps = {
         path: [] if files.is_racy(stamp) else list(stamp) for path, (stamp, _) in listed.items()
     }
-    skills = [_row(vault, skill) for skill in _read_all(listed)]
+    read = list(_read_all(listed))
+    skills = [row for skill in read for row in _rows(vault, skill)]
     digest = hash_of(*(f"{row['id']} {row['file_hash']}" for row in skills))
     after = replace(manifest, skills=stamps, skills_hash=digest)
     table = Table(lessons.index, lessons.dimension, SKILLS)
@@ -83,10 +88,12 @@ def refresh(
     if not table.exists():
         table.create()
     if table.dimension and vault.embedder is not None:
-        skills = _with_vectors(skills, vault.embedder, cache)
+        every = [prompt for skill in read for prompt in (*skill.prompts, *skill.silent)]
+        titled = {hash_of(prompt): (prompt, prompt) for prompt in every}
+        skills = _with_vectors(skills, titled, vault.embedder, cache)
     table.replace_all(skills)
     table.optimize()
-    return after, len(skills)
+    return after, len(read)
 
 
 def visible(vault: Vault, project: Path | None) -> set[str]:
@@ -151,6 +158,22 @@ def _read_all(listed: dict[str, tuple[files.Stamp, str]]) -> Iterator[Skill]:
             yield replace(skill, withheld=why)
 
 
+def prompt_kind(id: str) -> str:
+    """Return what a row is, by its id: of a prompt that the skill is for, `FOR`, or not, `NOT_FOR`."""
+    return id.partition("\0")[2].partition(" ")[0]
+
+
+def _rows(vault: Vault, skill: Skill) -> list[SkillRow]:
+    """Return the row of a skill, and one for each of its prompts."""
+    whole = _row(vault, skill)
+    of_prompt = (  # no path has the character that sets their ids apart
+        SkillRow(id=f"{whole['id']}\0{kind} {number}", fulltext="", content_hash=hash_of(prompt))
+        for kind, prompts in ((FOR, skill.prompts), (NOT_FOR, skill.silent))
+        for number, prompt in enumerate(prompts)
+    )
+    return [whole, *(whole | row for row in of_prompt)]
+
+
 def _row(vault: Vault, skill: Skill) -> SkillRow:
     words = _words(skill.name)
     text = " ".join(filter(None, [skill.description, skill.when_to_use]))
@@ -175,10 +198,13 @@ def _words(name: str) -> str:
 
 
 def _with_vectors(
-    skills: Sequence[SkillRow], embedder: Embedder, cache: VectorCache
+    skills: Sequence[SkillRow],
+    prompts: dict[str, tuple[str, str]],
+    embedder: Embedder,
+    cache: VectorCache,
 ) -> list[SkillRow]:
-    """Return rows with vectors, made as those of lessons are."""
-    by_hash = {row["content_hash"]: _titled(row) for row in skills}
+    """Return rows with vectors, made as those of lessons are. `prompts` are by their hash."""
+    by_hash = {row["content_hash"]: _titled(row) for row in skills} | prompts
     vectors = cache.get_or_make(by_hash, lambda new: rows.embed_titled(embedder, new))
     return [{**row, "vector": vectors[row["content_hash"]]} for row in skills]
 

@@ -21,6 +21,7 @@ from vault_index.lesson.parse import Lesson
 from vault_index.proposals import likeness
 from vault_index.search import duplicates, floor, query
 from vault_index.search.options import Query
+from vault_index.search.pieces import PIECE_WEIGHT
 from vault_index.store import filters
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _scorer(vault: Vault, drafted: _Draft) -> Callable[[str], float]:
         cosine = 0.0
         if vector is not None and drafted.vectors:
             whole, *pieces = (float(own @ vector) for own in drafted.vectors)
-            cosine = max([whole, *(query.PIECE_WEIGHT * piece for piece in pieces)])
+            cosine = max([whole, *(PIECE_WEIGHT * piece for piece in pieces)])
         words = [word for word in _words(text) if drafted.words[_stem(word)]]
         spread = {word: _lessons_with(opened.store, word) for word in dict.fromkeys(words)}
         matched = (_bm25(drafted, word, spread[word], opened.lessons, usual) for word in words)

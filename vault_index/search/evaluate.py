@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
-from vault_index.search import entries, floor
-from vault_index.search.query import find
+from vault_index.search import entries, floor, query
+from vault_index.search.options import Query
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -169,7 +169,8 @@ def _shown(outcome: _Outcome) -> dict[str, Any]:
 
 
 def _look(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
-    hits = find(vault, prompt.query, k=DEPTH + len(prompt.relevant))
+    asked = Query(prompt.query, DEPTH + len(prompt.relevant), weighted=True)
+    hits = query.run(vault, asked).hits
     rank = next((n for n, hit in enumerate(hits) if hit.lesson_id in prompt.relevant), None)
     first = hits[0].lesson_id if hits else ""
     if chatter.why_skipped(prompt.query):

@@ -50,6 +50,9 @@ class Hit:
     filed_by: str = ""  # who says the categories: author | folder | classifier | nobody
     withheld: str = ""  # why hooks leave it out: an error that `lessons check` finds in its file
     position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
+    weighted: tuple[
+        float, ...
+    ] = ()  # see `search.weighted`: the terms that ordered it, if they did
     suggestible: bool = True  # whether an agent may load the skill by itself; not in the JSON
 
     @property
@@ -69,6 +72,8 @@ class Hit:
             values[key] = values[key].isoformat() if values[key] else None
         for key in ("score", "cosine", "full_text"):
             values[key] = round(values[key], 4)
+        if self.weighted:
+            values["weighted"] = [round(term, 4) for term in self.weighted]
         return values
 
     @classmethod
@@ -129,9 +134,12 @@ class Hit:
             given[key] = datetime.fromisoformat(given[key]) if given[key] else None
         for key in ("categories", "tags"):
             given[key] = tuple(given[key])
+        given["weighted"] = tuple(given.get("weighted") or ())
         return cls(**given)
 
 
 _IN_JSON = tuple(
-    field.name for field in fields(Hit) if field.name not in ("file_hash", "suggestible")
+    field.name
+    for field in fields(Hit)
+    if field.name not in ("file_hash", "suggestible", "weighted")
 )

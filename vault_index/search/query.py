@@ -7,19 +7,17 @@ away the magnitude that the floor needs.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError, VaultError
-from vault_index.index.rows import LONG_WHOLE
-from vault_index.index.skills import visible
+from vault_index.index.skills import NOT_FOR, prompt_kind, visible
 from vault_index.lesson import category
 from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
-from vault_index.search import documents
+from vault_index.search import documents, pieces, weighted
 from vault_index.search.hit import Hit, Passage
 from vault_index.search.options import LESSONS, SKILLS, Query
 from vault_index.store import filters
@@ -36,11 +34,7 @@ if TYPE_CHECKING:
     from vault_index.vault import OpenIndex, Vault
 
 FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
-# The cosine of a piece of a long lesson counts so much of that of a whole: the best of many pieces is
-# higher by chance. Over 646 notes, two thirds of them long, recall@3 goes from .898 to .929 and recall
-# at 2% false injections from .465 to .551 (no pieces at all: .913, .567); of 113 questions that are
-# answered deep in a document .920 stay among the first three (no pieces: .788).
-PIECE_WEIGHT = 0.8
+PROMPT_WEIGHT = 0.9  # of the cosine of a prompt of a skill that was built of lessons
 CANDIDATES = 16  # lessons, at least, that confidence may put in order
 EXPLAINED = 64  # when it is to be told what was left out
 MAX_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
@@ -122,22 +116,31 @@ def skills(vault: Vault, query: Query) -> Results:
     # few enough to look at all of them, which is quicker than a filter
     results = _search(vault, table, replace(query, k=table.count(), offset=0), None)
     here = visible(vault, Path(query.project) if query.project else None)
-    named: dict[str, Hit] = {}
-    for hit in results.hits:
-        if hit.document in here and (not query.for_agent or hit.suggestible):
-            named.setdefault(hit.title, replace(hit, kind=SKILLS))
-    hits = list(named.values())
-    dropped = [
-        (replace(hit, kind=SKILLS), why) for hit, why in results.dropped if hit.document in here
-    ]
-    dropped = [(hit, f"not among the first {query.k}") for hit in hits[query.k :]] + dropped
-    return Results(hits[: query.k], dropped, results.text_only)
+    every = [hit for hit in results.hits if not query.for_agent or hit.suggestible]
+    every += [hit for hit, _ in results.dropped]
+    best: dict[tuple[bool, str], Hit] = {}
+    for hit in sorted(every, key=lambda hit: (-hit.score, hit.lesson_id)):
+        if hit.document in here:
+            best.setdefault((hit.kind == NOT_FOR, hit.title), replace(hit, kind=SKILLS))
+    hits: list[Hit] = []
+    dropped: list[tuple[Hit, str]] = []
+    for (_, name), hit in [item for item in best.items() if not item[0][0]]:
+        other = best.get((True, name))
+        if other is not None and other.score >= hit.score:
+            dropped.append((hit, "nearer to a prompt that it is not for"))
+        elif query.min_score is not None and hit.score < query.min_score:
+            dropped.append((hit, f"below {query.min_score:.3f}"))
+        elif len(hits) < query.k:
+            hits.append(hit)
+        else:
+            dropped.append((hit, f"not among the first {query.k}"))
+    return Results(hits, dropped, results.text_only)
 
 
 def count_skills(vault: Vault) -> int:
     """Count the skills in the index, of all projects. Raises IndexStateError without an index."""
     table = vault.open_index().skills
-    return table.count() if table.exists() else 0
+    return len({row["path"] for row in table.rows(("path",))}) if table.exists() else 0
 
 
 def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
@@ -163,6 +166,9 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
     opened = vault.open_index()
     text = searched(query.text)
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
+    if query.weighted and vector is not None and weighted.weights_of(vault.config):
+        every, _ = _candidates(table, text, vector, range(weighted.POOL), where, None)
+        return _by_weights(vault, query, every)
     wanted = EXPLAINED if query.explain else _block(query)
     min_score = query.min_score
     first = query.offset // wanted * wanted if query.offset else 0
@@ -175,6 +181,21 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
         None if query.explain else min_score,
     )
     candidates = candidates[query.offset - first :]
+    return replace(_cut(query, candidates, why), has_more=has_more or len(candidates) > query.k)
+
+
+def _by_weights(vault: Vault, query: Query, every: list[Hit]) -> Results:
+    """Return the first `k` of candidates in the order of the settings' weights."""
+    ordered, unlike = weighted.order(vault, every)
+    page = ordered[query.offset :]
+    results = _cut(query, page, "")
+    dropped = results.dropped + unlike
+    return replace(results, dropped=dropped, has_more=len(page) > query.k)
+
+
+def _cut(query: Query, candidates: list[Hit], text_only: str) -> Results:
+    """Return the first `k` of candidates above the query's least score, and what was left out."""
+    min_score = query.min_score
     hits: list[Hit] = []
     dropped: list[tuple[Hit, str]] = []
     for hit in candidates:
@@ -184,7 +205,7 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
             hits.append(hit)
         else:
             dropped.append((hit, f"not among the first {query.k}"))
-    return Results(hits, dropped, why, has_more=has_more or len(candidates) > query.k)
+    return Results(hits, dropped, text_only)
 
 
 def _block(query: Query) -> int:
@@ -277,9 +298,8 @@ def _candidates(
     """Score every lesson on both sides; return some of the best, with evidence, best first.
 
     `wanted` are their places by score. Also return whether there are more.
-
     A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
-    that of a piece counts `PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
+    that of a piece counts `pieces.PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
     """
     import numpy as np
 
@@ -287,21 +307,22 @@ def _candidates(
     limit = RESCORED if table.is_large else MAX_SCORED
     near, cosines = none if vector is None else table.nearest(vector, limit, where)
     matched, scores = table.matches(query, limit, where) if query else none
-    pieces, wholes = table.families if len(near) else (none[0], none[0])
-    ids = np.sort(np.concatenate([near, matched, wholes[np.isin(pieces, near)]]))
+    of_pieces, wholes = table.families if len(near) else (none[0], none[0])
+    ids = np.sort(np.concatenate([near, matched, wholes[np.isin(of_pieces, near)]]))
     ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]  # union1d() would load numpy.ma for this
     if table.is_large:  # what the other side left out
         near, cosines = _with_rest(near, cosines, ids, partial(_cosines, table, vector))
-        matched, scores = _with_rest(matched, scores, ids, partial(_scores, table, query))
+        may_rise = _may_rise(near, cosines, matched, scores, wanted.stop)
+        matched, scores = _with_rest(matched, scores, may_rise, partial(_scores, table, query))
     cosine = np.zeros(len(ids))
     cosine[np.searchsorted(ids, near)] = cosines
     text = np.zeros(len(ids))
     text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
     shown = np.arange(len(ids))  # the row to show for a lesson
-    is_piece = np.isin(ids, pieces)
+    is_piece = np.isin(ids, of_pieces)
     if is_piece.any():
-        whole_of = np.searchsorted(ids, wholes[np.searchsorted(pieces, ids[is_piece])])
-        cosine, shown = _with_nearest_piece(cosine, shown, np.flatnonzero(is_piece), whole_of)
+        whole_of = np.searchsorted(ids, wholes[np.searchsorted(of_pieces, ids[is_piece])])
+        cosine, shown = pieces.with_nearest(cosine, shown, np.flatnonzero(is_piece), whole_of)
     score = cosine + text
     order = np.argsort(np.where(is_piece, np.inf, -score), kind="stable")[: (~is_piece).sum()]
     if least is not None:
@@ -309,13 +330,41 @@ def _candidates(
     has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
     rows = table.take(ids[shown[order]].tolist())
     if vector is None and table.schema.has_pieces:
-        rows = _with_pieces(table, rows, query)
-    hit_of = Hit.of_lesson if table.schema.has_pieces else Hit.of_skill
+        rows = pieces.with_texts(table, rows, query)
+    hit_of = Hit.of_lesson if table.schema.has_pieces else _skill
     hits = [
         hit_of(row, float(cosine[at]), float(text[at])) for row, at in zip(rows, order, strict=True)
     ]
     # equal ones by id, so that the order is fixed
     return sorted(hits, key=lambda hit: (-rank(hit), hit.lesson_id)), has_more
+
+
+def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
+    kind = prompt_kind(row["id"])
+    hit = Hit.of_skill(row, cosine * (PROMPT_WEIGHT if kind else 1), full_text)
+    return replace(hit, kind=kind) if kind == NOT_FOR else hit
+
+
+def _may_rise(
+    near: np.ndarray, cosines: np.ndarray, matched: np.ndarray, scores: np.ndarray, first: int
+) -> np.ndarray:
+    """Return the rows that may be among the first by words that full text did not return.
+
+    It returns its best, so each other row has at most the words of the last of them.
+    """
+    import numpy as np
+
+    if not len(matched) or not len(near):  # nothing by words, or by vectors
+        return matched[:0]
+    order = np.argsort(near)
+    near, cosines = near[order], cosines[order]
+    text = np.zeros(len(near))
+    text[near.searchsorted(matched)] = FULL_TEXT_WEIGHT * scores
+    score = cosines + text
+    first = min(first + CANDIDATES, len(score))
+    least = pieces.PIECE_WEIGHT * np.partition(score, -first)[-first]
+    rows: np.ndarray = near[cosines + FULL_TEXT_WEIGHT * scores.min() > least]
+    return rows
 
 
 def _with_rest(
@@ -343,44 +392,3 @@ def _scores(table: Table, query: str, ids: np.ndarray) -> tuple[np.ndarray, np.n
     if not query:
         return ids[:0], ids[:0].astype("f4")
     return table.matches(query, max(1, len(ids)), filters.of_rows(ids.tolist()))
-
-
-def _with_nearest_piece(
-    cosine: np.ndarray, shown: np.ndarray, pieces: np.ndarray, wholes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosines with those of pieces counted for their wholes, and the rows to show.
-
-    `pieces` are places in `cosine` and `shown`, float[rows] and int[rows]; `wholes` those of the
-    lessons that they are of.
-    """
-    import numpy as np
-
-    order = np.argsort(cosine[pieces])  # the nearest is written last
-    pieces, wholes = pieces[order], wholes[order]
-    nearest = np.full(len(cosine), -np.inf)
-    nearest[wholes] = cosine[pieces]
-    nearer = nearest[wholes] > cosine[wholes]
-    shown = shown.copy()
-    shown[wholes[nearer]] = pieces[nearer]
-    return np.maximum(cosine, PIECE_WEIGHT * nearest), shown
-
-
-def _with_pieces(table: Table, rows: list[dict[str, Any]], query: str) -> list[dict[str, Any]]:
-    """Return rows with the piece that has most words of a query in the place of each long whole."""
-    long = [row["lesson_id"] for row in rows if row["position"] == LONG_WHOLE]
-    if not long:
-        return rows
-    words = set(re.findall(r"\w+", query.casefold()))
-    best: dict[str, tuple[int, str, int]] = {}
-    columns = ("lesson_id", "position", "text")
-    for piece in table.rows(columns, filters.pieces_of(long)):
-        count = len(words & set(re.findall(r"\w+", piece["text"].casefold())))
-        better = (count, piece["text"], piece["position"])
-        if count > best.get(piece["lesson_id"], (0,))[0]:
-            best[piece["lesson_id"]] = better
-    return [
-        row | {"text": best[row["lesson_id"]][1], "position": best[row["lesson_id"]][2]}
-        if row["position"] == LONG_WHOLE and row["lesson_id"] in best
-        else row
-        for row in rows
-    ]

@@ -15,6 +15,7 @@ from vault_index.lesson.category import MAX_DEPTH, CategoryPath
 WHOLE = "is_whole"  # the row of a whole lesson, and none of its pieces
 WITHHELD = "withheld != ''"  # what hooks leave out
 FOR_AGENTS = "withheld = ''"
+ROWS = "_rowid IN"  # begins the condition for rows by their row ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def firsts_of(
 def of_rows(row_ids: Iterable[int]) -> str:
     """Return the condition for rows by their row ids."""
     listed = ", ".join(map(str, row_ids))
-    return f"_rowid IN ({listed})" if listed else "false"
+    return f"{ROWS} ({listed})" if listed else "false"
 
 
 def filed_by(*sources: str) -> str:

@@ -114,6 +114,11 @@ def summary(folder: Path, known: Sequence[str]) -> dict[str, Any]:
     return total(list(records(folder)), known)
 
 
+def uses(folder: Path) -> Counter[str]:
+    """Count how often agents were given each lesson, under the id that it has now."""
+    return _used(list(records(folder)))
+
+
 def _used(kept: Sequence[dict[str, Any]]) -> Counter[str]:
     """Count how often each lesson was given, under the id that it has now."""
     used: Counter[str] = Counter()

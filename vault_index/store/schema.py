@@ -176,7 +176,7 @@ SKILLS = Schema(
     row=SkillRow,
     indexed=("id",),
     full_text=FULL_TEXT,
-    shown=("name", "scope", "folder", "path", "text", "suggestible", "file_hash", "withheld"),
+    shown=("id", "name", "scope", "folder", "path", "text", "suggestible", "file_hash", "withheld"),
 )
 DOCUMENTS = Schema(table="documents", row=DocumentRow, indexed=("id",))
 JOURNAL = Schema(

@@ -31,6 +31,7 @@ SECTIONS = {
     "Search": "search recall eval",
     "Journal": "journal",
     "Proposals": "learn remember review proposals accept reject",
+    "Skills": "skills",
     "Organise": "categories mv classify",
     "Share": "check sync",
     "Agent": "install uninstall hook mcp serve",

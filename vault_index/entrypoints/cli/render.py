@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from vault_index.characters import clean, visible_line
 from vault_index.recall.block import named, signed
 from vault_index.search.hit import Hit
+from vault_index.search.weighted import TERMS
 
 
 def terminal(hits: Sequence[Hit], first: int = 1, *, width: int = 100) -> str:
@@ -27,4 +28,6 @@ def terminal(hits: Sequence[Hit], first: int = 1, *, width: int = 100) -> str:
 def evidence(hit: Hit) -> str:
     """Return the terms of a hit's score in one line."""
     parts = f"{hit.score:.3f} = cosine {hit.cosine:.3f} + full text {hit.full_text:.3f}"
-    return f"{parts}, confidence {hit.confidence}"
+    terms = (f"{term:.3f} {name}" for term, name in zip(hit.weighted, TERMS, strict=False))
+    by_weights = f"{sum(hit.weighted):.3f} = {' + '.join(terms)}; " if hit.weighted else ""
+    return f"{by_weights}{parts}, confidence {hit.confidence}"

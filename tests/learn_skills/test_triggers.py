@@ -1,0 +1,53 @@
+"""Whether a built skill is suggested for its lessons' prompts, with the real model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.learn_skills import patterns
+from tests.learn_skills.patterns import BY_TAG, HELD_OUT
+from tests.support.commands import run
+from tests.support.files import MakeVault
+from vault_index.index import reconcile
+from vault_index.recall import select
+from vault_index.search import query
+from vault_index.search.options import Query
+from vault_index.store import injections
+from vault_index.vault import open_vault
+
+
+@pytest.mark.slow
+def test_each_prompt_of_a_lesson_finds_the_skill_and_no_silent_one_does(
+    make_vault: MakeVault, with_model: Path
+) -> None:
+    """Also prompts that no lesson carries; the figures as measured, with some room."""
+    vault = make_vault(dict(patterns.files_of()))
+    reconcile.sync(vault)
+    for tag in BY_TAG:
+        hits = [(id, 0.9) for id in patterns.ids(tag)]
+        for _ in range(2):
+            injections.record(vault.index_dir, injections.PROMPT, "s", "x", hits, [], 0.5, 1, "p")
+    built = run("lessons", "skills", "build", cwd=vault.root).out
+    assert built.count("12 of 12 fires_on prompts find it, 6 of 6 silent_on prompts do not") == 2
+
+    vault = open_vault(vault.root)
+    for tag, several in BY_TAG.items():
+        for said in several:
+            for prompt in said.fires_on:
+                skills = select.for_prompt(vault, prompt).skills
+                assert [hit.title for hit in skills] == [f"learned-{tag}"], prompt
+            for prompt in said.silent_on:
+                skills = select.for_prompt(vault, prompt).skills
+                assert f"learned-{tag}" not in [hit.title for hit in skills], prompt
+    right = wrong = 0
+    for prompt, tag in HELD_OUT:
+        names = [hit.title for hit in select.for_prompt(vault, prompt).skills]
+        right += bool(tag) and names == [f"learned-{tag}"]
+        wrong += bool(names) and names != [f"learned-{tag}"]
+    assert right >= 7
+    assert wrong == 0
+    every = Query(BY_TAG["http-retries"][0].fires_on[0], 9, explain=True)
+    assert query.skills(vault, every).hits[0].title == "learned-http-retries"
+    assert query.count_skills(vault) == 2

@@ -1,0 +1,139 @@
+"""Search by fixed weights: an option, off by default, for what people and agents search for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.indexed import with_words
+from vault_index import api
+from vault_index.config import Config, load, vault_problems
+from vault_index.errors import SettingsError
+from vault_index.index import reconcile
+from vault_index.search import floor, query, weighted
+from vault_index.search.options import Query
+from vault_index.store import injections
+from vault_index.vault import Vault, open_vault
+
+HEAP = "Raise the heap when the build runs out of memory."
+FILES = {
+    "a.md": lesson_text("Build memory", f"{HEAP} See the logs of the build."),
+    "b.md": lesson_text("Build memory", f"{HEAP} See the notes of the build."),
+    "c.md": lesson_text("Closed pipe", "A closed pipe raises an error in the writer."),
+}
+
+
+def vault_with(make_vault: MakeVault, settings: str = "", **more: str) -> Vault:
+    vault = make_vault({**FILES, **more, "vault.toml": settings})
+    with_words(vault)
+    reconcile.sync(vault)
+    return vault
+
+
+def searched(vault: Vault, text: str = "build memory heap", **options: Any) -> list[dict[str, Any]]:
+    with_words(vault)
+    asked = {"ask": "search", "with": {"text": text, "k": 9, **options}}
+    hits: list[dict[str, Any]] = api.answer(vault, asked)["hits"]
+    return hits
+
+
+def weights(text: str, least: float = 0.0) -> str:
+    return f'[search]\nweights = "{text}"\nmin_similarity = {least}\n'
+
+
+@pytest.mark.parametrize(
+    "text", ["60/30/5", "60/30/5/5/0", "60,30,5,5", "a/b/c/d", "0/0/0/0", "-1/1/1/1", "1.5/1/1/1"]
+)
+def test_weights_that_are_none_are_a_clear_error(text: str, tmp_path: Path) -> None:
+    file = write(tmp_path / "vault.toml", weights(text))
+    with pytest.raises(SettingsError, match=r"search\.weights must be four whole numbers") as error:
+        load(file, {"LESSONS_HOME": str(tmp_path)})
+    assert str(file) in error.value.message
+    assert "60/30/5/5" in error.value.hint
+    assert vault_problems(file.read_bytes())[0][0] == "search.weights"
+
+
+def test_a_similarity_above_one_is_a_clear_error(tmp_path: Path) -> None:
+    file = write(tmp_path / "vault.toml", "[search]\nmin_similarity = 60\n")
+    with pytest.raises(SettingsError, match=r"search\.min_similarity must be a cosine, 0 to 1"):
+        load(file, {"LESSONS_HOME": str(tmp_path)})
+
+
+def test_the_weights_are_shares(tmp_path: Path) -> None:
+    config = Config(home=tmp_path, search_weights="60/30/5/5")
+    assert weighted.weights_of(config) == weighted.Weights(0.6, 0.3, 0.05, 0.05)
+    assert weighted.weights_of(Config(home=tmp_path)) is None
+
+
+def test_without_weights_nothing_differs(make_vault: MakeVault) -> None:
+    vault = vault_with(make_vault)
+    found = [hit.lesson_id for hit in query.find(vault, "build memory heap", 9)]
+    assert [hit["lesson_id"] for hit in searched(vault)] == found
+    assert not any("weighted" in hit for hit in searched(vault))
+
+
+def test_each_weight_decides_by_itself(make_vault: MakeVault) -> None:
+    sure = FILES["b.md"].replace("---\n", "---\nconfidence: 5\n", 1)
+    vault = vault_with(make_vault, weights("0/0/1/0"), **{"b.md": sure})
+    assert searched(vault)[0]["lesson_id"] == "b"
+    write(vault.lessons_dir / "vault.toml", weights("0/0/0/1"))
+    for id, times in (("c", 3), ("a", 1)):
+        for _ in range(times):
+            hits = [(id, 0.5)]
+            injections.record(
+                vault.index_dir, injections.PROMPT, "s", "p", hits, [], 0, 1, "watcher"
+            )
+    found = searched(open_vault(vault.root))
+    assert [hit["lesson_id"] for hit in found] == ["c", "a", "b"]
+    assert [hit["weighted"] for hit in found] == [[0, 0, 0, 1], [0, 0, 0, 0.3333], [0, 0, 0, 0]]
+    for by in ("1/0/0/0", "0/1/0/0"):
+        write(vault.lessons_dir / "vault.toml", weights(by))
+        assert searched(open_vault(vault.root), "pipe writer")[0]["lesson_id"] == "c"
+
+
+def test_what_is_less_like_the_query_is_no_hit(make_vault: MakeVault) -> None:
+    vault = vault_with(make_vault, weights("60/30/5/5", 0.3))
+    assert {hit["lesson_id"] for hit in searched(vault)} == {"a", "b"}
+    explained = {"text": "build memory heap", "explain": True}
+    (dropped,) = api.answer(vault, {"ask": "search", "with": explained})["dropped"]
+    assert dropped[0]["lesson_id"] == "c"
+    assert dropped[1] == "less than 0.30 like the query"
+
+
+def test_hooks_and_floors_go_by_the_sum_of_evidence(make_vault: MakeVault) -> None:
+    plain = vault_with(make_vault)
+    before = floor.fit(plain), query.find(plain, "build memory heap", 2)
+    write(plain.lessons_dir / "vault.toml", weights("0/0/0/1", 0.99))
+    vault = open_vault(plain.root)
+    with_words(vault)
+    assert (floor.fit(vault), query.find(vault, "build memory heap", 2)) == before
+
+
+def test_pages_and_a_least_score(make_vault: MakeVault) -> None:
+    vault = vault_with(make_vault, weights("60/30/5/5"))
+    pages, cursor = [], ""
+    for _ in range(3):
+        asked = {"query": "build memory heap", "limit": 1, "min_confidence": 1, "cursor": cursor}
+        answer = api.answer(vault, {"ask": "learn search", "with": asked})
+        pages += [hit["lesson_id"] for hit in answer["hits"]]
+        cursor = answer["next"]
+    assert sorted(pages) == ["a", "b", "c"]
+    assert cursor == ""
+    least = min(hit["score"] for hit in searched(vault))
+    assert len(searched(vault, min_score=least + 0.01)) == 2
+
+
+def test_explain_shows_the_terms(make_vault: MakeVault, with_model: Path) -> None:
+    vault = make_vault({**FILES, "vault.toml": weights("60/30/5/5")})
+    out = run("lessons", "search", "--explain", "the build is out of memory", cwd=vault.root).out
+    assert "0.930 = 0.600 vector + 0.300 full text + 0.030 confidence + 0.000 use; " in out
+
+
+def test_without_vectors_the_weights_rest(make_vault: MakeVault) -> None:
+    vault = vault_with(make_vault, weights("60/30/5/5", 0.9))
+    asked = Query("heap", weighted=True, text_only=True)
+    assert [hit.lesson_id for hit in query.run(vault, asked).hits][:2] == ["a", "b"]

@@ -1,0 +1,59 @@
+"""Skills that are built of lessons: how near each is, building them, whether they are behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from vault_index.learn.skills import behind, build, cluster, triggers
+
+if TYPE_CHECKING:
+    from vault_index.api import Caller
+    from vault_index.vault import Vault
+
+
+def candidates(vault: Vault) -> dict[str, Any]:
+    """List the `candidates`, a tag each, the nearest to a skill first: see `Cluster.as_json`.
+
+    `built` says of each whether there is a skill of it.
+    """
+    built = behind.existing(vault)
+    listed = cluster.of(vault, built)
+    return {"candidates": [{**each.as_json(), "built": each.tag in built} for each in listed]}
+
+
+def compare(vault: Vault) -> dict[str, Any]:
+    """Return the `findings` on skills that are behind their lessons, or were changed by hand."""
+    return {"findings": [finding.as_json() for finding in behind.findings(vault)]}
+
+
+def rate_triggers(vault: Vault, tags: Sequence[str] = ()) -> dict[str, Any]:
+    """Return for `skills` that were built, or those of these tags, which of their prompts do right."""
+    return {"skills": triggers.rates(vault, tags)}
+
+
+def build_ready(
+    vault: Vault,
+    caller: Caller,
+    tags: Sequence[str] = (),
+    dry_run: bool = False,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Build the skills that are ready, or those of these tags: `skills` as `Built` has them.
+
+    Those that were written have `triggers`, searched in the index with them. `failed` is how many
+    could not be built.
+    """
+    caller.index(vault)
+    done = build.build(vault, tags, dry_run=dry_run, force=force)
+    listed = [each.as_json() for each in done]
+    written = [each.tag for each in done if each.state in build.WRITTEN]
+    if written and not dry_run:
+        caller.index(vault)
+        asked = {"ask": "skills triggers", "with": {"tags": written}}
+        rates = {each["tag"]: each for each in caller.ask(asked, settled=True)["skills"]}
+        for each in listed:
+            if each["tag"] in rates:
+                each["triggers"] = rates[each["tag"]]
+    failed = sum(each.state == build.FAILED for each in done)
+    return {"skills": listed, "failed": failed, "dry_run": dry_run}

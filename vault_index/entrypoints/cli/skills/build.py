@@ -1,0 +1,65 @@
+"""`lessons skills build`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from vault_index.entrypoints.cli import asking, output
+from vault_index.entrypoints.cli.options import count, json_option
+
+
+@click.command("build", epilog="Example: lessons skills build retries")
+@click.argument("tags", nargs=-1, metavar="[TAG]...")
+@click.option("--dry-run", is_flag=True, help="Show what would be written.")
+@click.option("--force", is_flag=True, help="Set files aside that were changed by hand, and build.")
+@json_option
+@click.pass_obj
+def command(
+    named: str | None, tags: tuple[str, ...], dry_run: bool, force: bool, as_json: bool
+) -> None:
+    """Write the skills that are ready, or those of these tags.
+
+    They come into skills/learned-TAG/ of the vault; commit them as you would your own. What did not
+    change stays byte for byte, and what somebody changed by hand is kept.
+    """
+    built = asking.ask(
+        named, "skills build", {"tags": list(tags), "dry_run": dry_run, "force": force}
+    )
+    if as_json:
+        output.json(built["skills"])
+    else:
+        _show(built)
+    if built["failed"]:
+        raise SystemExit(1)
+
+
+def _show(built: dict[str, Any]) -> None:
+    if not built["skills"]:
+        asking.note("no tag is ready for a skill: see `lessons skills candidates`")
+    for skill in built["skills"]:
+        why = f": {skill['why']}" if skill["why"] else ""
+        would = "would be " if built["dry_run"] and skill["state"] in ("new", "changed") else ""
+        about = f"  {would}{skill['state']}, {count(skill['lessons'], 'lesson')}{why}"
+        output.say(output.styled(skill["path"], bold=True), about)
+        for id, reason in skill["left_out"].items():
+            asking.note(f"warning: {skill['name']}: {id} is left out: {reason}")
+        for path in skill["aside"]:
+            asking.note(f"note: set aside: {path}")
+        if "triggers" in skill:
+            _show_triggers(skill["triggers"])
+
+
+def _show_triggers(rates: dict[str, Any]) -> None:
+    """Show how many of the lessons' prompts find the skill, and warn of those that do wrong."""
+    sides = []
+    if rates["fires_on"]:
+        sides.append(f"{rates['fires']} of {rates['fires_on']} fires_on prompts find it")
+    if rates["silent_on"]:
+        sides.append(f"{rates['silent']} of {rates['silent_on']} silent_on prompts do not")
+    output.say(f"  {', '.join(sides) or 'its lessons have no prompts'}", indent=2)
+    for prompt in rates["missed"]:
+        asking.note(f"warning: {rates['name']}: {prompt!r:.80} does not find it")
+    for prompt in rates["wrong"]:
+        asking.note(f"warning: {rates['name']}: {prompt!r:.80} finds it")

@@ -1,0 +1,193 @@
+"""Accepted lessons that belong together: those of one tag, with what a skill takes from each.
+
+A tag is compared as its skill's name writes it: `C++` and `c` are one. A lesson may be in several
+clusters. Of clusters with the same lessons only the first counts: that of a skill there is, else the
+first by name; the others say which it is in `same_as`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from vault_index.check import prompt_injection
+from vault_index.lesson import parts
+from vault_index.lesson.digest import hash_of
+from vault_index.lesson.parts import Parts
+from vault_index.store import filters, injections
+
+if TYPE_CHECKING:
+    from vault_index.config import Config
+    from vault_index.vault import Vault
+
+TYPE = "code_pattern"  # of the lessons that skills are made of
+PREFIX = "learned-"
+MAX_NAME_CHARS = 64  # of a skill, by the format
+_COLUMNS = (
+    *("lesson_id", "path", "title", "text", "type", "confidence", "tags", "withheld"),
+    *("fires_on", "silent_on"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An accepted lesson, and how often agents were given it."""
+
+    id: str
+    path: str  # from the vault's root
+    title: str
+    text: str
+    type: str
+    confidence: int  # 1..5
+    tags: tuple[str, ...]
+    fires_on: tuple[str, ...]
+    silent_on: tuple[str, ...]
+    uses: int = 0
+
+    @property
+    def parts(self) -> Parts:
+        """Return the parts of its text."""
+        return parts.of(self.text)
+
+    @property
+    def digest(self) -> str:
+        """Return the hash of all that a skill says of it but its uses: these change every day."""
+        prompts = (*self.fires_on, "", *self.silent_on)
+        return hash_of(self.title, self.text, self.type, str(self.confidence), *prompts)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The patterns of a tag, by id, and the least that makes a skill of them."""
+
+    tag: str  # as in the skill's name
+    patterns: tuple[Pattern, ...]
+    least_lessons: int
+    least_confidence: float
+    least_uses: int
+    same_as: str = ""  # the tag of the cluster with the same lessons that counts
+
+    @property
+    def name(self) -> str:
+        """The name of its skill."""
+        return PREFIX + self.tag
+
+    @cached_property
+    def confidence(self) -> float:
+        """The mean of its lessons, 1..5; 0 without any."""
+        return sum(each.confidence for each in self.patterns) / max(1, len(self.patterns))
+
+    @cached_property
+    def uses(self) -> int:
+        """How often agents were given its lessons, together."""
+        return sum(each.uses for each in self.patterns)
+
+    @cached_property
+    def nearness(self) -> float:
+        """How near it is to a skill: the mean of three shares, 1 where all are reached."""
+        asked = (
+            (len(self.patterns), self.least_lessons),
+            (self.confidence, self.least_confidence),
+            (self.uses, self.least_uses),
+        )
+        return sum(min(1.0, has / least) if least else 1.0 for has, least in asked) / len(asked)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a skill is made of it."""
+        return bool(self.patterns) and self.nearness >= 1.0 and not self.same_as
+
+    def as_json(self) -> dict[str, Any]:
+        """Return how near it is, as JSON values."""
+        return {
+            "tag": self.tag,
+            "name": self.name,
+            "lessons": len(self.patterns),
+            "least_lessons": self.least_lessons,
+            "confidence": round(self.confidence, 2),
+            "least_confidence": self.least_confidence,
+            "uses": self.uses,
+            "least_uses": self.least_uses,
+            "nearness": round(self.nearness, 3),
+            "ready": self.is_ready,
+            "same_as": self.same_as,
+            "ids": [each.id for each in self.patterns],
+        }
+
+
+def of(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
+    """Return the clusters of a vault, the nearest to a skill first. `built` are tags that have one.
+
+    What hooks withhold is in none. Raises IndexStateError without an index.
+    """
+    table = vault.open_index().store
+    only = filters.Filter(type=TYPE).where()
+    rows = table.rows(_COLUMNS, filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *only))
+    used = injections.uses(vault.index_dir)
+    patterns = [_pattern(row, used.get(row["lesson_id"], 0)) for row in rows]
+    return grouped(patterns, vault.config, built)
+
+
+def grouped(
+    patterns: Iterable[Pattern], config: Config, built: Collection[str] = ()
+) -> list[Cluster]:
+    """Return the clusters of patterns, the nearest to a skill first."""
+    of_tag: dict[str, dict[str, Pattern]] = {}
+    for pattern in sorted(patterns, key=lambda each: each.id):
+        for tag in pattern.tags:
+            if name := tag_name(tag):
+                of_tag.setdefault(name, {})[pattern.id] = pattern
+    least = (config.skills_least_lessons, config.skills_least_confidence, config.skills_least_uses)
+    clusters: list[Cluster] = []
+    first: dict[tuple[str, ...], str] = {}
+    for tag in sorted(of_tag, key=lambda name: (name not in built, name)):
+        lessons = tuple(of_tag[tag].values())
+        same = first.setdefault(tuple(each.id for each in lessons), tag)
+        clusters.append(Cluster(tag, lessons, *least, same_as="" if same == tag else same))
+    return sorted(clusters, key=lambda each: (-each.nearness, -len(each.patterns), each.tag))
+
+
+def tag_name(tag: str) -> str:
+    """Return a tag as the name of a skill may have it: `[a-z0-9-]`; "" where nothing is left."""
+    plain = unicodedata.normalize("NFKD", tag).encode("ascii", "ignore").decode().lower()
+    name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+    return name[: MAX_NAME_CHARS - len(PREFIX)].rstrip("-")
+
+
+def safe(cluster: Cluster, known: dict[str, str]) -> tuple[Cluster, dict[str, str]]:
+    """Return a cluster without the lessons that a skill must not repeat, and why, by id.
+
+    An agent does as a skill says, so even a warning of prompt injection is a reason. `known` keeps the
+    reasons of lessons that are in several clusters.
+    """
+    for pattern in cluster.patterns:
+        if pattern.id not in known:
+            known[pattern.id] = _refusal(pattern)
+    refused = {each.id: known[each.id] for each in cluster.patterns if known[each.id]}
+    kept = tuple(each for each in cluster.patterns if each.id not in refused)
+    return (replace(cluster, patterns=kept), refused) if refused else (cluster, {})
+
+
+def _refusal(pattern: Pattern) -> str:
+    text = "\n\n".join([pattern.title, pattern.text, *pattern.fires_on, *pattern.silent_on])
+    finding = next(iter(sorted(prompt_injection.findings(pattern.path, text))), None)
+    return f"{finding.rule}: {finding.message}" if finding else ""
+
+
+def _pattern(row: Mapping[str, Any], uses: int) -> Pattern:
+    return Pattern(
+        id=row["lesson_id"],
+        path=row["path"],
+        title=row["title"] or row["lesson_id"],
+        text=row["text"] or "",
+        type=row["type"],
+        confidence=row["confidence"],
+        tags=tuple(row["tags"] or ()),
+        fires_on=tuple(row["fires_on"] or ()),
+        silent_on=tuple(row["silent_on"] or ()),
+        uses=uses,
+    )
