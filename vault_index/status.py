@@ -14,6 +14,7 @@ from vault_index.hotpath import locate
 from vault_index.index import diff, documents, skills
 from vault_index.journal import overview
 from vault_index.journal.journal import Journal
+from vault_index.learn import record
 from vault_index.lesson import category
 from vault_index.proposals import review
 from vault_index.recall import outcome
@@ -56,6 +57,7 @@ def of(vault: Vault) -> dict[str, Any]:
     state["injections"] = _injections(vault, ids)
     state["outcomes"] = _outcomes(vault, ids)
     state["proposals"] = review.count(vault)
+    state["learning"] = record.summary(vault.config, str(vault.root))
     state["journal"] = overview.of(Journal(vault.config))
     return state
 

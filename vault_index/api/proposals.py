@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
 from vault_index.lesson.parse import id_of
-from vault_index.proposals import accept as accepting
 from vault_index.proposals import draft, review
+from vault_index.proposals.accept import (
+    addition_of,
+    as_lesson,
+    change_of,
+    into_lesson,
+    is_outdated,
+)
 
 if TYPE_CHECKING:
     from vault_index.api import Caller
@@ -101,9 +107,9 @@ def merge(
     """
     proposal = review.find(vault, id)
     entry = caller.ask({"ask": "show", "with": {"name": into}})["entry"]
-    change = accepting.addition_of(proposal, entry)
+    change = addition_of(proposal, entry)
     if write:
-        accepting.into_lesson(vault, id, entry, seen, commit=commit)
+        into_lesson(vault, id, entry, seen, commit=commit)
     about = {"id": entry["id"], "path": entry["path"], "title": entry["title"]}
     return {**about, "diff": change.diff, "before": change.before, "written": write}
 
@@ -117,11 +123,11 @@ def accept(
     """
     proposal = review.find(vault, id)
     if not proposal.changes:
-        path = accepting.as_lesson(vault, id, category, commit=commit)
+        path = as_lesson(vault, id, category, commit=commit)
         lesson = id_of(str(path.relative_to(vault.lessons_dir)))
         return {"id": lesson, "path": str(path.relative_to(vault.root))}
     entry = caller.ask({"ask": "show", "with": {"name": proposal.changes}})["entry"]
-    path = accepting.into_lesson(vault, id, entry, commit=commit)
+    path = into_lesson(vault, id, entry, commit=commit)
     return {"id": entry["id"], "path": str(path.relative_to(vault.root))}
 
 
@@ -164,9 +170,9 @@ def _target(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
         entry = caller.ask({"ask": "show", "with": {"name": proposal.changes}})["entry"]
     except VaultError as error:
         return {"id": proposal.changes, "diff": "", "is_outdated": True, "problem": error.message}
-    is_outdated = accepting.is_outdated(proposal, entry)
-    diff = accepting.change_of(proposal, entry).diff
-    return {"id": entry["id"], "diff": diff, "is_outdated": is_outdated, "problem": ""}
+    outdated = is_outdated(proposal, entry)
+    diff = change_of(proposal, entry).diff
+    return {"id": entry["id"], "diff": diff, "is_outdated": outdated, "problem": ""}
 
 
 def _expire(vault: Vault, caller: Caller) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import status
 from vault_index.edit import add, init
-from vault_index.learn import record
 from vault_index.search import evaluate
 from vault_index.share import git_hooks
 from vault_index.vault import open_vault
@@ -49,9 +48,9 @@ def index_vault(
 
 
 def state_of(vault: Vault, caller: Caller) -> dict[str, Any]:
-    """Return the state of a vault: see `status.of`; `learning` is `record.summary`."""
+    """Return the state of a vault: see `status.of`."""
     del caller
-    return status.of(vault) | {"learning": record.summary(vault.config, str(vault.root))}
+    return status.of(vault)
 
 
 def settings_of(vault: Vault, caller: Caller) -> dict[str, Any]:

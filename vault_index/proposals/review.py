@@ -55,7 +55,7 @@ def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> di
     own = sketch.of(proposal, compared)
     with shelf.opened(vault) as folder:
         _expire(folder, vault.config.learn_expire_days)
-        if compared.get("rejected") or sketch.same(own, shelf.rejected(folder)):
+        if compared.get("rejected") or sketch.same(replace(own, vector=""), shelf.rejected(folder)):
             return {**answer, "status": REJECTED}
         waiting = shelf.ids(folder)
         if proposal.id in waiting:

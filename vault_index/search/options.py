@@ -44,9 +44,7 @@ class Query:
     for_agent: bool = False  # without withheld lessons, and skills that only the user may call
     file: str = ""  # of the journal: what a record read or changed
     concept: str = ""  # of the journal
-    weighted: bool = (
-        False  # put lessons in order by the weights of the settings, if these have some
-    )
+    weighted: bool = False  # put lessons in order by the weights of the settings, if there are any
     offset: int = 0  # lessons to pass over: a multiple of `k`, as pages are
 
     def __post_init__(self) -> None:
