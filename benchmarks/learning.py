@@ -1,105 +1,93 @@
-"""What learning costs among many lessons.
+"""Measure `lessons learn` without a model, on a session of 500 tool calls in a repository of 300 files.
 
-    python -m benchmarks.learning [--vault FOLDER] [--repeats 30]
+    python -m benchmarks.learning
 
-Proposals: how soon a watcher says which lessons and rejected proposals a draft is like, and what its
-prompts would find. Without `--vault` 10,000 lessons are made (minutes).
+The whole command is timed, in a process of its own: reading the transcript, the diff from the commit at
+the session's start, the significance, the entries by rule, their comparison with the vault's lessons.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from benchmarks import instruments, web
+from benchmarks import instruments
 from benchmarks.instruments import Row
-from vault_index.embed import download
-from vault_index.hotpath import protocol
-from vault_index.proposals import shelf, sketch
-from vault_index.vault import Vault, open_vault
+from tests.support.conversations import Conversation
+from tests.support.files import write
+from tests.support.projects import a_project, a_vault, taken
 
-REJECTED = 500
-DRAFTS = (
-    ("Raise the heap of Node in CI", "The build dies with heap out of memory: set NODE_OPTIONS."),
-    ("Rotate the signing key", "The installer refuses what the former key signed on old machines."),
-    ("Poll the database in tests", "Wait for pg_isready in the fixture, as a pause is too short."),
-    ("Quote paths in shell scripts", "A folder with a space in its name made rm act on two words."),
-    ("Pin images by digest", "A rebuilt tag broke the wheels overnight; a digest does not move."),
-)
+TURNS, EDITS = 50, 7  # with three commands a turn: 500 tool calls
+FILES = 300
+REPEATS = 5
 
 
 def main() -> None:
     """Run the measurement and print the rows."""
-    parser = argparse.ArgumentParser(description="Time what learning asks.")
-    parser.add_argument("--vault", type=Path, help="a vault that was indexed before")
-    parser.add_argument("--repeats", type=int, default=30)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="lessons-learning-") as scratch:
-        os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
-        download.fetch(Path(os.environ["LESSONS_HOME"]))
-        made = Path(scratch) / "many"
-        vault = open_vault(options.vault) if options.vault else web.many_lessons(made)
-        with instruments.watched(vault):
-            list(instruments.shown(proposals(vault, options.repeats)))
+    with tempfile.TemporaryDirectory(prefix="lessons-sessions-") as scratch:
+        home = Path(scratch) / "home"
+        home.mkdir()
+        person = {"AUTHOR": "Ada", "COMMITTER": "Ada"}
+        os.environ |= {f"GIT_{role}_NAME": name for role, name in person.items()}
+        os.environ |= {f"GIT_{role}_EMAIL": "ada@example.org" for role in person}
+        os.environ |= {"HOME": str(home), "LESSONS_HOME": str(home / ".lessons")}
+        os.environ |= {"LESSONS_WATCH_AUTOSTART": "false", "LESSONS_EMBEDDER": "none"}
+        list(instruments.shown(rows(Path(scratch))))
 
 
-def proposals(vault: Vault, repeats: int) -> Iterator[Row]:
-    """Compare drafts that the watcher has not seen, also with many rejected ones; look at prompts."""
-    yield "lessons", vault.open_index().lessons, ""
-    yield from _times("compare a proposal", vault, "compare proposal", repeats, {})
-    with shelf.opened(vault) as folder:
-        for number in range(REJECTED):
-            shelf.reject(folder, _some_sketch(vault, number))
-    yield from _times(f"the same, {REJECTED} rejected", vault, "compare proposal", repeats, {})
-    prompts = {
-        "fires_on": ["the build dies in the pipeline", "the installer says no", "flaky tests"]
-    }
-    yield from _times("outlook, three prompts", vault, "outlook of proposal", repeats, prompts)
-    (folder / shelf.REJECTED).unlink()
+def rows(scratch: Path) -> Iterator[Row]:
+    """Time the command on a long session."""
+    contents = {f"src/m{number}.py": "x = 1\n" * 200 for number in range(FILES)}
+    project = a_project(scratch / "shop", contents)
+    vault = a_vault(project)
+    talk = _long_session(project)
+    for number in range(FILES * 2 // 3):
+        write(project / f"src/m{number}.py", "y = 2\n" * 100 + "x = 1\n" * 100)
+    session = taken(talk)
+    command = [sys.executable, "-m", "vault_index", "learn", "--session", session, "--dry-run"]
+    command += ["--json"]
+    subprocess.run([sys.executable, "-m", "vault_index", "index"], cwd=vault.root, check=True,
+                   capture_output=True)  # fmt: skip
+    times = [_seconds(command, project) for _ in range(REPEATS)]
+    bare = [_seconds([sys.executable, "-c", "pass"], project) for _ in range(REPEATS)]
+    done = subprocess.run(command, cwd=project, check=True, capture_output=True, text=True)
+    points = json.loads(done.stdout)["significance"]["points"]
+    yield "significance of the session", points, "points"
+    yield "lessons learn --dry-run, 500 tool calls: median", statistics.median(times), "s"
+    yield "the same, in starts of Python", statistics.median(times) / statistics.median(bare), ""
+    times = [_seconds([*command[:-2], "--again"], project) for _ in range(REPEATS)]
+    yield "lessons learn, with its proposals: median", statistics.median(times), "s"
+    yield "the same, in starts of Python", statistics.median(times) / statistics.median(bare), ""
 
 
-def _times(
-    name: str, vault: Vault, ask: str, repeats: int, more: Mapping[str, Sequence[str]]
-) -> Iterator[Row]:
-    took: list[float] = []
-    spent = _processor(vault)
-    for number in range(repeats + 3):
-        title, text = DRAFTS[number % len(DRAFTS)]
-        values: dict[str, Any] = {"title": title, "text": f"{text} Seen {number} times.", **more}
-        began = time.perf_counter()
-        answer = protocol.ask(str(vault.root), {"ask": ask, "with": values, "fresh": False}, 30)
-        took.append(1000 * (time.perf_counter() - began))
-        assert "nearest" in answer, answer
-    warm = took[3:]
-    yield f"{name}: median", statistics.median(warm), "ms"
-    yield f"{name}: fastest", min(warm), "ms"
-    yield f"{name}: p90", statistics.quantiles(warm, n=10)[-1], "ms"
-    yield f"{name}: processor time of the watcher", (_processor(vault) - spent) / len(took), "ms"
+def _seconds(command: list[str], folder: Path) -> float:
+    began = time.perf_counter()
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return time.perf_counter() - began
 
 
-def _processor(vault: Vault) -> float:
-    """Return the milliseconds of processor time that the watcher has taken; 0 where nobody says."""
-    stat = Path(f"/proc/{instruments.pid(vault)}/stat")
-    if not stat.exists():
-        return 0.0
-    fields = stat.read_text().rpartition(")")[2].split()
-    return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _some_sketch(vault: Vault, number: int) -> sketch.Sketch:
-    import numpy as np
-
-    vector = np.random.default_rng(number).normal(size=vault.open_index().store.dimension)
-    words = sketch.hashed([f"word{number}-{place}" for place in range(60)])
-    packed = sketch.packed(vector / np.linalg.norm(vector))
-    embedder = vault.open_index().embedder
-    return sketch.Sketch(f"{number:08x}", "2026-11-22", words, embedder, packed)
+def _long_session(project: Path) -> Conversation:
+    talk = Conversation(project, "long", began=datetime.now(UTC))
+    for turn in range(TURNS):
+        talk.asks(f"Improve module {turn} of the shop: it fails when the cart is empty")
+        talk.says("I look at the module and its tests first. " * 10)
+        failing = "Error: wrong total\n" + "a line of output that is long enough\n" * 200
+        talk.runs("pytest -q tests", failing, failed=True)
+        for edit in range(EDITS):
+            path = f"src/m{(turn * EDITS + edit) % FILES}.py"
+            talk.edits(path, "x = 1\n" * 40, "y = 2\n" * 40)
+        talk.runs("cat src/m1.py", "x = 1\n" * 400)
+        talk.runs("pytest -q tests", "1 passed\n" * 200)
+        talk.says("`total()` ignores the tax, as `RATE` is read before the settings. " * 3)
+    return talk
 
 
 if __name__ == "__main__":

@@ -1,0 +1,106 @@
+"""Measure the questions about a proposal among many lessons.
+
+    python -m benchmarks.proposals [--vault FOLDER] [--repeats 30]
+
+Proposals: how soon a watcher says which lessons and rejected proposals a draft is like, and what its
+prompts would find. Without `--vault` 10,000 lessons are made (minutes).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import instruments, web
+from benchmarks.instruments import Row
+from vault_index.embed import download
+from vault_index.hotpath import protocol
+from vault_index.proposals import shelf, sketch
+from vault_index.vault import Vault, open_vault
+
+REJECTED = 500
+DRAFTS = (
+    ("Raise the heap of Node in CI", "The build dies with heap out of memory: set NODE_OPTIONS."),
+    ("Rotate the signing key", "The installer refuses what the former key signed on old machines."),
+    ("Poll the database in tests", "Wait for pg_isready in the fixture, as a pause is too short."),
+    ("Quote paths in shell scripts", "A folder with a space in its name made rm act on two words."),
+    ("Pin images by digest", "A rebuilt tag broke the wheels overnight; a digest does not move."),
+)
+
+
+def main() -> None:
+    """Run the measurement and print the rows."""
+    parser = argparse.ArgumentParser(description="Time the questions about a proposal.")
+    parser.add_argument("--vault", type=Path, help="a vault that was indexed before")
+    parser.add_argument("--repeats", type=int, default=30)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="lessons-learning-") as scratch:
+        os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
+        download.fetch(Path(os.environ["LESSONS_HOME"]))
+        made = Path(scratch) / "many"
+        vault = open_vault(options.vault) if options.vault else web.many_lessons(made)
+        with instruments.watched(vault):
+            list(instruments.shown(proposals(vault, options.repeats)))
+
+
+def proposals(vault: Vault, repeats: int) -> Iterator[Row]:
+    """Compare drafts that the watcher has not seen, also with many rejected ones; look at prompts."""
+    yield "lessons", vault.open_index().lessons, ""
+    yield from _times("compare a proposal", vault, "compare proposal", repeats, {})
+    with shelf.opened(vault) as folder:
+        for number in range(REJECTED):
+            shelf.reject(folder, _some_sketch(vault, number))
+    yield from _times(f"the same, {REJECTED} rejected", vault, "compare proposal", repeats, {})
+    prompts = {
+        "fires_on": ["the build dies in the pipeline", "the installer says no", "flaky tests"]
+    }
+    yield from _times("outlook, three prompts", vault, "outlook of proposal", repeats, prompts)
+    (folder / shelf.REJECTED).unlink()
+
+
+def _times(
+    name: str, vault: Vault, ask: str, repeats: int, more: Mapping[str, Sequence[str]]
+) -> Iterator[Row]:
+    took: list[float] = []
+    spent = _processor(vault)
+    for number in range(repeats + 3):
+        title, text = DRAFTS[number % len(DRAFTS)]
+        values: dict[str, Any] = {"title": title, "text": f"{text} Seen {number} times.", **more}
+        began = time.perf_counter()
+        answer = protocol.ask(str(vault.root), {"ask": ask, "with": values, "fresh": False}, 30)
+        took.append(1000 * (time.perf_counter() - began))
+        assert "nearest" in answer, answer
+    warm = took[3:]
+    yield f"{name}: median", statistics.median(warm), "ms"
+    yield f"{name}: fastest", min(warm), "ms"
+    yield f"{name}: p90", statistics.quantiles(warm, n=10)[-1], "ms"
+    yield f"{name}: processor time of the watcher", (_processor(vault) - spent) / len(took), "ms"
+
+
+def _processor(vault: Vault) -> float:
+    """Return the milliseconds of processor time that the watcher has taken; 0 where nobody says."""
+    stat = Path(f"/proc/{instruments.pid(vault)}/stat")
+    if not stat.exists():
+        return 0.0
+    fields = stat.read_text().rpartition(")")[2].split()
+    return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _some_sketch(vault: Vault, number: int) -> sketch.Sketch:
+    import numpy as np
+
+    vector = np.random.default_rng(number).normal(size=vault.open_index().store.dimension)
+    words = sketch.hashed([f"word{number}-{place}" for place in range(60)])
+    packed = sketch.packed(vector / np.linalg.norm(vector))
+    embedder = vault.open_index().embedder
+    return sketch.Sketch(f"{number:08x}", "2026-11-22", words, embedder, packed)
+
+
+if __name__ == "__main__":
+    main()
