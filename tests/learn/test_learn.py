@@ -18,8 +18,10 @@ from tests.support.files import MakeVault, commit, lesson_text
 from tests.support.materials import a_material, an_entry, good_answer, stage_of
 from tests.support.ollama_server import OllamaServer
 from vault_index import api, client
+from vault_index.errors import SettingsError, WriteError
 from vault_index.learn import record, run, stages
 from vault_index.learn.material import Material
+from vault_index.proposals import review
 from vault_index.vault import Vault, open_vault
 
 HEAP = (
@@ -301,7 +303,7 @@ def test_the_command_says_what_leaves_and_what_went_wrong(
     ended = run_command("lessons", "learn", "--why", cwd=team.root, check=False)
     assert ended.code == 1
     assert "sending at most " in ended.err
-    assert "in 4 calls for ollama:small: Ollama at 127.0.0.1; it stays on this machine" in ended.err
+    assert "for ollama:small: Ollama at 127.0.0.1; it stays on this machine" in ended.err
     assert "Error: what: ollama:small declined to answer\nTry: " in ended.err
     assert "Traceback" not in ended.err
     again = run_command("lessons", "learn", cwd=team.root)
@@ -309,3 +311,55 @@ def test_the_command_says_what_leaves_and_what_went_wrong(
     planned = run_command("lessons", "learn", "--dry-run", "--json", cwd=team.root).json
     assert planned["status"] == record.DRY
     assert len(server.chats) == 1
+
+
+def test_where_no_more_may_wait_no_model_is_asked_and_it_may_be_done_again(
+    team: Vault, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let(server, well(an_entry()))
+    monkeypatch.setattr(review, "MAX_WAITING", 0)
+    answer = learn(team)
+    assert (answer["status"], server.chats) == (record.FULL, [])
+    assert "lessons review" in answer["hint"]
+    monkeypatch.undo()
+    monkeypatch.setenv("OLLAMA_HOST", server.url)
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    assert learn(team)["status"] == record.PROPOSED
+
+
+def test_a_proposal_that_cannot_be_written_is_an_error_and_no_end(
+    team: Vault, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let(server, well(an_entry()))
+
+    def full_disk(*_: object) -> None:
+        raise WriteError("no space left on the device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(review, "propose", full_disk)
+        with pytest.raises(WriteError):
+            learn(team)
+    assert learn(team)["status"] == record.PROPOSED
+
+
+def test_two_processes_do_not_learn_the_same_at_once(team: Vault, server: OllamaServer) -> None:
+    answers: list[dict[str, Any]] = []
+
+    def answer(stage: str) -> str:
+        if not answers:  # while the first waits for its model
+            answers.append(learn(team))
+        return json.dumps(good_answer(stage, an_entry()))
+
+    let(server, answer)
+    assert learn(team)["status"] == record.PROPOSED
+    assert [each["status"] for each in answers] == [record.RUNNING]
+
+
+@pytest.mark.parametrize("setting", ["stages = 3", "tokens = 10"])
+def test_settings_that_no_analysis_can_obey_are_refused(
+    team: Vault, server: OllamaServer, own_world: Path, setting: str
+) -> None:
+    (own_world / "config.toml").write_text(f'[learn]\nmodel = "ollama:small"\n{setting}\n')
+    with pytest.raises(SettingsError, match=r"learn\.(stages|tokens)"):
+        learn(open_vault(team.root))
+    assert server.chats == []

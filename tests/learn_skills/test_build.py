@@ -175,9 +175,8 @@ def test_a_skill_keeps_to_the_format(team: Vault) -> None:
             assert said.title in read.description
             assert said.fires_on[0] in read.description
         assert read.metadata["learned-tag"] == tag
-        assert {key for key in read.metadata if key.startswith("lesson ")} == {
-            f"lesson {id}" for id in patterns.ids(tag)
-        }
+        lessons = [value for key, value in read.metadata.items() if key.startswith("lesson-")]
+        assert {value.partition(" ")[2] for value in lessons} == set(patterns.ids(tag))
 
 
 def test_the_reference_has_every_part_and_a_table_of_contents(team: Vault) -> None:
@@ -424,3 +423,29 @@ def test_the_commands_build_check_and_say_it_in_json(team: Vault) -> None:
     assert checked == []
     listed = run("lessons", "skills", "candidates", "--json", cwd=team.root).json
     assert {each["tag"]: each["built"] for each in listed} == dict.fromkeys(BY_TAG, True)
+
+
+def test_a_lesson_may_be_about_passwords(make_vault: MakeVault) -> None:
+    files = {
+        path.replace("backoff", "reset-password"): text
+        for path, text in patterns.files_of().items()
+    }
+    team = make_vault(files)
+    reconcile.sync(team)
+    use(team, *(path.removesuffix(".md") for path in files), times=2)
+    states = {built.tag: built.state for built in build(team)}
+    assert states[TAG] == NEW
+
+
+def test_what_the_user_does_not_trust_is_in_no_skill(team: Vault) -> None:
+    commit(team.root)
+    write(
+        team.lessons_dir / f"{FIRST}.md",
+        (team.lessons_dir / f"{FIRST}.md").read_text() + "Draft.\n",
+    )
+    reconcile.sync(team)
+    wary = Vault(team.root, replace(team.config, trust="committed-only"))
+    there = {each.id for tag in cluster.of(wary) for each in tag.patterns}
+    assert FIRST in {each.id for tag in cluster.of(team) for each in tag.patterns}
+    assert there
+    assert FIRST not in there

@@ -41,11 +41,12 @@ class Plan:
             return "no model is asked: rules make drafts, and nothing leaves this machine"
         total = self.as_json()
         calls = f"{len(self.calls)} call{'' if len(self.calls) == 1 else 's'}"
+        calls += ", each once more if its answer does not fit"
         size = (
             f"at most {total['chars']:,} characters, about {total['tokens']:,} tokens, in {calls}"
         )
         away = "leaves this machine" if self.leaves else "stays on this machine"
-        return f"{size} for {self.model}: {self.receiver}; it {away}"
+        return f"{size}, for {self.model}: {self.receiver}; it {away}"
 
 
 def of(config: Config, calls: tuple[Planned, ...]) -> Plan:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -32,10 +33,12 @@ MAX_TROUBLE_CHARS = 200
 PROPOSED, NOTHING, REFUSED = "proposed", "nothing new", "refused"
 NOT_WORTH, LEARNED, DRY = "not worth it", "learned already", "dry run"
 AWAY, BUDGET, FAILED = "model away", "budget used up", "no valid answer"
+FULL, RUNNING = "too many proposals wait", "running already"
 BEGUN, STOPPED = "begun", "stopped"
 ENDING = (PROPOSED, NOTHING, REFUSED)
-LATER = (AWAY, BUDGET)  # it may go well another time: nothing was asked, or nobody answered
-TROUBLED = (REFUSED, AWAY, BUDGET, FAILED)
+LATER = (AWAY, BUDGET, FULL)  # it may go well another time
+TROUBLED = (REFUSED, AWAY, BUDGET, FAILED, FULL)
+MAX_SECONDS = 3600.0  # of a run: one that began earlier has died
 
 PERSON, AGENT, NOBODY = "person", "agent", "nobody"  # who asks; nobody at the end of a session
 
@@ -58,18 +61,45 @@ class Run:
     usage: Mapping[str, Any] = field(default_factory=lambda: asdict(Usage()))
     trouble: str = ""
     asked_by: str = PERSON
+    pid: int = 0  # of the process that runs it
 
 
-def begin(config: Config, run: Run) -> Run:
-    """Write that a run begins, and return it with its time. Raises WriteError."""
-    begun = replace(run, at=datetime.now(UTC).isoformat(timespec="microseconds"))
-    _write(config, begun)
+def begin(config: Config, run: Run) -> Run | None:
+    """Write that a run begins, and return it with its time; None if another does the same now.
+
+    Raises WriteError.
+    """
+    now = datetime.now(UTC)
+    begun = replace(run, at=now.isoformat(timespec="microseconds"), pid=os.getpid())
+    with held(folder_of(config)):
+        if any(_is_same(each, run) and _is_running(each, now) for each in runs(config)):
+            return None
+        _write(config, begun)
     return begun
+
+
+def _is_same(run: Run, other: Run) -> bool:
+    return (run.vault, run.digest, run.by) == (other.vault, other.digest, other.by)
+
+
+def _is_running(run: Run, now: datetime) -> bool:
+    if run.status != BEGUN or run.pid <= 0:
+        return False
+    try:
+        began = datetime.fromisoformat(run.at)
+        os.kill(run.pid, 0)
+    except PermissionError:  # another user's now: ours has ended
+        return False
+    except (ValueError, OSError):
+        return False
+    return (now - began).total_seconds() < MAX_SECONDS
 
 
 def end(config: Config, run: Run) -> None:
     """Write what came of a run that began. Raises WriteError."""
-    _write(config, replace(run, trouble=" ".join(run.trouble.split())[:MAX_TROUBLE_CHARS]))
+    ended = replace(run, trouble=" ".join(run.trouble.split())[:MAX_TROUBLE_CHARS])
+    with held(folder_of(config)):
+        _write(config, ended)
 
 
 def runs(config: Config) -> list[Run]:
@@ -88,10 +118,7 @@ def runs(config: Config) -> list[Run]:
 
 def is_learned(config: Config, run: Run) -> bool:
     """Whether the same was learned from the same material, for the same vault."""
-    key = (run.vault, run.digest, run.by)
-    return any(
-        (each.vault, each.digest, each.by) == key and each.status in ENDING for each in runs(config)
-    )
+    return any(_is_same(each, run) and each.status in ENDING for each in runs(config))
 
 
 def was_analysed(config: Config, vault: str, session: str) -> bool:
@@ -142,11 +169,10 @@ def _usage(values: Mapping[str, Any]) -> Usage:
 
 
 def _write(config: Config, run: Run) -> None:
-    """Write a run in place of the one of its time, else at the end."""
+    """Write a run in place of the one of its time, else at the end. The caller holds the folder."""
     folder = folder_of(config)
-    with held(folder):
-        others = [each for each in runs(config) if each.at != run.at]
-        kept = sorted([*others, run], key=lambda each: each.at)[-MAX_RUNS:]
-        text = "".join(f"{json.dumps(asdict(each), ensure_ascii=False)}\n" for each in kept)
-        with files.writing(folder / FILE):
-            files.replace_file(folder / FILE, text.encode("utf-8", "replace"))
+    others = [each for each in runs(config) if each.at != run.at]
+    kept = sorted([*others, run], key=lambda each: each.at)[-MAX_RUNS:]
+    text = "".join(f"{json.dumps(asdict(each), ensure_ascii=False)}\n" for each in kept)
+    with files.writing(folder / FILE):
+        files.replace_file(folder / FILE, text.encode("utf-8", "replace"))

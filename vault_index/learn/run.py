@@ -18,6 +18,7 @@ from vault_index.errors import (
     ModelCallError,
     ModelRefusedError,
     VaultError,
+    WriteError,
 )
 from vault_index.journal.redact import redact
 from vault_index.learn import (
@@ -47,7 +48,12 @@ SCOPES = (SESSION, COMMITS, FILES)
 LAST = "last"  # the latest session
 RULES = "rules"  # what a run is by, without a model
 MANY = f"more than may be proposed of a session (learn.most, at most {stages.MOST_ENTRIES})"
-FULL = "too many proposals wait"
+FULL = record.FULL
+_FULL = {
+    "status": FULL,
+    "trouble": f"{review.MAX_WAITING} proposals wait already, as many as may",
+    "hint": "decide some of them with `lessons review`, then do it again",
+}
 MAX_GIVEN = 50  # lessons that a session was given, and whose texts are compared
 _STATUS = {
     ModelAwayError: record.AWAY,
@@ -129,7 +135,12 @@ def learn_from(
         return {**answer, "status": record.NOT_WORTH}
     if not force and _is_learned(run, vault.config):
         return {**answer, "status": record.LEARNED}
-    run = record.begin(vault.config, run)
+    if len(review.waiting(vault)) >= review.MAX_WAITING:
+        return {**answer, **_FULL}
+    begun = record.begin(vault.config, run)
+    if begun is None:
+        return {**answer, "status": record.RUNNING}
+    run = begun
     try:
         run, answer = _learned(work, run)
     except BaseException:
@@ -189,6 +200,8 @@ def _run_of(work: _Work, asked_by: str) -> Run:
 
 def _learned(work: _Work, run: Run) -> tuple[Run, dict[str, Any]]:
     """Return the run with what came of it, and the answer."""
+    if not any(text.strip() for text in work.material.texts):
+        return replace(run, status=record.NOTHING), _answer(work, "") | {"status": record.NOTHING}
     try:
         entries = _entries(work)
     except ModelCallError as error:
@@ -202,6 +215,8 @@ def _learned(work: _Work, run: Run) -> tuple[Run, dict[str, Any]]:
     kept = [each for each in proposals if each["status"] == review.WAITING]
     status = record.PROPOSED if kept else record.NOTHING
     reasons = Counter(each["reason"] for each in dropped)
+    full = _FULL if reasons[FULL] else {}
+    status = full.get("status", status)
     usage = _usage(work)
     run = replace(
         run,
@@ -211,7 +226,7 @@ def _learned(work: _Work, run: Run) -> tuple[Run, dict[str, Any]]:
         dropped=dict(reasons),
     )
     answer = {**_answer(work, ""), "status": status, "proposals": kept, "dropped": dropped}
-    return run, {**answer, "usage": dict(usage)}
+    return run, {**answer, **full, "usage": dict(usage)}
 
 
 def _entries(work: _Work) -> list[Entry]:
@@ -248,6 +263,8 @@ def _proposed(
         proposal = sifted.proposal
         try:
             made = review.propose(work.vault, proposal, sifted.compared)
+        except WriteError:
+            raise
         except VaultError as error:
             drop(entry, FULL if "wait already" in error.message else error.message)
             continue

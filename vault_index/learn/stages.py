@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.config import Config
-from vault_index.errors import ModelAnswerError, ModelCallError
+from vault_index.errors import ModelAnswerError, ModelCallError, SettingsError
 from vault_index.journal import events
 from vault_index.learn import excerpt
 from vault_index.learn.entry import Entry
@@ -105,8 +105,13 @@ class Planned:
 
 
 def names(config: Config, model: Model) -> tuple[str, ...]:
-    """Return the stages of an analysis: as the settings say, else as suits the model."""
-    if config.learn_stages in (1, 4):
+    """Return the stages of an analysis: as the settings say, else as suits the model.
+
+    Raises SettingsError.
+    """
+    if config.learn_stages not in (0, 1, 4):
+        raise SettingsError(f"learn.stages is {config.learn_stages}", "set it to 4, 1 or 0")
+    if config.learn_stages:
         return ONE if config.learn_stages == 1 else FOUR
     return ONE if model.starts_slowly or config.learn_tokens < LEAST_TOKENS else FOUR
 
@@ -208,6 +213,10 @@ def _sizes(config: Config, stages: tuple[str, ...]) -> dict[str, int]:
     room = config.learn_tokens * excerpt.CHARS_A_TOKEN
     room -= sum(_fixed_chars(config, stage) + _AROUND_CHARS for stage in stages)
     room -= sum(range(len(stages))) * _answer_chars(config)
+    if room < LEAST_CHARS * len(stages):
+        least = -(-(LEAST_CHARS * len(stages) - room) // excerpt.CHARS_A_TOKEN)
+        hint = f"set it to {config.learn_tokens + least:,} or more"
+        raise SettingsError(f"learn.tokens is {config.learn_tokens:,}, too few for a model", hint)
     return {stage: max(LEAST_CHARS, int(room * _SHARES[stage])) for stage in stages}
 
 

@@ -87,6 +87,8 @@ def _closing(answer: dict[str, Any]) -> str:
         return f"{count(made, 'proposal')} to review: `lessons review`{left}{_took(answer)}"
     if answer["status"] == "learned already":
         return AGAIN
+    if answer["status"] == "running already":
+        return "another process learns the same right now"
     return f"nothing was worth a proposal{left}{_took(answer)}"
 
 

@@ -18,6 +18,7 @@ from vault_index.check import prompt_injection
 from vault_index.lesson import parts
 from vault_index.lesson.digest import hash_of
 from vault_index.lesson.parts import Parts
+from vault_index.recall import trust
 from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ PREFIX = "learned-"
 MAX_NAME_CHARS = 64  # of a skill, by the format
 _COLUMNS = (
     *("lesson_id", "path", "title", "text", "type", "confidence", "tags", "withheld"),
-    *("fires_on", "silent_on"),
+    *("fires_on", "silent_on", "file_hash"),
 )
 
 
@@ -122,11 +123,14 @@ class Cluster:
 def of(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     """Return the clusters of a vault, the nearest to a skill first. `built` are tags that have one.
 
-    What hooks withhold is in none. Raises IndexStateError without an index.
+    A lesson that hooks withhold, or that is not of those whom the user trusts, is in none. Raises
+    IndexStateError without an index.
     """
     table = vault.open_index().store
     only = filters.Filter(type=TYPE).where()
     rows = table.rows(_COLUMNS, filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *only))
+    trusted = trust.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
+    rows = [row for row in rows if (row["path"], row["file_hash"]) in trusted]
     used = injections.uses(vault.index_dir)
     patterns = [_pattern(row, used.get(row["lesson_id"], 0)) for row in rows]
     return grouped(patterns, vault.config, built)

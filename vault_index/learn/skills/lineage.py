@@ -9,9 +9,9 @@ It is in the metadata of the skill's own SKILL.md, all of it strings:
       learned-skill: "77ab..."           the hash of SKILL.md as built, with zeros in this place
       learned-prompts: "how ..."         prompts of the lessons, a line each: the index knows them
       learned-silent: "how ..."          the same, of those that must not find them
-      "lesson backend/retry": "03de..."  for each lesson the hash of what the skill says of it
+      lesson-1: "03de... backend/retry"  for each lesson the hash of what the skill says of it, and its id
 
-Line ends do not count: git may change them.
+Line ends do not count: git may change them. An id is no key: a hash behind `password:` reads like one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TAG, COMMIT, REFERENCE, SKILL = (
     "learned-skill",
 )
 MARK = f"{TAG}:".encode()  # in each SKILL.md that was built
-LESSON = "lesson "  # begins the key of a lesson's hash
+LESSON = "lesson-"  # begins the key of a lesson
 _UNSIGNED = "0" * 32
 _SIGNATURE = re.compile(rb'(?m)^(  learned-skill: )"[0-9a-f]{32}"$')
 
@@ -62,8 +62,8 @@ def lines_of(cluster: Cluster, commit: str, reference: bytes) -> Iterator[str]:
         values |= {key: listed} if listed else {}
     for key, value in values.items():
         yield f"  {key}: {quoted(value)}"
-    for pattern in cluster.patterns:
-        yield f"  {quoted(LESSON + pattern.id)}: {quoted(pattern.digest)}"
+    for number, pattern in enumerate(cluster.patterns, 1):
+        yield f"  {LESSON}{number}: {quoted(f'{pattern.digest} {pattern.id}')}"
 
 
 def quoted(text: str) -> str:
@@ -96,7 +96,7 @@ def read(skill: bytes, path: str) -> Lineage | None:
         values.get(COMMIT, ""),
         values.get(REFERENCE, ""),
         {
-            key.removeprefix(LESSON): value
+            value.partition(" ")[2]: value.partition(" ")[0]
             for key, value in values.items()
             if key.startswith(LESSON)
         },
