@@ -200,6 +200,7 @@ def test_what_is_near_a_lesson_becomes_a_change_that_keeps_its_text() -> None:
     before, after = LOGIN.split("\n\n## Related")
     assert change.text.startswith(f"{before}\n\n- ")
     assert change.text.endswith(f"## Related{after}")
+    assert change.added == change.text[len(before) : -len(f"## Related{after}")].strip()
     assert "nginx.conf is not the cause" in change.text
     says_all = {**lesson, "text": kept(entry_of()).text}
     there = around(ask=answers(compare_proposal=compared, show={"entry": says_all}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,9 @@ def learned(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **mor
     return str(proposed["id"])
 
 
-def change_of_heap(vault: Vault, text: str = f"{HEAP} To 8 GB.") -> str:
+def change_of_heap(vault: Vault, text: str = f"{HEAP} To 8 GB.", **more: Any) -> str:
     base = draft.id_of("Raise the heap", HEAP)
-    return learned(vault, "Raise the heap", text, changes="ops/heap", base=base)
+    return learned(vault, "Raise the heap", text, changes="ops/heap", base=base, **more)
 
 
 def lesson(vault: Vault, path: str) -> Any:
@@ -135,6 +136,19 @@ def test_a_draft_without_a_category_is_classified(team: Vault) -> None:
     assert "pull request" in card["why_suggested"]
 
 
+def test_a_vault_without_lessons_has_a_review_too(team: Vault) -> None:
+    for file in (team.lessons_dir / "ops").iterdir():
+        file.unlink()
+    learned(team)
+    (prompt,) = run("lessons", "review", "--json", cwd=team.root).json[0]["prompts"]
+    assert (prompt["now"], prompt["then"]["place"]) == (None, 1)
+
+
+def test_a_draft_by_rule_says_whose_words_it_has(team: Vault) -> None:
+    learned(team, is_draft=True)
+    assert "its text is what was said" in run("lessons", "review", cwd=team.root).out
+
+
 # accepted
 
 
@@ -181,6 +195,99 @@ def test_a_change_of_what_was_saved_meanwhile_is_refused_and_may_be_merged(team:
     assert "merge" in refused.value.hint
     assert lesson(team, "ops/heap.md").text == saved
     assert waiting(team) == [id]
+
+
+ADDED = "- Set a limit in Docker, too."
+
+
+def outdated_change(team: Vault) -> tuple[str, str]:
+    """Return the id of a change of the heap lesson, and the text that was saved meanwhile."""
+    id = change_of_heap(team, f"{HEAP}\n\n{ADDED}", added=ADDED)
+    saved = f"{HEAP.replace('Node', 'the runtime')}\n\n## Related\n\n- related: lock"
+    write(team.lessons_dir / "ops/heap.md", lesson_text("Raise the heap", saved))
+    return id, saved
+
+
+def test_a_merge_of_an_outdated_change_adds_only_what_it_adds(team: Vault) -> None:
+    id, saved = outdated_change(team)
+    planned = ask(team, "merge proposal", id=id, into="ops/heap")
+    assert not [x for x in planned["diff"].splitlines()[2:] if x.startswith("-")]
+    ask(team, "merge proposal", id=id, into="ops/heap", seen=planned["before"], write=True)
+    before, related = saved.split("## Related")
+    assert lesson(team, "ops/heap.md").text == f"{before}{ADDED}\n\n## Related{related}"
+
+
+def test_an_outdated_change_is_accepted_once_it_is_edited(team: Vault) -> None:
+    id, saved = outdated_change(team)
+    seen = edited_source(team, id)
+    edited = seen.replace(f"{HEAP}\n\n{ADDED}", f"{saved}\n- related: docker")
+    ask(team, "edit proposal", id=id, text=edited, seen=seen)
+    target = ask(team, "review", id=id)["proposals"][0]["target"]
+    assert not target["is_outdated"]
+    assert [x for x in target["diff"].splitlines()[2:] if x[0] in "+-"] == ["+- related: docker"]
+    assert ask(team, "proposals", id=id)["proposals"][0]["added"] == "- related: docker"
+    ask(team, "accept proposal", id=id)
+    assert lesson(team, "ops/heap.md").text == f"{saved}\n- related: docker"
+
+
+@pytest.mark.parametrize("how", ["change", "merge"])
+def test_prompts_that_must_stay_silent_come_with_it(team: Vault, how: str) -> None:
+    heap = team.lessons_dir / "ops/heap.md"
+    heap.write_text(heap.read_text().replace("fires_on", "silent_on: [heap sort]\nfires_on"))
+    silent_on = ("a heap of stones", "Heap sort", "heap OUT of memory")  # the last one fires
+    if how == "change":
+        ask(team, "accept proposal", id=change_of_heap(team, silent_on=silent_on))
+    else:
+        id = learned(team, silent_on=silent_on)
+        seen = ask(team, "merge proposal", id=id, into="ops/heap")["before"]
+        ask(team, "merge proposal", id=id, into="ops/heap", seen=seen, write=True)
+    assert lesson(team, "ops/heap.md").silent_on == ("heap sort", "a heap of stones")
+
+
+def test_a_name_that_is_taken_says_how_to_take_another(team: Vault) -> None:
+    id = learned(team, "Heap", "Text of another lesson by that name.")
+    with pytest.raises(VaultError, match=r"ops/heap\.md is there already") as refused:
+        ask(team, "accept proposal", id=id)
+    assert "lessons review" in refused.value.hint
+    assert "--title" not in refused.value.hint
+
+
+def test_a_commit_never_takes_what_its_author_has_not_finished(team: Vault) -> None:
+    heap = team.lessons_dir / "ops/heap.md"
+    heap.write_text(heap.read_text().replace("fires_on", "tags: [half, done]\nfires_on"))
+    unfinished = heap.read_text()
+    id = change_of_heap(team)
+    with pytest.raises(VaultError, match="changes that are not committed") as refused:
+        ask(team, "accept proposal", id=id, commit=True)
+    assert "without --commit" in refused.value.hint
+    assert (heap.read_text(), waiting(team)) == (unfinished, [id])
+    ask(team, "accept proposal", id=id)
+    assert lesson(team, "ops/heap.md").text == f"{HEAP} To 8 GB."
+
+
+def test_a_commit_takes_a_file_by_its_name_and_not_as_a_pattern(team: Vault) -> None:
+    write(team.lessons_dir / "ops/[xy].md", lesson_text("Raise the heap", HEAP))
+    commit(team.root)
+    write(team.lessons_dir / "ops/x.md", lesson_text("X", "Of somebody, not staged."))
+    base = draft.id_of("Raise the heap", HEAP)
+    id = learned(team, "Raise the heap", f"{HEAP} To 8 GB.", changes="ops/[xy]", base=base)
+    ask(team, "accept proposal", id=id, commit=True)
+    assert run("git", "status", "--short", cwd=team.root).out == "?? lessons/ops/x.md\n"
+
+
+def test_a_commit_that_failed_is_named_with_its_trailer(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = learned(team)
+    with monkeypatch.context() as patch:
+        for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
+            patch.setenv(name, "")
+        with pytest.raises(VaultError, match="not committed") as refused:
+            ask(team, "accept proposal", id=id, commit=True)
+    assert "commit -m 'Add lesson: Rotate the key'" in refused.value.hint
+    run("sh", "-c", refused.value.hint, cwd=team.root)
+    shown = run("git", "log", "-1", "--format=%(trailers:key=Learned-From)", cwd=team.root)
+    assert shown.out.strip() == "Learned-From: session"
 
 
 def test_a_change_of_a_lesson_that_is_gone_is_an_error(team: Vault) -> None:
@@ -340,6 +447,17 @@ def test_none_goes_where_the_settings_say_so(team: Vault, own_world: Path) -> No
     patient = open_vault(team.root)
     assert waiting(patient) == [id]
     assert ask(patient, "proposals")["proposals"][0]["expires"] == ""
+
+
+def test_days_beyond_the_calendar_are_for_ever(team: Vault, own_world: Path) -> None:
+    id = learned(team)
+    write(own_world / "config.toml", "[learn]\nexpire_days = 999999999\n")
+    assert ask(open_vault(team.root), "proposals")["proposals"][0]["expires"] == ""
+    assert review.count(open_vault(team.root)) == 1
+    write(own_world / "config.toml", "[learn]\nexpire_days = 30\n")
+    file = shelf.file_of(shelf.folder_of(team) or Path(), id)
+    file.write_text(re.sub("(?m)^created: .*", "created: 9999-12-31", file.read_text()))
+    assert ask(open_vault(team.root), "proposals")["proposals"][0]["expires"] == ""
 
 
 # rejected

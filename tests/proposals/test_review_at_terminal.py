@@ -89,6 +89,31 @@ def test_a_change_that_is_outdated_says_how_to_go_on(team: Vault) -> None:
     assert "the Node process" in lesson(team, "ops/heap.md").text
 
 
+def test_an_accepted_one_whose_commit_fails_is_counted_and_the_next_shown(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned(team)
+    learned(team, "Clock", "Freeze the clock in tests.")
+    for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
+        monkeypatch.setenv(name, "")
+    _, shown = reviewed(team, "a", "q", words=("--commit",))
+    assert "not committed" in shown
+    assert "2 of 2" in shown
+    assert shown.endswith("1 accepted, 1 left\n")
+
+
+def test_one_that_was_decided_elsewhere_meanwhile_is_left_behind(
+    team: Vault, tmp_path: Path
+) -> None:
+    id = learned(team)
+    learned(team, "Clock", "Freeze the clock in tests.")
+    elsewhere = write(tmp_path / "edit", f"#!/bin/sh\n{BIN}/lessons reject {id}\n")
+    elsewhere.chmod(0o755)
+    _, shown = reviewed(team, "e", "a", "q", editor=str(elsewhere))
+    assert "2 of 2" in shown
+    assert shown.endswith("\n1 left\n")
+
+
 def test_an_edit_that_is_refused_is_offered_again(team: Vault, tmp_path: Path) -> None:
     learned(team)
     edit = write(tmp_path / "edit", '#!/bin/sh\necho "## Lesson: Two" >> "$1"\n')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,14 +82,19 @@ def review_(vault: Vault, caller: Caller, id: str = "", session: str = "") -> di
 def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> dict[str, Any]:
     """Write the edited `source` of a proposal, of which the editor got `seen`: the proposal.
 
-    It is checked again: what `check` calls an error is refused, and the proposal stays as it was.
+    It is checked again: what `check` calls an error is refused, and the proposal stays as it was. An
+    edited change is one of the lesson as it is now, which a reviewer sees as its diff.
     """
     categories: Sequence[str] = ()
     try:
         categories = list(caller.ask({"ask": "categories", "with": {}}, fetch=False)["counts"])
     except VaultError as error:
         caller.note(f"warning: its category is not compared with the others: {error.message}")
-    return _as_json(vault, review.edit(vault, id, text, seen, categories))
+    changes, lesson = review.find(vault, id, broken=True).changes, None
+    if changes:
+        with suppress(VaultError):  # the lesson is gone: it stays a change of what was there
+            lesson = caller.ask({"ask": "show", "with": {"name": changes}})["entry"]
+    return _as_json(vault, review.edit(vault, id, text, seen, categories, lesson))
 
 
 def merge(

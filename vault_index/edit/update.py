@@ -29,6 +29,7 @@ def write(
     confidence: int | None = None,
     source: str | None = None,
     fires_on: Sequence[str] | None = None,
+    silent_on: Sequence[str] | None = None,
     shown: entries.Entry | None = None,
     unchanged: bool = False,
 ) -> Path:
@@ -49,7 +50,7 @@ def write(
     file = vault.root / entry["path"]
     data = before = entries.content(vault, entry, unchanged=unchanged)
     declared = edit_frontmatter.keys_of(data, entry["path"])
-    keys = _keys(categories, tags, type, confidence, source, fires_on)
+    keys = _keys(categories, tags, type, confidence, source, fires_on, silent_on)
     if categories is not None and "category" in declared:
         keys["category"] = None
     if title is not None and not slug and ("title" in declared or not _has_heading(data, entry)):
@@ -69,6 +70,7 @@ def _keys(
     confidence: int | None,
     source: str | None,
     fires_on: Sequence[str] | None,
+    silent_on: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Return the frontmatter keys to set; None removes one."""
     filed = [path for path in map(category.normalise, categories or ()) if path]
@@ -79,6 +81,7 @@ def _keys(
         "confidence": confidence,
         "source": None if source is None else " ".join(source.split()),
         "fires_on": None if fires_on is None else list(fires_on),
+        "silent_on": None if silent_on is None else list(silent_on),
     }
     return {key: value or None for key, value in keys.items() if value is not None}
 

@@ -294,7 +294,7 @@ def _change(entry: Entry, proposal: Proposal, id: str, around: Around) -> Propos
     )
     kept = ("type", "confidence", "silent_on", "quotes", "why", "session", "is_draft")
     values = {name: getattr(proposal, name) for name in kept}
-    return replace(changed, **values, changes=lesson["id"], base=base)
+    return replace(changed, **values, changes=lesson["id"], base=base, added=items)
 
 
 def _new_items(entry: Entry, text: str) -> list[str]:

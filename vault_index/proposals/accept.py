@@ -8,7 +8,9 @@ proposal. Nothing of the evidence is written but the private id of the session.
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import files, git
 from vault_index.edit import add, update
 from vault_index.errors import ChangedError, GitError, VaultError
-from vault_index.lesson import edit_frontmatter
+from vault_index.lesson import edit_frontmatter, parts
 from vault_index.lesson.category import normalise
 from vault_index.lesson.digest import hash_of
 from vault_index.lesson.file import LessonFile
@@ -33,6 +35,8 @@ TRAILER = "Learned-From: session"
 SOURCE = "session"
 _PLACE, _CONTENT = "writing_to", "writing"  # in the key `proposal`: where, and a hash of the lesson
 _HEADING = re.compile(r"#{1,5} ")
+_SECTIONS = (parts.PROBLEM, parts.WHEN, parts.WHEN_NOT, parts.TRADE_OFFS, parts.RELATED)
+_SECTION = re.compile(rf"(?m)^## (?:{'|'.join(_SECTIONS)})[ \t]*$")
 _OUTDATED = "that lesson says something else now than when the change was proposed"
 
 
@@ -44,6 +48,7 @@ class Change:
     text: str
     tags: tuple[str, ...]
     fires_on: tuple[str, ...]
+    silent_on: tuple[str, ...]
     before: str
     diff: str
 
@@ -73,12 +78,16 @@ def change_of(proposal: Proposal, entry: Entry) -> Change:
 def addition_of(proposal: Proposal, entry: Entry) -> Change:
     """Return the change that adds a proposal to the end of a lesson.
 
-    Its text goes below its title, and its headings one level down.
+    Its text goes below its title, and its headings one level down. Of a change of that lesson only
+    what it adds is added, before the sections that a learned lesson ends with.
     """
+    if proposal.changes == entry["id"]:
+        added = proposal.added or draft.added_of(proposal.text, entry["text"])
+        return _change(proposal, entry, entry["title"], _with_items(entry["text"], added))
     under = [entry["text"].rstrip()]
     if draft.words(proposal.title) != draft.words(entry["title"]):
         under.append(f"## {proposal.title}")
-    text = "\n\n".join([*under, _lowered(proposal.text)]).strip()
+    text = "\n\n".join([*under, _lowered(proposal.added or proposal.text)]).strip()
     return _change(proposal, entry, entry["title"], text)
 
 
@@ -101,6 +110,8 @@ def into_lesson(
             changed = change_of if seen is None else addition_of
             change = changed(proposal, entry)
             _refuse_other(proposal, entry, change, seen)
+            if commit:
+                _refuse_unfinished(vault, entry["path"])
             path = _update(vault, folder, id, data, entry, change)
         shelf.remove(folder, id)
     if commit:
@@ -119,15 +130,26 @@ def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
         f"# {name}\n\n{body}\n".splitlines(keepends=True)
         for name, body in ((entry["title"], entry["text"]), (title, text))
     )
+    fires_on = _united(entry["fires_on"], proposal.fires_on)
+    finding = {prompt.casefold() for prompt in fires_on}
+    silent_on = [prompt for prompt in proposal.silent_on if prompt.casefold() not in finding]
     shown = difflib.unified_diff(before, after, entry["path"], entry["path"])
     return Change(
         title=title,
         text=text,
         tags=_united(entry["tags"], proposal.tags),
-        fires_on=_united(entry["fires_on"], proposal.fires_on),
+        fires_on=fires_on,
+        silent_on=_united(entry.get("silent_on"), silent_on),
         before=_content(entry["title"], entry["text"]),
         diff="".join(shown),
     )
+
+
+def _with_items(text: str, added: str) -> str:
+    """Return a lesson's text with more of it before the sections of a learned one, or at its end."""
+    match = _SECTION.search(text)
+    end = match.start() if match else len(text)
+    return "\n\n".join(filter(None, (text[:end].rstrip(), added, text[end:]))).strip()
 
 
 def _united(own: Sequence[str] | None, more: Sequence[str]) -> tuple[str, ...]:
@@ -152,6 +174,7 @@ def _update(vault: Vault, folder: Path, id: str, data: bytes, entry: Entry, chan
     _note(folder, id, data, entry["path"], _content(change.title, change.text))
     has_new_tags = len(change.tags) > len(entry["tags"] or ())
     has_new_prompts = len(change.fires_on) > len(entry["fires_on"] or ())
+    has_new_silent = len(change.silent_on) > len(entry.get("silent_on") or ())
     return update.write(
         vault,
         entry["id"],
@@ -159,6 +182,7 @@ def _update(vault: Vault, folder: Path, id: str, data: bytes, entry: Entry, chan
         text=change.text,
         tags=change.tags if has_new_tags else None,
         fires_on=change.fires_on if has_new_prompts else None,
+        silent_on=change.silent_on if has_new_silent else None,
         shown=entry,
         unchanged=True,
     )
@@ -174,7 +198,11 @@ def _write(vault: Vault, folder: Path, id: str, data: bytes, category: str) -> P
     if category and not normalise(category):
         raise VaultError(f"not a category: {category!r:.80}", "name one such as devops/ci-cd")
     path = add.place_of(vault, source, categories=chosen)
-    _note(folder, id, data, str(path.relative_to(vault.root)), "")
+    place = str(path.relative_to(vault.root))
+    if os.path.lexists(path):
+        hint = "run `lessons review`: e edits its title, c names another category"
+        raise VaultError(f"{place} is there already", hint)
+    _note(folder, id, data, place, "")
     return add.write(vault, source, categories=chosen)
 
 
@@ -228,13 +256,24 @@ def _refuse_commit(vault: Vault, commit: bool) -> None:
         )
 
 
+def _refuse_unfinished(vault: Vault, inside: str) -> None:
+    """Raise VaultError where a file has changes that its author has not committed."""
+    status = ("status", "--porcelain", "--untracked-files=all", "--", inside)
+    if git.command(vault.root, "--literal-pathspecs", *status):
+        hint = "commit those first, or decide without --commit"
+        raise VaultError(f"{inside} has changes that are not committed", hint)
+
+
 def _commit(vault: Vault, path: Path, subject: str, proposal: Proposal) -> None:
     """Commit one file. Raises GitError, with the file as it was written."""
     inside = str(path.relative_to(vault.root))
     trailer = ["-m", TRAILER] if proposal.session else []
+    add = ("--literal-pathspecs", "add", "--", inside)  # a name such as [xy].md is no pattern
+    saved = ("--literal-pathspecs", "commit", "-m", subject, *trailer, "--", inside)
     try:
-        git.command(vault.root, "add", "--", inside)
-        git.command(vault.root, "commit", "-q", "-m", subject, *trailer, "--", inside)
+        git.command(vault.root, *add)
+        git.command(vault.root, *saved)
     except GitError as error:
         message = f"the lesson is in {inside} now, and not committed: {error.message}"
-        raise GitError(message, error.hint or "commit it with git") from None
+        by_hand = " && ".join(shlex.join(["git", *words]) for words in (add, saved))
+        raise GitError(message, error.hint or by_hand) from None

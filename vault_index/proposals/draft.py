@@ -35,7 +35,7 @@ MAX_MEMBER_CHARS = 500
 MAX_BY_CHARS = 80
 MIN_IDENTITY_WORDS = 8  # of a text: a shorter one may be said under many titles
 ID_BYTES = 4
-_TEXTS = ("why", "session", "changes", "base")
+_TEXTS = ("why", "session", "changes", "base", "added")
 
 Json = Mapping[str, Any]
 
@@ -68,6 +68,7 @@ class Proposal:
     session: str = ""
     changes: str = ""  # the id of a lesson
     base: str = ""  # `id_of` its title and text
+    added: str = ""  # what a change adds to that text
     is_draft: bool = False  # made by rule: no model and no person wrote it
 
     def as_json(self) -> dict[str, Any]:
@@ -184,6 +185,12 @@ def id_of(title: str, text: str) -> str:
     own = words(text)
     whole = own if len(set(own)) >= MIN_IDENTITY_WORDS else [*words(title), "", *own]
     return blake2b(" ".join(whole).encode(), digest_size=ID_BYTES).hexdigest()
+
+
+def added_of(text: str, before: str) -> str:
+    """Return the lines of a text that another has not."""
+    there = {line.strip() for line in before.splitlines()}
+    return "\n".join(line for line in text.splitlines() if line.strip() not in there).strip()
 
 
 def words(text: str) -> list[str]:

@@ -159,6 +159,8 @@ def _lessons_with(table: Table, word: str) -> int:
 def _usual_length(table: Table) -> float:
     """Return how many words a lesson has on average."""
     texts = table.column(table.schema.full_text, filters.WHOLE)
+    if not len(texts):
+        return 1.0
     some = texts.take(list(range(0, len(texts), max(1, len(texts) // SAMPLE)))).to_pylist()
     return max(1.0, sum(len(_words(text)) for text in some) / max(1, len(some)))
 

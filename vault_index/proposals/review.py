@@ -96,7 +96,11 @@ def expires(vault: Vault, proposal: Proposal) -> str:
     days = vault.config.learn_expire_days
     if not days or not proposal.created:
         return ""
-    return (datetime.fromisoformat(proposal.created) + timedelta(days)).date().isoformat()
+    try:
+        last = datetime.fromisoformat(proposal.created) + timedelta(days)
+    except OverflowError:  # after the year 9999
+        return ""
+    return last.date().isoformat()
 
 
 def find(vault: Vault, name: str, *, broken: bool = False) -> Proposal:
@@ -116,10 +120,16 @@ def source(vault: Vault, name: str) -> str:
 
 
 def edit(
-    vault: Vault, name: str, text: str, seen: str, categories: Collection[str] = ()
+    vault: Vault,
+    name: str,
+    text: str,
+    seen: str,
+    categories: Collection[str] = (),
+    lesson: Mapping[str, Any] | None = None,
 ) -> Proposal:
     """Write an edited proposal, of which the editor got `seen`; its age counts from now.
 
+    `lesson` is the entry of the one it changes: from now on it is a change of that text.
     Raises VaultError for what `check` calls an error, ChangedError if it is not what was seen.
     """
     with shelf.opened(vault) as folder:
@@ -143,9 +153,18 @@ def edit(
             why = f"{errors[0]['rule']}: {errors[0]['message']}"
             raise VaultError(f"not kept: {why}", "edit it again without that")
         about = {**(about or {}), "findings": findings}
+        if lesson is not None:
+            proposal = _rebased(proposal, lesson)
+            about |= {"base": proposal.base, "added": proposal.added}
         data = edit_frontmatter.set_keys(data, {draft.KEY: about})
         shelf.write(folder, id, data)
     return replace(proposal, findings=tuple(findings))
+
+
+def _rebased(proposal: Proposal, lesson: Mapping[str, Any]) -> Proposal:
+    """Return a change as one of a lesson as it is now."""
+    base = draft.id_of(lesson["title"], lesson["text"])
+    return replace(proposal, base=base, added=draft.added_of(proposal.text, lesson["text"]))
 
 
 def reject(vault: Vault, name: str, compared: Mapping[str, Any]) -> Proposal:
@@ -216,7 +235,10 @@ def _unexpired(folder: Path | None, days: int) -> list[str]:
     ids = shelf.ids(folder)
     if folder is None or not days:
         return ids
-    oldest = datetime.now(UTC) - timedelta(days)
+    try:
+        oldest = datetime.now(UTC) - timedelta(days)
+    except OverflowError:  # before the year 1
+        return ids
     return [id for id in ids if (shelf.created(folder, id) or oldest) >= oldest]
 
 

@@ -65,7 +65,7 @@ def _about(card: Card) -> Iterator[str]:
         yield str(card["type"])
     yield f"confidence {card['confidence']} of 5"
     if card["is_draft"]:
-        yield "a draft by rule: no model wrote it"
+        yield "a draft by rule: its text is what was said"
     by = f"by {card['by']}, " if card["by"] else ""
     yield f"{by}{card['created'][:10]}"
     if card["session"]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from vault_index import client
 from vault_index.entrypoints.cli import asking, editor, keys, output, proposal_card
-from vault_index.errors import VaultError
+from vault_index.errors import GitError, VaultError
 
 _KEYS = "[a]ccept [e]dit [m]erge [s]kip [r]eject [c]ategory [w]hole session [q]uit [?]"
 _HELP = """\
@@ -83,6 +83,15 @@ class Review:
                     return True
             except VaultError as error:
                 _complain(error)
+                if not self._waits(id):  # decided elsewhere, or only its commit failed
+                    self._decided.add(id)
+                    return True
+
+    def _waits(self, id: str) -> bool:
+        try:
+            return any(each["id"] == id for each in self._ask("proposals")["proposals"])
+        except VaultError:
+            return True
 
     def _show(self, id: str, number: int = 0) -> None:
         """Read a proposal as it is now, and show it."""
@@ -97,8 +106,8 @@ class Review:
         return True
 
     def _accept_one(self, id: str, category: str) -> None:
-        accepted = self._ask("accept proposal", id=id, category=category, commit=self._commit)
-        self._count(id, "accepted")
+        values = {"category": category, "commit": self._commit}
+        accepted = self._decide("accepted", "accept proposal", id, **values)
         asking.note(f"accepted: {accepted['path']}")
 
     def _reject(self) -> bool:
@@ -106,8 +115,7 @@ class Review:
         return True
 
     def _reject_one(self, id: str) -> None:
-        self._ask("reject proposal", id=id)
-        self._count(id, "rejected")
+        self._decide("rejected", "reject proposal", id)
         asking.note("rejected")
 
     def _skip(self) -> bool:
@@ -146,9 +154,8 @@ class Review:
         proposal_card.show_diff(planned["diff"])
         if keys.press(f"add it to {planned['id']}? [y]es, or any other key for no") != "y":
             return False
-        values = {"id": self._card["id"], "into": planned["id"], "seen": planned["before"]}
-        merged = self._ask("merge proposal", **values, commit=self._commit, write=True)
-        self._count(self._card["id"], "merged")
+        values = {"into": planned["id"], "seen": planned["before"], "commit": self._commit}
+        merged = self._decide("merged", "merge proposal", self._card["id"], **values, write=True)
         asking.note(f"merged: {merged['path']}")
         return True
 
@@ -180,6 +187,17 @@ class Review:
                 chosen = self._category if is_shown else ""
                 self._accept_one(each["id"], chosen or card["suggested"])
         return True
+
+    def _decide(self, what: str, name: str, id: str, **values: Any) -> dict[str, Any]:
+        """Carry out a decision and count it, also one of which only the commit failed."""
+        try:
+            answer = self._ask(name, id=id, **values)
+        except GitError:
+            if not self._waits(id):
+                self._count(id, what)
+            raise
+        self._count(id, what)
+        return answer
 
     def _count(self, id: str, what: str) -> None:
         self._decided.add(id)
