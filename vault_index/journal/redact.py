@@ -51,7 +51,7 @@ _PHRASES = {
         "benutzer": r"benutzer\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
         "log": r"\blog(?:ge|gt|in|ins| ?in)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|\bis\b)",
         "sign": r"\bsign in\b|signing.?key",
-        "key": r"key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
+        "key": r"(?:access|private|cryption)_key|key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
         "pin": r"\bpin\b",
         "puk": r"\bpuk\b",
         "pw": r"(?:\b|_)pw\b",
@@ -99,6 +99,16 @@ _NO_SECRET = (
 _NAMED = re.compile(
     rf"(?i)(?<![a-z])(?-i:(?!PASS:)){_NAME}{_NO_SECRET}(?:[_-]\w{{1,30}})?\\?[\"'`]?\]?\s{{0,4}}(?::=|=>|[:=])\s{{0,4}}"
     r"(?:[bru]?(?P<slash>\\?)(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,300}?)(?P=slash)(?P=quote)"
+    r"|(?P<plain>[^\s\"'`,;(){}\[\]<>|\\$&]{4,300})(?![(\[{]))"
+)
+# the same with the value below the name: `name: DB_PASSWORD`, then `value: ...`
+_BELOW = re.compile(
+    rf"(?i){_NAME}{_NO_SECRET}(?:[_.-]\w{{1,30}})?\\?[\"'`]?(?:</\w{{1,20}}>|[ \t]?[,:={{(\[\])]){{0,3}}"
+    r"[ \t]*(?:#[^\n]{0,100})?\r?\n"
+    r"(?:(?![^\n]{0,80}(?:\b(?:name|key)[\"']?[ \t]*[:=>]|\bvalue_?from\b|\bref\b)"
+    r"|[ \t>+]*(?:-[ \t]|[}\])]|</))[^\n]{0,200}\n){0,2}?"
+    r"[ \t>+-]{0,60}[\"'<]?(?:\w{1,20}[_-]?)?(?:value|default|string)[\"']?[ \t]*(?:>|:=|=>|[:=])[ \t]*"
+    r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,300})(?P=quote)"
     r"|(?P<plain>[^\s\"'`,;(){}\[\]<>|\\$&]{4,300})(?![(\[{]))"
 )
 _UPPER_NAMED = re.compile(
@@ -211,13 +221,14 @@ def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
 def _ends_of_keys(text: str) -> Iterator[tuple[int, int]]:
     """Yield the lines before the ends of private keys: a diff may show no more of them."""
     for match in _PEM_END.finditer(text):
-        begin = text.rfind("\n", 0, match.start())
+        begin = end = text.rfind("\n", 0, match.start())
         for _ in range(_MOST_PEM_LINES):
             line = text.rfind("\n", max(0, begin - _MAX_LINE), max(0, begin)) + 1
             if begin <= 0 or not _PEM_LINE.fullmatch(text, line, begin):
                 break
-            yield line, begin
-            begin = line - 1
+            first, begin = line, line - 1
+        if begin < end:
+            yield first, end
 
 
 def _to_quote(text: str, begin: int, end: int) -> int:
@@ -258,7 +269,7 @@ def _pieces(text: str, tokens: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _named(text: str) -> Iterator[tuple[int, int]]:
-    for regex in (_NAMED, _UPPER_NAMED, _FLAG, _LOGIN):
+    for regex in (_NAMED, _UPPER_NAMED, _FLAG, _LOGIN, _BELOW):
         for match in regex.finditer(text):
             groups = match.groupdict()
             if groups.get("quoted"):
