@@ -150,7 +150,7 @@ def redact(text: str) -> str:
     return _short(text) if len(text) < _SHORT else _long(text)
 
 
-def lines(texts: Sequence[str]) -> list[str]:
+def redact_lines(texts: Sequence[str]) -> list[str]:
     """Return the lines of a text without its secrets, as many as before: a secret may have several."""
     return _long("\n".join(texts), keeps_lines=True).split("\n") if texts else []
 

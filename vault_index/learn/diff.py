@@ -12,8 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from vault_index import git
 from vault_index.journal import own_text
-from vault_index.journal.redact import lines as redact_lines
-from vault_index.journal.redact import redact
+from vault_index.journal.redact import redact, redact_lines
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, FileChange
 
 MAX_CHARS = 120_000  # of a diff
