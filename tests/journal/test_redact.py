@@ -42,6 +42,21 @@ def test_no_planted_secret_is_left() -> None:
         ("It printed 7Hq2mXw4Nb3vLtE9pRzK8c.", "It printed [redacted: random text]."),
         ("-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7Hq2mX\nw4Nb3vLt\n-----END PRIVATE KEY-----",
          "[redacted: private key]-----END PRIVATE KEY-----"),
+        ("w4Nb3vLt\nkJHd7Qa9Zx==\n-----END PRIVATE KEY-----",
+         "[redacted: private key]\n-----END PRIVATE KEY-----"),
+        ("- name: DB_PASSWORD\n  value: OldHunter77xyz\n- name: LOG",
+         "- name: DB_PASSWORD\n  value: [redacted: secret]\n- name: LOG"),
+        ("- name: ENCRYPTION_KEY  # of rows\n  value: drift-velvet",
+         "- name: ENCRYPTION_KEY  # of rows\n  value: [redacted: secret]"),
+        ('variable "db_password" {\n  type = string\n  sensitive = true\n  default = "drift velvet"\n}',
+         'variable "db_password" {\n  type = string\n  sensitive = true\n'
+         '  default = "[redacted: secret]"\n}'),
+        ("<name>db.password</name>\n  <value>OldHunter77xyz</value>",
+         "<name>db.password</name>\n  <value>[redacted: secret]</value>"),
+        ('{"key": "DB_PASSWORD",\n "value": "OldHunter77xyz"}',
+         '{"key": "DB_PASSWORD",\n "value": "[redacted: secret]"}'),
+        ('"ParameterKey": "DbPassword",\n"ParameterValue": "OldHunter77xyz"',
+         '"ParameterKey": "DbPassword",\n"ParameterValue": "[redacted: secret]"'),
     ],
 )  # fmt: skip
 def test_a_secret_is_replaced_by_what_it_was(text: str, redacted: str) -> None:
@@ -61,6 +76,10 @@ def test_a_secret_is_replaced_by_what_it_was(text: str, redacted: str) -> None:
         "def login(user: str, password: str) -> Token: ...",
         "password = getpass.getpass()\ntoken = await store.refresh_token(user)",
         "https://github.com/team/repo/blob/main/docs/a-long-name-of-a-page-2.md?plain=1#L20",
+        "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef: {name: db}\n- name: LOG\n  value: debug-2x",
+        "- name: DB_PASSWORD\n- name: LOG\n  value: debug2024x",
+        'variable "db_password" {\n  type = string\n}\nvariable "region" {\n  default = "eu-west-1"\n}',
+        "- name: DB_PASSWORD\n  value: ${DB_PASSWORD}",
         "const { token, password } = req.body; // tokens: 4096",
     ],
 )
@@ -95,7 +114,9 @@ def test_characters_that_no_file_holds_are_replaced() -> None:
 @pytest.mark.slow
 def test_hostile_text_takes_no_longer_than_long_text() -> None:
     for piece in ("password = '", "-----BEGIN PRIVATE KEY-----\n", "https://a:", "docker login ",
-                  "user: ", "a1.", "é", "-- ", "--token "):  # fmt: skip
+                  "user: ", "password\n", "password {\n default", "x\n-----END PRIVATE KEY",
+                  "a1/=\n" * 99 + "-----END PRIVATE KEY-----\n", "a1.", "é", "-- ",
+                  "--token "):  # fmt: skip
         began = time.process_time()
         redact(piece * (50_000 // len(piece)))
         assert time.process_time() - began < 3, piece

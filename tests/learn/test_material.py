@@ -335,3 +335,18 @@ def test_files(project: Path, tmp_path: Path) -> None:
             material_of.files(vault, [name])
     with pytest.raises(VaultError):
         material_of.files(vault, [])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".env", "node_modules/x/index.js", "private/plan.md", "package-lock.json", "secret/x.py"],
+)
+def test_a_file_that_nothing_is_learned_from_is_refused(
+    project: Path, own_world: Path, name: str
+) -> None:
+    (own_world / "config.toml").write_text('[journal]\nleft_out = ["private/*"]\n')
+    write(project / ".gitignore", ".env\nsecret/\n")
+    write(project / name, "limit = 4096\n")
+    vault = a_vault(project)
+    with pytest.raises(VaultError, match="nothing is learned from"):
+        material_of.files(vault, ["store/login.py", name])

@@ -14,6 +14,7 @@ from tests.support.materials import an_entry, good_answer, stage_of
 from tests.support.ollama_server import OllamaServer
 from tests.support.planted import SECRETS
 from vault_index.check import secrets
+from vault_index.learn import diff
 
 PROMPT = "The login redirect loses the query string"
 PLANTED = [*SECRETS, f"the deploy key of staging is AKIA{'ZK7Q2MXW4NB3VLTE'}"]
@@ -72,3 +73,37 @@ def test_no_secret_reaches_the_model_or_a_file(
         for piece in pieces(secret):
             assert piece
             assert not any(piece in text for text in everything), secret
+
+
+@pytest.mark.parametrize(
+    ("hunk", "shown"),
+    [
+        (" password:\n-  {old}\n+  {new}\n",
+         " password:\n-  [redacted: secret]\n+  [redacted: secret]\n"),
+        (" machine git.internal\n   login ci\n-  password {old}\n+  password {new}\n",
+         " machine git.internal\n   login ci\n"
+         "-  password [redacted: password in a netrc line]\n"
+         "+  password [redacted: password in a netrc line]\n"),
+        (" -----BEGIN PRIVATE KEY-----\n-MIIEpAIBAAKCAQEA7{old}\n-w4Nb3==\n+MIIEpAIBAAKCAQEA8{new}\n"
+         "+kJHd7==\n -----END PRIVATE KEY-----\n", None),
+        (" kJHd7Qa9{old}\n-kJHd7Qa9Zx==\n+q5Hd7Qa9Zx==\n -----END RSA PRIVATE KEY-----\n", None),
+    ],
+)  # fmt: skip
+def test_a_change_is_redacted_as_what_it_was_and_what_it_became(
+    hunk: str, shown: str | None
+) -> None:
+    old, new = "Old" + "Hunter77xyz", "New" + "Hunter88xyz"
+    head = "--- a/app.yml\n+++ b/app.yml\n@@ -1,3 +1,3 @@\n"
+    text = diff.clean(head + hunk.format(old=old, new=new))
+    for secret in (old, new, "w4Nb3", "kJHd7", "Qa9Zx"):
+        assert secret not in text
+    assert text.count("\n") == 3 + hunk.count("\n") or shown is None
+    assert shown is None or text == head + shown
+
+
+def test_a_change_without_secrets_stays_as_it_is() -> None:
+    text = (
+        "diff --git a/q.sql b/q.sql\n--- a/q.sql\n+++ b/q.sql\n@@ -1,4 +1,4 @@ begin\n"
+        " select 1\n--- the first\n+-- the second\n \n+++ i\n\\ No newline at end of file\n"
+    )
+    assert diff.clean(text) == text

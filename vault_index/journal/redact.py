@@ -11,7 +11,7 @@ import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from vault_index.check import secrets
 
@@ -51,7 +51,7 @@ _PHRASES = {
         "benutzer": r"benutzer\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
         "log": r"\blog(?:ge|gt|in|ins| ?in)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|\bis\b)",
         "sign": r"\bsign in\b|signing.?key",
-        "key": r"key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
+        "key": r"(?:access|private|cryption)_key|key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
         "pin": r"\bpin\b",
         "puk": r"\bpuk\b",
         "pw": r"(?:\b|_)pw\b",
@@ -101,6 +101,16 @@ _NAMED = re.compile(
     r"(?:[bru]?(?P<slash>\\?)(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,300}?)(?P=slash)(?P=quote)"
     r"|(?P<plain>[^\s\"'`,;(){}\[\]<>|\\$&]{4,300})(?![(\[{]))"
 )
+# the same with the value below the name: `name: DB_PASSWORD`, then `value: ...`
+_BELOW = re.compile(
+    rf"(?i){_NAME}{_NO_SECRET}(?:[_.-]\w{{1,30}})?\\?[\"'`]?(?:</\w{{1,20}}>|[ \t]?[,:={{(\[\])]){{0,3}}"
+    r"[ \t]*(?:#[^\n]{0,100})?\r?\n"
+    r"(?:(?![^\n]{0,80}(?:\b(?:name|key)[\"']?[ \t]*[:=>]|\bvalue_?from\b|\bref\b)"
+    r"|[ \t>+]*(?:-[ \t]|[}\])]|</))[^\n]{0,200}\n){0,2}?"
+    r"[ \t>+-]{0,60}[\"'<]?(?:\w{1,20}[_-]?)?(?:value|default|string)[\"']?[ \t]*(?:>|:=|=>|[:=])[ \t]*"
+    r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,300})(?P=quote)"
+    r"|(?P<plain>[^\s\"'`,;(){}\[\]<>|\\$&]{4,300})(?![(\[{]))"
+)
 _UPPER_NAMED = re.compile(
     r"\b[A-Z0-9_]{0,40}(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|API_?KEY|CREDENTIALS?|PRIVATE_?KEY)"
     r"(?:_[A-Z0-9]{1,12})?=(?P<plain>[^\s\"'`$<(;&|]{4,300})"
@@ -125,6 +135,9 @@ _PEM = re.compile(
     r"-----BEGIN (?:[A-Z0-9 ]{1,40} )?PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<body>(?:(?!-----BEGIN)[\s\S]){0,20000}?)-----END "
 )
+_PEM_END = re.compile(r"-----END (?:[A-Z0-9 ]{1,40} )?PRIVATE KEY")
+_PEM_LINE = re.compile(r"[ \t]*(?=\S*[\d+/=])[A-Za-z0-9+/]{4,80}={0,2}[ \t\r]*")
+_MOST_PEM_LINES = 200
 _PUTTY = re.compile(r"Private-Lines: \d+\s+(?P<body>(?:[A-Za-z0-9+/=]{20,}\s*)+)")
 _BODY = re.compile(r"[A-Za-z0-9+/]{16,}")
 _REST = re.compile(r"[A-Za-z0-9+/=_-]*")  # of a token that a rule knows by its beginning
@@ -137,11 +150,16 @@ def redact(text: str) -> str:
     return _short(text) if len(text) < _SHORT else _long(text)
 
 
-def _long(text: str) -> str:
+def redact_lines(texts: Sequence[str]) -> list[str]:
+    """Return the lines of a text without its secrets, as many as before: a secret may have several."""
+    return _long("\n".join(texts), keeps_lines=True).split("\n") if texts else []
+
+
+def _long(text: str, *, keeps_lines: bool = False) -> str:
     if not text.isascii() or "\0" in text:
         text = _NO_TEXT.sub("\ufffd", text)
     for _ in range(_MOST_ROUNDS):
-        redacted = _redacted(text)
+        redacted = _redacted(text, keeps_lines)
         if redacted == text:
             break
         text = redacted
@@ -151,24 +169,27 @@ def _long(text: str) -> str:
 _short = functools.lru_cache(maxsize=8192)(_long)  # what was redacted is asked about again
 
 
-def _redacted(text: str) -> str:
+def _redacted(text: str, keeps_lines: bool) -> str:
     """Replace what is found in one round; where spans overlap, the surest rule names it."""
     there = sorted(_spans(text))
     if not there:
         return text
     marks = [match.span() for match in _MARK.finditer(text)]
     parts, end = list[str](), 0
-    rank, name = 0, ""
+    rank, name, first = 0, "", 0
     for begin, stop, number, why in there:
         if any(start <= begin and stop <= last for start, last in marks):
             continue
         if begin >= end:
-            parts += [name, text[end:begin]]
+            ends = text.count("\n", first, end) if keeps_lines else 0
+            parts += [name, "\n" * ends, text[end:begin]]
+            first = begin
             rank, name = number, f"[redacted: {why}]"
         elif number < rank:
             rank, name = number, f"[redacted: {why}]"
         end = max(end, stop)
-    return "".join([*parts, name, text[end:]])
+    ends = text.count("\n", first, end) if keeps_lines else 0
+    return "".join([*parts, name, "\n" * ends, text[end:]])
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
@@ -190,9 +211,24 @@ def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
             for match in regex.finditer(text):
                 if _BODY.search(match["body"]):
                     yield *match.span("body"), _FORMED, _KEY
+        for begin, end in _ends_of_keys(text):
+            yield begin, end, _FORMED, _KEY
     for begin, end, is_random in tokens:
         if is_random:
             yield begin, end, _LOOKS_SO, _RANDOM
+
+
+def _ends_of_keys(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the lines before the ends of private keys: a diff may show no more of them."""
+    for match in _PEM_END.finditer(text):
+        begin = end = text.rfind("\n", 0, match.start())
+        for _ in range(_MOST_PEM_LINES):
+            line = text.rfind("\n", max(0, begin - _MAX_LINE), max(0, begin)) + 1
+            if begin <= 0 or not _PEM_LINE.fullmatch(text, line, begin):
+                break
+            first, begin = line, line - 1
+        if begin < end:
+            yield first, end
 
 
 def _to_quote(text: str, begin: int, end: int) -> int:
@@ -233,7 +269,7 @@ def _pieces(text: str, tokens: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _named(text: str) -> Iterator[tuple[int, int]]:
-    for regex in (_NAMED, _UPPER_NAMED, _FLAG, _LOGIN):
+    for regex in (_NAMED, _UPPER_NAMED, _FLAG, _LOGIN, _BELOW):
         for match in regex.finditer(text):
             groups = match.groupdict()
             if groups.get("quoted"):

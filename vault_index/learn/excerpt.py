@@ -11,6 +11,7 @@ It is fenced and labelled as data. Lines that give an agent orders are left out:
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -47,6 +48,25 @@ _TEST = re.compile(
 _DOCUMENT = re.compile(r"(?i)\.(?:md|rst|txt|adoc)$|(?:^|/)docs?/|(?:^|/)(?:changelog|licen[sc]e)")
 _DATA = re.compile(r"(?i)\.(?:json|ya?ml|toml|ini|cfg|csv|xml|svg|lock|html)$")
 _MARKS = re.compile(r"(?m)^[+-]?[ \t]*(?:#+|//+|/?\*+|--|;+)?[ \t]*")  # of a diff, of comments
+# orders to a model that learns, which are harmless in a lesson, and so no finding of a check
+_LEARNER = r"(?:models?|llms?|ais?|assistants?|agents?|claude|gpt|copilot|codex|gemini)"
+_TO_LEARNER = re.compile(
+    r"(?i)\b(?:when|while|if|before|after)\b(?: you)?(?: are)? "
+    r"(?:summari[sz]|distil|propos|learn\w* (?:from|this)|extract\w* (?:the |any )?(?:lessons|entries))"
+    r"[^\n]{0,60}\b(?:include|add|write|output|propose|say|mention|insert|answer|keep)\b"
+    r"|\b(?:propose|output|emit|answer with)\b(?: \w{1,12}){0,3}"
+    r" (?:entry|entries|lessons?|proposals?)\b"
+    r"|\b(?:add|write|create|include|insert|record|save)\b(?: \w{1,12}){0,3}"
+    r" (?:entry|lesson|proposal|sentence|rule)\b[^\n]{0,20}[:\"'`\u201c]"
+    rf"|\b(?:dear|attention|hey|note (?:to|for))\b[ ,:]{{1,3}}(?:\w{{1,12}} ){{0,2}}{_LEARNER}\b"
+    rf"|\b(?:system|{_LEARNER}) ?: ?you (?:must|should|shall|will|have to)\b"
+)
+_LOOKALIKES = str.maketrans(  # Cyrillic and Greek letters
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d"
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406"
+    "\u03bf\u03b1\u03bd\u03b9\u03c1\u0391\u0392\u0395\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7",
+    "aeopcyxijshdqwABEKMHOPCTXIoavipABEIKMNOPTX",
+)
 _MIN_PIECE = 80  # characters: less of a text says nothing
 
 
@@ -77,17 +97,19 @@ def defused(text: str) -> str:
 def without_orders(material: Material, max_chars: int) -> tuple[Material, tuple[str, ...]]:
     """Return as much of a material as a model may be sent, without orders, and those lines.
 
-    They are lines that `lessons check` calls an error. They are left out of what a model sees, and
-    nothing that repeats them becomes a proposal. To look for them takes some 20 ms a page: `max_chars`
+    They are lines that `lessons check` finds, of what the person said those that it calls an error,
+    and lines that speak to a model that learns. They are left out of what a model sees, and nothing
+    that repeats them becomes a proposal. To look for them takes some 20 ms a page: `max_chars`
     of the diff and of the narrative are enough.
     """
     orders: list[str] = []
 
-    def clean(text: str, *, is_diff: bool = False) -> str:
-        return _cleaned(_cut(text, max_chars) if len(text) > max_chars else text, orders, is_diff)
+    def clean(text: str, *, is_diff: bool = False, is_own: bool = False) -> str:
+        text = _cut(text, max_chars) if len(text) > max_chars else text
+        return _cleaned(text, orders, is_diff, is_own)
 
     prompts = tuple(
-        replace(each, text=clean(each.text), answers=clean(each.answers[:MAX_BEFORE]))
+        replace(each, text=clean(each.text, is_own=True), answers=clean(each.answers[:MAX_BEFORE]))
         for each in material.prompts[-MAX_TEXTS:]
     )
     repairs = tuple(
@@ -123,9 +145,9 @@ def _last(texts: Sequence[str], room: int) -> list[str]:
     return kept[::-1]
 
 
-def _cleaned(text: str, orders: list[str], is_diff: bool) -> str:
+def _cleaned(text: str, orders: list[str], is_diff: bool, is_own: bool) -> str:
     """Return a text without secrets, once more, and without orders; what these are is added to a list."""
-    return "".join(_page_cleaned(page, orders, is_diff) for page in _pages(redact(text)))
+    return "".join(_page_cleaned(page, orders, is_diff, is_own) for page in _pages(redact(text)))
 
 
 def _pages(text: str) -> Iterator[str]:
@@ -137,15 +159,22 @@ def _pages(text: str) -> Iterator[str]:
     yield text
 
 
-def _page_cleaned(text: str, orders: list[str], is_diff: bool) -> str:
+def _page_cleaned(text: str, orders: list[str], is_diff: bool, is_own: bool) -> str:
     for _ in range(_ROUNDS):
         form = _MARKS.sub("", text) if is_diff else text
         try:
-            there = deadline.within(_SECONDS, prompt_injection.findings, "", form)
+            there = [
+                finding
+                for view in dict.fromkeys((form, _folded(form)))
+                for finding in deadline.within(_SECONDS, prompt_injection.findings, "", view)
+            ]
         except deadline.TooSlow:
             orders.append(text)
             return f"{LEFT_OUT}\n"
-        numbers = {finding.line for finding in there if finding.severity == ERROR}
+        numbers = {each.line for each in there if each.severity == ERROR or not is_own}
+        if not is_own:
+            plain = _folded(form)
+            numbers |= {plain.count("\n", 0, m.start()) + 1 for m in _TO_LEARNER.finditer(plain)}
         if not numbers:
             return text
         lines = text.split("\n")
@@ -153,6 +182,15 @@ def _page_cleaned(text: str, orders: list[str], is_diff: bool) -> str:
         kept = [LEFT_OUT if number in numbers else line for number, line in enumerate(lines, 1)]
         text = "\n".join(kept)
     return text
+
+
+def _folded(text: str) -> str:
+    """Return a text, as many lines, with the Latin letters that its letters look like."""
+    if text.isascii():
+        return text
+    apart = unicodedata.normalize("NFKD", text)
+    seen = (char for char in apart if unicodedata.category(char) not in ("Mn", "Cf", "Zl", "Zp"))
+    return "".join(seen).translate(_LOOKALIKES)
 
 
 def _blocks(material: Material, name: str) -> Iterator[str]:

@@ -91,18 +91,25 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
     """Return the material of some files of a project. Raises VaultError for others, and for none."""
     place = (folder or vault.root).resolve()
     top = git.top_of(place) or place
+    is_wanted = _wanted_of(vault, place)
     changes, texts = [], []
     for named in paths:
         file = (place / named).resolve()
         if not file.is_relative_to(top) or ".git" in file.parts:
             raise VaultError(f"{named} is not in {top}", "name files of the project")
+        within = str(file.relative_to(top))
+        if not is_wanted(within) or git.ignored(top, [within]):
+            raise VaultError(
+                f"{named} is a file that nothing is learned from: git ignores it, a setting leaves it"
+                " out, or a tool made it",
+                "name files that git has, and that [journal] left_out and [learn] ignored allow",
+            )
         content = file_access.read_if_any(file)
         if content is None or len(content) > MAX_FILE or b"\0" in content:
             raise VaultError(f"{named} is no text file to learn from", "name files with text")
-        path = str(file.relative_to(top))
         lines = content.decode("utf-8", "replace").splitlines()
-        changes.append(FileChange(redact(path), CHANGED, len(lines)))
-        texts.append(diff.clean("\n".join([f"+++ b/{path}", *(f"+{line}" for line in lines)])))
+        changes.append(FileChange(redact(within), CHANGED, len(lines)))
+        texts.append(diff.clean("\n".join([f"+++ b/{within}", *(f"+{line}" for line in lines)])))
     if not changes:
         raise VaultError("no file is named", "name files of the project")
     text = "".join(texts)[: diff.MAX_CHARS]
