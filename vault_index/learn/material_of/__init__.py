@@ -100,8 +100,8 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
         within = str(file.relative_to(top))
         if not is_wanted(within) or git.ignored(top, [within]):
             raise VaultError(
-                f"{named} is a file that nothing is learned from: git ignores it, a setting leaves it"
-                " out, or a tool made it",
+                f"nothing is learned from {named}: it is a lesson, or git ignores it, a setting leaves"
+                " it out or a tool made it",
                 "name files that git has, and that [journal] left_out and [learn] ignored allow",
             )
         content = file_access.read_if_any(file)
