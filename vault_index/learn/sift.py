@@ -37,7 +37,7 @@ NEW_WORDS, NEW_SHARE = 3, 0.4  # of an item that a lesson does not have
 
 # why an entry is dropped
 TITLE = "its title has not 5 to 10 words"
-TYPE = "its type is none of " + ", ".join(parse.TYPES)
+TYPE = "its type is not one of " + ", ".join(parse.TYPES)
 CONFIDENT = "its confidence is not 1 to 5"
 EMPTY = "it says nothing"
 LONG = "it is too long"

@@ -63,7 +63,7 @@ def summed(edits: Iterable[tuple[str, Edit, list[str]]]) -> tuple[FileChange, ..
     removed: dict[str, int] = {}
     for path, edit, lines in edits:
         kinds.setdefault(path, ADDED if edit.is_whole else CHANGED)
-        if edit.is_whole:  # the file anew: what was counted of it before is in it
+        if edit.is_whole:  # the whole file again: what was counted of it before is in it
             added[path], removed[path] = 0, 0
         added[path] = added.get(path, 0) + sum(line.startswith("+") for line in lines)
         removed[path] = removed.get(path, 0) + sum(line.startswith("-") for line in lines)
