@@ -36,11 +36,30 @@ def locked(file: Path) -> Iterator[None]:
 
     The system takes it from a process that dies. Raises WriteError.
     """
-    with writing(file):
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(file, flags, 0o600)
+    descriptor = _open_lock(file)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def alone(file: Path) -> Iterator[bool]:
+    """Hold the same lock without waiting for it; False while another has it. Raises WriteError."""
+    descriptor = _open_lock(file)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_alone = True
+        except BlockingIOError:
+            is_alone = False
+        yield is_alone
+    finally:
+        os.close(descriptor)
+
+
+def _open_lock(file: Path) -> int:
+    with writing(file):
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        return os.open(file, flags, 0o600)

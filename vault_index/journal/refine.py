@@ -12,12 +12,9 @@ where the day's allowance of all models is used up.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -32,6 +29,7 @@ from vault_index.errors import (
     ModelRefusedError,
     VaultError,
 )
+from vault_index.files.private import alone
 from vault_index.journal import events, excerpt, lock, places, session_file
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import OBSERVATION, Session
@@ -110,7 +108,7 @@ def run(
     outcomes: dict[Path, str] = {}
     if not due(journal, now()):
         return outcomes
-    with _alone(journal) as is_alone:
+    with alone(journal.folder / LOCK) as is_alone:
         for file in due(journal, now())[:most] if is_alone else []:
             outcomes[file] = refine(journal, file, now(), sleep)
             if outcomes[file] == AWAY:
@@ -261,23 +259,6 @@ def _save(journal: Journal, state: State) -> None:
     data = json.dumps(asdict(state), ensure_ascii=False).encode("utf-8", "replace")
     with files.writing(journal.folder / STATE):
         files.replace_file(journal.folder / STATE, data)
-
-
-@contextmanager
-def _alone(journal: Journal) -> Iterator[bool]:
-    """Hold the lock of all that refine; False if another process has it. Raises WriteError."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-    with files.writing(journal.folder / LOCK):
-        descriptor = os.open(journal.folder / LOCK, flags, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_alone = True
-        except BlockingIOError:
-            is_alone = False
-        yield is_alone
-    finally:
-        os.close(descriptor)
 
 
 def _day(now: float) -> str:

@@ -7,20 +7,17 @@ however often it is taken up again, and nothing of it is in the agent's way: err
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from vault_index import files
 from vault_index.errors import VaultError
+from vault_index.files.private import alone, make_folder
 from vault_index.hotpath import locate
 from vault_index.journal import kept, spool
 from vault_index.journal.journal import Journal
-from vault_index.journal.lock import make_folder
 from vault_index.learn import record
 from vault_index.learn.material import SESSION
 
@@ -51,7 +48,9 @@ def run(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int:
         return 0
     done = 0
     tried: set[str] = set()
-    with _alone(journal) as is_alone:
+    folder = record.folder_of(journal.config)
+    make_folder(folder)
+    with alone(folder / LOCK) as is_alone:
         while is_alone:
             notes = [note for note in spool.ended(journal) if note.name not in tried]
             if not notes:
@@ -99,22 +98,3 @@ def _ended(journal: Journal, note: spool.Note) -> Ended | None:
     if session is None or session.parent or root is None:
         return None
     return Ended(session.id, root)
-
-
-@contextmanager
-def _alone(journal: Journal) -> Iterator[bool]:
-    """Hold the lock of all that learn at an end; False if another process has it. Raises WriteError."""
-    folder = record.folder_of(journal.config)
-    make_folder(folder)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    with files.writing(folder / LOCK):
-        descriptor = os.open(folder / LOCK, flags, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_alone = True
-        except BlockingIOError:
-            is_alone = False
-        yield is_alone
-    finally:
-        os.close(descriptor)

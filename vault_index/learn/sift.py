@@ -55,8 +55,6 @@ _BREAK = re.compile(
     r"[,;:.(\u2013\u2014]|\s-\s|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b",
     re.IGNORECASE,
 )
-_SECTIONS = (parts.PROBLEM, parts.WHEN, parts.WHEN_NOT, parts.TRADE_OFFS, parts.RELATED)
-_SECTION = re.compile(rf"(?m)^## (?:{'|'.join(_SECTIONS)})[ \t]*$")
 _ITEM = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 
 Ask = Callable[[str, Mapping[str, Any]], dict[str, Any]]
@@ -284,10 +282,7 @@ def _change(entry: Entry, proposal: Proposal, id: str, around: Around) -> Propos
     if not added:
         return None
     items = "\n".join(f"- {item}" for item in added)
-    text = lesson["text"].rstrip("\n")
-    match = _SECTION.search(text)
-    end = match.start() if match else len(text)
-    whole = f"{text[:end].rstrip()}\n\n{items}\n\n{text[end:]}".strip()
+    whole = parts.with_items(lesson["text"], items)
     base = draft.id_of(lesson["title"], lesson["text"])
     changed = draft.of(
         lesson["title"], whole, proposal.category, proposal.tags, proposal.fires_on, proposal.by

@@ -10,7 +10,7 @@
     ## Trade-offs        - `+ for` and `- against`, a line each
     ## Related           - `- kind: lesson or subject`
 
-A lesson may have any of them; text under other headings belongs to the explanation.
+A lesson may have any of them; text under another heading belongs to what comes before it.
 """
 
 from __future__ import annotations
@@ -74,3 +74,10 @@ def of(text: str) -> Parts:
         con=tuple(line[2:] for line in trade_offs if line.startswith("- ")),
         related=tuple((match[1], match[2]) for match in related if match),
     )
+
+
+def with_items(text: str, added: str) -> str:
+    """Return a lesson's text with more of it before its first section of these, or at its end."""
+    match = _HEADING.search(text)
+    end = match.start() if match else len(text)
+    return "\n\n".join(filter(None, (text[:end].rstrip(), added, text[end:]))).strip()

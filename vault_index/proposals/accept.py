@@ -35,8 +35,6 @@ TRAILER = "Learned-From: session"
 SOURCE = "session"
 _PLACE, _CONTENT = "writing_to", "writing"  # in the key `proposal`: where, and a hash of the lesson
 _HEADING = re.compile(r"#{1,5} ")
-_SECTIONS = (parts.PROBLEM, parts.WHEN, parts.WHEN_NOT, parts.TRADE_OFFS, parts.RELATED)
-_SECTION = re.compile(rf"(?m)^## (?:{'|'.join(_SECTIONS)})[ \t]*$")
 _OUTDATED = "that lesson says something else now than when the change was proposed"
 
 
@@ -83,7 +81,7 @@ def addition_of(proposal: Proposal, entry: Entry) -> Change:
     """
     if proposal.changes == entry["id"]:
         added = proposal.added or draft.added_of(proposal.text, entry["text"])
-        return _change(proposal, entry, entry["title"], _with_items(entry["text"], added))
+        return _change(proposal, entry, entry["title"], parts.with_items(entry["text"], added))
     under = [entry["text"].rstrip()]
     if draft.words(proposal.title) != draft.words(entry["title"]):
         under.append(f"## {proposal.title}")
@@ -143,13 +141,6 @@ def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
         before=_content(entry["title"], entry["text"]),
         diff="".join(shown),
     )
-
-
-def _with_items(text: str, added: str) -> str:
-    """Return a lesson's text with more of it before the sections of a learned one, or at its end."""
-    match = _SECTION.search(text)
-    end = match.start() if match else len(text)
-    return "\n\n".join(filter(None, (text[:end].rstrip(), added, text[end:]))).strip()
 
 
 def _united(own: Sequence[str] | None, more: Sequence[str]) -> tuple[str, ...]:
