@@ -184,6 +184,7 @@ def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
         vectors = iter([np.array([1.0, 0.0]), np.array([cosine, (1 - cosine**2) ** 0.5])])
         there = around(
             waiting=waiting,
+            # it is asked within this round of the loop
             ask=lambda _name, _values: {"vector": sketch.packed(next(vectors))},  # noqa: B023
         )
         sifted = sift.sift(entry_of(), there)

@@ -87,6 +87,7 @@ def test_real_tokens_replace_the_estimate(config: Config) -> None:
 @pytest.mark.parametrize("setting", ["llm_calls_a_day", "llm_tokens_a_day"])
 def test_none_is_none(config: Config, server: ModelServer, setting: str) -> None:
     with pytest.raises(ModelBudgetError):
+        # the name of the setting is a parameter, of whose type nothing is known
         ask(Config(home=config.home, llm_openai_url=config.llm_openai_url, **{setting: 0}))  # type: ignore[arg-type]
     assert not server.requests
 

@@ -117,7 +117,7 @@ def test_a_lesson_about_what_was_gone_before(
 
 
 def test_a_name_that_is_gone(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "Use `open_pool(url)`; `PoolSettings` has its limits. `NODE_OPTIONS` is none of ours."
+    text = "Use `open_pool(url)`; `PoolSettings` has its limits. `NODE_OPTIONS` is not ours."
     learned(project, monkeypatch, text)
     changed(project, monkeypatch, {"src/shop/pool.py": "class PoolSettings:\n    pass\n"})
     assert found(project) == []  # another module still has it

@@ -473,5 +473,5 @@ def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
         (reworded, "", (), review.WAITING),
         (other, "", (QUOTE,), review.WAITING),
     ):
-        proposal = draft.of("Sign releases anew", text, quotes=quotes, session=session)
+        proposal = draft.of("Sign releases again", text, quotes=quotes, session=session)
         assert review.propose(team, proposal, {})["status"] == status, (text, session, quotes)

@@ -57,4 +57,5 @@ def _restore(descriptor: int, before: list[object]) -> None:
     import termios
 
     with contextlib.suppress(termios.error):
+        # what tcgetattr returned, of which typeshed knows two types
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)  # type: ignore[arg-type]
