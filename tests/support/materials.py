@@ -10,6 +10,7 @@ from typing import Any
 
 from vault_index.learn.material import CHANGED, SESSION, FileChange, Material, Repair, Said
 from vault_index.llm import answer
+from vault_index.llm.door import Question, Reply, Take
 from vault_index.llm.usage import Usage
 
 SESSION_ID = "3f2a91c0-0000-4000-8000-000000000001"
@@ -139,6 +140,7 @@ class ScriptedModel:
     """A `llm.Model` whose answers are texts that a function makes of the stage; it counts them."""
 
     name = "scripted:model"
+    can_call_tools = False
 
     def __init__(self, answers: Callable[[str], str], *, starts_slowly: bool = False) -> None:
         self.starts_slowly = starts_slowly
@@ -152,6 +154,10 @@ class ScriptedModel:
         return cls(lambda stage: json.dumps(good_answer(stage, *entries)), **options)
 
     def complete(self, system: str, prompt: str) -> str:
+        """Return nothing: nobody asks for it."""
+        raise NotImplementedError
+
+    def converse(self, question: Question, take: Take | None = None) -> Reply:
         """Return nothing: nobody asks for it."""
         raise NotImplementedError
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from tests.support import streams
 from tests.support.local_server import LocalServer
 
 
@@ -38,6 +40,10 @@ class ModelServer(LocalServer):
     `answer` makes the words of a model from the body of a request. `instead` are answers that come
     first, one for each request; `judge` may refuse a request by what is in it. Every answer is
     `delay` seconds late.
+
+    A request with tools is answered with the `calls` of them, too. What is asked for as a stream comes
+    as one, unless `streams` is False; `play` is what becomes of its events on their way. `is_left` is
+    set when a client goes away in the middle.
     """
 
     def __init__(self) -> None:
@@ -47,9 +53,15 @@ class ModelServer(LocalServer):
         self.judge: Callable[[dict[str, Any]], Response | None] = lambda _: None
         self.end = ""  # why an answer ends, in the words of its API; "" for the usual end
         self.delay = 0.0
+        self.calls: Callable[[dict[str, Any]], Sequence[streams.Call]] = lambda _: ()
+        self.streams = True
+        self.play: streams.Play = list
+        self.is_left = threading.Event()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
             def do_GET(self) -> None:
                 self._send(Response(404, {"error": "only POST"}))
 
@@ -59,6 +71,11 @@ class ModelServer(LocalServer):
                 server.requests.append(Request(self.path, names, body))
                 time.sleep(server.delay)
                 instead = server.instead.pop(0) if server.instead else server.judge(body)
+                if instead is None and body.get("stream") and server.streams:
+                    events = server.play(server.events(self.path, body))
+                    if not streams.send(self, "text/event-stream", events):
+                        server.is_left.set()
+                    return
                 self._send(instead or Response(body=server.words(self.path, body)))
 
             def _send(self, response: Response) -> None:
@@ -69,6 +86,7 @@ class ModelServer(LocalServer):
                     for name, value in response.headers.items():
                         self.send_header(name, value)
                     self.send_header("Content-Length", str(len(data)))
+                    self.send_header("Connection", "close")
                     self.end_headers()
                     self.wfile.write(data[: len(data) // 2] if response.is_cut else data)
                     if response.is_cut:
@@ -84,22 +102,58 @@ class ModelServer(LocalServer):
 
     def words(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return what a model's words look like in the API of a path."""
-        text = self.answer(body)
+        text, calls = self.answer(body), self.wanted(body)
         if path.endswith("/messages"):
             return {
                 "id": "msg_1",
                 "type": "message",
                 "role": "assistant",
                 "model": body["model"],
-                "content": [{"type": "text", "text": text}],
-                "stop_reason": self.end or "end_turn",
+                "content": [
+                    {"type": "text", "text": text},
+                    *(
+                        {
+                            "type": "tool_use",
+                            "id": f"toolu_{number}",
+                            "name": name,
+                            "input": json.loads(arguments),
+                        }
+                        for number, (name, arguments) in enumerate(calls, start=1)
+                    ),
+                ],
+                "stop_reason": self.end or ("tool_use" if calls else "end_turn"),
                 "usage": {"input_tokens": 40, "cache_read_input_tokens": 2, "output_tokens": 7},
             }
-        message = {"role": "assistant", "content": text, "refusal": None}
+        message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+        if calls:
+            message["tool_calls"] = [
+                {
+                    "id": f"call_{index}",
+                    "type": "function",
+                    "function": {"name": name, "arguments": arguments},
+                }
+                for index, (name, arguments) in enumerate(calls)
+            ]
+        end = self.end or ("tool_calls" if calls else "stop")
         return {
             "id": "chatcmpl-1",
             "object": "chat.completion",
             "model": body["model"],
-            "choices": [{"index": 0, "message": message, "finish_reason": self.end or "stop"}],
+            "choices": [{"index": 0, "message": message, "finish_reason": end}],
             "usage": {"prompt_tokens": 42, "completion_tokens": 7, "total_tokens": 49},
         }
+
+    def events(self, path: str, body: dict[str, Any]) -> list[bytes]:
+        """Return the same words as events."""
+        model, text, calls = body["model"], self.answer(body), self.wanted(body)
+        if path.endswith("/messages"):
+            end = self.end or ("tool_use" if calls else "end_turn")
+            return streams.anthropic_events(model, text, calls, end)
+        end = self.end or ("tool_calls" if calls else "stop")
+        is_counted = bool(body.get("stream_options", {}).get("include_usage"))
+        return streams.openai_events(model, text, calls, end, is_counted=is_counted)
+
+    def wanted(self, body: dict[str, Any]) -> Sequence[streams.Call]:
+        """Return the calls that the model asks for; only tools of the request can be called."""
+        is_none = body.get("tool_choice") in ("none", {"type": "none"})
+        return self.calls(body) if body.get("tools") and not is_none else ()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from tests.support import streams
 from tests.support.local_server import LocalServer
 
 DIMENSION = 8
@@ -31,11 +33,12 @@ def _texts(body: dict[str, Any]) -> list[str]:
 class OllamaServer(LocalServer):
     """Serves on loopback while the `with` block runs; `inputs` are the texts of each request.
 
-    `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan. It
-    begins after `fault_from` requests. Every answer is `delay` seconds late.
+    `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan, and
+    "no tools": the model takes none. It begins after `fault_from` requests. Every answer is `delay`
+    seconds late.
 
     `chats` are the requests of conversations, as they came; `answer` makes a message's text from one,
-    `done_reason` is why it ends.
+    `done_reason` is why it ends. `calls`, `streams`, `play` and `is_left` are those of `ModelServer`.
     """
 
     def __init__(self, dimension: int = DIMENSION) -> None:
@@ -46,9 +49,15 @@ class OllamaServer(LocalServer):
         self.chats: list[dict[str, Any]] = []
         self.answer: Callable[[dict[str, Any]], str] = lambda _: "ok"
         self.done_reason = "stop"
+        self.calls: Callable[[dict[str, Any]], Sequence[streams.Call]] = lambda _: ()
+        self.streams = True
+        self.play: streams.Play = list
+        self.is_left = threading.Event()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
             def do_GET(self) -> None:
                 if self.path == "/api/tags":
                     self._send(200, {"models": [{"model": "nomic-embed-text:latest"}]})
@@ -82,6 +91,9 @@ class OllamaServer(LocalServer):
                     self._send(500, ["not an object"])
                 elif fault == "garbage":
                     self._send(200, b"no vectors today")
+                elif fault == "no tools" and body.get("tools"):
+                    said = f"registry.ollama.ai/library/{body['model']} does not support tools"
+                    self._send(400, {"error": said})
                 elif self.path == "/api/chat":
                     self._chat(body)
                 else:
@@ -96,10 +108,21 @@ class OllamaServer(LocalServer):
                 self._send(200, {"model": body["model"], "embeddings": vectors})
 
             def _chat(self, body: dict[str, Any]) -> None:
+                calls = [
+                    {"function": {"name": name, "arguments": json.loads(arguments)}}
+                    for name, arguments in (server.calls(body) if body.get("tools") else ())
+                ]
+                text = server.answer(body)
+                if body["stream"] and server.streams:
+                    lines = streams.ollama_lines(body["model"], text, calls, server.done_reason)
+                    if not streams.send(self, "application/x-ndjson", server.play(lines)):
+                        server.is_left.set()
+                    return
+                with_calls = {"tool_calls": calls} if calls else {}
                 answer = {
                     "model": body["model"],
                     "created_at": "2026-11-22T12:00:00Z",
-                    "message": {"role": "assistant", "content": server.answer(body)},
+                    "message": {"role": "assistant", "content": text, **with_calls},
                     "done": True,
                     "done_reason": server.done_reason,
                     "total_duration": 1,
@@ -114,6 +137,7 @@ class OllamaServer(LocalServer):
                     self.send_response(status)
                     self.send_header("Content-Type", "application/json")
                     self.send_header("Content-Length", str(len(data)))
+                    self.send_header("Connection", "close")
                     self.end_headers()
                     self.wfile.write(data)
                 except (BrokenPipeError, ConnectionResetError):

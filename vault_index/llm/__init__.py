@@ -5,9 +5,10 @@
     anthropic:MODEL   the Messages API, ANTHROPIC_API_KEY
     openai:MODEL      any server with OpenAI's chat completions, [llm] openai_url
 
-A model is asked in one call and has no tools, no memory and no files. Whoever asks it decides what it
-may see: secrets are taken out before, and what it says is checked after. Models and addresses come from
-the user's own settings and environment, keys from the environment alone; a vault chooses none of them.
+A model is asked in one call and has no memory and no files; the call of a tool is a wish, which whoever
+asks the model may fulfil. Whoever asks it decides what it may see: secrets are taken out before, and
+what it says is checked after. Models and addresses come from the user's own settings and environment,
+keys from the environment alone; a vault chooses none of them.
 
 A door is a module with a class that satisfies `door.Door`, and a line in `_DOORS`. Attempts, the day's
 allowance, the form of answers and what calls took are the same for all of them: `CountedModel`.
@@ -26,7 +27,7 @@ from vault_index.llm.allowance import Allowance
 from vault_index.llm.anthropic import AnthropicDoor
 from vault_index.llm.claude import DEFAULT_MODEL, ClaudeDoor
 from vault_index.llm.counted import CountedModel
-from vault_index.llm.door import Door
+from vault_index.llm.door import Door, Question, Reply, Take
 from vault_index.llm.ollama import OllamaDoor
 from vault_index.llm.openai import OpenAIDoor
 from vault_index.llm.retrying import Sleep
@@ -34,7 +35,7 @@ from vault_index.llm.usage import Usage
 
 
 class Model(Protocol):
-    """Text -> text. Both methods raise ModelCallError: away, refused or over the day's allowance."""
+    """Text -> text. All methods raise ModelCallError: away, refused or over the day's allowance."""
 
     @property
     def name(self) -> str:
@@ -43,6 +44,10 @@ class Model(Protocol):
     @property
     def starts_slowly(self) -> bool:
         """Whether one call for many questions is better than one for each."""
+
+    @property
+    def can_call_tools(self) -> bool:
+        """Whether it takes questions with tools; False after the first that it refused for them."""
 
     @property
     def usage(self) -> Usage:
@@ -60,6 +65,15 @@ class Model(Protocol):
         """Return the answer as an object with exactly these keys; each value fits its JSON schema.
 
         `answer.parse` says which part of JSON schema counts.
+        """
+
+    def converse(self, question: Question, take: Take | None = None) -> Reply:
+        """Return the reply, its text or its calls; `take` gets its text in pieces as they come, and
+        "" in each second that the model is silent.
+
+        The pieces are the text of the reply. Where an error comes in the middle of them, they stay
+        with the caller; what `take` raises ends the call at once and passes through. Raises
+        ModelToolsError where the model takes no tools: it can be asked without.
         """
 
 

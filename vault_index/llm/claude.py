@@ -8,6 +8,8 @@ program reads its own login; nothing here does.
     ~/.lessons/llm/empty/         the folder it works in
     ~/.lessons/llm/claude.json    how the program that was asked last is started
 
+It takes one prompt and no tools: what was said before in a conversation is a part of the prompt.
+
 Other guards against watching oneself: `LESSONS_INTERNAL` in its environment and the marker line at the
 top of the prompt, so that no session of it is recorded by whatever hook fires all the same.
 """
@@ -29,9 +31,11 @@ from vault_index.files import private
 from vault_index.hotpath import grown
 from vault_index.llm import claude_program
 from vault_index.llm.allowance import folder_of
-from vault_index.llm.door import CUT, DECLINED, ENDED, Question, Reply
+from vault_index.llm.beats import Ended
+from vault_index.llm.door import ASSISTANT, CUT, DECLINED, ENDED, TOOL, Question, Reply, Take, Turn
 from vault_index.llm.retrying import PassingError, passes
 from vault_index.llm.server import TIMEOUT_SECONDS, tokens_of
+from vault_index.llm.tool_calls import names_of
 
 DEFAULT_MODEL = "haiku"  # the least of a plan
 ANSWER_TOKENS, THINKING_TOKENS = 16_000, 4000  # of one answer, thinking included; of thinking
@@ -56,6 +60,10 @@ _LIMIT = re.compile(
     r"(?i)\blimit (?:is )?reached\b|\bhit your\b.{0,40}\blimit\b|\bcredit balance\b"
 )
 _REFUSAL = re.compile(r"(?i)\busage policy\b|/legal/aup\b|can't help with this")
+_CONVERSATION = (
+    "A conversation so far, each message below its label. Write the assistant's next message."
+)
+_LABEL = re.compile(r"(?m)^\[(?=(?:User|Assistant|Result of [^\]\n]*)\])")  # in a text: no label
 _NETWORK = re.compile(
     r"(?i)connection|unable to connect|ECONN|ENOTFOUND|EAI_AGAIN|network|timed out"
 )
@@ -66,6 +74,7 @@ class ClaudeDoor:
 
     starts_slowly = True
     answer_tokens = ANSWER_TOKENS
+    can_call_tools = False
 
     def __init__(
         self,
@@ -79,9 +88,24 @@ class ClaudeDoor:
         self._folder = folder_of(config)
         self._environ = environ
         self._timeout = timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_ended = False
 
-    def ask(self, question: Question) -> Reply:
+    def end(self) -> None:
+        """End the program that runs, from another thread."""
+        self._is_ended = True
+        if self._process is not None:
+            _stop(self._process)
+
+    def ask(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply of one start of the program. Raises ModelCallError, and WriteError."""
+        reply = self._ask(question)
+        if take is not None and reply.text:
+            take(reply.text)
+        return reply
+
+    def _ask(self, question: Question) -> Reply:
+        self._is_ended = False
         program = claude_program.find(self._environ)
         if program is None:
             raise ModelAwayError(
@@ -98,7 +122,7 @@ class ClaudeDoor:
             *(str(program), "-p", *lean, f"--model={self._model}", "--output-format=json"),
             f"--system-prompt={question.system or 'Answer the prompt.'}",
         ]
-        prompt = question.prompt
+        prompt = _prompt(question)
         if not prompt.startswith(grown.MARKER):
             prompt = f"{grown.MARKER}\n{prompt}"
         status, printed = self._run(command, prompt, environ, place)
@@ -123,7 +147,10 @@ class ClaudeDoor:
             raise ModelAwayError(
                 f"{self.name}: claude cannot be started: {reason}", "reinstall Claude Code"
             ) from None
+        self._process = process
         try:
+            if self._is_ended:
+                raise Ended
             printed, _ = process.communicate(prompt.encode("utf-8", "replace"), self._timeout)
         except subprocess.TimeoutExpired:
             raise ModelCallError(
@@ -173,6 +200,24 @@ class ClaudeDoor:
         )
 
 
+def _prompt(question: Question) -> str:
+    """Return the prompt, as the last part of the conversation that it is in."""
+    if not question.before and not question.after:
+        return question.prompt
+    names = names_of(question.turns)
+    turns = []
+    for turn in question.turns:
+        text = _LABEL.sub(r"\\[", turn.text)
+        turns.append(f"[{_label(turn, names)}]\n{text}")
+    return "\n\n".join([_CONVERSATION, *turns])
+
+
+def _label(turn: Turn, names: Mapping[str, str]) -> str:
+    if turn.role == TOOL:
+        return f"Result of {names.get(turn.call, 'a tool')}"
+    return "Assistant" if turn.role == ASSISTANT else "User"
+
+
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the user's environment without what makes claude a part of another session."""
     kept = {
@@ -184,7 +229,18 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program that still runs, with all that it started: politely first, for its files' sake."""
+    """End a program that still runs, with all that it started, and close its pipes."""
+    _stop(process)
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except OSError:  # the rest of the prompt was not read
+                pass
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a program that still runs, politely first, for its files' sake."""
     if process.poll() is None:
         _signal(process, signal.SIGTERM)
         try:
@@ -193,12 +249,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             pass
         _signal(process, signal.SIGKILL)
         process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            try:
-                pipe.close()
-            except OSError:  # the rest of the prompt was not read
-                pass
 
 
 def _signal(process: subprocess.Popen[bytes], order: signal.Signals) -> None:

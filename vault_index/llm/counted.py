@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from vault_index.errors import ModelAwayError, ModelCallError, ModelRefusedError, VaultError
-from vault_index.llm import answer, retrying
+from vault_index.errors import (
+    ModelAwayError,
+    ModelCallError,
+    ModelRefusedError,
+    ModelToolsError,
+    VaultError,
+)
+from vault_index.llm import answer, beats, retrying
 from vault_index.llm.allowance import Allowance
-from vault_index.llm.door import CUT, DECLINED, Door, Question, Reply
+from vault_index.llm.door import CUT, DECLINED, Door, Question, Reply, Take
 from vault_index.llm.retrying import PassingError, Sleep
 from vault_index.llm.usage import Usage
 
@@ -23,6 +30,7 @@ class CountedModel:
     def __init__(self, door: Door, allowance: Allowance, sleep: Sleep = time.sleep) -> None:
         self.name = door.name
         self.starts_slowly = door.starts_slowly
+        self.can_call_tools = door.can_call_tools
         self.usage = Usage()
         self._door = door
         self._allowance = allowance
@@ -30,7 +38,10 @@ class CountedModel:
 
     def complete(self, system: str, prompt: str) -> str:
         """Return the answer to a prompt, never empty. Raises ModelCallError."""
-        return self._ask(Question(system, prompt))
+        text = self.converse(Question(system, prompt)).text.strip()
+        if answer.is_refusal(text):
+            raise self._declined()
+        return text
 
     def complete_json(
         self, system: str, prompt: str, keys: Mapping[str, Mapping[str, Any]]
@@ -42,40 +53,72 @@ class CountedModel:
         """
         schema = answer.schema_of(keys)
         asked = f"{prompt}\n\nAnswer with one JSON object of this schema:\n{json.dumps(schema)}"
-        return answer.parse(self._ask(Question(system, asked, schema)), keys, self.name)
+        reply = self.converse(Question(system, asked, schema))
+        return answer.parse(reply.text.strip(), keys, self.name)
 
-    def _ask(self, question: Question) -> str:
-        reply = retrying.call(lambda: self._attempt(question), self._sleep)
+    def converse(self, question: Question, take: Take | None = None) -> Reply:
+        """Return the reply, its text or its calls; `take` gets its text in pieces as they come, and
+        "" in each second that the model is silent.
+
+        It is tried again only while no piece was passed on; later, what was passed on stays with the
+        caller, whatever is raised. An error of `take` ends the call and passes through. Raises
+        ModelCallError.
+        """
+        pieces = None if take is None else _Pieces(take, self._too_long())
+        try:
+            reply = retrying.call(lambda: self._attempt(question, pieces), self._pause_of(pieces))
+        except _Stopped as stopped:
+            raise stopped.error from stopped.error.__cause__
         text = reply.text.strip()
-        if reply.end == DECLINED or answer.is_refusal(text):
-            raise ModelRefusedError(f"{self.name} declined to answer", "choose another model")
+        if reply.end == DECLINED:
+            raise self._declined()
         if reply.end == CUT:
             tokens = self._door.answer_tokens
             raise ModelCallError(
                 f"{self.name} did not come to an end in {tokens} tokens", "choose another model"
             )
-        if not text:
+        if not text and not reply.calls:
             raise ModelCallError(f"{self.name} answered with nothing", "choose another model")
-        if len(text) > answer.MAX_CHARS:
-            raise ModelCallError(
-                f"{self.name} answered with more than {answer.MAX_CHARS:,} characters",
-                "choose another model",
-            )
-        return text
+        arguments = (json.dumps(call.arguments) for call in reply.calls)
+        if len(text) + sum(map(len, arguments)) > answer.MAX_CHARS:
+            raise self._too_long()
+        return reply
 
-    def _attempt(self, question: Question) -> Reply:
+    def _declined(self) -> ModelRefusedError:
+        return ModelRefusedError(f"{self.name} declined to answer", "choose another model")
+
+    def _too_long(self) -> ModelCallError:
+        return ModelCallError(
+            f"{self.name} answered with more than {answer.MAX_CHARS:,} characters",
+            "choose another model",
+        )
+
+    def _pause_of(self, pieces: _Pieces | None) -> Sleep:
+        if pieces is None:
+            return self._sleep
+        return lambda seconds: beats.sleep(seconds, self._sleep, pieces.take)
+
+    def _attempt(self, question: Question, pieces: _Pieces | None) -> Reply:
         """Return the reply of one call, written down before and after it. Raises ModelCallError."""
         expected = question.chars // CHARS_A_TOKEN + 1
         booking = self._allowance.book(expected + self._door.answer_tokens)
         began = time.monotonic()
         try:
-            reply = self._door.ask(question)
-        except VaultError as error:
-            final = error.final if isinstance(error, PassingError) else error
-            if isinstance(final, ModelCallError) and not isinstance(final, ModelAwayError):
-                self.usage += Usage(1, expected, 0, time.monotonic() - began)
-            else:  # no model did anything
+            if pieces is None:
+                reply = self._door.ask(question)
+            else:
+                reply = beats.call(partial(self._door.ask, question), pieces.take, self._door.end)
+        except (VaultError, _Stopped) as error:
+            passed = pieces.chars if pieces is not None else 0
+            if isinstance(error, ModelToolsError):
+                self.can_call_tools = False
+            if not passed and _did_nothing(error):
                 self._allowance.settle(booking, 0, calls=0)
+                raise
+            written = passed // CHARS_A_TOKEN
+            self.usage += Usage(1, expected, written, time.monotonic() - began)
+            if passed and isinstance(error, ModelCallError):
+                raise self._broken(error) from None
             raise
         taken, given = reply.input_tokens, reply.output_tokens
         taken = expected if taken is None else taken
@@ -83,3 +126,46 @@ class CountedModel:
         self._allowance.settle(booking, taken + given)
         self.usage += Usage(1, taken, given, time.monotonic() - began, reply.cost)
         return reply
+
+    def _broken(self, error: ModelCallError) -> ModelCallError:
+        """Return the error for an answer of which a part was passed on: it is not tried again."""
+        reason = error.message.removeprefix(f"{self.name}: ").removeprefix(f"{self.name} ")
+        return ModelCallError(
+            f"{self.name} ended in the middle of its answer: {reason}", error.hint
+        )
+
+
+class _Stopped(BaseException):
+    """An error of the caller's, on its way through a door: none of the door's clauses catches it."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+class _Pieces:
+    """Passes the pieces of an answer on, up to the largest that is taken; `chars` so far."""
+
+    def __init__(self, take: Take, too_long: ModelCallError) -> None:
+        self.chars = 0
+        self._take = take
+        self._too_long = too_long
+
+    def take(self, piece: str) -> None:
+        """Pass a piece on. Raises _Stopped."""
+        room = answer.MAX_CHARS - self.chars
+        self.chars += len(piece)
+        try:
+            self._take(piece[:room])
+        except Exception as error:  # noqa: BLE001  # the caller's own: it is raised again
+            raise _Stopped(error) from None
+        if len(piece) > room:
+            raise _Stopped(self._too_long)
+
+
+def _did_nothing(error: BaseException) -> bool:
+    """Whether no model did anything: what was written down for the call is taken back."""
+    final = error.final if isinstance(error, PassingError) else error
+    if isinstance(final, ModelAwayError | ModelToolsError):
+        return True
+    return not isinstance(final, ModelCallError | _Stopped)

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Generator, Iterable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
 from vault_index import ollama_client
-from vault_index.errors import ModelAwayError, ModelCallError
-from vault_index.llm.door import CUT, ENDED, MAX_ANSWER_TOKENS, Question, Reply
+from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError
+from vault_index.llm.beats import Line
+from vault_index.llm.door import (
+    ASSISTANT,
+    CUT,
+    ENDED,
+    MAX_ANSWER_TOKENS,
+    TOOL,
+    Question,
+    Reply,
+    Take,
+)
 from vault_index.llm.retrying import PassingError, passes
 from vault_index.llm.server import TIMEOUT_SECONDS
+from vault_index.llm.tool_calls import call_of, described, names_of, speaks_of_tools
 from vault_index.ollama_client import OllamaClient
 
 if TYPE_CHECKING:
@@ -29,40 +43,106 @@ class OllamaDoor:
 
     starts_slowly = False
     answer_tokens = MAX_ANSWER_TOKENS
+    can_call_tools = True
 
     def __init__(self, model: str, host: str, timeout: float = TIMEOUT_SECONDS) -> None:
         self.name = f"ollama:{model}"
         self._model = model
-        self._server = OllamaClient(host, timeout)
+        self._line = Line()
+        self._server = OllamaClient(host, timeout, self._line.follow)
 
-    def ask(self, question: Question) -> Reply:
+    def ask(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply of one request. Raises ModelCallError.
 
         The server holds the model to the schema, if it can; models in its cloud know it from the
         prompt alone.
         """
-        messages = [
-            {"role": "system", "content": question.system},
-            {"role": "user", "content": question.prompt},
-        ]
         options = {
             "temperature": 0,
             "num_predict": MAX_ANSWER_TOKENS,
             "num_ctx": _context(question.chars),  # else the server cuts the prompt
         }
+        asked: dict[str, Any] = {
+            "model": self._model,
+            "messages": _messages(question),
+            "tools": described(question.tools),
+            "format": question.schema,
+            "options": options,
+            "think": False,
+        }
 
         def ask(client: ollama.Client) -> Reply:
-            response = client.chat(
-                self._model, messages, format=question.schema, options=options, think=False
-            )
-            return Reply(
-                response.message.content or "",
-                CUT if response.done_reason == "length" else ENDED,
-                response.prompt_eval_count,
-                response.eval_count,
-            )
+            if take is None:
+                response = client.chat(**asked)
+                message = response.message
+                return _reply(response, message.content or "", message.tool_calls or ())
+            pieces = client.chat(**asked, stream=True)
+            assert isinstance(pieces, Generator)  # of the package: what can be closed
+            with closing(pieces):
+                return _streamed(pieces, take, time.monotonic() + self._server.timeout)
 
-        return self._server.call(ask, self._model, "take the model out of the settings", _error_of)
+        def error_of(status: int, message: str, hint: str) -> ModelCallError:
+            if question.tools and status in (400, 501) and speaks_of_tools(message):
+                return ModelToolsError(f"{self.name} takes no tools", "choose another model")
+            return _error_of(status, message, hint)
+
+        return self._server.call(ask, self._model, "take the model out of the settings", error_of)
+
+    def end(self) -> None:
+        """End the request under way, from another thread."""
+        self._line.end()
+
+
+def _messages(question: Question) -> list[dict[str, Any]]:
+    names = names_of(question.turns)
+    messages: list[dict[str, Any]] = [{"role": "system", "content": question.system}]
+    for turn in question.turns:
+        if turn.role == TOOL:
+            name = names.get(turn.call, "")
+            messages.append({"role": "tool", "content": turn.text, "tool_name": name})
+            continue
+        role = "assistant" if turn.role == ASSISTANT else "user"
+        calls = [
+            {"function": {"name": call.name, "arguments": call.arguments or {}}}
+            for call in turn.calls
+        ]
+        with_calls = {"tool_calls": calls} if calls else {}
+        messages.append({"role": role, "content": turn.text, **with_calls})
+    return messages
+
+
+def _streamed(pieces: Iterable[ollama.ChatResponse], take: Take, deadline: float) -> Reply:
+    """Return the reply that comes in pieces. What is thought before it is not a part of it."""
+    import httpx
+
+    texts: list[str] = []
+    wanted: list[ollama.Message.ToolCall] = []
+    for response in pieces:
+        if time.monotonic() > deadline:  # it comes, but in drops
+            raise httpx.ReadTimeout("")
+        wanted += response.message.tool_calls or ()
+        if response.message.content:
+            texts.append(response.message.content)
+            take(response.message.content)
+        if response.done:
+            return _reply(response, "".join(texts), wanted)
+    raise httpx.RemoteProtocolError("its answer has no end")
+
+
+def _reply(
+    last: ollama.ChatResponse, text: str, wanted: Iterable[ollama.Message.ToolCall]
+) -> Reply:
+    calls = [
+        call_of("", call.function.name, dict(call.function.arguments), number)
+        for number, call in enumerate(wanted, start=1)
+    ]
+    return Reply(
+        text,
+        CUT if last.done_reason == "length" else ENDED,
+        last.prompt_eval_count,
+        last.eval_count,
+        calls=tuple(call for call in calls if call is not None),
+    )
 
 
 def _context(chars: int) -> int:

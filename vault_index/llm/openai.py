@@ -6,16 +6,34 @@ status 400 or 422 is asked in a simpler form, for this question and those after 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from vault_index.config import Config
-from vault_index.errors import SettingsError
-from vault_index.llm.door import CUT, DECLINED, ENDED, MAX_ANSWER_TOKENS, Question, Reply
+from vault_index.errors import ModelToolsError, SettingsError
+from vault_index.llm.door import (
+    ASSISTANT,
+    CUT,
+    DECLINED,
+    ENDED,
+    MAX_ANSWER_TOKENS,
+    TOOL,
+    Question,
+    Reply,
+    Take,
+    ToolCall,
+    Turn,
+)
+from vault_index.llm.openai_stream import ChatStream
 from vault_index.llm.server import TIMEOUT_SECONDS, Address, Answered, Server, checked, tokens_of
+from vault_index.llm.tool_calls import call_of, described, speaks_of_tools
 
 KEY, SETTING = "OPENAI_API_KEY", "openai_url of [llm]"
 _SCHEMA, _REPEATABLE, _LIMIT = "response_format", "temperature", "max_tokens"
+_STREAM, _COUNTED = "stream", "stream_options"
+_NAMED = (_REPEATABLE, _LIMIT, _STREAM, _COUNTED, _SCHEMA)  # left out where a server names one
+_LIKELY = (_COUNTED, _SCHEMA)  # left out where it names nothing
 _ENDS = {"length": CUT, "content_filter": DECLINED}  # all else: it came to its end
 
 
@@ -24,6 +42,7 @@ class OpenAIDoor:
 
     starts_slowly = False
     answer_tokens = MAX_ANSWER_TOKENS
+    can_call_tools = True
 
     def __init__(
         self,
@@ -46,25 +65,32 @@ class OpenAIDoor:
         self._server = Server(self.name, checked(Address(url, SETTING, KEY, key)), headers, timeout)
         self._refused: set[str] = set()  # what this server does not know
 
-    def ask(self, question: Question) -> Reply:
+    def ask(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply of one request that the server takes. Raises ModelCallError."""
         while True:
-            body = self._body(question)
-            answered = self._server.post(body)
+            body = self._body(question, streams=take is not None)
+            stream = ChatStream(take) if take is not None and _STREAM in body else None
+            answered = self._server.post(body, stream)
             reply = _reply(answered)
             if reply is not None:
+                if take is not None and reply.text and (stream is None or not stream.began):
+                    take(reply.text)
                 return reply
+            if question.tools and answered.status >= 400 and speaks_of_tools(answered.value):
+                raise ModelToolsError(f"{self.name} takes no tools", "choose another model")
             refused = _refused_of(answered, body)
             if not refused:
                 raise self._server.failure(answered)
             self._refused.add(refused)
 
-    def _body(self, question: Question) -> dict[str, Any]:
+    def end(self) -> None:
+        """End the request under way, from another thread."""
+        self._server.end()
+
+    def _body(self, question: Question, streams: bool) -> dict[str, Any]:
         system = [{"role": "system", "content": question.system}] if question.system else []
-        body: dict[str, Any] = {
-            "model": self._model,
-            "messages": [*system, {"role": "user", "content": question.prompt}],
-        }
+        messages = [*system, *map(_message, question.turns)]
+        body: dict[str, Any] = {"model": self._model, "messages": messages}
         if _REPEATABLE not in self._refused:
             body[_REPEATABLE] = 0
         limit = "max_completion_tokens" if _LIMIT in self._refused else _LIMIT
@@ -72,7 +98,31 @@ class OpenAIDoor:
         if question.schema is not None and _SCHEMA not in self._refused:
             schema = {"name": "answer", "strict": True, "schema": _closed(question.schema)}
             body[_SCHEMA] = {"type": "json_schema", "json_schema": schema}
+        if question.tools:
+            body["tools"] = described(question.tools)
+        if streams and _STREAM not in self._refused:
+            body[_STREAM] = True
+            if _COUNTED not in self._refused:
+                body[_COUNTED] = {"include_usage": True}
         return body
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    if turn.role == TOOL:
+        return {"role": "tool", "tool_call_id": turn.call, "content": turn.text}
+    if turn.role != ASSISTANT:
+        return {"role": "user", "content": turn.text}
+    message: dict[str, Any] = {"role": "assistant", "content": turn.text}
+    if turn.calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(call.arguments or {})},
+            }
+            for call in turn.calls
+        ]
+    return message
 
 
 def _refused_of(answered: Answered, body: Mapping[str, Any]) -> str:
@@ -83,9 +133,13 @@ def _refused_of(answered: Answered, body: Mapping[str, Any]) -> str:
     if answered.status not in (400, 422):
         return ""
     named = str(answered.error.get("param") or "")
-    if named in (_REPEATABLE, _LIMIT):
+    if named in _NAMED:
         return named if named in body else ""
-    return _SCHEMA if _SCHEMA in body else ""
+    said = str(answered.value)
+    if "context" in said:  # the question is too long, whatever form it has
+        return ""
+    likely = sorted((part for part in _LIKELY if part in body), key=lambda part: part not in said)
+    return likely[0] if likely else ""
 
 
 def _reply(answered: Answered) -> Reply | None:
@@ -107,7 +161,18 @@ def _reply(answered: Answered) -> Reply | None:
         DECLINED if message.get("refusal") else end,
         tokens_of(usage, "prompt_tokens"),
         tokens_of(usage, "completion_tokens"),
+        calls=_calls(message.get("tool_calls")),
     )
+
+
+def _calls(wanted: Any) -> tuple[ToolCall, ...]:
+    calls = []
+    for number, entry in enumerate(wanted if isinstance(wanted, list) else [], start=1):
+        function = entry.get("function") if isinstance(entry, dict) else None
+        if isinstance(function, dict):
+            name, arguments = function.get("name"), function.get("arguments")
+            calls.append(call_of(entry.get("id"), name, arguments, number))
+    return tuple(call for call in calls if call is not None)
 
 
 def _closed(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """A server that speaks JSON over HTTP: one POST, bounded in time and size, each failure in clear words.
 
+An answer comes whole, or as server-sent events where it is asked for and the server does it.
+
 The key goes to the address that the user named and to no other: redirects are not followed, and
 nothing is sent in the clear but to this machine. A server of this machine is asked without a proxy.
 Nothing that a server answered is in an error, but for the message of an error status, cut short.
@@ -10,16 +12,19 @@ from __future__ import annotations
 import ipaddress
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from vault_index.characters import visible_line
 from vault_index.errors import ModelAwayError, ModelCallError, SettingsError
+from vault_index.llm.beats import Line
 from vault_index.llm.retrying import PassingError, passes
+from vault_index.llm.sse import Events, Stream
 
 if TYPE_CHECKING:
     import ssl
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 600.0  # a small model without a graphics card reads some 50 tokens a second
 CONNECT_SECONDS = 10.0
 MAX_BYTES = 4 * 1024 * 1024  # of an answer with all that is around it
+MAX_STREAM_BYTES = 32 * 1024 * 1024  # of events: each token comes with some 300 bytes around it
 MAX_MESSAGE = 200  # characters of a server's error message
 _AWAY = (401, 402, 403, 404, 429, 503, 529)  # it did nothing, and others have the same trouble
 _HINTS = {
@@ -115,14 +121,23 @@ class Server:
         json_only = {"Content-Type": "application/json", "Accept": "application/json"}
         self._headers = {**json_only, "Accept-Encoding": "identity", **headers}
         self._timeout = timeout
+        self._line = Line()
 
-    def post(self, body: Mapping[str, Any]) -> Answered:
-        """Return what the server answers, whatever the status. Raises ModelCallError."""
+    def end(self) -> None:
+        """End the request under way, from another thread."""
+        self._line.end()
+
+    def post(self, body: Mapping[str, Any], stream: Stream | None = None) -> Answered:
+        """Return what the server answers, whatever the status. Raises ModelCallError.
+
+        `stream` gets each event as it comes, and its value is what is returned; a server that answers
+        with one object has not streamed, whatever it was asked for.
+        """
         import httpx  # 80 ms
 
         name, shown = self._name, self._address.shown
         try:
-            return self._post(body)
+            return self._post(body, stream)
         except httpx.ConnectTimeout:
             away = ModelAwayError(f"{name}: {shown} cannot be reached", _network(self._address))
             raise PassingError(away) from None
@@ -146,7 +161,7 @@ class Server:
                 f"check {self._address.setting}, and the variables of proxies and certificates",
             ) from None
 
-    def _post(self, body: Mapping[str, Any]) -> Answered:
+    def _post(self, body: Mapping[str, Any], stream: Stream | None) -> Answered:
         import httpx
 
         data = json.dumps(body, ensure_ascii=False).encode(
@@ -155,28 +170,57 @@ class Server:
         deadline = time.monotonic() + self._timeout
         host = urlsplit(self._address.url).hostname or ""
         timeout = httpx.Timeout(self._timeout, connect=min(CONNECT_SECONDS, self._timeout))
+        accept = {} if stream is None else {"Accept": "text/event-stream, application/json"}
         with (
             httpx.Client(
                 timeout=timeout,
                 verify=_certificates(),
                 trust_env=not is_this_machine(host),
                 follow_redirects=False,
+                event_hooks={"request": [self._line.follow]},
             ) as client,
             client.stream(
-                "POST", self._address.url, content=data, headers=self._headers
+                "POST", self._address.url, content=data, headers={**self._headers, **accept}
             ) as response,
         ):
+            pieces = _in_time(response.iter_raw(), deadline)
+            if stream is not None and response.status_code == 200:
+                return self._streamed(pieces, stream)
             answer = bytearray()
-            for piece in response.iter_raw():
+            for piece in pieces:
                 answer += piece
-                if len(answer) > MAX_BYTES:
-                    raise ModelCallError(
-                        f"{self._name}: the answer is larger than {MAX_BYTES >> 20} MB",
-                        f"check {self._address.setting}",
-                    )
-                if time.monotonic() > deadline:  # it comes, but in drops
-                    raise TimeoutError
+                self._check_size(len(answer), MAX_BYTES)
             return Answered(response.status_code, _object(bytes(answer)), _after(response))
+
+    def _streamed(self, pieces: Iterator[bytes], stream: Stream) -> Answered:
+        """Return the answer that comes in events, or at once from a server that does not stream."""
+        import httpx
+
+        events, size, answer = Events(), 0, bytearray()
+        is_stream = False
+        for piece in chain(pieces, [b""]):
+            size += len(piece)
+            self._check_size(size, MAX_STREAM_BYTES)
+            if not is_stream:
+                answer += piece
+            for event in events.feed(piece) if piece else events.end():
+                is_stream = True
+                stream.add(event)
+                if stream.is_ended:
+                    return Answered(200, stream.value)
+            self._check_size(max(len(answer), events.pending), MAX_BYTES)
+        if not is_stream:
+            return Answered(200, _object(bytes(answer)))
+        if not stream.is_whole:
+            raise httpx.RemoteProtocolError("")
+        return Answered(200, stream.value)
+
+    def _check_size(self, size: int, largest: int) -> None:
+        if size > largest:
+            raise ModelCallError(
+                f"{self._name}: the answer is larger than {largest >> 20} MB",
+                f"check {self._address.setting}",
+            )
 
     def failure(self, answered: Answered) -> ModelCallError:
         """Return the error for an answer that is not one of a model."""
@@ -197,13 +241,15 @@ class Server:
         kind = ModelAwayError if status in _AWAY else ModelCallError
         hint = _HINTS.get(status, "see the log of the server, or choose another model")
         hint = hint.format(key=address.key_name, setting=address.setting)
-        error = kind(f"{self._name}: {address.shown}: status {status}{self._said(answered)}", hint)
+        error = kind(
+            f"{self._name}: {address.shown}: status {status}{self._said(answered, status)}", hint
+        )
         return PassingError(error, answered.after) if passes(status) else error
 
-    def _said(self, answered: Answered) -> str:
+    def _said(self, answered: Answered, status: int) -> str:
         """Return the message of an error status, "" for a page of a proxy and the like."""
         message = answered.error.get("message")
-        if not isinstance(message, str) or answered.status < 400 or not message.strip():
+        if not isinstance(message, str) or status < 400 or not message.strip():
             return ""
         line = visible_line(message.strip().splitlines()[0])
         if self._address.key:
@@ -223,6 +269,14 @@ def _certificates() -> ssl.SSLContext:
     import httpx
 
     return httpx.create_ssl_context()
+
+
+def _in_time(pieces: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+    """Yield what comes. Raises TimeoutError at the deadline, also where it comes in drops."""
+    for piece in pieces:
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        yield piece
 
 
 def _network(address: Address) -> str:

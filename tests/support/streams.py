@@ -1,0 +1,144 @@
+"""Answers in pieces, as the servers of three APIs send them, and what can happen to them on their way."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+Play = Callable[
+    [list[bytes]], Iterable[bytes]
+]  # the events of an answer -> the bytes that are sent
+Call = tuple[str, str]  # name and arguments of a tool; not every model writes JSON
+TEXT_CHARS, ARGUMENT_CHARS = 5, 4  # of a piece
+
+
+def anthropic_events(model: str, text: str, calls: Iterable[Call], end: str) -> list[bytes]:
+    """Return the events of the Messages API."""
+    usage = {"input_tokens": 40, "cache_read_input_tokens": 2, "output_tokens": 1}
+    start: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": model}
+    start |= {"content": [], "stop_reason": None, "usage": usage}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
+    blocks: list[tuple[dict[str, Any], str, str, list[str]]] = []
+    if text:
+        block: dict[str, Any] = {"type": "text", "text": ""}
+        blocks.append((block, "text_delta", "text", pieces_of(text, TEXT_CHARS)))
+    for number, (name, arguments) in enumerate(calls, start=1):
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": {}}
+        pieces = ["", *pieces_of(arguments, ARGUMENT_CHARS)]
+        blocks.append((block, "input_json_delta", "partial_json", pieces))
+    for index, (block, kind, key, pieces) in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events.append({"type": "ping"})
+        for piece in pieces:
+            delta = {"type": kind, key: piece}
+            events.append({"type": "content_block_delta", "index": index, "delta": delta})
+        events.append({"type": "content_block_stop", "index": index})
+    last = {"stop_reason": end, "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": last, "usage": {"output_tokens": 7}})
+    events.append({"type": "message_stop"})
+    return [f"event: {event['type']}\ndata: {written(event)}\n\n".encode() for event in events]
+
+
+def openai_events(
+    model: str, text: str, calls: Iterable[Call], end: str, *, is_counted: bool
+) -> list[bytes]:
+    """Return the events of chat completions."""
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": piece} for piece in pieces_of(text, TEXT_CHARS)]
+    for index, (name, arguments) in enumerate(calls):
+        function = {"name": name, "arguments": ""}
+        call = {"index": index, "id": f"call_{index}", "type": "function", "function": function}
+        deltas.append({"tool_calls": [call]})
+        for piece in pieces_of(arguments, ARGUMENT_CHARS):
+            deltas.append({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": model}
+    ends = [*(None for _ in deltas), end]
+    events: list[dict[str, Any]] = [
+        {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+        for delta, reason in zip([*deltas, {}], ends, strict=True)
+    ]
+    if is_counted:
+        usage = {"prompt_tokens": 42, "completion_tokens": 7, "total_tokens": 49}
+        events.append({**chunk, "choices": [], "usage": usage})
+    return [
+        *(f"data: {written(event)}\n\n".encode() for event in events),
+        b"data: [DONE]\n\n",
+    ]
+
+
+def ollama_lines(model: str, text: str, calls: Iterable[dict[str, Any]], end: str) -> list[bytes]:
+    """Return the lines of Ollama's chat."""
+    messages: list[dict[str, Any]] = [{"content": piece} for piece in pieces_of(text, TEXT_CHARS)]
+    messages += [{"content": "", "tool_calls": [call]} for call in calls]
+    head = {"model": model, "created_at": "2026-11-22T12:00:00Z"}
+    lines = [
+        {**head, "message": {"role": "assistant", **message}, "done": False} for message in messages
+    ]
+    counts = {"total_duration": 1, "prompt_eval_count": 1, "eval_count": 1}
+    last = {"role": "assistant", "content": ""}
+    lines.append({**head, "message": last, "done": True, "done_reason": end, **counts})
+    return [f"{written(line)}\n".encode() for line in lines]
+
+
+def pieces_of(text: str, size: int) -> list[str]:
+    """Return a text in pieces."""
+    return [text[place : place + size] for place in range(0, len(text), size)]
+
+
+def written(value: Any) -> str:
+    """Return JSON whose letters are letters, as servers write it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def cut_after(count: int) -> Play:
+    """Break the connection after so many events."""
+
+    def play(events: list[bytes]) -> Iterator[bytes]:
+        yield from events[:count]
+        raise ConnectionAbortedError
+
+    return play
+
+
+def in_bytes(size: int, end: bytes = b"\n") -> Play:
+    """Send so many bytes at a time, whatever they are in the middle of; lines end with `end`."""
+
+    def play(events: list[bytes]) -> Iterator[bytes]:
+        data = b"".join(events).replace(b"\n", end)
+        yield from (data[place : place + size] for place in range(0, len(data), size))
+
+    return play
+
+
+def forever(piece: bytes, pause: float = 0.0, after: int = 0) -> Play:
+    """Send the first events, and then the same piece until the client goes away."""
+
+    def play(events: list[bytes]) -> Iterator[bytes]:
+        yield from events[:after]
+        never = threading.Event()
+        while not never.wait(pause):
+            yield piece
+
+    return play
+
+
+def send(handler: BaseHTTPRequestHandler, kind: str, pieces: Iterable[bytes]) -> bool:
+    """Send each piece as a chunk of its own; whether the client was there to the end."""
+    try:
+        handler.send_response(200)
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        for piece in pieces:
+            handler.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        handler.wfile.write(b"0\r\n\r\n")
+    except ConnectionAbortedError:  # of `cut_after`
+        handler.close_connection = True
+    except (BrokenPipeError, ConnectionResetError):
+        handler.close_connection = True
+        return False
+    return True
