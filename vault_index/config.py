@@ -68,6 +68,10 @@ class Config:
     llm_openai_url: str = ""  # of a server for `openai:MODEL`, such as http://127.0.0.1:8080/v1
     llm_calls_a_day: int = 100  # calls of language models in a day, of all commands; 0: none
     llm_tokens_a_day: int = 500_000  # their tokens in a day, questions and answers together
+    ask_model: str = ""  # the model that answers questions, "ollama:MODEL"; "" for passages alone
+    ask_max_searches: int = 1  # searches that a model may make for a question, at most
+    ask_history: int = 2  # exchanges of a conversation that a model is sent again
+    ask_record: bool = False  # keep conversations in private files, for as long as sessions
     learn_model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for rules alone
     learn_auto: bool = False  # learn from a session when it ends
     learn_stages: int = 0  # calls for an analysis: 4 | 1; 0: as suits the model
@@ -91,6 +95,7 @@ TABLES = (
     "watch",
     "journal",
     "llm",
+    "ask",
     "learn",
     "search",
     "skills",

@@ -22,6 +22,7 @@ COMMANDS = [
     *(["log", "evil"], ["log", "evil", "--json"], ["search", "heap"], ["search", "heap", "--json"]),
     *(["search", "--explain", "heap"], ["search", "--kind", "skills", "deploy"], ["status"]),
     *(["search", "--at", NAME, "heap"], ["search", "--in", NAME, "heap"], ["status", "--json"]),
+    *(["ask", "raise the heap"], ["ask", "raise the heap", "--json"], ["ask", NAME, "--in", NAME]),
     *(["recall", "heap memory"], ["recall", "heap memory", "--json"], ["check"], ["check", "--json"]),
     *(["check", "--staged"], ["categories"], ["categories", "--json"], ["classify"], ["index"]),
     *(["classify", "--json"], ["mv", NAME, "b"], ["mv", "devops", "b", "--json"], ["mv", "devops", "b"]),

@@ -26,7 +26,10 @@ from vault_index.vault import Vault
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LONG = "A title that is longer than any terminal of these is wide: " * 3
 # what a lesson says is shown as it stands there, and what the user typed is not asked here
-BODIES = ("lessons show", "lessons recall", "lessons search --neighbours", "lessons proposals ")
+BODIES = (
+    *("lessons show", "lessons recall", "lessons search --neighbours", "lessons proposals "),
+    "lessons ask",
+)
 NOT_HERE = ("install", "uninstall", "model", "sync", "index --rebuild", "watch", "git", "eval",
             "init", "journal forget", "review",  # these ask
             "mcp --tools", "serve")  # an agent, or a client, speaks with these  # fmt: skip

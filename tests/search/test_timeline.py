@@ -95,6 +95,8 @@ def test_a_depth_beyond_fifty_and_an_anchor_of_nothing_are_refused(journal: Jour
         ("2026-11-20T14:00:00Z", datetime(2026, 11, 20, 14, tzinfo=UTC)),
         ("what did we decide", None),
         ("yesterday 99:00", None),
+        ("0001-01-01", None),
+        ("99999999999 days ago", None),
     ],
 )
 def test_moments(text: str, expected: datetime | None) -> None:

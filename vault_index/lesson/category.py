@@ -10,6 +10,7 @@ CategoryPath = str  # lower case, parts joined by "/", no leading or trailing sl
 
 MAX_DEPTH = 4  # category_l0 .. category_l3: the level columns of the index
 UNCATEGORIZED: CategoryPath = "uncategorized"
+COURSES: CategoryPath = "courses"  # of imported ones
 
 DEFAULT_TAXONOMY: tuple[CategoryPath, ...] = (
     "development/frontend",
@@ -82,14 +83,16 @@ def levels(categories: Iterable[CategoryPath]) -> list[list[CategoryPath]]:
 
 def own_counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, int]:
     """Count lessons at each category itself, not below it, sorted by path."""
-    return dict(
-        sorted(Counter(path for categories in of_lessons for path in set(categories)).items())
-    )
+    tally: Counter[CategoryPath] = Counter()
+    for categories, lessons in Counter(map(tuple, of_lessons)).items():  # few differ
+        tally.update(dict.fromkeys(categories, lessons))
+    return dict(sorted(tally.items()))
 
 
 def counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, int]:
     """Count lessons at or below each category, sorted by path: `{"devops": 3, "devops/docker": 1}`."""
     tally: Counter[CategoryPath] = Counter()
-    for categories in of_lessons:
-        tally.update({prefix for category in categories for prefix in prefixes(category)})
+    for categories, lessons in Counter(map(tuple, of_lessons)).items():  # few differ
+        above = (prefix for category in categories for prefix in prefixes(category))
+        tally.update(dict.fromkeys(above, lessons))
     return dict(sorted(tally.items()))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 # or meaning alone get 53 right.
 MIN_LIKENESS = 0.9  # a name that is less like any title means none of them
 INITIALS_WEIGHT = 0.4  # `ML` for Machine Learning
+MIN_BEGINNING = 3  # characters of a word that stand for the whole of it: `intro`
+BEGUN = 0.9  # what such a word counts
+MISSPELT_PERCENT = 80  # words that are less alike are others
 SHOWN = 3  # nearest names in the error
 
 _PATH = "name one by its path: --in lessons/..."
@@ -46,9 +49,16 @@ def places(vault: Vault) -> list[Document]:
     return sorted((place for place, _ in _all(vault)), key=lambda place: (place.kind, place.path))
 
 
-def near(vault: Vault, name: str) -> list[Document]:
-    """Rank the documents and categories by how much a name is like theirs, best first."""
+def near(vault: Vault, name: str, *, for_agent: bool = False) -> list[Document]:
+    """Rank the documents and categories by how much a name is like theirs, best first.
+
+    With `for_agent` documents that hooks leave out are not among them.
+    """
     all_places = _all(vault)
+    if for_agent:
+        store = vault.open_index().store
+        withheld = {row["path"] for row in store.rows(("path",), filters.WITHHELD)}
+        all_places = [each for each in all_places if each[0].path not in withheld]
     if not all_places:
         return []
     from rapidfuzz import fuzz, process, utils
@@ -60,10 +70,11 @@ def near(vault: Vault, name: str) -> list[Document]:
         for scorer in (fuzz.token_set_ratio, fuzz.token_sort_ratio)
     )
     meaning = _cosines(vault, name, [vector for _, vector in all_places])
+    has_meaning = any(meaning)
     ranked = []
     for number, (place, _) in enumerate(all_places):
         likeness = (
-            float(letters[number]) / 200
+            max(float(letters[number]) / 200, 0 if has_meaning else _words(name, place.title))
             + meaning[number]
             + INITIALS_WEIGHT * _abbreviates(name, place.title)
         )
@@ -73,24 +84,28 @@ def near(vault: Vault, name: str) -> list[Document]:
     return sorted(ranked, key=lambda place: (-place.likeness, place.kind, place.path))
 
 
-def resolve(vault: Vault, name: str) -> Document:
-    """Return the document or category of a name, even misspelt or in part.
+def resolve(vault: Vault, name: str, *, for_agent: bool = False) -> Document:
+    """Return the document or category of a name, even misspelt or in part; see `near`.
 
     Raises VaultError, with the nearest names, if none is near enough.
     """
-    ranked = near(vault, name)
+    ranked = near(vault, name, for_agent=for_agent)
     alike = [place for place in ranked if place.likeness == ranked[0].likeness]
     if len(alike) > 1 and len({place.title for place in alike}) == 1:
         paths = ", ".join(place.path for place in alike[:SHOWN])
         raise VaultError(f"{len(alike)} documents are called {alike[0].title!r}: {paths}", _PATH)
-    least = MIN_LIKENESS if vault.embedder is not None else MIN_LIKENESS - 0.25  # letters alone
-    if ranked and ranked[0].likeness >= least:
+    if ranked and ranked[0].likeness >= least_likeness(vault):
         return ranked[0]
     some = ", ".join(f"{place.title!r:.60}" for place in ranked[:SHOWN])
     raise VaultError(
         f"no document or category is called {name!r}",
         f"name one of the nearest: {some}" if some else "name a lesson of several passages",
     )
+
+
+def least_likeness(vault: Vault) -> float:
+    """Return how much a name is like that of the place it means."""
+    return MIN_LIKENESS if vault.embedder is not None else MIN_LIKENESS - 0.25  # letters alone
 
 
 def within(place: Document) -> str:
@@ -119,6 +134,32 @@ def _cosines(vault: Vault, name: str, vectors: Sequence[np.ndarray | None]) -> l
     except EmbedderError:
         pass
     return [0.0] * len(vectors)
+
+
+def _words(name: str, title: str) -> float:
+    """Return how much the words of a name are those of a title, 0..1, also begun or misspelt ones.
+
+    For letters alone: they take "intro to ai corse" for no name of "Introduction to AI".
+    """
+    from rapidfuzz import fuzz, utils
+
+    asked, own = (
+        [word for word in utils.default_process(text).split() if word not in _SMALL]
+        for text in (name, title)
+    )
+    if not asked or not own:
+        return 0.0
+
+    def alike(one: str, other: str) -> float:
+        least = min(len(one), len(other))
+        if one != other and least >= MIN_BEGINNING and one[:least] == other[:least]:
+            return BEGUN
+        return float(fuzz.ratio(one, other, score_cutoff=MISSPELT_PERCENT)) / 100
+
+    shares = [[alike(one, other) for other in own] for one in asked]
+    of_name: float = sum(map(max, shares)) / len(asked)
+    of_own: float = sum(map(max, zip(*shares, strict=True))) / len(own)
+    return (of_name + of_own) / 2
 
 
 def _abbreviates(name: str, title: str) -> bool:

@@ -102,13 +102,18 @@ def vectors(vault: Vault, lessons: list[Lesson], path: str) -> list[np.ndarray]:
 
 def _prompts(vault: Vault, lesson: Lesson, path: str, text: str) -> Iterator[Finding]:
     for prompt in lesson.fires_on:
-        if shown(path) not in _injected(vault, prompt):
+        if not finds(vault, prompt, shown(path)):
             message = f"{prompt!r:.80} does not find it among the first {TOP_K} above the floor"
             yield Finding(shown(path), line_of_key(text, "fires_on"), "fires-on", message)
     for prompt in lesson.silent_on:
-        if shown(path) in _injected(vault, prompt):
+        if finds(vault, prompt, shown(path)):
             message = f"{prompt!r:.80} finds it above the floor"
             yield Finding(shown(path), line_of_key(text, "silent_on"), "silent-on", message)
+
+
+def finds(vault: Vault, prompt: str, path: str) -> bool:
+    """Whether a hook would inject a lesson of a file, named from the vault's root, for a prompt."""
+    return path in _injected(vault, prompt)
 
 
 def _injected(vault: Vault, prompt: str) -> list[str]:

@@ -325,8 +325,8 @@ def _candidates(
         cosine, shown = pieces.with_nearest(cosine, shown, np.flatnonzero(is_piece), whole_of)
     score = cosine + text
     order = np.argsort(np.where(is_piece, np.inf, -score), kind="stable")[: (~is_piece).sum()]
-    if least is not None:
-        order = order[score[order] >= least]
+    if least is not None:  # of a silence the nearest lesson is kept, to be dropped
+        order = order[: max(((score >= least) & ~is_piece).sum(), table.schema.has_pieces)]
     has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
     rows = table.take(ids[shown[order]].tolist())
     if vector is None and table.schema.has_pieces:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -97,15 +98,13 @@ def moment_of(text: str, now: datetime) -> datetime | None:
         if hour > 23 or minute > 59:
             return None
         return day.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    if match := _AGO.fullmatch(text):
-        return now - timedelta(**{f"{match[2].lower()}s": int(match[1])})
-    if not re.match(r"\d{4}-\d\d-\d\d", text):
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.astimezone() if moment.tzinfo is None else moment
+    with suppress(ValueError, OverflowError):  # no calendar has the time
+        if match := _AGO.fullmatch(text):
+            return now - timedelta(**{f"{match[2].lower()}s": int(match[1])})
+        if re.match(r"\d{4}-\d\d-\d\d", text):
+            moment = datetime.fromisoformat(text)
+            return moment.astimezone() if moment.tzinfo is None else moment
+    return None
 
 
 def _row_of(

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from vault_index.edit.formats.draft import Draft, name_of
 from vault_index.edit.formats.lesson_file import file_of, one_lesson, text_of
 from vault_index.errors import LessonError
-from vault_index.lesson import blocks
+from vault_index.lesson import blocks, number
+from vault_index.lesson.category import COURSES
 from vault_index.lesson.file import LessonFile
 
-CATEGORY = "courses"
 TITLE = "Course Title"
 
 _HEADERS = {TITLE: "title", "Course Link": "link", "Course Instructor": "author"}
@@ -48,9 +48,9 @@ def read_course(data: bytes, path: str) -> list[Draft]:
     keys = {_HEADERS[key]: value for key, value in header.items() if value}
     body = "\n\n".join(map(_section, parts))
     first = next(n for n, line in enumerate(lines, start=1) if line.strip())
-    written = file_of({**keys, "categories": [CATEGORY]}, body)
+    written = file_of({**keys, "categories": [COURSES]}, body)
     _refuse_open_html(written, parts, path)
-    return [Draft(name_of(keys["title"], "course"), (CATEGORY,), written, first)]
+    return [Draft(name_of(keys["title"], "course"), (COURSES,), written, first)]
 
 
 def _header(lines: list[str], path: str) -> tuple[int, dict[str, str]]:
@@ -111,14 +111,14 @@ def _parts(lines: list[str], start: int, path: str) -> list[_Part]:
 
 
 def _started(heading: re.Match[str], parts: list[_Part], line: int, path: str) -> _Part:
-    number, title = int(heading["number"]), " ".join(heading["title"].split())
+    own, title = int(heading["number"]), " ".join(heading["title"].split())
     if not title:
-        raise LessonError(f"{path}: lesson {number} has no title", line)
-    if parts and number == parts[-1].number:
-        raise LessonError(f"{path}: lesson {number} a second time", line)
-    if parts and number < parts[-1].number:
-        raise LessonError(f"{path}: lesson {number} after lesson {parts[-1].number}", line)
-    return _Part(number, title, line)
+        raise LessonError(f"{path}: lesson {own} has no title", line)
+    if parts and own == parts[-1].number:
+        raise LessonError(f"{path}: lesson {own} a second time", line)
+    if parts and own < parts[-1].number:
+        raise LessonError(f"{path}: lesson {own} after lesson {parts[-1].number}", line)
+    return _Part(own, title, line)
 
 
 def _refuse_open_html(written: bytes, parts: list[_Part], path: str) -> None:
@@ -136,12 +136,7 @@ def _section(part: _Part) -> str:
     # a reader removes marks at the end of a heading: "C#" needs some more to keep its own
     title = f"{part.title} ##" if part.title.endswith("#") else part.title
     text = one_lesson("\n".join(part.text)).strip("\n").rstrip()
-    if part.link:
-        target = part.link.replace("<", "%3C").replace(">", "%3E")
-        if re.search(r"[()\s]", target):
-            target = f"<{target}>"
-        text = f"[Lesson {part.number}]({target})\n\n{text}"
-    return f"## Lesson: {title}\n\n{text}"
+    return f"## Lesson: {title}\n\n{number.written(part.number, part.link)}\n\n{text}"
 
 
 def _last(lines: list[str]) -> int:

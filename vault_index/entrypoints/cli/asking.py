@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from vault_index import client
@@ -36,6 +37,15 @@ class Console(contextlib.ExitStack):
         self._bar.length = max(1, of)
         self._bar.update(done - self._bar.pos)
 
+    def after_bar(self, take: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Return a callback that ends the bar before it passes on what it takes."""
+
+        def pass_on(part: Any) -> None:
+            self._end_bar()
+            take(part)
+
+        return pass_on
+
     def _end_bar(self) -> None:
         self._label = ""
         self.close()
@@ -46,6 +56,8 @@ def ask(
 ) -> dict[str, Any]:
     """Ask the vault that --vault names, or the one around the current folder: see `client.ask`."""
     with Console() as console:
+        if "on_event" in options:
+            options["on_event"] = console.after_bar(options["on_event"])
         return client.ask(
             named, {"ask": name, "with": values or {}},
             on_note=console.note, on_progress=console.progress, **options,

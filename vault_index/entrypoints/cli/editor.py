@@ -10,6 +10,12 @@ import click
 
 from vault_index.errors import VaultError
 
+# editors with a window of their own; any other needs the terminal that a server does not have
+WITH_WINDOW = frozenset(
+    "bbedit code code-insiders codium cursor gedit geany gnome-text-editor gvim idea kate kwrite leafpad"
+    " mate mousepad mvim notepadqq pluma pycharm subl sublime_text windsurf xed zed zeditor".split()
+)
+
 
 def command_of(root: Path) -> str:
     """Return the command of the user's editor. Raises VaultError without one."""
@@ -24,6 +30,30 @@ def command_of(root: Path) -> str:
         hint = "set EDITOR to your editor, for example: export EDITOR=nano"
         raise VaultError(f"no editor is named and {why}", hint)
     return command or "vi"
+
+
+def opened(file: Path, root: Path) -> bool:
+    """Open a file in the user's editor beside this process; False where that needs a terminal."""
+    import shlex
+    import subprocess
+    import threading
+
+    try:
+        words = shlex.split(command_of(root))
+        if not words or Path(words[0]).name not in WITH_WINDOW:
+            return False
+        nowhere = subprocess.DEVNULL
+        process = subprocess.Popen(
+            [*words, str(file)],
+            stdin=nowhere,
+            stdout=nowhere,
+            stderr=nowhere,
+            start_new_session=True,
+        )
+    except (VaultError, OSError, ValueError):
+        return False
+    threading.Thread(target=process.wait, daemon=True, name="editor").start()
+    return True
 
 
 def edited(text: str, root: Path) -> str | None:

@@ -71,6 +71,11 @@ def text(body: object, *, err: bool = False) -> None:
     _emit(visible(str(body)), err)
 
 
+def piece(part: object) -> None:
+    """Print the next piece of a text as it comes, without an end of line."""
+    click.echo(visible(str(part)), nl=False)
+
+
 def json(value: Any) -> None:
     """Print a value as JSON."""
     _emit(as_json(value))

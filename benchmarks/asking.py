@@ -1,0 +1,170 @@
+"""Measure answers with sources: is the source that is cited a right one, and what takes how long?
+
+    python -m benchmarks.asking                    # some five minutes
+    python -m benchmarks.asking --eval ../shared/eval --json out.json
+
+A scripted model uses the tool with the question as it is and cites the first passage; another cites the
+one that has most words of the question, as if it read them. The questions are
+the prompts of the evaluation set that a lesson answers; the share is over those for which the search
+returns a labelled lesson at all: over the first 50 of these, and over all. 50 evenly spaced questions
+are shown, too, of which some 28 are found: a few points there are noise. Times are of this machine,
+without a model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from benchmarks import instruments
+from benchmarks.instruments import Row
+from vault_index.api import asking
+from vault_index.ask import respond
+from vault_index.ask.answer import ANSWERED, UNKNOWN, Answer
+from vault_index.ask.citations import check
+from vault_index.ask.passages import SearchResult, find
+from vault_index.ask.sentences import words_of
+from vault_index.ask.tool import NAME, Wanted
+from vault_index.embed import download
+from vault_index.llm.door import Question, Reply, Take, ToolCall
+from vault_index.search import evaluate, floor
+from vault_index.search.evaluate import LabelledPrompt
+from vault_index.vault import Vault
+
+QUESTIONS = 50
+LONG_ANSWER = "A statement [1], and one of a number that was not returned [99]. `a[7]`\n\n" * 1_300
+
+
+class Reader:
+    """A model that searches for the question as it is, and cites the first passage.
+
+    One that `reads` cites the passage that has most words of the question.
+    """
+
+    name = "scripted:reader"
+    can_call_tools = True
+
+    def __init__(self, *, reads: bool = False) -> None:
+        self._reads = reads
+
+    def converse(self, question: Question, take: Take | None = None) -> Reply:
+        """Return the call of the tool, then an answer."""
+        if not question.after:
+            return Reply("", calls=(ToolCall("1", NAME, {"query": question.prompt}),))
+        number = _fitting(question.prompt, question.after[-1].text) if self._reads else 1
+        text = f"It is as the passage says [{number}]."
+        if take is not None:
+            take(text)
+        return Reply(text)
+
+
+def _fitting(asked: str, result: str) -> int:
+    """Return the number of the passage with most words of a question, of several the first."""
+    parts = re.split(r"(?m)^\[(\d+)\] ", result)
+    words = words_of(asked)
+    texts = zip(parts[1::2], parts[2::2], strict=True)
+    return max((len(words & words_of(text)), -int(number)) for number, text in texts)[1] * -1
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description="Measure answers with sources.")
+    parser.add_argument("--eval", type=Path, default=instruments.EVAL, help="the evaluation set")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    options = parser.parse_args()
+    instruments.EVAL = options.eval
+    with tempfile.TemporaryDirectory(prefix="lessons-asking-") as scratch:
+        os.environ.setdefault("LESSONS_HOME", f"{scratch}/home")
+        os.environ["LESSONS_WATCH_AUTOSTART"] = "false"
+        download.fetch(Path(os.environ["LESSONS_HOME"]))
+        vault = instruments.eval_vault(Path(scratch) / "eval")
+        prompts = evaluate.load(options.eval / "queries.jsonl")
+        rows = list(instruments.shown(_rows(vault, prompts)))
+    if options.json:
+        figures = {what: {"value": figure, "unit": unit} for what, figure, unit in rows}
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def _rows(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
+    answerable = [prompt for prompt in prompts if prompt.relevant]
+    for name, model in (("first", Reader()), ("one with most words", Reader(reads=True))):
+        outcomes = [_outcome(vault, prompt, model) for prompt in answerable]
+        of_found = [cited for is_there, cited in outcomes if is_there][:QUESTIONS]
+        what = f"the {name} is cited"
+        yield f"{what}: right of the first {len(of_found)} that are found", _share(of_found), ""
+        yield from _cited(outcomes, f"{what}, all {len(answerable)}")
+        chosen = [outcomes[n * len(outcomes) // QUESTIONS] for n in range(QUESTIONS)]
+        yield from _cited(chosen, f"{what}, {QUESTIONS} evenly spaced")
+    others = [prompt for prompt in prompts if not prompt.relevant]
+    unknown = [_asked(vault, prompt, Reader()).status == UNKNOWN for prompt in others]
+    yield f"{len(others)} prompts without an answer: the vault does not know", _share(unknown), ""
+    yield from _times(vault, answerable[:QUESTIONS])
+
+
+def _outcome(vault: Vault, prompt: LabelledPrompt, model: Reader) -> tuple[bool, bool]:
+    """Return whether a labelled lesson is among the passages, and whether one is cited."""
+    answer = _asked(vault, prompt, model)
+    is_there = bool(prompt.relevant & {each.id for each in answer.passages})
+    is_cited = bool(prompt.relevant & {each.id for each in answer.sources})
+    return answer.status == ANSWERED and is_there, is_cited
+
+
+def _cited(outcomes: list[tuple[bool, bool]], name: str) -> Iterator[Row]:
+    there = [is_cited for is_there, is_cited in outcomes if is_there]
+    yield f"{name}: the search returns a labelled lesson", len(there) / len(outcomes), ""
+    yield f"{name}: of these the cited source is one", _share(there), ""
+
+
+def _asked(vault: Vault, prompt: LabelledPrompt, model: Reader) -> Answer:
+    def search(wanted: Wanted) -> SearchResult:
+        return find(vault, wanted.query)
+
+    return respond.answer(prompt.query, model, search, lambda _: None)
+
+
+def _times(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
+    parts: dict[str, list[float]] = {
+        "search for passages": [],
+        "the same with the sentences that answer": [],
+        "all but the search and the model": [],
+    }
+    for prompt in prompts:
+        for name, best in (("search for passages", False), (list(parts)[1], True)):
+            vault.last_query = None  # each question is embedded, as it would be
+            began = time.perf_counter()
+            values = asking.search(vault, prompt.query, best=best)
+            parts[name].append(1000 * (time.perf_counter() - began))
+        result = find(vault, prompt.query)
+        began = time.perf_counter()
+        respond.answer(prompt.query, Reader(), partial(_same, result), lambda _: None)
+        parts["all but the search and the model"].append(1000 * (time.perf_counter() - began))
+        assert json.dumps(values)
+    for name, times in parts.items():
+        yield f"{name}, p50", floor.quantile(times, 0.5), "ms"
+        yield f"{name}, p90", floor.quantile(times, 0.9), "ms"
+    began = time.perf_counter()
+    check(LONG_ANSWER, range(1, 7))
+    yield (
+        f"citations of an answer of {len(LONG_ANSWER):,} characters",
+        1000 * (time.perf_counter() - began),
+        "ms",
+    )
+
+
+def _same(result: SearchResult, _: Wanted) -> SearchResult:
+    return result
+
+
+def _share(those: list[bool]) -> float:
+    return sum(those) / max(1, len(those))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Conversations: by unguessable ids in memory, by names in private files for those who want it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.support.files import MakeVault
+from vault_index.ask import conversations
+from vault_index.ask.exchange import Exchange, turns
+from vault_index.vault import Vault, open_vault
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def recording(vault: Vault) -> Vault:
+    return open_vault(vault.root, ask_record=True)
+
+
+def files_of(home: Path) -> list[Path]:
+    return sorted((home / "ask").rglob("*.json"))
+
+
+def another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what this process has in memory."""
+    monkeypatch.setattr(conversations, "_in_memory", type(conversations._in_memory)())
+
+
+def test_the_last_exchanges_are_kept_by_id(make_vault: MakeVault, own_world: Path) -> None:
+    vault = make_vault()
+    begun = conversations.open_(vault)
+    assert len(begun.id) >= 30
+    conversations.add(vault, begun, Exchange("question 0", "answer 0"))
+    for number in range(1, 4):
+        current = conversations.open_(vault, begun.id)
+        conversations.add(vault, current, Exchange(f"question {number}", f"answer {number}"))
+    kept = conversations.open_(vault, begun.id)
+    assert [each.question for each in kept.exchanges] == ["question 2", "question 3"]
+    assert not (own_world / "ask").exists()  # nothing is written down
+
+
+def test_two_questions_at_once_are_both_kept(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    begun = conversations.open_(vault)
+    conversations.add(vault, begun, None)
+    both = [conversations.open_(vault, begun.id) for _ in range(2)]
+    for number, each in enumerate(both):
+        conversations.add(vault, each, Exchange(f"question {number}", "answer"))
+    kept = conversations.open_(vault, begun.id)
+    assert [each.question for each in kept.exchanges] == ["question 0", "question 1"]
+
+
+@pytest.mark.parametrize("guess", ["", "nobody-knows-this-id", "../../etc/passwd", "a" * 10_000])
+def test_an_id_that_nobody_knows_begins_a_new_conversation(
+    make_vault: MakeVault, guess: str
+) -> None:
+    vault = make_vault()
+    for place in (vault, recording(vault)):
+        opened = conversations.open_(place, guess)
+        assert opened.exchanges == ()
+        assert opened.id not in ("", guess)
+
+
+def test_a_vault_has_its_own(make_vault: MakeVault) -> None:
+    one, other = make_vault(name="one"), make_vault(name="other")
+    begun = conversations.open_(one)
+    conversations.add(one, begun, Exchange("q", "a"))
+    assert conversations.open_(other, begun.id).exchanges == ()
+
+
+def test_a_recorded_conversation_goes_on_in_another_process(
+    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = recording(make_vault())
+    begun = conversations.open_(vault, name="rollback")
+    conversations.add(vault, begun, Exchange(f"is {SECRET} ours?", "Yes."))
+    another_process(monkeypatch)
+    assert conversations.open_(vault, begun.id).name == "rollback"
+    again = conversations.open_(vault, name="rollback")
+    assert (again.id, len(again.exchanges)) == (begun.id, 1)
+    assert conversations.open_(vault, "rollback").id != begun.id  # a name is no id
+    (file,) = files_of(own_world)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert SECRET not in file.read_text("utf-8")
+
+
+def test_what_is_old_or_damaged_is_as_if_it_were_not_there(
+    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = recording(make_vault())
+    old, damaged, new = (conversations.open_(vault, name=name) for name in ("old", "bad", "new"))
+    for each in (old, damaged):
+        conversations.add(vault, each, Exchange("q", "a"))
+    places = {file.stem: file for file in files_of(own_world)}
+    os.utime(places[old.id], (0, 0))
+    places[damaged.id].write_text("{")
+    conversations.add(vault, new, Exchange("q", "a"))
+    assert {file.stem for file in files_of(own_world)} == {damaged.id, new.id}
+    another_process(monkeypatch)
+    assert conversations.open_(vault, damaged.id).exchanges == ()
+    assert json.loads(places[damaged.id].with_name(f"{new.id}.json").read_text())["name"] == "new"
+
+
+def test_memory_is_bounded_and_threads_may_share_it(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    another_process(monkeypatch)
+    vault = make_vault()
+    first = conversations.open_(vault)
+    conversations.add(vault, first, Exchange("q", "a"))
+
+    def talk() -> None:
+        for _ in range(100):
+            begun = conversations.open_(vault)
+            conversations.add(vault, begun, Exchange("q", "a"))
+            assert conversations.open_(vault, begun.id).exchanges
+
+    threads = [threading.Thread(target=talk) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(conversations._in_memory) == conversations.MAX_IN_MEMORY
+    assert conversations.open_(vault, first.id).id != first.id  # the oldest made room
+
+
+def test_numbers_of_earlier_answers_are_not_sent_again() -> None:
+    sent = turns([Exchange("how?", "Raise it [1][2]. So [3].")])
+    assert [turn.text for turn in sent] == ["how?", "Raise it. So."]

@@ -1,0 +1,99 @@
+"""What is around a lesson: the nearest others, its file, its own prompts, and its past."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.embedders import WordEmbedder
+from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.indexed import with_words
+from vault_index import api, client
+from vault_index.index import reconcile
+from vault_index.vault import Vault
+
+HEAP = """\
+---
+title: Heap
+fires_on: ["raise the heap of the build", "bananas and oranges"]
+silent_on: ["raise the heap of the build", "zebra one, mole three, migrations wait for a lock"]
+---
+Raise the heap of the node build, it runs out of memory.
+"""
+SECRET = "AWS_SECRET_ACCESS_KEY=q8Lr2Vn0XsT5uKd9Zb3EwYcAf7HgJp1MoRi6NtQe, heap of the node build"
+COURSE = "# A course\n\n## Lesson: Zebra\nOne.\n\n## Lesson: Ant\n" + "Many words. " * 900
+COURSE += "\n\n## Lesson: Mole\nThree.\n"
+
+
+@pytest.fixture
+def vault(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    vault = make_vault(
+        {
+            "heap.md": HEAP,
+            "memory.md": lesson_text(
+                "Memory", "The node build runs out of memory: raise the heap."
+            ),
+            "lock.md": lesson_text("Lock", "Migrations wait for a lock on the table."),
+            "leaked.md": lesson_text("Heap key", SECRET),
+            "course.md": COURSE,
+        }
+    )
+    with_words(vault, WordEmbedder())
+    reconcile.sync(vault)
+    return vault
+
+
+def asked(vault: Vault, ask: str, **values: object) -> dict[str, Any]:
+    return api.answer(vault, {"ask": ask, "with": values})
+
+
+def test_the_nearest_lessons_come_first_and_no_withheld_one(vault: Vault) -> None:
+    lessons = asked(vault, "nearest", id="heap", most=2)["lessons"]
+    assert isinstance(lessons, list)
+    assert lessons[0]["id"] == "memory"
+    assert 0.5 < lessons[0]["likeness"] <= 1
+    assert {"heap", "leaked"}.isdisjoint(each["id"] for each in lessons)
+
+
+def test_a_lesson_knows_the_others_of_its_file_in_their_order(vault: Vault) -> None:
+    answer = asked(vault, "lesson", name="course#ant")
+    assert [other["title"] for other in answer["of_file"]] == ["Zebra", "Ant", "Mole"]
+    gone = asked(vault, "lesson", name="heep")
+    assert gone["entry"] is None
+    assert ["heap", "Heap"] in gone["near"]
+
+
+def test_each_prompt_of_a_lesson_passes_or_fails(vault: Vault) -> None:
+    prompts = asked(vault, "own prompts", id="heap")["prompts"]
+    passed = {(each["prompt"], each["is_silent"]): each["passes"] for each in prompts}
+    assert passed["raise the heap of the build", False]
+    assert not passed["raise the heap of the build", True]
+    assert passed["zebra one, mole three, migrations wait for a lock", True]
+
+
+def test_the_past_of_a_lesson_follows_its_file_through_a_rename(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    text = lesson_text("Heap", "Raise the heap.\n" * 5 + "To two gigabytes.")
+    vault = make_vault({"a.md": text})
+    commit(vault.root, "first")
+    (vault.lessons_dir / "a.md").unlink()
+    write(vault.lessons_dir / "b/heap.md", text)
+    commit(vault.root, "moved")
+    write(vault.lessons_dir / "b/heap.md", text.replace("two", "four"))
+    commit(vault.root, "more")
+    edits = client.ask(vault, {"ask": "edits", "with": {"id": "b/heap"}})["edits"]
+    assert [edit["why"] for edit in edits] == ["more", "moved", "first"]
+    patches = [
+        client.ask(vault, {"ask": "patch", "with": {"id": "b/heap", "commit": edit["commit"]}})[
+            "patch"
+        ]
+        for edit in edits
+    ]
+    assert "-To two gigabytes." in patches[0]
+    assert "+To four gigabytes." in patches[0]
+    assert patches[1] == ""
+    assert "+To two gigabytes." in patches[2]

@@ -1,0 +1,190 @@
+"""A question to the vault, answered with its sources, and the search behind it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from vault_index import llm
+from vault_index.ask import conversations, passages, respond
+from vault_index.ask.answer import FAILED, JOURNAL, UNKNOWN, Passage
+from vault_index.ask.exchange import Exchange
+from vault_index.ask.passages import MAX_PASSAGES, SearchResult
+from vault_index.errors import SettingsError, VaultError
+from vault_index.journal import places, projects
+from vault_index.journal.journal import Journal
+from vault_index.journal.redact import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vault_index.api import Caller
+    from vault_index.ask.tool import Wanted
+    from vault_index.vault import Vault
+
+MAX_QUERY_CHARS = 20_000
+LEAST_SCORE = 0.3  # of records: the journal has a floor only where prompts get records
+NO_JOURNAL = "the journal is off on this machine"
+CLOSED_JOURNAL = "the journal is private and not open to this caller"
+
+
+def ask(
+    vault: Vault,
+    caller: Caller,
+    query: str,
+    session_id: str = "",
+    document: str = "",
+    category: str = "",
+    model: str = "",
+    session_name: str = "",
+    journal: bool = True,
+) -> dict[str, Any]:
+    """Answer a question: `answer`, `sources`, `session_id`, `status`, `passages`, `model`, `search`,
+    `trouble`, `hint`.
+
+    `session_id` goes on with a conversation that was returned before; one that is unknown begins a new
+    one. `session_name` is a name that the user chose for one. `document` and `category` narrow every
+    search. `model` is one that the user names, in place of the one in the settings. Without `journal`
+    the journal is not searched, for callers that may not read it. While it works, the caller's `event`
+    takes {"event": "search", "search": {...}}, {"event": "passages", "passages": [...]} and {"event":
+    "piece", "text": "..."}, the pieces of the answer as they are written, and {"event": "waiting"} in
+    each second that the model is silent; what it raises ends the model's call. Raises VaultError.
+    """
+    asked = _checked(query)
+    conversation = conversations.open_(vault, session_id, session_name)
+    if session_name and not vault.config.ask_record:
+        caller.note(
+            f"note: the conversation {session_name!r} ends with this process; set `record` in [ask]"
+            " to keep conversations"
+        )
+    name = model or vault.config.ask_model
+    opened, trouble = _open(vault, name)
+    find = _search_of(
+        vault, caller, document, category, best=opened is None, is_journal_open=journal
+    )
+    before, most = conversation.exchanges, vault.config.ask_max_searches
+    done = respond.answer(asked, opened, find, caller.event, before, most)
+    if trouble:
+        status = UNKNOWN if done.status == UNKNOWN else FAILED
+        done = replace(done, status=status, model=name, trouble=trouble.message, hint=trouble.hint)
+    is_answered = bool(done.model) and done.status != FAILED  # what is not is not sent again
+    try:
+        conversations.add(vault, conversation, Exchange(asked, done.text) if is_answered else None)
+    except VaultError as error:
+        caller.note(f"warning: the conversation is not kept: {error.message}")
+    return replace(done, session_id=conversation.id).as_json()
+
+
+def _checked(query: str) -> str:
+    if not isinstance(query, str) or not query.strip():
+        raise VaultError("there is no question", "ask in a sentence or a few words")
+    if len(query) > MAX_QUERY_CHARS:
+        raise VaultError(
+            f"the question is longer than {MAX_QUERY_CHARS:,} characters", "shorten it"
+        )
+    return query.strip()
+
+
+def _search_of(
+    vault: Vault,
+    caller: Caller,
+    document: str,
+    category: str,
+    *,
+    best: bool,
+    is_journal_open: bool,
+) -> respond.Find:
+    """Return the search of a question: the caller asks the watcher, in the place the user named."""
+
+    def find(wanted: Wanted) -> SearchResult:
+        narrowed = replace(
+            wanted, document=document or wanted.document, category=category or wanted.category
+        )
+        if wanted.kind == JOURNAL:
+            return _in_journal(vault, caller, narrowed, is_open=is_journal_open)
+        values = {key: value for key, value in asdict(narrowed).items() if key != "kind"}
+        result = caller.ask(
+            {"ask": "ask search", "with": {**values, "best": best}},
+            settled=bool(narrowed.document),  # the names of documents follow a save later
+        )
+        for note in result["notes"] if document or category else ():
+            caller.note(f"note: {note}")
+        return _result_of(result)
+
+    return find
+
+
+def search(
+    vault: Vault,
+    query: str,
+    document: str = "",
+    lesson_number: int | None = None,
+    category: str = "",
+    best: bool = False,
+) -> dict[str, Any]:
+    """Find the passages for a question: `passages` above the floor or else the `nearest`, `place`,
+    `notes` on names that nothing has, `text_only`. See `ask.passages.find`.
+    """
+    result = passages.find(vault, query, document, lesson_number, category, best=best)
+    return {
+        **asdict(result),
+        "passages": [each.as_json() for each in result.passages],
+        "nearest": [each.as_json() for each in result.nearest],
+        "notes": list(result.notes),
+    }
+
+
+def _open(vault: Vault, name: str) -> tuple[respond.Chat | None, SettingsError | None]:
+    """Return the model of a name, None without a name; an error where the name is no model's."""
+    if not name:
+        return None, None
+    try:
+        opened: Any = llm.open_model(name, vault.config)
+        return opened, None
+    except SettingsError as error:
+        return None, error
+
+
+def _result_of(values: Mapping[str, Any]) -> SearchResult:
+    return SearchResult(
+        tuple(map(Passage.from_json, values["passages"])),
+        tuple(map(Passage.from_json, values["nearest"])),
+        values["place"],
+        tuple(values["notes"]),
+        values["text_only"],
+    )
+
+
+def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) -> SearchResult:
+    """Search the journal, if it is on and open to the caller."""
+    if not is_open:
+        return SearchResult((), notes=(CLOSED_JOURNAL,))
+    journal = Journal(vault.config)
+    is_kept = any(True for _ in places.session_files(journal.folder))
+    if not (is_kept or projects.recorded_folders(journal)):
+        return SearchResult((), notes=(NO_JOURNAL,))
+    values = {"text": wanted.query, "k": MAX_PASSAGES}
+    answered = caller.ask({"ask": "journal search", "with": values})
+    least = 0.0 if answered["text_only"] else LEAST_SCORE
+    hits = [hit for hit in answered["hits"] if hit["score"] >= least]
+    return SearchResult(
+        tuple(_record(number, hit) for number, hit in enumerate(hits, start=1)),
+        text_only=answered["text_only"],
+    )
+
+
+def _record(number: int, hit: Mapping[str, Any]) -> Passage:
+    return Passage(
+        number=number,
+        kind=JOURNAL,
+        id=hit["id"],
+        title=redact(hit["title"]),
+        path="",
+        section=hit["type"] or hit["kind"],
+        line=0,
+        link="",
+        author=hit["project"],
+        date=hit["at"],
+        score=hit["score"],
+        text=redact(hit["text"])[: passages.MAX_CHARS],
+    )

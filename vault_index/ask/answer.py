@@ -1,0 +1,79 @@
+"""The answer to a question: its text, and the passages that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+LESSONS, JOURNAL = "lessons", "journal"  # kinds of passages
+
+# how a question ended
+ANSWERED = "answered"  # a model wrote the answer
+PASSAGES = "passages"  # no model is set: the passages are the answer
+UNKNOWN = "unknown"  # the vault has nothing above the floor; `passages` has the nearest
+FAILED = "failed"  # the model did not answer; `trouble` says why, the passages are there
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of the vault, or a record of the journal. `number` is how an answer cites it: [1]."""
+
+    number: int
+    kind: str  # lessons | journal
+    id: str  # of the lesson or record
+    title: str
+    path: str  # of the file from the vault's root; "" for a record
+    section: str  # lesson of a document, and heading of what matched, or ""
+    line: int  # of the file at which what matched begins; 0 where it has none
+    link: str
+    author: str
+    date: str  # ISO 8601, of the last change
+    score: float
+    text: str  # what a model is shown
+    best: tuple[str, ...] = ()  # the sentences of it that answer the question, best first
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Passage:
+        """Return the passage of what `as_json` returned."""
+        return cls(**{**values, "best": tuple(values.get("best") or ())})
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the passage as JSON values."""
+        return {**asdict(self), "best": list(self.best)}
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The search that was made for a question. `place` is the document or category it was made in."""
+
+    query: str
+    kind: str = "lessons"
+    category: str = ""
+    place: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the search as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer. `text` cites numbers of `sources` alone, which are in the order of citing."""
+
+    status: str
+    text: str
+    sources: tuple[Passage, ...]
+    passages: tuple[Passage, ...]  # all that were returned, best first
+    session_id: str
+    model: str = ""  # name of the model, "" without one
+    search: Search | None = None  # None: answered without a search
+    trouble: str = ""  # why the model did not answer, or not to its end
+    hint: str = ""  # what to do about it, or how to get a written answer
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer as JSON values; its text is `answer`."""
+        values = asdict(self)
+        for name in ("sources", "passages"):
+            values[name] = [{**each, "best": list(each["best"])} for each in values[name]]
+        return {"answer": values.pop("text"), **values}

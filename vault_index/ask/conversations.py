@@ -1,0 +1,126 @@
+"""Conversations by id: the last exchanges of each, in memory and, where the user wants it, in files.
+
+    ~/.lessons/ask/<project>/<vault>/<id>.json      0600; see `journal.shelves`
+
+No passage is kept, only questions and answers, without their secrets in files. A file goes as sessions
+of the journal do, `journal_retention_days` after the last question. An id is random, so that nobody
+goes on with a conversation whose id was not returned to them; a name, which a user chooses on the
+command line, is in the file and never an id.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import files
+from vault_index.ask.exchange import Exchange
+from vault_index.errors import VaultError
+from vault_index.journal import shelves
+from vault_index.journal.redact import redact
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+FOLDER = "ask"
+MAX_IN_MEMORY = 256  # conversations of a process; those used longest ago go
+MAX_NAME_CHARS = 100
+MAX_CHARS = 20_000  # of a question or an answer that is kept
+_ID = re.compile(r"[A-Za-z0-9_-]{20,64}")
+_DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation; `exchanges` are the last ones, the latest at the end."""
+
+    id: str
+    name: str = ""
+    exchanges: tuple[Exchange, ...] = ()
+
+
+_lock = threading.Lock()
+_in_memory: OrderedDict[tuple[str, str], Conversation] = OrderedDict()  # by vault and id
+
+
+def open_(vault: Vault, session_id: str = "", name: str = "") -> Conversation:
+    """Return the conversation of an id or of a name; a new one, with a new id, if there is none."""
+    with _lock:
+        kept = [each for (root, _), each in _in_memory.items() if root == str(vault.root)]
+    if vault.config.ask_record and (session_id or name):
+        kept += _in_files(vault, session_id)  # another process may have continued the conversation
+    for each in reversed(kept):
+        if (session_id and each.id == session_id) or (name and each.name == name):
+            return each
+    return Conversation(secrets.token_urlsafe(24), name[:MAX_NAME_CHARS])
+
+
+def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> None:
+    """Keep a conversation with a further exchange, as many as are sent again. Raises WriteError.
+
+    What another question of the same conversation added meanwhile stays.
+    """
+    most = vault.config.ask_history
+    with _lock:
+        latest = _in_memory.get((str(vault.root), conversation.id))
+        exchanges = conversation.exchanges
+        if latest is not None:
+            exchanges += tuple(each for each in latest.exchanges if each not in exchanges)
+        if exchange is not None:
+            short = Exchange(exchange.question[:MAX_CHARS], exchange.answer[:MAX_CHARS])
+            exchanges = (*exchanges, short)[-most:] if most else ()
+        now = Conversation(conversation.id, conversation.name, exchanges[-most:] if most else ())
+        _in_memory[str(vault.root), now.id] = now
+        _in_memory.move_to_end((str(vault.root), now.id))
+        while len(_in_memory) > MAX_IN_MEMORY:
+            _in_memory.popitem(last=False)
+    if vault.config.ask_record:
+        with shelves.opened(vault, FOLDER) as folder:
+            _expire(folder, vault.config.journal_retention_days)
+            file = folder / f"{now.id}.json"
+            with files.writing(file):
+                files.replace_file(file, _dump(now))
+
+
+def _in_files(vault: Vault, id: str) -> list[Conversation]:
+    """Return the conversation of an id that is kept, or all of them without an id."""
+    folder = shelves.folder_of(vault, FOLDER)
+    if folder is None or (id and not _ID.fullmatch(id)):
+        return []
+    read = [_load(file) for file in ([folder / f"{id}.json"] if id else folder.glob("*.json"))]
+    return [each for each in read if each is not None]
+
+
+def _dump(conversation: Conversation) -> bytes:
+    values = {
+        "id": conversation.id,
+        "name": conversation.name,
+        "exchanges": [[redact(text) for text in astuple(each)] for each in conversation.exchanges],
+    }
+    return json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _load(file: Path) -> Conversation | None:
+    """Return the conversation of a file; None for one that is damaged or not ours."""
+    with suppress(VaultError, ValueError, TypeError, KeyError):
+        values = json.loads(files.read_if_any(file) or b"null")
+        exchanges = tuple(Exchange(str(asked), str(said)) for asked, said in values["exchanges"])
+        if values["id"] == file.stem and _ID.fullmatch(file.stem):
+            return Conversation(file.stem, str(values["name"]), exchanges)
+    return None
+
+
+def _expire(folder: Path, days: int) -> None:
+    oldest = time.time() - days * _DAY_SECONDS
+    for file in folder.glob("*.json") if days else ():
+        with suppress(OSError):
+            if file.lstat().st_mtime < oldest:
+                file.unlink()

@@ -1,0 +1,277 @@
+"""A search for a question -> passages: what matched and what is around it, with where it is from.
+
+This is what a watcher answers. Lessons that hooks leave out are not among them, for a model reads these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vault_index import files
+from vault_index.ask import sentences
+from vault_index.ask.answer import LESSONS, Passage
+from vault_index.ask.numbered import lesson_numbered
+from vault_index.ask.sentences import words_of
+from vault_index.errors import VaultError
+from vault_index.index.documents import CATEGORY
+from vault_index.journal.redact import redact
+from vault_index.lesson import blocks, category
+from vault_index.lesson.markdown import heading_of
+from vault_index.lesson.number import number_of
+from vault_index.recall import trust
+from vault_index.search import documents, floor, query
+from vault_index.search.hit import Hit
+from vault_index.search.options import Query
+from vault_index.store import filters, schema
+
+if TYPE_CHECKING:
+    from vault_index.search.documents import Document
+    from vault_index.search.query import Results
+    from vault_index.vault import Vault
+
+MAX_PASSAGES = 6
+MAX_NEAREST = 3
+MAX_CHARS = 2_000  # of a passage
+CANDIDATES = 12  # hits of which the trusted ones become passages
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The passages above the floor, best first; without any the `nearest` below it.
+
+    `place` is the document or category that was searched, "" for all; `notes` say what of the question
+    could not be done, such as a name that nothing has.
+    """
+
+    passages: tuple[Passage, ...]
+    nearest: tuple[Passage, ...] = ()
+    place: str = ""
+    notes: tuple[str, ...] = ()
+    text_only: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where to search: in a document, in a category, in one lesson of the document."""
+
+    document: Document | None = None
+    category: str = ""
+    lesson: str = ""  # its id
+    title: str = ""
+    extra: str = ""  # what goes to the text searched for, as it names no place
+    notes: tuple[str, ...] = ()
+
+
+def find(
+    vault: Vault,
+    text: str,
+    document: str = "",
+    lesson_number: int | None = None,
+    category: str = "",
+    *,
+    best: bool = False,
+) -> SearchResult:
+    """Search the lessons for a question; names of places may be misspelt or in part.
+
+    A name that nothing has narrows nothing, and a note says so. With `best` each passage has the
+    sentences that answer. Raises IndexStateError without an index.
+    """
+    place = _place(vault, document, lesson_number, category)
+    asked = Query(
+        f"{text} {place.extra}".strip(),
+        CANDIDATES,
+        categories=(place.category,) if place.category else (),
+        within=place.document.path if place.document else "",
+        for_agent=True,
+        weighted=True,
+    )
+    if place.lesson:
+        hits, text_only = _of_lesson(vault, asked, place.lesson), ""
+        near: list[Hit] = []
+    else:
+        results = query.run(vault, asked)
+        text_only = results.text_only
+        hits, near = _divided(vault, results)
+    chosen = trust.only_trusted(vault, hits)[:MAX_PASSAGES]
+    others = [] if chosen else trust.only_trusted(vault, near)[:MAX_NEAREST]
+    made = _passages(vault, text, chosen or others, best=best and bool(chosen))
+    named = place.title
+    return SearchResult(
+        made if chosen else (), () if chosen else made, named, place.notes, text_only
+    )
+
+
+def _divided(vault: Vault, results: Results) -> tuple[list[Hit], list[Hit]]:
+    """Return the hits that reach the floor, and those that do not."""
+    least = floor.in_force(vault, text_only=bool(results.text_only))
+    if least is None:
+        lessons = vault.open_index().lessons
+        least = floor.before_fit(lessons) if results.text_only else 0.0
+    above = [hit for hit in results.hits if hit.score >= least]
+    return above, [hit for hit in results.hits if hit.score < least]
+
+
+def _of_lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
+    """Return the hit of one lesson, which was named: it needs to reach no floor."""
+    store = vault.open_index().store
+    inside = query.run(vault, Query(asked.text, 1_000, within=asked.within, for_agent=True)).hits
+    hits = [hit for hit in inside if hit.lesson_id == lesson]
+    if not hits:  # full text alone, and no word of it was asked for
+        where = filters.all_of(filters.wholes_of([lesson]), filters.FOR_AGENTS)
+        hits = [Hit.of_lesson(row, 0.0, 0.0) for row in store.rows(schema.LESSONS.shown, where)]
+    return hits
+
+
+# places
+
+
+def _place(vault: Vault, document: str, number: int | None, filed: str) -> _Place:
+    """Return where a question is to be searched, and notes on the names that nothing has."""
+    notes: list[str] = []
+    extra = ""
+    within = _named(vault, document, notes) if document.strip() else None
+    if document.strip() and within is None:
+        extra = document.strip()
+    below = _category(vault, filed, notes) if filed.strip() else ""
+    if within is not None and within.kind == CATEGORY:
+        below, within = below or within.path, None
+    lesson, title = "", within.title if within else below
+    if number is not None and within is None:
+        notes.append(f"lesson {number} of no document that the vault has")
+    elif number is not None and within is not None:
+        numbered = lesson_numbered(vault, within.path, number)
+        if numbered is None:
+            notes.append(f"{within.title!r} has no lesson {number}, so all of it was searched")
+        else:
+            lesson, own = numbered
+            title = f"{within.title}, lesson {number}: {own}"
+    return _Place(within, below, lesson, title, extra, tuple(notes))
+
+
+def _named(vault: Vault, name: str, notes: list[str]) -> Document | None:
+    try:
+        return documents.resolve(vault, name.strip(), for_agent=True)
+    except VaultError as error:
+        notes.append(f"{error.message}, so all of the vault was searched ({error.hint})")
+        return None
+
+
+def _category(vault: Vault, name: str, notes: list[str]) -> str:
+    path = category.normalise(name)
+    categories = [place for place in documents.places(vault) if place.kind == CATEGORY]
+    if any(place.path == path for place in categories):
+        return path
+    place = _named(vault, name, notes)
+    if place is not None and place.kind == CATEGORY:
+        return place.path
+    if place is not None:
+        notes.append(f"no category is called {name.strip()!r}, so none was searched alone")
+    return ""
+
+
+# passages
+
+
+def _passages(
+    vault: Vault, question: str, hits: Sequence[Hit], *, best: bool
+) -> tuple[Passage, ...]:
+    wholes = _wholes(vault, [hit.lesson_id for hit in hits])
+    made = [
+        _passage(vault, question, number, hit, wholes) for number, hit in enumerate(hits, start=1)
+    ]
+    if best:
+        chosen = sentences.best(vault, question, [each.text for each in made])
+        made = [replace(each, best=own) for each, own in zip(made, chosen, strict=True)]
+    return tuple(made)
+
+
+def _passage(vault: Vault, question: str, number: int, hit: Hit, wholes: dict[str, str]) -> Passage:
+    whole = wholes.get(hit.lesson_id) or hit.text
+    start = max(0, whole.find(hit.text))
+    if hit.text not in whole:
+        whole = hit.text
+    matched = start + _matched(question, hit.text)
+    is_long = len(hit.text) > MAX_CHARS  # a code fence, or a lesson that was found as a whole
+    begin, end = _window(
+        whole, matched if is_long else start, matched if is_long else start + len(hit.text)
+    )
+    course = number_of(whole)
+    shown = whole[begin:end].strip()
+    if course and begin == 0:
+        shown = whole[course.end : end].strip()
+    heading = _heading(whole, matched)
+    of_document = bool(hit.document) and hit.document != hit.title
+    when = hit.updated_at or hit.created_at
+    sections = [hit.title if of_document else "", heading]
+    return Passage(
+        number=number,
+        kind=LESSONS,
+        id=hit.lesson_id,
+        title=redact(hit.document if of_document else hit.title),
+        path=hit.path,
+        section=redact(": ".join(filter(None, sections))),
+        line=_line(vault, hit.path, whole, matched),
+        link=(course.link if course else "") or hit.link,
+        author=hit.author,
+        date=when.isoformat() if when else "",
+        score=round(hit.score, 4),
+        text=redact(shown),
+    )
+
+
+def _wholes(vault: Vault, ids: Sequence[str]) -> dict[str, str]:
+    rows = vault.open_index().store.rows(("lesson_id", "text"), filters.wholes_of(ids))
+    return {row["lesson_id"]: row["text"] or "" for row in rows}
+
+
+def _window(text: str, start: int, end: int) -> tuple[int, int]:
+    """Widen the piece of a text to at most `MAX_CHARS`, on both sides, by whole lines or words."""
+    if len(text) <= MAX_CHARS:
+        return 0, len(text)
+    room = (MAX_CHARS - (end - start)) // 2
+    first = max(0, min(start - room, len(text) - MAX_CHARS))
+    last = min(len(text), max(end + room, MAX_CHARS))
+    if first:
+        line = text.find("\n", first, start)
+        word = text.find(" ", first, start)
+        first = (line if line >= 0 else word if word >= 0 else start - 1) + 1
+    if last < len(text):
+        line = text.rfind("\n", end, last)
+        word = text.rfind(" ", end, last)
+        last = line if line >= 0 else word if word >= 0 else end
+    return first, last
+
+
+def _matched(question: str, piece: str) -> int:
+    """Return where the line of a piece begins that has most words of a question, 0 for none."""
+    asked, start, best = words_of(question), 0, (0, 0)
+    for line in piece.split("\n"):
+        best = max(best, (len(asked & words_of(line)), -start))
+        start += len(line) + 1
+    return -best[1]
+
+
+def _heading(text: str, start: int) -> str:
+    """Return the last heading above a place of a lesson's text, or at it."""
+    lines = text.split("\n")
+    code = blocks.flags(blocks.of_text(text), len(lines), blocks.CODE)
+    until = text.count("\n", 0, start)
+    for number in range(min(until, len(lines) - 1), -1, -1):
+        heading = "" if code[number] else heading_of(lines[number])
+        if heading:
+            return heading
+    return ""
+
+
+def _line(vault: Vault, path: str, whole: str, start: int) -> int:
+    """Return the line of a lesson's file for a place of its text; 0 where the file changed since."""
+    with suppress(VaultError, OSError):
+        data = files.read_file(vault.root / path)
+        text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+        at = text.find(whole)
+        if at >= 0:
+            return text.count("\n", 0, at + start) + 1
+    return 0

@@ -1,0 +1,314 @@
+"""A question -> its answer: the model decides whether to search; without one the passages answer.
+
+The search is the caller's (`find`), so this loads no embedder and no index. Decided here and not by a
+model: how often it may search, which numbers it may cite, and that the vault does not know where the
+search returned nothing above the floor. The model is not asked then: of nothing it could only invent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from vault_index.ask import tool
+from vault_index.ask.answer import (
+    ANSWERED,
+    FAILED,
+    JOURNAL,
+    PASSAGES,
+    UNKNOWN,
+    Answer,
+    Passage,
+    Search,
+)
+from vault_index.ask.citations import Citations
+from vault_index.ask.exchange import Exchange, turns
+from vault_index.ask.passages import SearchResult
+from vault_index.ask.tool import Wanted
+from vault_index.errors import (
+    ModelCallError,
+    ModelRefusedError,
+    ModelToolsError,
+    VaultError,
+)
+from vault_index.hotpath import chatter
+from vault_index.llm.answer import MAX_CHARS, is_refusal
+from vault_index.llm.door import ASSISTANT, TOOL, Question, Reply, Take, Turn
+from vault_index.recall import quote
+
+SPARE_ROUNDS = 2  # calls of a model that come to nothing: a wrong name, arguments that are no JSON
+MAX_TITLE_CHARS = 200
+SHORT_WORDS = 6  # a question of fewer goes on from the one before
+NO_MODEL = 'set `model` in [ask] of your config.toml, such as "ollama:qwen3", for a written answer'
+_PROMPTS = Path(__file__).parent.parent / "prompts"
+
+
+class Chat(Protocol):
+    """As much of `llm.Model` as a conversation needs."""
+
+    @property
+    def name(self) -> str:
+        """The name in the settings."""
+
+    @property
+    def can_call_tools(self) -> bool:
+        """Whether it takes questions with tools."""
+
+    def converse(self, question: Question, take: Take | None = None) -> Reply:
+        """Return the reply; `take` gets its text in pieces. Raises ModelCallError."""
+
+
+Find = Callable[[Wanted], SearchResult]
+Event = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(slots=True)
+class _Course:
+    """What happened to a question so far."""
+
+    query: str
+    event: Event
+    passages: tuple[Passage, ...] = ()
+    nearest: tuple[Passage, ...] = ()
+    notes: tuple[str, ...] = ()  # of the searches
+    search: Search | None = None
+    shown: str = ""  # the text that was passed on
+    cited: list[int] = field(default_factory=list)
+
+    def show(self, text: str) -> None:
+        """Pass on a piece of the answer."""
+        if text:
+            self.shown += text
+            self.event({"event": "piece", "text": text})
+
+    def wait(self, piece: str) -> None:
+        """Pass on that the model is silent, where a piece is empty."""
+        if not piece:
+            self.event({"event": "waiting"})
+
+
+def answer(
+    query: str,
+    model: Chat | None,
+    find: Find,
+    event: Event,
+    before: tuple[Exchange, ...] = (),
+    max_searches: int = 1,
+) -> Answer:
+    """Answer a question; `session_id` is the caller's to set. Raises VaultError of `find` alone."""
+    course = _Course(query, event)
+    if model is None:
+        _search(course, find, Wanted(query))
+        status = PASSAGES if course.passages else UNKNOWN
+        if status == UNKNOWN:
+            course.show(_unknown(course))
+        return _answer(course, status, "", hint=NO_MODEL)
+    try:
+        if model.can_call_tools and max_searches:
+            try:
+                return _deciding(course, model, find, before, max_searches)
+            except ModelToolsError:
+                if course.shown or course.search:
+                    raise
+        return _searched_first(course, model, find, before)
+    except ModelCallError as error:
+        return _failed(course, model.name, find, error)
+
+
+def _deciding(
+    course: _Course, model: Chat, find: Find, before: tuple[Exchange, ...], max_searches: int
+) -> Answer:
+    """Let the model search as often as it may, and answer."""
+    allowed = "one search" if max_searches == 1 else f"{max_searches} searches"
+    system = _prompt("ask").replace("{searches}", allowed)
+    question = Question(system, course.query, before=turns(before), tools=(tool.SEARCH,))
+    searches = 0
+    for _ in range(max_searches + SPARE_ROUNDS):
+        reply = _ask_quietly(course, model, question)
+        if not reply.calls:
+            if course.search is None and is_refusal(reply.text.strip()):
+                raise ModelRefusedError(
+                    f"{model.name} declined to answer", "choose another model"
+                )  # after a search the same words are an answer: "unfortunately, [1] does not say"
+            _write(course, reply.text, model.name)
+            return _answer(course, ANSWERED, model.name)
+        results: list[Turn] = []
+        for call in reply.calls:
+            wanted = tool.wanted(call)
+            if isinstance(wanted, str):
+                text = wanted
+            elif searches == max_searches:
+                text = f"You had {allowed}. Answer from what was returned."
+            else:
+                searches += 1
+                text = _search(course, find, wanted)
+            results.append(Turn(TOOL, text, call=call.id))
+        if searches == max_searches and not course.passages:
+            course.show(_unknown(course))
+            return _answer(course, UNKNOWN, model.name)
+        after = (*question.after, Turn(ASSISTANT, reply.text, reply.calls), *results)
+        question = replace(question, after=after)
+        if searches == max_searches:
+            question = replace(question, tools=())
+            break
+    if not course.passages:
+        return _searched_first(course, model, find, before)
+    _stream(course, model, replace(question, tools=()))
+    return _answer(course, ANSWERED, model.name)
+
+
+def _searched_first(
+    course: _Course, model: Chat, find: Find, before: tuple[Exchange, ...]
+) -> Answer:
+    """Search for the question, and ask the model once, with the passages in the prompt."""
+    prompt = course.query
+    if not _is_chatter(course.query):
+        text = course.query
+        if before and len(text.split()) < SHORT_WORDS:  # "and on production?"
+            text = f"{before[-1].question[: tool.MAX_QUERY_CHARS]} {text}"
+        result = _search(course, find, Wanted(text))
+        if not course.passages:
+            course.show(_unknown(course))
+            return _answer(course, UNKNOWN, model.name)
+        prompt = f"{result}\n\nQuestion: {course.query}"
+    question = Question(_prompt("ask_passages"), prompt, before=turns(before))
+    _stream(course, model, question)
+    return _answer(course, ANSWERED, model.name)
+
+
+def _search(course: _Course, find: Find, wanted: Wanted) -> str:
+    """Search, and return what the model reads of it. Numbers go on from those of an earlier search."""
+    result = find(wanted)
+    seen = {each.id: each for each in course.passages}
+    new = [each for each in result.passages if each.id not in seen]
+    first = len(course.passages) + 1
+    new = [replace(each, number=number) for number, each in enumerate(new, start=first)]
+    course.passages += tuple(new)
+    course.nearest = course.nearest or result.nearest
+    course.notes += result.notes
+    course.search = Search(wanted.query, wanted.kind, wanted.category, result.place)
+    course.event({"event": "search", "search": course.search.as_json()})
+    shown = course.passages or course.nearest
+    course.event({"event": "passages", "passages": [each.as_json() for each in shown]})
+    numbered = {each.id: each for each in course.passages}
+    return tool.result([numbered[each.id] for each in result.passages], result.place, result.notes)
+
+
+def _ask_quietly(course: _Course, model: Chat, question: Question) -> Reply:
+    """Ask, and pass nothing on: what a model says before it calls a tool is no answer.
+
+    What came before an error is passed on. Raises ModelCallError.
+    """
+    held: list[str] = []
+
+    def take(piece: str) -> None:
+        held.append(piece)
+        course.wait(piece)
+
+    try:
+        return model.converse(question, take)
+    except ModelCallError:
+        if any(held):
+            _write(course, "".join(held)[:MAX_CHARS], model.name)
+        raise
+
+
+def _stream(course: _Course, model: Chat, question: Question) -> None:
+    """Ask, and pass the answer on as it comes. Raises ModelCallError; what came before stays."""
+    citations = Citations([each.number for each in course.passages])
+    course.cited = citations.cited
+    taken = 0
+
+    def take(piece: str) -> None:
+        nonlocal taken
+        taken += len(piece)
+        course.wait(piece)
+        if taken > MAX_CHARS:
+            raise ModelCallError(
+                f"{model.name} answered with more than {MAX_CHARS:,} characters",
+                "choose another model",
+            )
+        course.show(citations.feed(piece))
+
+    try:
+        reply = model.converse(question, take)
+        if not taken:
+            take(reply.text)
+    finally:
+        course.show(citations.end())
+    _check(course, model.name)
+
+
+def _write(course: _Course, text: str, name: str) -> None:
+    """Pass on an answer that is there as a whole. Raises ModelCallError for an empty one."""
+    if len(text) > MAX_CHARS:
+        raise ModelCallError(
+            f"{name} answered with more than {MAX_CHARS:,} characters", "choose another model"
+        )
+    citations = Citations([each.number for each in course.passages])
+    course.cited = citations.cited
+    course.show(citations.feed(text))
+    course.show(citations.end())
+    _check(course, name)
+
+
+def _check(course: _Course, name: str) -> None:
+    if not course.shown.strip():
+        raise ModelCallError(f"{name} answered with nothing", "choose another model")
+
+
+def _failed(course: _Course, name: str, find: Find, error: ModelCallError) -> Answer:
+    """Return what there is without the model: the passages, and what it wrote before it failed."""
+    if course.search is None and not _is_chatter(course.query):
+        try:
+            _search(course, find, Wanted(course.query))
+        except VaultError as other:  # the model's trouble is the one to report
+            error = ModelCallError(f"{error.message}; {other.message}", error.hint)
+    return _answer(course, FAILED, name, error.message, error.hint)
+
+
+def _answer(course: _Course, status: str, model: str, trouble: str = "", hint: str = "") -> Answer:
+    by_number = {each.number: each for each in course.passages}
+    return Answer(
+        status,
+        course.shown,
+        tuple(by_number[number] for number in course.cited),
+        course.passages or course.nearest,
+        "",
+        model,
+        course.search,
+        trouble,
+        hint,
+    )
+
+
+def _unknown(course: _Course) -> str:
+    """Return the sentence that says that the vault does not know, with what is nearest."""
+    search = course.search
+    inside = f" in {search.place}" if search and search.place else ""
+    text = f"The vault does not know{inside}: nothing in it is near enough to the question."
+    if search and search.kind == JOURNAL:
+        closed = course.notes[0] if course.notes else "nothing in it is near enough"
+        return f"The journal does not answer this: {closed}."
+    if course.notes:
+        text += f" {'. '.join(note[:1].upper() + note[1:] for note in course.notes)}."
+    if not course.nearest:
+        return text
+    named = "; ".join(map(_named, course.nearest))
+    return f"{text} The nearest, none of them above the floor: {named}."
+
+
+def _named(passage: Passage) -> str:
+    title = ": ".join(filter(None, [passage.title, passage.section]))
+    return quote.defused_line(f"{title[:MAX_TITLE_CHARS]} ({passage.path})")
+
+
+def _is_chatter(query: str) -> bool:
+    """Whether a question is thanks or the like; a short one, such as "heap", is not."""
+    return bool(chatter.why_skipped(f"thanks, {query} thanks"))
+
+
+def _prompt(name: str) -> str:
+    return (_PROMPTS / f"{name}.md").read_text("utf-8").strip()

@@ -1,0 +1,69 @@
+"""The sentences of a text that answer a question: by what they mean, else by the words they share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from vault_index.errors import EmbedderError
+from vault_index.lesson import blocks
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+BEST = 2  # sentences of a passage
+MIN_CHARS, MAX_CHARS = 12, 500  # of a sentence that may be set off
+MAX_EMBEDDED = 48  # sentences, over all passages: some 5 ms each
+WORDS_WEIGHT = 0.3  # of the share of the question's words that a sentence has, beside the cosine
+MIN_SCORE = 0.25
+_END = re.compile(r"(?<=[.!?])[\"')\]*_`]*\s+|\n\s*(?:[-*+>]\s+|\d+[.)]\s+)?|\A\s*[-*+]\s+")
+_WORD = re.compile(r"\w{3,}")
+
+
+def split(text: str) -> list[str]:
+    """Return the sentences of a markdown text as they are in it, without headings and code."""
+    lines = text.split("\n")
+    code = blocks.flags(blocks.of_text(text), len(lines), blocks.CODE)
+    parts: list[str] = []
+    for line, is_code in zip(lines, code, strict=True):
+        parts.append("\n\n" if is_code or line.lstrip().startswith("#") else f"{line}\n")
+    prose = "".join(parts)
+    paragraphs = re.split(r"\n[ \t]*\n", prose)
+    sentences = [piece.strip() for each in paragraphs for piece in _END.split(each)]
+    return [each for each in sentences if MIN_CHARS <= len(each) <= MAX_CHARS]
+
+
+def best(vault: Vault, question: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return, for each text, up to `BEST` of its sentences that answer a question, best first."""
+    by_text = [split(text) for text in texts]
+    scores = _scores(vault, question, [each for several in by_text for each in several])
+    chosen = []
+    for sentences in by_text:
+        ranked = sorted(set(sentences), key=lambda each: (-scores[each], sentences.index(each)))
+        chosen.append(tuple(each for each in ranked[:BEST] if scores[each] >= MIN_SCORE))
+    return chosen
+
+
+def _scores(vault: Vault, question: str, sentences: Sequence[str]) -> dict[str, float]:
+    asked = words_of(question)
+    shared = {
+        each: len(asked & words_of(each)) / max(1, len(asked)) for each in dict.fromkeys(sentences)
+    }
+    some = list(shared)[:MAX_EMBEDDED]
+    try:
+        embedder = vault.embedder
+        if embedder is None or not some:
+            return shared
+        vectors = embedder.embed_documents(some) @ embedder.embed_query(question)
+    except EmbedderError:
+        return shared
+    cosines = dict(zip(some, map(float, vectors), strict=True))
+    return {each: cosines.get(each, 0.0) + WORDS_WEIGHT * share for each, share in shared.items()}
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text as far as they are compared."""
+    return {
+        word[:6] for word in _WORD.findall(text.casefold())
+    }  # the beginning stands for the stem
