@@ -12,6 +12,7 @@
     │   ├── ModelAwayError     it was not reached, or is not there: it did nothing
     │   ├── ModelRefusedError  it declined to answer
     │   ├── ModelAnswerError   it answered in another form than it was asked for
+    │   ├── ModelToolsError    it takes no tools: it can be asked without
     │   └── ModelBudgetError   the day's calls or tokens are used up: nothing was asked
     ├── BusyError              the watcher did not answer in time, and no other process should
     ├── WriteError             a disk that is full, read-only or not ours
@@ -85,6 +86,10 @@ class ModelRefusedError(ModelCallError):
 
 class ModelAnswerError(ModelCallError):
     """A language model answered in another form than it was asked for: no JSON, a key is missing."""
+
+
+class ModelToolsError(ModelCallError):
+    """A language model, or its server, takes no questions with tools."""
 
 
 class ModelBudgetError(ModelCallError):

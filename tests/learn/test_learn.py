@@ -64,6 +64,7 @@ def learn(vault: Vault, material: Material | None = None, **options: Any) -> dic
     caller = api.Caller(
         notes.append,
         lambda _label, _done, _of: None,
+        lambda _event: None,
         lambda question, **more: client.ask(vault, question, **more),
         lambda *_, **__: None,
     )
@@ -272,7 +273,7 @@ def test_a_run_that_was_ended_is_known_and_leaves_nothing_half_done(
         raise KeyboardInterrupt
 
     let(server, well(an_entry()))
-    caller = api.Caller(lambda _: None, lambda *_: None, ask, lambda *_, **__: None)
+    caller = api.Caller(lambda _: None, lambda *_: None, lambda _: None, ask, lambda *_, **__: None)
     with pytest.raises(KeyboardInterrupt):
         run.learn_from(team, caller, a_material())
     (stopped,) = record.runs(team.config)

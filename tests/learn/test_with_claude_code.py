@@ -67,6 +67,7 @@ def test_an_analysis_is_so_many_lean_requests(
     caller = questions.Caller(
         notes.append,
         lambda *_: None,
+        lambda _event: None,
         lambda question, **more: client.ask(vault, question, **more),
         lambda *_, **__: None,
     )

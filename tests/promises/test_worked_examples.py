@@ -213,7 +213,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
     questions = {
         "add": "add", "init": "init", "list": "list", "show": "show", "categories": "categories",
         "edit": "update", "rm": "delete", "mv": "rename", "classify": "classify",
-        "import": "import", "search": "search", "recall": "recall", "index": "index",
+        "import": "import", "search": "search", "ask": "ask", "recall": "recall", "index": "index",
         "eval": "eval", "check": "check", "sync": "sync", "log": "log", "status": "status",
         "config": "config", "journal": "journal search", "remember": "remember",
         "proposals": "proposals", "accept": "accept proposal", "reject": "reject proposal",

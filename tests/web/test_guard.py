@@ -178,6 +178,20 @@ def test_other_machines_need_the_token_for_each_request(host: str) -> None:
     assert asked({**named, **BEARER}, rules=rules)[0] == 200
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_other_sites_embed_is_refused_and_a_link_is_followed(site: str) -> None:
+    """An image or a frame comes without Origin; browsers say which page asks for it."""
+    told = {**OWN, "Sec-Fetch-Site": site}
+    for kind in ("image", "script", "iframe", "object", "empty"):
+        assert asked({**told, "Sec-Fetch-Dest": kind})[0] == 403
+    assert asked(told)[0] == 403
+    assert asked({**told, "Sec-Fetch-Dest": "document"})[0] == 200
+    written = {**told, **BEARER, "Sec-Fetch-Dest": "document"}
+    assert asked(written, method="POST")[0] == 403
+    for own in ("same-origin", "none"):
+        assert asked({**OWN, "Sec-Fetch-Site": own, "Sec-Fetch-Dest": "image"})[0] == 200
+
+
 def test_an_address_has_its_own_name_only() -> None:
     rules = rules_for("192.168.1.5", 7731, TOKEN)
     assert asked({**BEARER, "Host": "evil.example:7731"}, rules=rules)[0] == 421

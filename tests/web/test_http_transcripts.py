@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.chat_server import ChatServer
 from tests.support.commands import run
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
@@ -29,7 +31,8 @@ from vault_index.vault import open_vault
 from vault_index.watch import launch
 
 TRANSCRIPTS = TESTS / "web" / "transcripts"
-NAMES = "health categories query journal refused ingest ingest-bulk lessons".split()
+NAMES = "health categories courses query ask journal refused ingest ingest-bulk lessons".split()
+COURSE = TESTS / "courses" / "introduction_to_ai.txt"
 FILES = {
     "devops/ci-cd/heap.md": "---\ntitle: Raise the heap\ntags: [node, ci]\ntype: bug_fix\n"
     "created: 2025-11-15T10:30:00Z\n---\n"
@@ -42,16 +45,46 @@ SKILL = "---\nname: review-pr\ndescription: Review a pull request for bugs\n---\
 REPLACED = (
     (r"\b20\d\d-\d\d-\d\dT[\d:.]+(Z|\+00:00)", "2026-01-05T10:00:00+00:00"),
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "SESSION"),
+    (r'"session_id": "[\w-]{32}"', '"session_id": "ID"'),
     (r"\b(?=[a-f]*\d)[0-9a-f]{8}(?=-[pos]\b|-[pos]\d|\")", "SESSION1"),
 )
 
 
 @pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterator[Serving]:
-    """A served vault of four lessons and a skill with a watcher, and two sessions of its user."""
+def chat() -> Iterator[ChatServer]:
+    """A model that searches for what it is asked, in the course where that is named."""
+
+    def search(asked: str) -> dict[str, Any] | None:
+        if "corse" in asked:
+            return {
+                "query": "merge both lists",
+                "document": "intro to AI corse",
+                "lesson_number": 3,
+            }
+        return None if asked == "hello" else {"query": asked}
+
+    def words(body: dict[str, Any]) -> list[str]:
+        said = body["messages"][-1]["content"]
+        if said == "hello":
+            return ["Hello. ", "I answer from the lessons of your team."]
+        if "NODE_OPTIONS" in said:
+            return ["Raise the heap: ", "`NODE_OPTIONS", "` [1]."]
+        return ["By rank and not by score [1]", ", since their scales differ [1][7]."]
+
+    with ChatServer() as server:
+        server.search, server.words = search, words
+        yield server
+
+
+@pytest.fixture(scope="module")
+def team(
+    tmp_path_factory: pytest.TempPathFactory, model_home: Path, chat: ChatServer
+) -> Iterator[Serving]:
+    """A served vault of four lessons, a course and a skill with a watcher, and two sessions."""
     folder = tmp_path_factory.mktemp("served")
     home, root = make_home(folder / "home"), folder / "team"
     add_model(home, model_home)
+    chat.configure(home)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("HOME", home), ("LESSONS_HOME", home), ("GIT_CONFIG_NOSYSTEM", 1)):
             patch.setenv(name, str(value))
@@ -62,9 +95,10 @@ def team(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterator
         run("lessons", "init", root, cwd=folder)
         for path, text in FILES.items():
             write(root / "lessons" / path, text)
+        run("lessons", "import", COURSE, "--write", cwd=root)
         write(root / "skills" / "review-pr" / "SKILL.md", SKILL)
         commit(root, "What the heap taught us")
-        about_redirects(root)
+        about_redirects(root, began=datetime.now(UTC) - timedelta(hours=2))  # not at the same time
         about_retries(root)
         run("lessons", "journal", "import", "--since", "all", cwd=root)
         with serving(root, home, LESSONS_WATCH_AUTOSTART="true") as served:
@@ -90,6 +124,15 @@ def test_routes_answer_as_their_transcripts_and_the_readme_say(
     _check_readme(team)
     loaded = Path(f"/proc/{team.process.pid}/maps").read_text()
     assert "ctranslate2" not in loaded  # the model is in the watcher, once
+
+
+def test_what_a_lesson_of_the_course_says_is_answered_from_that_lesson_only() -> None:
+    """In the transcript, which the test above holds."""
+    asked, _, answer = (TRANSCRIPTS / "ask.http").read_text("utf-8").partition("HTTP 200\n")
+    assert "lesson 3 of the intro to AI corse" in asked
+    values, _ = json.JSONDecoder().raw_decode(answer)
+    ids = {source["id"] for source in [*values["sources"], *values["passages"]]}
+    assert ids == {"courses/introduction-to-ai#retrieval"}
 
 
 def test_each_route_has_a_transcript(make_vault: MakeVault) -> None:
@@ -125,11 +168,23 @@ def _answered(team: Serving, exchange: str) -> str:
     headers = {name: value.replace("TOKEN", team.token) for name, value in headers.items()}
     content = body.encode()
     answer = team.ask(method, path, token=False, headers=headers, content=content)
-    text = json.dumps(_rounded(answer.json()), indent=2, ensure_ascii=False)
+    if answer.headers["content-type"].startswith("text/event-stream"):
+        text = _events(answer.text)
+    else:
+        text = json.dumps(_rounded(answer.json()), indent=2, ensure_ascii=False)
     text = text.replace(str(team.root), "ROOT")
     for pattern, word in REPLACED:
         text = re.sub(pattern, word, text)
     return f"{asked}\n\nHTTP {answer.status_code}\n{text}\n"
+
+
+def _events(stream: str) -> str:
+    """Return a stream of events with the values of each as they are rounded."""
+
+    def rounded(data: re.Match[str]) -> str:
+        return f"data: {json.dumps(_rounded(json.loads(data[1])), ensure_ascii=False)}"
+
+    return re.sub(r"(?m)^data: (.*)$", rounded, stream).rstrip("\n")
 
 
 def _rounded(value: Any) -> Any:

@@ -110,7 +110,7 @@ def test_a_missing_extra_is_one_line(vault: Vault) -> None:
         [sys.executable, "-c", script], cwd=vault.root, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "pip install 'fastapi>=0.130' 'uvicorn>=0.40'" in done.stderr
+    assert "pip install 'fastapi>=0.130' 'jinja2>=3.1' 'uvicorn>=0.40'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -132,6 +132,7 @@ def test_it_prints_its_address_at_a_terminal_and_nothing_in_a_pipe(vault: Vault)
         if at_terminal:
             line = os.read(ours, 1000).decode()
             assert re.search(rf"serving .*http://127\.0\.0\.1:{port}", line.replace("\r\n", " "))
+            assert f"http://127.0.0.1:{port}/#once=" in line  # nobody else sees this terminal
         else:
             assert piped == (b"", b"")
     os.close(ours)

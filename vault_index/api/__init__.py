@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 QUESTIONS: Mapping[str, str] = {
     "search": "find.search",
     "recall": "recall.recall",
+    "typed": "recall.typed",
     "compare": "compare.compare",
     "classify": "compare.classify",
     "hook": "recall.hook",
@@ -34,8 +35,18 @@ QUESTIONS: Mapping[str, str] = {
     "show": "lessons.show",
     "categories": "lessons.categories",
     "outcome": "outcomes.of_lesson",
+    "injections": "injections.list_",
+    "lesson": "lesson_page.lesson",
+    "nearest": "lesson_page.nearest",
+    "own prompts": "lesson_page.prompts",
     "filed": "lessons.filed",
+    "documents": "documents.list_",
+    "contents": "documents.contents",
+    "overview": "documents.overview",
+    "courses": "courses.list_",
+    "suggestions": "suggestions.suggest",
     "query": "find.for_program",
+    "ask search": "asking.search",
     "health": "find.health",
     "learn search": "learn.search",
     "learn get": "learn.get",
@@ -50,6 +61,8 @@ QUESTIONS: Mapping[str, str] = {
     "journal timeline": "journal.timeline",
     "journal show": "journal.show",
     "journal sessions": "journal.sessions",
+    "journal days": "journal.days",
+    "journal day": "journal.day",
     "journal status": "journal.status",
 }
 # the same, called as function(vault, caller, **values)
@@ -58,9 +71,14 @@ COMMANDS: Mapping[str, str] = {
     "update": "edit.update_lesson",
     "delete": "edit.delete_lesson",
     "ingest": "edit.ingest_texts",
+    "read file": "lesson_page.read_file",
+    "check text": "lesson_page.check_text",
+    "save file": "lesson_page.save_file",
+    "file changes": "lesson_page.file_changes",
     "rename": "edit.rename_category",
     "accept": "edit.accept_categories",
     "confirm": "outcomes.confirm_lessons",
+    "silence": "injections.silence_lesson",
     "stale": "outcomes.stale_lessons",
     "import": "edit.import_from",
     "remember": "proposals.remember",
@@ -71,10 +89,13 @@ COMMANDS: Mapping[str, str] = {
     "accept proposal": "proposals.accept",
     "reject proposal": "proposals.reject",
     "skills build": "skills.build_ready",
+    "ask": "asking.ask",
     "learn": "learning.learn",
     "learn trigger": "learning.trigger",
     "check": "share.check_files",
     "log": "share.history_of",
+    "edits": "lesson_page.edits",
+    "patch": "lesson_page.patch",
     "sync": "share.sync_with_others",
     "index": "state.index_vault",
     "status": "state.state_of",
@@ -94,6 +115,7 @@ class Caller:
 
     note: Callable[[str], None]  # takes a line for people: a note, or a warning
     progress: Progress
+    event: Callable[[Mapping[str, Any]], None]  # takes a part of the answer before the whole of it
     ask: Callable[..., dict[str, Any]]  # puts another question: `ask("show", name="heap")`
     index: Callable[..., Stats | None]  # brings the index of a vault up to date: `index(vault)`
 
@@ -129,9 +151,9 @@ def from_files(
 ) -> tuple[dict[str, Any], list[Problem]] | None:
     """Answer a question from the files alone, with the problems in them; None where that fails.
 
-    See `lessons.from_files`. An outcome is in no table.
+    See `lessons.from_files`. Outcomes and injections are in no table.
     """
-    if question["ask"] == "outcome":
+    if question["ask"] in ("outcome", "injections"):
         return answer(vault, question), []
     if question["ask"] not in ("show", "list", "categories"):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +132,30 @@ def sessions(
     return {"sessions": [_session(file, session) for file, session in latest]}
 
 
+def days(journal: Journal, project: str = "") -> dict[str, Any]:
+    """Count the sessions of each day, `2026-11-22`, of which some are kept: `days`, by UTC."""
+    return {"days": listing.days(journal, project)}
+
+
+def day(journal: Journal, day: str, project: str = "", limit: int = 100) -> dict[str, Any]:
+    """Return the `sessions` that began on a day, by UTC, the latest first, and whether there are `more`.
+
+    Each is as `sessions` returns it, with the `summary` of its work by fields.
+    """
+    begins = datetime.fromisoformat(f"{day}T00:00:00+00:00")
+    ends = ""
+    with contextlib.suppress(OverflowError):  # the calendar ends with this day
+        ends = (begins + timedelta(days=1)).isoformat()
+    of_day = listing.latest(journal, project, begins.isoformat(), ends, limit + 1)
+    return {
+        "sessions": [
+            {**_session(file, session), "summary": _summary(session)}
+            for file, session in of_day[:limit]
+        ],
+        "more": len(of_day) > limit,
+    }
+
+
 def status(journal: Journal) -> dict[str, Any]:
     """Return what is recorded and kept, and what went wrong: see `overview.of`."""
     return overview.of(journal)
@@ -220,6 +244,12 @@ def _session(file: Path, session: Session) -> dict[str, Any]:
         "file": str(file),
     }
     return {**values, "request": " ".join((asked or typed).split()), "files": list(modified)}
+
+
+def _summary(session: Session) -> dict[str, str]:
+    """Return the fields of a session's summary, {} without one."""
+    summary = next((each for each in session.records if each.kind == SUMMARY), None)
+    return dict(summary.fields) if summary else {}
 
 
 def _is_empty(journal: Journal) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vault_index.api import find
 from vault_index.recall import respond, select
 
 if TYPE_CHECKING:
@@ -24,6 +25,15 @@ def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
         "floor": injection.floor,
         "silent": injection.silent,
     }
+
+
+def typed(vault: Vault, **options: Any) -> dict[str, Any]:
+    """Return the answers to `search`, whose options these are, and to `recall` for the same text.
+
+    For each key that somebody types: the second takes the vector and the matches of the first.
+    """
+    found = find.search(vault, **options)
+    return {"search": found, "recall": recall(vault, str(options["text"]))}
 
 
 def hook(vault: Vault, event: dict[str, Any], ms: float, until: float) -> dict[str, Any]:

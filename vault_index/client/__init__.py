@@ -47,42 +47,50 @@ def ask(
     on_note: Note = silent,
     on_progress: api.Progress = silent,
     on_problem: Note | None = None,
+    on_event: Callable[[Mapping[str, Any]], None] = silent,
+    put: Callable[..., dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Answer a question, or carry out a command, of `api`: `{"ask": name, "with": {...}}`.
 
-    `place` is a vault, a folder in one or, for None, found from here upwards; the journal needs none.
+    `place` is a vault, a folder in it or, for None, found from here upwards; the journal needs none.
     `fresh` waits for what was saved until now, `settled` also for what follows from it; with `as_is` a
     watcher answers from the index it has, half a second behind at most. Without `fetch` a missing model
     stays missing. With `start`, for processes that stay, a watcher is started rather than the model
     loaded. `names_only` is for callers that show no more of a lesson than id, title and path; without
-    `prompts` it may lack those. `on_problem` takes notes on files. Raises VaultError; BusyError with
-    `start`, where a watcher runs and does not answer in time.
+    `prompts` it may lack those. `on_problem` takes notes on files, `on_event` parts of an answer that
+    a command has before the whole of it; `put` takes a vault and a question of a command, which comes
+    here without. Raises VaultError; BusyError with `start`, where a watcher does not answer in time.
     """
     on_note = _each_once(on_note)
     on_problem = on_problem or on_note
-    name = question["ask"]
-    if name in api.QUESTIONS:
+    if (name := question["ask"]) in api.QUESTIONS:
         asked = {**question, "fresh": fresh and not as_is, "settled": settled}
         answer = _from_watcher(place, asked, on_problem, start=start)
         if answer is not None:
             return answer
     if api.is_about_journal(name):
-        journal = importlib.import_module(f"{__name__}.journal")
-        answered: dict[str, Any] = journal.answer(question, on_note, on_progress, fetch=fetch)
-        return answered
+        return _of_journal(question, on_note, on_progress, fetch=fetch)
     vault = open_vault(place)
-    if name in api.QUESTIONS:
-        answer = _from_files(vault, question, names_only, prompts, on_problem)
-        if answer is not None:
-            return answer
+    read = name in api.QUESTIONS and _from_files(vault, question, names_only, prompts, on_problem)
+    if read:
+        return read
     from vault_index.client import here
 
     if name not in api.QUESTIONS:
-        return here.run(vault, question, functools.partial(ask, start=start), on_note, on_progress)
+        put = put or functools.partial(ask, start=start)
+        return here.run(vault, question, put, on_note, on_progress, on_event)
     return here.answer(
         vault, question,
         fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,
     )  # fmt: skip
+
+
+def _of_journal(
+    question: Mapping[str, Any], on_note: Note, on_progress: api.Progress, *, fetch: bool
+) -> dict[str, Any]:
+    journal = importlib.import_module(f"{__name__}.journal")
+    answered: dict[str, Any] = journal.answer(question, on_note, on_progress, fetch=fetch)
+    return answered
 
 
 def _each_once(note: Note) -> Note:

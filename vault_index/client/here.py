@@ -57,6 +57,7 @@ def run(
     ask: Callable[..., dict[str, Any]],
     on_note: Note,
     on_progress: api.Progress,
+    on_event: Callable[[Mapping[str, Any]], None],
 ) -> dict[str, Any]:
     """Carry out a command, which puts its own questions by `ask`. Raises VaultError."""
 
@@ -68,7 +69,7 @@ def run(
             return up_to_date_or_stale(other, on_note, on_progress, on_note, **options)
         return bring_up_to_date(other, on_note, on_progress, **options)
 
-    return api.run(vault, api.Caller(on_note, on_progress, put, index), command)
+    return api.run(vault, api.Caller(on_note, on_progress, on_event, put, index), command)
 
 
 def bring_up_to_date(

@@ -30,7 +30,7 @@ def answer(
     if name in api.COMMANDS:
         if name == "journal import" and not question["with"].get("dry_run"):
             fetch_model(journal.config, on_note)
-        caller = api.Caller(on_note, on_progress, _no_question, _no_index)
+        caller = api.Caller(on_note, on_progress, _no_event, _no_question, _no_index)
         return api.run(journal, caller, question)
     if name in _FROM_INDEX:
         if fetch:
@@ -61,6 +61,10 @@ def _bring_up_to_date(journal: Journal, on_note: Note, on_progress: api.Progress
         return
     if stats.busy:
         on_note("note: another process is indexing; searching the index as it is")
+
+
+def _no_event(_event: Mapping[str, Any]) -> None:
+    raise NotImplementedError("no command of the journal answers in parts")
 
 
 def _no_question(_question: Mapping[str, Any], **_options: Any) -> dict[str, Any]:

@@ -39,6 +39,11 @@ def is_write(scope: Scope) -> bool:
     return scope["method"] not in READS
 
 
+def token_alone(_scope: Scope, _secret: str) -> bool:
+    """Accept no other secret than the token."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The requests that pass."""
@@ -47,6 +52,7 @@ class Rules:
     token: str  # "" matches no request
     every_request: bool = False  # needs the token
     needs_token: Callable[[Scope], bool] = is_write  # for the others: which of them
+    accepts: Callable[[Scope, str], bool] = token_alone  # a request with another secret
     max_body: int = MAX_BODY
 
 
@@ -65,21 +71,23 @@ def rules_for(
     token: str,
     *,
     needs_token: Callable[[Scope], bool] = is_write,
+    accepts: Callable[[Scope, str], bool] = token_alone,
     max_body: int = MAX_BODY,
 ) -> Rules:
     """Return the rules of a server that listens at an address.
 
-    Away from loopback each request needs the token. Raises VaultError for such an address without one.
+    Away from loopback each request needs the token, and no other secret will do. Raises VaultError for
+    such an address without a token.
     """
     if is_loopback(host):
-        return Rules(_with_port(LOOPBACK, port), token, False, needs_token, max_body)
+        return Rules(_with_port(LOOPBACK, port), token, False, needs_token, accepts, max_body)
     if not token:
         raise VaultError(
             f"{host} is open to other machines, which needs a token",
             "name a file that holds one: --token-file FILE",
         )
     named = () if host in ("", "0.0.0.0", "::") else (f"[{host}]" if ":" in host else host,)
-    return Rules(_with_port(named, port), token, True, needs_token, max_body)
+    return Rules(_with_port(named, port), token, True, needs_token, max_body=max_body)
 
 
 def is_loopback(host: str) -> bool:
@@ -127,7 +135,8 @@ class Guard:
                 421, "this server has another name", "ask it at the address that it listens on"
             )
         origin = _only(scope, b"origin").lower()
-        if origin and origin not in (f"http://{host}", f"https://{host}"):
+        is_own = not origin or origin in (f"http://{host}", f"https://{host}")
+        if not is_own or _is_of_other_site(scope):
             raise _RefusedError(403, "pages of other sites may not ask this server", "use its own")
         if (self._rules.every_request or self._rules.needs_token(scope)) and not self._has_token(
             scope
@@ -146,8 +155,10 @@ class Guard:
     def _has_token(self, scope: Scope) -> bool:
         kind, _, given = _only(scope, b"authorization").partition(" ")
         expected = self._rules.token
-        same = hmac.compare_digest(given.strip().encode("latin-1"), expected.encode("latin-1"))
-        return bool(expected) and kind.lower() == "bearer" and same
+        given = given.strip()
+        same = hmac.compare_digest(given.encode("latin-1"), expected.encode("latin-1"))
+        has_token = bool(expected) and same
+        return kind.lower() == "bearer" and (has_token or self._rules.accepts(scope, given))
 
 
 def _only(scope: Scope, name: bytes) -> str:
@@ -156,6 +167,15 @@ def _only(scope: Scope, name: bytes) -> str:
     if len(values) > 1:
         raise _RefusedError(400, f"two headers {name.decode()}", "send one")
     return values[0].decode("latin-1").strip() if values else ""
+
+
+def _is_of_other_site(scope: Scope) -> bool:
+    """Whether a browser says that another site's page asks, and not for a link that its user follows.
+
+    Images, scripts and frames of a page come without Origin, and each would search.
+    """
+    is_followed = not is_write(scope) and _only(scope, b"sec-fetch-dest") == "document"
+    return _only(scope, b"sec-fetch-site") in ("cross-site", "same-site") and not is_followed
 
 
 def _has_body(scope: Scope) -> bool:

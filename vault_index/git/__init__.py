@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         tree,
         versions,
     )
-    from vault_index.git.differences import base_at, difference, parent
+    from vault_index.git.differences import base_at, between, difference, parent
     from vault_index.git.overwritten import overwritten_files
     from vault_index.git.past import Past, look_back
     from vault_index.git.plain import branch_of, common_folder, index_file, origin_of, top_of
@@ -59,6 +59,7 @@ __all__ = [
     "archive",
     "at_date",
     "base_at",
+    "between",
     "branch_of",
     "command",
     "common_folder",

@@ -105,6 +105,14 @@ def difference(
     return result
 
 
+def between(folder: Path, before: str, after: str) -> str:
+    """Return the patch from a file to another, each `commit:path`; "" without a repository."""
+    with opened(folder) as repo:
+        if repo is None:
+            return ""
+        return ask_bytes(repo, *_DIFF, "-U3", before, after, "--").decode("utf-8", "replace")
+
+
 def parent(folder: Path, commit: str) -> str:
     """Return the first parent of a commit, "" for the first commit."""
     with opened(folder) as repo:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -55,6 +56,14 @@ def latest(
                 with contextlib.suppress(VaultError):
                     there.append((file, session_file.parse(data, file)))
     return there
+
+
+def days(journal: Journal, project: str = "") -> dict[str, int]:
+    """Count the sessions of each day, `2026-11-22`, from the names of their files alone."""
+    counts = Counter(
+        _day_of(file) for of_month in places.months(journal.folder, project) for file in of_month
+    )
+    return dict(sorted(counts.items()))
 
 
 def _days(journal: Journal, project: str) -> Iterator[tuple[str, Iterable[Path]]]:

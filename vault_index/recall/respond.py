@@ -45,6 +45,7 @@ def respond(
         return None
     if session and not once.claim(file_of(vault, session), event, since):
         return None
+    near = None if injection.text else injection.near
     injections.record(
         vault.index_dir,
         name,
@@ -55,6 +56,8 @@ def respond(
         injection.floor,
         ms + 1000 * (time.monotonic() - began),
         by,
+        "" if injection.text else injection.silent,
+        (near.lesson_id, near.score) if near else None,
     )
     if not injection.text:
         return None

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # cut loses no right lesson and takes out every tenth of those injected.
 COMPANION_SHARE = 0.75
 _journals: WeakKeyDictionary[Vault, Journal] = WeakKeyDictionary()
+NOTHING = "nothing above the floor"
+_WITHHELD = " is left out: "
 RULE = "project_rule"  # the type of lessons that a session begins with
 
 
@@ -41,6 +43,22 @@ class Injection:
     floor: float | None = None
     silent: str = ""
     records: Sequence[str] = ()  # ids of the journal's
+    near: Hit | None = None  # of a silence: the lesson that came nearest to the floor
+
+
+def without_withheld(silent: str) -> str:
+    """Return the reason of a silence so that it names no withheld lesson."""
+    return NOTHING if _WITHHELD in silent else silent
+
+
+@dataclass(frozen=True, slots=True)
+class _Usable:
+    """The hits of a text above the floor that may be injected."""
+
+    hits: list[Hit]
+    left_out: dict[str, str]  # path of a file -> why
+    floor: float | None
+    near: Hit | None  # the best below the floor, where none is above it
 
 
 def for_prompt(
@@ -164,13 +182,16 @@ def _above_floor(
     best: dict[str, Hit] = {}
     left_out: dict[str, str] = {}
     least: float | None = None
+    near: list[Hit] = []
     for text in queries:
         wanted = k + len(already) + (trust.EXTRA_HITS if trust.is_restricted(vault) else 0)
-        hits, withheld, least = _usable(vault, text, wanted, text_only)
+        usable = _usable(vault, text, wanted, text_only)
+        least = usable.floor
         if least is None:
             return Injection("", silent="no floor was fitted yet: run `lessons index`")
-        left_out |= withheld
-        for hit in trust.only_trusted(vault, hits):
+        left_out |= usable.left_out
+        near += [usable.near] if usable.near else []
+        for hit in trust.only_trusted(vault, usable.hits):
             before = best.get(hit.lesson_id)
             if hit.score >= least and (before is None or hit.score > before.score):
                 best[hit.lesson_id] = hit
@@ -181,17 +202,16 @@ def _above_floor(
     fresh.sort(key=lambda hit: (-query.rank(hit), hit.lesson_id))
     hits = sorted(fresh, key=lambda hit: hit.type != first)[:k] if first else fresh[:k]
     if not hits:
-        silent = "nothing new" if best else "nothing above the floor"
+        silent = "nothing new" if best else NOTHING
         for path, why in () if best else sorted(left_out.items())[:1]:
-            silent = f"{path} is left out: {why}"
-        return Injection("", floor=least, silent=silent)
+            silent = f"{path}{_WITHHELD}{why}"
+        nearest = max([*best.values()] or near, key=lambda hit: hit.score, default=None)
+        return Injection("", floor=least, silent=silent, near=nearest)
     return Injection("", hits, floor=least)
 
 
-def _usable(
-    vault: Vault, text: str, k: int, text_only: bool
-) -> tuple[list[Hit], dict[str, str], float | None]:
-    """Search past withheld files: up to `k` hits, the files left out with the reason, the floor.
+def _usable(vault: Vault, text: str, k: int, text_only: bool) -> _Usable:
+    """Search past withheld files for up to `k` hits.
 
     An error in a file costs a second search only where the file was found.
     """
@@ -200,7 +220,9 @@ def _usable(
         results, least = _over_floor(vault, text, wanted, text_only)
         hits = [hit for hit in results.hits if not hit.withheld]
         if len(hits) >= k or len(results.hits) < wanted or least is None:
-            return hits[:k], {hit.path: hit.withheld for hit in results.hits if hit.withheld}, least
+            left_out = {hit.path: hit.withheld for hit in results.hits if hit.withheld}
+            near = next((hit for hit, _ in results.dropped if not results.hits), None)
+            return _Usable(hits[:k], left_out, least, near)
         wanted *= 4
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import shutil
@@ -41,12 +42,13 @@ class Edit:
     why: str
 
 
-def log(vault: Vault, lesson_id: str, path: str) -> list[Edit]:
+def log(vault: Vault, lesson_id: str, path: str, most: int | None = None) -> list[Edit]:
     """List the commits that changed a lesson, newest first; for a section only those that touched it.
 
-    `path` is the lesson's file from the vault's root. Renames are followed.
+    `path` is the lesson's file from the vault's root. Renames are followed. `most` is how many
+    commits of the file are looked at.
     """
-    versions = list(git.versions(vault.root, path))
+    versions = list(itertools.islice(git.versions(vault.root, path), most))
     if "#" not in lesson_id:
         return [
             Edit(version.commit, version.name, version.when, version.subject)
@@ -59,6 +61,23 @@ def log(vault: Vault, lesson_id: str, path: str) -> list[Edit]:
         for version, text, before in zip(versions, texts, [*texts[1:], None], strict=True)
         if text != before
     ]
+
+
+def patch(vault: Vault, path: str, commit: str, most: int) -> str:
+    """Return what a commit changed in a lesson's file, as a patch; "" unless it is among the last `most`.
+
+    `path` and `most` are those of `log`.
+    """
+    versions = itertools.islice(git.versions(vault.root, path), most + 1)
+    for version in versions:
+        if version.commit == commit:
+            before = next(versions, None)
+            if before is not None:
+                old = f"{before.commit}:{before.path}"
+                return git.between(vault.root, old, f"{commit}:{version.path}")
+            lines = version.content.decode("utf-8", "replace").splitlines()
+            return "\n".join([f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)])
+    return ""
 
 
 def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:

@@ -23,13 +23,16 @@ from vault_index.store import ownership
 FILE, OLD_FILE = "injections.jsonl", "injections.old.jsonl"
 MAX_BYTES = 1024 * 1024
 PROMPT = "UserPromptSubmit"
-RENAME = "Rename"  # the event of a record that is no search
+RENAME, MARK = "Rename", "Mark"  # the events of records that are no search
 SHOWN = 5  # lessons of the most and of the never used
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One search for an agent. `lessons` is empty for silence; `ms` is from its start to the answer."""
+    """One search for an agent. `lessons` is empty for silence; `ms` is from its start to the answer.
+
+    What comes after `by` is of a silence only, and not in records of older versions.
+    """
 
     time: str  # ISO 8601, UTC
     event: str  # UserPromptSubmit | SessionStart | LearnSearch | LearnGet
@@ -41,6 +44,14 @@ class Record:
     floor: float | None
     ms: float
     by: str  # watcher | process
+    silent: str = ""  # why nothing came
+    near: str = ""  # the lesson that came nearest to the floor
+    near_score: float | None = None
+
+
+def key_of(prompt: str) -> str:
+    """Return the hash by which a record knows a prompt."""
+    return sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def record(
@@ -53,25 +64,44 @@ def record(
     floor: float | None,
     ms: float,
     by: str,
+    silent: str = "",
+    near: tuple[str, float] | None = None,
 ) -> None:
     """Append a record to the file in `.vault_index`. Never raises: a read-only vault has none."""
     search = Record(
         time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         event=event,
         session=session[:80],
-        prompt=sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16] if prompt else "",
+        prompt=key_of(prompt) if prompt else "",
         lessons=tuple(lesson for lesson, _ in hits),
         scores=tuple(round(score, 4) for _, score in [*hits, *skills]),
         skills=tuple(skill for skill, _ in skills),
         floor=None if floor is None else round(floor, 4),
         ms=round(ms, 1),
         by=by,
+        silent=silent,
+        near=near[0] if near else "",
+        near_score=round(near[1], 4) if near else None,
     )
-    data = json.dumps(asdict(search), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-    try:
+    values = asdict(search)
+    for name in ("silent", "near", "near_score"):
+        if not values[name]:
+            del values[name]
+    data = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    with suppress(OSError):
         _append(folder / FILE, data)
-    except OSError:
-        return
+
+
+def mark(folder: Path, lesson: str, session: str, prompt: str, written: str) -> None:
+    """Note that a lesson should not have come for a prompt, or with `written` "" that it should.
+
+    `prompt` is its hash, and `written` that of the prompt that the lesson's file got. Never raises.
+    """
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    about = {"session": session[:80], "prompt": prompt, "lesson": lesson, "written": written}
+    line = {"time": when, "event": MARK, "lessons": [], **about}
+    with suppress(OSError):
+        _append(folder / FILE, json.dumps(line).encode() + b"\n")
 
 
 def rename(folder: Path, renamed: Mapping[str, str]) -> None:
@@ -109,6 +139,34 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
                 yield values
 
 
+def renamed(lesson: str, names: Mapping[str, str]) -> str:
+    """Return the id that a lesson has after a change of names, old to new; sections go with files."""
+    if lesson in names:
+        return names[lesson]
+    file, mark, section = lesson.partition("#")
+    return names.get(file, file) + mark + section
+
+
+def with_names_of_now(kept: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records but those of renames, with the ids that their lessons have now."""
+    names: dict[str, str] = {}
+    current: list[dict[str, Any]] = []
+    for line in reversed(kept):
+        changes = line.get("renamed")
+        if isinstance(changes, dict):
+            later = {str(old): renamed(str(new), names) for old, new in changes.items()}
+            names = {**names, **later}
+            continue
+        more: dict[str, Any] = {
+            "lessons": [renamed(str(lesson), names) for lesson in line["lessons"]]
+        }
+        for name in ("near", "lesson"):
+            if isinstance(line.get(name), str):
+                more[name] = renamed(line[name], names)
+        current.append({**line, **more})
+    return current[::-1]
+
+
 def summary(folder: Path, known: Sequence[str]) -> dict[str, Any]:
     """Sum the records up. `known` are the ids of the vault's lessons, used or not, sorted."""
     return total(list(records(folder)), known)
@@ -119,7 +177,7 @@ def uses(folder: Path) -> Counter[str]:
     return _used(list(records(folder)))
 
 
-def _used(kept: Sequence[dict[str, Any]]) -> Counter[str]:
+def _used(kept: Sequence[Mapping[str, Any]]) -> Counter[str]:
     """Count how often each lesson was given, under the id that it has now."""
     used: Counter[str] = Counter()
     for search in kept:
@@ -131,14 +189,16 @@ def _used(kept: Sequence[dict[str, Any]]) -> Counter[str]:
     return used
 
 
-def total(kept: Sequence[dict[str, Any]], known: Sequence[str]) -> dict[str, Any]:
+def total(kept: Sequence[Mapping[str, Any]], known: Sequence[str]) -> dict[str, Any]:
     """Sum up records, oldest first; `known` as for `summary`."""
     prompts = [search for search in kept if search.get("event") == PROMPT]
     times = sorted(search["ms"] for search in prompts if isinstance(search.get("ms"), (int, float)))
     used = _used(kept)
     never = [id for id in known if id not in used]
     return {
-        "since": next((line.get("time") for line in kept if line.get("event") != RENAME), None),
+        "since": next(
+            (line.get("time") for line in kept if line.get("event") not in (RENAME, MARK)), None
+        ),
         "prompts": len(prompts),
         "answered": sum(bool(search["lessons"] or search.get("skills")) for search in prompts),
         "p50_ms": times[len(times) // 2] if times else None,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index.errors import IndexStateError, WriteError
-from vault_index.store import families, ownership
+from vault_index.store import families, latest, ownership
 from vault_index.store.compact import SAMPLE, Compact
 from vault_index.store.filters import ROWS, any_of, of_lessons, of_paths
 from vault_index.store.lance import Door, LanceTable
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from vault_index.store.latest import Pair
     from vault_index.store.schema import DocumentRow, JournalRow, SkillRow
 
 T = TypeVar("T")
 
-# A reader may use an old version, but not for longer than a query takes: it opens the table
-# again when the manifest has changed.
+# A reader uses an old version for no longer than a query: a changed manifest has it open the table.
 KEEP_VERSIONS = timedelta(minutes=2)
 COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
 ANN_ROWS = 50_000  # below that a flat scan is as fast (14 ms at 10,000 rows) and exact
@@ -60,6 +60,7 @@ class Table:
         self._table = LanceTable(index, schema.table, pinned=pinned)
         self._places: dict[str, np.ndarray] = {}  # see `_places_of`
         self.totals: dict[str, pa.Array] = {}  # of this version: see `totals`
+        self.latest: tuple[tuple[str, int, str | None], Pair] | None = None
         self._is_checked = False  # that no link in the table leads elsewhere
 
     def exists(self) -> bool:
@@ -125,9 +126,7 @@ class Table:
         self._ask(lambda door: door.optimize(KEEP_VERSIONS))
         return self._ask(lambda door: door.count_versions()) <= 1
 
-    def nearest(
-        self, vector: np.ndarray, limit: int, where: str | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, vector: np.ndarray, limit: int, where: str | None) -> Pair:
         """Return row ids, uint64[n], and cosines, float32[n], of the rows nearest to a unit vector.
 
         In any order, and of all rows where that is as quick. Cosines are exact.
@@ -234,7 +233,7 @@ class Table:
         return ids[order], order, rows
 
     @cached_property
-    def _all_vectors(self) -> tuple[np.ndarray, np.ndarray]:
+    def _all_vectors(self) -> Pair:
         """The table's row ids and vectors: multiplying takes less time than asking for it (5 ms)."""
         family = _FAMILY if self.schema.has_pieces else ()
         rows = self._scan([VECTOR, *family], ids=True)
@@ -243,13 +242,14 @@ class Table:
         return rows["_rowid"].to_numpy().copy(), matrix(rows, self.dimension).copy()
 
     @cached_property
-    def families(self) -> tuple[np.ndarray, np.ndarray]:
+    def families(self) -> Pair:
         """Row ids, uint64[n], of the pieces of long lessons, sorted, and of the whole of each."""
         if not self.schema.has_pieces:
             return families.none()
         return families.of(self._scan(_FAMILY, ids=True))
 
-    def matches(self, text: str, limit: int, where: str | None) -> tuple[np.ndarray, np.ndarray]:
+    @latest.kept
+    def matches(self, text: str, limit: int, where: str | None) -> Pair:
         """Return row ids, uint64[n], and BM25 scores, float32[n], of rows that match any word."""
         import numpy as np
 

@@ -12,19 +12,52 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
 from vault_index.entrypoints.guard import Scope, is_write
-from vault_index.entrypoints.web import journal, queries, refusal, writes
+from vault_index.entrypoints.web import (
+    asking,
+    journal,
+    live,
+    page_key,
+    queries,
+    refusal,
+    writes,
+)
 from vault_index.entrypoints.web.page import page_of
+from vault_index.entrypoints.web.pages import (
+    agents,
+    ask,
+    documents,
+    journal_page,
+    lesson,
+    render,
+    review,
+    search,
+    vault,
+)
 from vault_index.entrypoints.web.shapes import Error
 from vault_index.watch.questions import AT_ONCE
 
 if TYPE_CHECKING:
     from vault_index.entrypoints.web.door import Door
+    from vault_index.entrypoints.web.page_key import PageKeys
 
 # Threads that ask: as many as the watcher answers at once, and one more. The other requests wait in
 # their order, where threads would pass each other.
 THREADS = AT_ONCE + 1
 MAX_BODY = 8 * 1024 * 1024  # bytes: a bulk of a thousand pages
 QUERY = "/api/query"
+PRIVATE = "/page/private/"  # fragments of pages with what only the user of this machine may read
+PAGES = (
+    live.routes,
+    render.routes,
+    search.routes,
+    ask.routes,
+    lesson.routes,
+    documents.routes,
+    agents.routes,
+    journal_page.routes,
+    review.routes,
+    vault.routes,
+)
 REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": {"model": Error}, "5XX": {"model": Error}}
 
 
@@ -34,8 +67,11 @@ async def _limited(_app: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-def application(door: Door, note: Callable[[str], None]) -> FastAPI:
-    """Return the application for a vault; `note` takes a line about each bug."""
+def application(door: Door, note: Callable[[str], None], keys: PageKeys | None = None) -> FastAPI:
+    """Return the application for a vault; `note` takes a line about each bug.
+
+    Without `keys` no page gets one: each request needs the token then.
+    """
     app = FastAPI(
         title="Lessons",
         description="The lessons of a team, and the journal of its user.",
@@ -47,9 +83,13 @@ def application(door: Door, note: Callable[[str], None]) -> FastAPI:
         responses=REFUSALS,
     )
     app.state.door = door
-    refusal.add_handlers(app, note)
-    for routes in (queries.routes, writes.routes, journal.routes):
+    app.state.live = live.Live(door)
+    app.state.keys = keys
+    refusal.add_handlers(app, note, render.refused)
+    for routes in (queries.routes, asking.routes, writes.routes, journal.routes, *PAGES):
         app.include_router(routes)
+    if keys is not None:
+        app.include_router(page_key.routes)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
@@ -65,8 +105,11 @@ CSP = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 def needs_token(scope: Scope) -> bool:
     """Whether a request needs the token: it writes, or reads what only its user may read.
 
-    A query is a POST that reads. Lessons are what a team shares; the journal's files are 0600, and
-    other users of this machine can ask a port of it.
+    A query is a POST that reads, and a page that asks for its key has none yet. Lessons are what a team
+    shares; the journal's files are 0600, and other users of this machine can ask a port of it.
     """
     path = str(scope["path"])
-    return path.startswith(journal.PREFIX) or (is_write(scope) and path != QUERY)
+    if path.startswith((journal.PREFIX, PRIVATE)):
+        return True
+    is_exchange = (scope["method"], path) == ("POST", page_key.EXCHANGE)
+    return is_write(scope) and path != QUERY and not is_exchange

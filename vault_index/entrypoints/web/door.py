@@ -11,27 +11,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
-from vault_index import client, files
+from vault_index import api, client, files
 from vault_index.entrypoints.web.refusal import Refusal, of_error
 from vault_index.errors import VaultError
 from vault_index.hotpath import grown, locate
+from vault_index.store import manifest
 from vault_index.vault import open_vault
 from vault_index.watch.current import stamp
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
+TYPED_AT_ONCE = 2  # searches of people who type; a page gives up those that wait
+ANSWERS = 4  # questions that models answer at once
 QUIET_SECONDS = 2.0  # without a question: the next one waits for the index, and delays nobody
+MAX_KEPT = 50  # answers of `ask_once`
 _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":;,]+/)+")
 
 
@@ -42,6 +48,9 @@ class Door:
         self.root = vault.root
         self.began = time.monotonic()
         self.turn = asyncio.Lock()  # of requests that write
+        self.typed = asyncio.Semaphore(TYPED_AT_ONCE)
+        self.answers = asyncio.Semaphore(ANSWERS)  # of questions that wait for models
+        self.is_ending = False  # the server ends: no model is waited for
         self._vault = vault
         self._settings = self._stamp_settings()
         self._opening = threading.Lock()
@@ -49,41 +58,111 @@ class Door:
         self._writes = 1  # what was saved before this server began counts as one
         self._seen = 0  # of them by a question that waited
         self._asked = 0.0
+        self._kept: dict[tuple[str, str], tuple[int, dict[str, Any]]] = {}  # when it was written
 
     def ask(
-        self, name: str, values: dict[str, Any], *, status: int = 503, settled: bool = False
+        self,
+        name: str,
+        values: dict[str, Any],
+        *,
+        status: int = 503,
+        settled: bool = False,
+        at_once: bool = False,
     ) -> dict[str, Any]:
         """Answer a question of `api`, or carry out a command.
 
-        Raises Refusal: with `status` where the error does not say which.
+        With `at_once` after a silence, too, for pages, which hear of changes: only what came in here is
+        waited for. Raises Refusal: with `status` where the error does not say which.
         """
         with self.refusing(status):
+            return self._put(
+                self._opened(), {"ask": name, "with": values}, settled=settled, at_once=at_once
+            )
+
+    def answer(
+        self, values: dict[str, Any], on_event: Callable[[Mapping[str, Any]], None]
+    ) -> dict[str, Any]:
+        """Answer a question with its sources, as the command `ask` does, and with its `notes`.
+
+        Its parts go to `on_event`. Its searches come in as those of clients do, so that it holds up
+        nobody while a model writes. Raises Refusal, and what `on_event` raises.
+        """
+        notes: list[str] = []
+        question = {"ask": "ask", "with": values}
+        with self.refusing(422):
+            answer = client.ask(
+                self._opened(), question, on_note=notes.append, on_event=on_event, put=self._put
+            )
+        return {**answer, "notes": notes}
+
+    def look(self, name: str, values: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Carry out a command that writes no lesson; return its answer, and its notes for people.
+
+        Raises Refusal.
+        """
+        notes: list[str] = []
+        with self.refusing(422):
             vault = self._opened()
             alone = not vault.config.watch_autostart
-            writes = self._writes
-            stale = self._is_stale() or settled
-            question = {"ask": name, "with": values}
             with self._alone if alone else contextlib.nullcontext():
-                answer = client.ask(
-                    vault, question, as_is=not stale, settled=settled, fetch=False, start=True
-                )
-            if stale:
-                self._seen = max(self._seen, writes)
-            return answer
+                question = {"ask": name, "with": values}
+                answer = client.ask(vault, question, start=True, on_note=notes.append)
+        return answer, [self.shown_error(note) for note in notes]
 
-    def change(self, name: str, values: dict[str, Any], changed: Callable[[Any], list[str]]) -> Any:
+    def ask_once(self, name: str, values: dict[str, Any], *, status: int = 503) -> dict[str, Any]:
+        """Answer as `ask` does at once, and from memory while the index is as it was.
+
+        For questions that read all of 10,000 lessons to draw a page. While a first index is built, the
+        files alone answer. Raises Refusal.
+        """
+        written = self.index_written()
+        if not written and not self.is_alone():
+            with self.refusing(status):
+                question = {"ask": name, "with": values}
+                listed = api.from_files(self._opened(), question, names_only=True)
+            if listed is not None:
+                return listed[0]
+        key = name, json.dumps(values, sort_keys=True)
+        kept = self._kept.get(key)
+        if kept and kept[0] == written and self._seen >= self._writes and not self.is_alone():
+            return kept[1]
+        answer = self.ask(name, values, status=status, at_once=True)
+        if len(self._kept) >= MAX_KEPT:
+            self._kept.clear()
+        self._kept[key] = written, answer
+        return answer
+
+    def change(
+        self,
+        name: str,
+        values: dict[str, Any],
+        changed: Callable[[Any], list[str]],
+        on_note: Callable[[str], None] = client.silent,
+    ) -> Any:
         """Carry out a command that writes; the disk has the files that `changed` names in its answer.
 
         Raises Refusal.
         """
         with self.refusing(422):
             try:
-                answer = client.ask(self._opened(), {"ask": name, "with": values}, start=True)
+                question = {"ask": name, "with": values}
+                answer = client.ask(self._opened(), question, start=True, on_note=on_note)
                 for path in changed(answer):
                     files.make_durable(Path(path), within=self.root)
             finally:
                 self._writes += 1
             return answer
+
+    def is_alone(self) -> bool:
+        """Whether no watcher may be started, so that only questions look for what was saved."""
+        return not self._vault.config.watch_autostart
+
+    def index_written(self) -> int:
+        """Return when the index was written last, in nanoseconds; 0 without an index."""
+        with contextlib.suppress(VaultError):
+            index = manifest.current(self._vault.index_dir)
+            return 0 if index is None else manifest.version(index)[1]
+        return 0
 
     def require_journal(self) -> None:
         """Raise Refusal unless the journal is on."""
@@ -94,14 +173,7 @@ class Door:
 
     def shown(self, text: str) -> str:
         """Return a text in which no folder of this machine is named."""
-        own = locate.home_folder(os.environ)
-        for folder, name in (
-            (str(self.root), "the vault"),
-            (os.path.realpath(self.root), "the vault"),
-            (own, "~/.lessons"),
-            (os.path.realpath(own), "~/.lessons"),
-            (str(Path.home()), "~"),
-        ):
+        for folder, name in self._named:
             if name == "the vault":
                 text = text.replace(f"{folder}/", "")
             text = text.replace(folder, name) if len(folder) > 1 else text
@@ -119,8 +191,31 @@ class Door:
         except VaultError as error:
             raise of_error(error, status, self.shown_error) from None
 
-    def _is_stale(self) -> bool:
+    def _put(
+        self,
+        vault: Vault,
+        question: Mapping[str, Any],
+        *,
+        settled: bool = False,
+        at_once: bool = False,
+        **_: object,
+    ) -> dict[str, Any]:
+        """Answer a question as fresh as its client needs it. Raises VaultError."""
+        alone = not vault.config.watch_autostart
+        writes = self._writes
+        stale = self._is_stale(at_once) or settled
+        with self._alone if alone else contextlib.nullcontext():
+            answer = client.ask(
+                vault, question, as_is=not stale, settled=settled, fetch=False, start=True
+            )
+        if stale:
+            self._seen = max(self._seen, writes)
+        return answer
+
+    def _is_stale(self, at_once: bool) -> bool:
         """Whether a question has to wait for the index; note that one was asked."""
+        if at_once:
+            return self._seen < self._writes
         before, self._asked = self._asked, time.monotonic()
         return self._seen < self._writes or self._asked - before > QUIET_SECONDS
 
@@ -132,6 +227,18 @@ class Door:
                 self._vault = open_vault(self.root)
                 self._settings = settings
         return self._vault
+
+    @cached_property
+    def _named(self) -> tuple[tuple[str, str], ...]:
+        """The folders of this machine that a text may name, each with what it is called."""
+        own = locate.home_folder(os.environ)
+        return (
+            (str(self.root), "the vault"),
+            (os.path.realpath(self.root), "the vault"),
+            (own, "~/.lessons"),
+            (os.path.realpath(own), "~/.lessons"),
+            (str(Path.home()), "~"),
+        )
 
     def _stamp_settings(self) -> object:
         home = Path(locate.home_folder(os.environ))

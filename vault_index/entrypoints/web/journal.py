@@ -24,11 +24,11 @@ Word = Annotated[Text, Query(max_length=1000)]
 Kind = Literal["prompt", "observation", "summary"]
 
 
-async def _require_journal(door: OpenDoor) -> None:
+async def require_journal(door: OpenDoor) -> None:
     door.require_journal()
 
 
-routes = APIRouter(prefix=PREFIX, tags=["journal"], dependencies=[Depends(_require_journal)])
+routes = APIRouter(prefix=PREFIX, tags=["journal"], dependencies=[Depends(require_journal)])
 
 
 @routes.get("/search")
@@ -50,9 +50,9 @@ def search(
     values: dict[str, Any] = {"text": query, "k": limit, "kinds": kind or []}
     values |= {"project": project, "file": file, "concept": concept, "type": type}
     with door.refusing(422):
-        values |= _window(since, until)
+        values |= window(since, until)
     answer = door.ask("journal search", values, status=422)
-    return _shown(door, answer, "hits", "older", "project", "text_only")
+    return shown(door, answer, "hits", "older", "project", "text_only")
 
 
 @routes.get("/timeline")
@@ -68,7 +68,7 @@ def timeline(
     values = {"anchor": anchor, "before": depth_before, "after": depth_after}
     more = {"full": format == "full", "project": project}
     answer = door.ask("journal timeline", {**values, **more}, status=404)
-    return _shown(door, answer, "records", "anchor", "before")
+    return shown(door, answer, "records", "anchor", "before")
 
 
 @routes.get("/sessions")
@@ -82,27 +82,28 @@ def sessions(
     """List the sessions, the latest first."""
     values = {"project": project, "limit": limit}
     with door.refusing(422):
-        values |= _window(since, until)
-    return _shown(door, door.ask("journal sessions", values, status=422), "sessions")
+        values |= window(since, until)
+    return shown(door, door.ask("journal sessions", values, status=422), "sessions")
 
 
-def _window(since: str, until: str) -> dict[str, Any]:
+def window(since: str, until: str) -> dict[str, Any]:
     """Return times as the journal's questions take them; without `since` it is the usual window."""
     began = None if not since else "" if since == "all" else moments.since(since)
     return {"since": began, "until": moments.until(until) if until else ""}
 
 
-def _shown(door: Door, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+def shown(door: Door, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """Return some of an answer, without the folders of this machine."""
-    return {key: _without_folders(door, answer[key]) for key in keys}
+    return {key: without_folders(door, answer[key]) for key in keys}
 
 
-def _without_folders(door: Door, value: Any, key: str = "") -> Any:
+def without_folders(door: Door, value: Any, key: str = "") -> Any:
+    """Return JSON values without the folders of this machine; `key` is what a value is called."""
     if isinstance(value, Mapping):
         kept = {name: each for name, each in value.items() if name not in LEFT_OUT}
-        return {name: _without_folders(door, each, name) for name, each in kept.items()}
+        return {name: without_folders(door, each, name) for name, each in kept.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_folders(door, each, key) for each in value]
+        return [without_folders(door, each, key) for each in value]
     if isinstance(value, str):
         is_elsewhere = key in FILES and value.startswith(("/", "~"))
         return value.rpartition("/")[2] if is_elsewhere else door.shown(value)

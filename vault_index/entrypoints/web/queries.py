@@ -1,4 +1,4 @@
-"""The routes that read lessons: query, categories, health."""
+"""The routes that read lessons: query, categories, courses, health."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from fastapi.responses import JSONResponse
 
 from vault_index.entrypoints.web.door import OpenDoor
 from vault_index.entrypoints.web.refusal import Refusal
-from vault_index.entrypoints.web.shapes import CategoriesAnswer, Health, QueryAnswer, QueryBody
+from vault_index.entrypoints.web.shapes import (
+    CategoriesAnswer,
+    CoursesAnswer,
+    Health,
+    QueryAnswer,
+    QueryBody,
+)
 
 BOTH = ("lessons", "skills")
 NO_MODEL = "none"  # full text alone answers
@@ -31,7 +37,7 @@ def query(door: OpenDoor, body: QueryBody) -> JSONResponse:
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in asked["kinds"]}
     for hit in answer["hits"]:
         # hooks leave out what is withheld, too: a secret, or orders to the agent
-        if hit["score"] >= least and not hit["withheld"] and _is_shared(hit):
+        if hit["score"] >= least and not hit["withheld"] and is_shared(hit):
             hits[hit["kind"]].append(_shown(hit))
     results: dict[str, Any] = {"results": hits}
     if not body.collections:
@@ -44,6 +50,15 @@ def query(door: OpenDoor, body: QueryBody) -> JSONResponse:
 def categories(door: OpenDoor) -> dict[str, Any]:
     """Count the lessons in and below each category."""
     return {"categories": door.ask("categories", {})["counts"]}
+
+
+@routes.get("/courses", response_model=CoursesAnswer)
+def courses(door: OpenDoor) -> dict[str, Any]:
+    """List the documents with numbered lessons."""
+    listed = door.ask("courses", {}, settled=True)["courses"]
+    shown = [{**course, "lesson_count": len(course["lessons"])} for course in listed]
+    titles = [course["title"] for course in listed]
+    return {"total_courses": len(titles), "course_titles": titles, "courses": shown}
 
 
 @routes.get("/health", response_model=Health, responses={503: {"model": Health}})
@@ -73,7 +88,7 @@ def _shown(hit: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _is_shared(hit: Mapping[str, Any]) -> bool:
+def is_shared(hit: Mapping[str, Any]) -> bool:
     """Whether a hit is the vault's: the user's own skills are not for whoever can ask a port."""
     return bool(hit["kind"] == "lessons" or hit["type"] == "vault")
 

@@ -1,4 +1,7 @@
-"""What a client gets that cannot be answered: a status, and JSON with `error` and `hint`."""
+"""What a client gets that cannot be answered: a status, and JSON with `error` and `hint`.
+
+Who opens the address of a page in a browser gets the same as a page.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from vault_index.errors import (
@@ -59,26 +62,29 @@ def of_error(error: VaultError, status: int, shown: Callable[[str], str]) -> Ref
     return Refusal(status, shown(error.message), shown(error.hint))
 
 
-def add_handlers(app: FastAPI, note: Callable[[str], None]) -> None:
+def add_handlers(
+    app: FastAPI, note: Callable[[str], None], as_page: Callable[[Refusal], Response]
+) -> None:
     """Have an application answer errors of any kind as refusals; bugs are noted, for its user."""
 
-    def refused(_request: Request, refusal: Any) -> JSONResponse:
-        return answer(refusal)
+    def refused(request: Request, refusal: Any) -> Response:
+        return as_page(refusal) if _is_of_page(request) else answer(refusal)
 
-    def invalid(_request: Request, error: Any) -> JSONResponse:
-        return answer(_of_values(error))
+    def invalid(request: Request, error: Any) -> Response:
+        return refused(request, _of_values(error))
 
-    def failed(_request: Request, error: Any) -> JSONResponse:
+    def failed(request: Request, error: Any) -> Response:
         hint = "see `/docs` for the routes" if error.status_code in (404, 405) else ""
-        return answer(Refusal(error.status_code, str(error.detail).lower(), hint))
+        return refused(request, Refusal(error.status_code, str(error.detail).lower(), hint))
 
-    def broken(request: Request, error: Exception) -> JSONResponse:
+    def broken(request: Request, error: Exception) -> Response:
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
         line = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else "?"
         note(f"error: {request.method} {request.url.path}: {type(error).__name__} in {line}")
-        return answer(Refusal(500, f"a bug of the server ({type(error).__name__})", "report it"))
+        bug = Refusal(500, f"a bug of the server ({type(error).__name__})", "report it")
+        return refused(request, bug)
 
     app.add_exception_handler(Refusal, refused)
     app.add_exception_handler(RequestValidationError, invalid)
@@ -90,6 +96,12 @@ def answer(refusal: Refusal) -> JSONResponse:
     """Return a refusal as a response."""
     body = {"error": refusal.error, "hint": refusal.hint}
     return JSONResponse(body, refusal.status)
+
+
+def _is_of_page(request: Request) -> bool:
+    """Whether a browser asks for what its window shows."""
+    is_read = "text/html" in request.headers.get("accept", "")
+    return is_read and not request.url.path.startswith(("/api/", "/page/"))
 
 
 def _of_values(error: RequestValidationError) -> Refusal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,16 +12,20 @@ from typing import TYPE_CHECKING, cast
 
 import uvicorn
 
-from vault_index.entrypoints.guard import App, Guard, rules_for
+from vault_index.entrypoints.guard import App, Guard, is_loopback, rules_for, token_alone
 from vault_index.entrypoints.listening import listening
+from vault_index.entrypoints.web import answers
 from vault_index.entrypoints.web.app import MAX_BODY, application, needs_token
 from vault_index.entrypoints.web.door import Door
+from vault_index.entrypoints.web.live import Live
+from vault_index.entrypoints.web.page_key import PageKeys
+from vault_index.entrypoints.web.pages import search
 from vault_index.entrypoints.web.refusal import Refusal
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-END_SECONDS = 10  # for what is being answered when the server ends
+END_SECONDS = 8  # for what is being answered when the server ends: a service manager waits for ten
 
 
 def serve(
@@ -28,10 +33,11 @@ def serve(
     host: str,
     port: int,
     token: str,
-    announce: Callable[[str], None],
+    announce: Callable[[str, str], None],
     note: Callable[[str], None],
 ) -> None:
-    """Serve a vault until SIGTERM or Ctrl-C; `announce` takes the address once it listens.
+    """Serve a vault until SIGTERM or Ctrl-C; `announce` takes the address once it listens, and a
+    code for its pages: see `page_key`; "" where other machines may ask, whose pages get no key.
 
     Raises VaultError where it cannot listen, or may not without a token.
     """
@@ -41,9 +47,14 @@ def serve(
         signal.signal(number, end)
     with listening(host, port) as ours:
         port = ours.getsockname()[1]
-        rules = rules_for(host, port, token, needs_token=needs_token, max_body=MAX_BODY)
         door = Door(vault)
-        guarded = Guard(cast("App", application(door, note)), rules)
+        keys = PageKeys(token, str(vault.root)) if is_loopback(host) else None
+        accepts = keys.accepts if keys else token_alone
+        rules = rules_for(
+            host, port, token, needs_token=needs_token, accepts=accepts, max_body=MAX_BODY
+        )
+        app = application(door, note, keys)
+        guarded = Guard(cast("App", app), rules)
         config = uvicorn.Config(
             guarded,
             log_config=None,
@@ -54,8 +65,27 @@ def serve(
         )
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # the application notes bugs
         threading.Thread(target=_begin, args=(door,), daemon=True, name="begin").start()
-        announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-        end.of(uvicorn.Server(config)).run(sockets=[ours])
+        announce(address_of(host, port), keys.new_code() if keys else "")
+        end.of(_Server(config, app.state.live, door)).run(sockets=[ours])
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the address of a server."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """A server that waits neither for streams without an end nor for models when it ends."""
+
+    def __init__(self, config: uvicorn.Config, live: Live, door: Door) -> None:
+        super().__init__(config)
+        self._live = live
+        self._door = door
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._live.close()
+        await answers.end(self._door)
+        await super().shutdown(sockets)
 
 
 class _End:
@@ -79,6 +109,7 @@ class _End:
 
 
 def _begin(door: Door) -> None:
-    """Have a watcher started before the first client asks."""
+    """Have a watcher started, and the first page prepared, before the first client asks."""
     with suppress(Refusal):
         door.ask("health", {})
+        search.prepare(door)

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from vault_index.lesson import category
 
 MAX_PROMPT_CHARS = 100_000
+MAX_QUESTION_CHARS = 10_000
 MAX_TEXT_CHARS = 2_000_000  # a lesson file has 2.2 MB at most
 MAX_BULK = 1000  # lessons of a request
 MAX_CATEGORIES = 20
@@ -156,6 +157,81 @@ class CategoriesAnswer(BaseModel):
     """How many lessons are in and below each category, at every level."""
 
     categories: dict[str, int]
+
+
+class AskBody(BaseModel):
+    """A question. `document` and `category` narrow its search; their names may be half remembered."""
+
+    query: Annotated[Text, Field(max_length=MAX_QUESTION_CHARS), AfterValidator(_said)]
+    session_id: Annotated[Text, Field(max_length=200)] = ""
+    document: Annotated[Text, Field(max_length=200)] = ""
+    category: Annotated[Text, Field(max_length=200)] = ""
+
+
+class Cited(BaseModel):
+    """A passage of the vault, or a record of the journal; the answer cites it by `number`."""
+
+    number: int
+    kind: Literal["lessons", "journal"]
+    id: str
+    title: str
+    path: str
+    section: str
+    line: int
+    link: str
+    author: str
+    date: str
+    score: float
+    text: str
+    best: list[str]
+
+
+class AskAnswer(BaseModel):
+    """An answer that cites its `sources`; `passages` are all that the search returned.
+
+    `status` is `answered`, `passages` (without a model), `unknown` (the vault has nothing on it) or
+    `failed` (the model); `trouble` and `hint` say why and what to do, `notes` what else to know, such
+    as a name that no document has.
+    """
+
+    answer: str
+    sources: list[Cited]
+    session_id: str
+    status: Literal["answered", "passages", "unknown", "failed"]
+    passages: list[Cited]
+    model: str
+    search: dict[str, str] | None
+    trouble: str
+    hint: str
+    notes: list[str]
+
+
+class CourseLesson(BaseModel):
+    """A lesson of a course; `number` is null where it says none."""
+
+    number: int | None
+    title: str
+    link: str
+    id: str
+
+
+class Course(BaseModel):
+    """A document with numbered lessons."""
+
+    title: str
+    path: str
+    link: str
+    author: str
+    lesson_count: int
+    lessons: list[CourseLesson]
+
+
+class CoursesAnswer(BaseModel):
+    """The courses of the vault, by title."""
+
+    total_courses: int
+    course_titles: list[str]
+    courses: list[Course]
 
 
 class Error(BaseModel):

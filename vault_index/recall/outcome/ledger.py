@@ -18,6 +18,7 @@ from typing import Any
 
 from vault_index import files
 from vault_index.recall.outcome.judge import OUTCOMES, UNKNOWN
+from vault_index.store import injections
 
 FOLDER, FILE = "outcomes", "ledger.json"
 VERSION = 1
@@ -81,10 +82,10 @@ class Ledger:
         if not renamed:
             return
         for entry in self.open.values():
-            entry.lessons = [_renamed(lesson, renamed) for lesson in entry.lessons]
+            entry.lessons = [injections.renamed(lesson, renamed) for lesson in entry.lessons]
         counted, self.counted = self.counted, {}
         for lesson, counts in counted.items():
-            self._count(_renamed(lesson, renamed), counts)
+            self._count(injections.renamed(lesson, renamed), counts)
 
     def judged(self, other: Ledger, sessions: Iterable[str]) -> None:
         """Take over the verdicts that somebody theirs for some sessions with a copy of this."""
@@ -170,10 +171,3 @@ def _short(entry: Entry) -> dict[str, Any]:
 def _key(entry: Entry) -> str:
     about = [entry.time, entry.event, entry.session, entry.prompt, entry.lessons, entry.renamed]
     return blake2b(json.dumps(about).encode(), digest_size=8).hexdigest()
-
-
-def _renamed(lesson: str, renamed: Mapping[str, str]) -> str:
-    if lesson in renamed:
-        return renamed[lesson]
-    file, mark, section = lesson.partition("#")
-    return renamed.get(file, file) + mark + section

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from vault_index.journal import (
 from vault_index.journal.events import Event
 from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
 from vault_index.journal.records import Unread
+from vault_index.store import injections
 
 TYPED, SAID, RAN, WROTE, AROUND, LOOKED, FAILED, REFUSED = (
     *("typed", "said", "ran", "wrote", "around", "looked"),
@@ -48,11 +48,6 @@ class Step:
     at: str = ""
     origin: str = ""
     key: str = ""  # of a typed text: its hash, as the record of injections has it
-
-
-def key_of(prompt: str) -> str:
-    """Return the hash by which the record of injections knows a prompt."""
-    return sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def of_session(session: Session) -> list[Step]:
@@ -89,7 +84,7 @@ def of_events(happened: Iterable[Event]) -> Iterator[Step]:
     for event in happened:
         if event.kind in events.PROMPTS:
             text = own_text.left_out(event.text)
-            yield Step(TYPED, text[:MAX_CHARS], event.at, event.kind, key_of(event.text))
+            yield Step(TYPED, text[:MAX_CHARS], event.at, event.kind, injections.key_of(event.text))
         elif event.kind == events.TEXT:
             yield Step(SAID, own_text.left_out(event.text)[:MAX_CHARS], event.at)
         elif event.kind == events.TOOL_CALL:
@@ -182,7 +177,7 @@ def _ends(text: str) -> str:
 def _of_records(kept: Iterable[Record]) -> Iterator[Step]:
     for record in kept:
         if record.kind == PROMPT:
-            yield Step(TYPED, record.text, record.at, record.origin, key_of(record.text))
+            yield Step(TYPED, record.text, record.at, record.origin, injections.key_of(record.text))
         elif record.kind == OBSERVATION:
             yield from _of_observation(record)
 

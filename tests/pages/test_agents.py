@@ -1,0 +1,179 @@
+"""The page of agents: what was given and why, how fast, and one click for what should not have come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.browser import NARROW, WIDE, Visit, barriers, keep, visiting
+from tests.support.files import MakeVault, lesson_text
+from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_team
+from tests.support.serving import Serving, serving
+from vault_index.store import injections
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with a_team(tmp_path_factory.mktemp("agents")) as served:
+        yield served
+
+
+def opened(visit: Visit, address: str = "/agents") -> Page:
+    page = visit.go(address)
+    page.locator("#list .record, #list .session").first.wait_for()
+    return page
+
+
+def at(page: Page, prompt: str) -> Locator:
+    """Return the record of a prompt that the journal has."""
+    return page.locator(".records > li").filter(has_text=prompt[:60])
+
+
+def test_what_was_given_to_whom_and_why(browser: Browser, team: Serving) -> None:
+    with visiting(browser, team) as visit:
+        page = opened(visit)
+        sums = page.locator(".totals").inner_text().split()
+        assert sums == "prompts 5 answered 4 silent 1 marked false 0".split()
+        assert "half within" in page.locator("#latency").inner_text()
+        assert "deadline 2,000 ms" in str(page.locator("svg").text_content())
+        given = at(page, HEAP).first
+        assert given.get_by_role("link").inner_text() == "Raise the heap of the build"
+        assert "no lesson shares a word" in at(page, SILENT).inner_text()
+        unknown = page.locator(".session").filter(has_text=UNKNOWN[:8])
+        assert "prompt not kept" in unknown.inner_text()
+        assert page.locator("#list img").count() == 0  # a lesson is titled so, and a prompt says it
+        assert HOSTILE in page.locator("#list").inner_text()
+
+
+def test_filters_are_in_the_address(browser: Browser, team: Serving) -> None:
+    with visiting(browser, team) as visit:
+        page = opened(visit)
+        page.get_by_label("Show").select_option("silent")
+        page.get_by_role("textbox", name="Since").fill("1d")
+        page.get_by_role("textbox", name="Since").press("Enter")
+        page.wait_for_url("**/agents?only=silent&since=1d")
+        page.locator(".records > li").wait_for()
+        assert page.locator(".records > li").count() == 1
+        opened(visit, f"/agents?session={UNKNOWN}")
+        assert page.locator(".records > li").count() == 1
+        visit.go("/agents?lesson=nobody")
+        page.get_by_text("No record is of this kind.").wait_for()
+
+
+def test_one_click_writes_the_prompt_into_the_lesson_and_another_takes_it_out(
+    browser: Browser, team: Serving
+) -> None:
+    file = team.root / "lessons" / "devops/heap.md"
+    before = file.read_bytes()
+    with visiting(browser, team) as visit:
+        page = opened(visit)
+        place = at(page, FALSE).locator(".mark")
+        place.get_by_role("button", name="Should not have fired").click()
+        undo = place.get_by_role("button", name="Undo")
+        undo.wait_for()
+        line = f"silent_on: [{FALSE}]\r\n---\r\nWhen".encode()
+        assert file.read_bytes() == before.replace(b"---\r\nWhen", line)
+        said = place.locator(".said")
+        assert "Written into lessons/devops/heap.md" in said.inner_text()
+        assert re.search(r"(still|no longer) finds the lesson above the floor", said.inner_text())
+        opened(visit)
+        assert "marked false 1" in " ".join(page.locator(".totals").inner_text().split())
+        undo.press("Enter")
+        place.get_by_role("button", name="Should not have fired").wait_for()
+        assert file.read_bytes() == before
+
+
+def test_a_prompt_that_was_not_kept_is_asked_for(browser: Browser, team: Serving) -> None:
+    file = team.root / "lessons" / "devops/heap.md"
+    before = file.read_bytes()
+    with visiting(browser, team) as visit:
+        page = opened(visit, f"/agents?session={UNKNOWN}")
+        place = page.locator(".mark")
+        place.get_by_role("button", name="Should not have fired").click()
+        field = place.get_by_label("The prompt, or words of it")
+        field.fill(HEAP.upper())
+        field.press("Enter")
+        place.get_by_text("names this prompt in fires_on").wait_for()
+        assert file.read_bytes() == before
+        assert len(visit.errors) == 1  # the browser's own line about status 422
+        visit.errors.clear()
+        field.fill("a heap of photos")
+        field.press("Enter")
+        place.get_by_role("button", name="Undo").wait_for()
+        assert b"silent_on: [a heap of photos]\r\n" in file.read_bytes()
+        opened(visit, f"/agents?session={UNKNOWN}")
+        place.get_by_role("button", name="Undo").click()
+        place.get_by_text("Taken out of").wait_for()
+        assert file.read_bytes() == before
+
+
+def test_without_the_key_nothing_of_it_is_shown(browser: Browser, team: Serving) -> None:
+    assert team.ask("GET", "/page/private/agents/list", token=False).status_code == 401
+    assert team.ask("POST", "/page/private/agents/silence", token=False).status_code == 401
+    with visiting(browser, team, key=False) as visit:
+        page = visit.go("/agents")
+        page.get_by_text("open the page from a terminal: lessons serve --open").wait_for()
+        visit.errors.clear()  # the browser's own line about status 401
+
+
+@pytest.mark.parametrize(
+    ("size", "scheme", "name"),
+    [(WIDE, "light", "light"), (WIDE, "dark", "dark"), (NARROW, "light", "narrow")],
+)
+def test_nothing_keeps_people_from_using_it(
+    browser: Browser, team: Serving, axe: str, size: tuple[int, int], scheme: str, name: str
+) -> None:
+    with visiting(browser, team, size=size, scheme=scheme) as visit:
+        page = opened(visit)
+        page.get_by_role("button", name="Should not have fired").first.click()
+        assert barriers(page, axe) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        keep(page, f"agents-{name}")
+
+
+@pytest.fixture
+def busy(
+    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Serving]:
+    """A vault with a thousand records, some of them of a hostile or an older hand."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
+    folder = vault.index_dir
+    folder.mkdir(exist_ok=True)
+    (folder / ".gitignore").touch()
+    for number in range(1000):
+        hits = [("heap", 0.7), (f"{HOSTILE}#{'x' * 300}", 0.65)] if number % 3 else []
+        near = None if hits else ("heap", 0.41)
+        injections.record(
+            folder, "UserPromptSubmit", f"session-{number // 70}", f"prompt {number}", hits, [],
+            0.6, 5 + number % 97, "watcher", "" if hits else "nothing above the floor", near,
+        )  # fmt: skip
+    with (folder / injections.FILE).open("a") as file:
+        line = '{"event": "UserPromptSubmit", "lessons": [], "session": 3, "scores": "?", "ms": []'
+        file.write(line + ', "floor": "x", "near": 7, "near_score": "y", "silent": ["z"]}\n')
+    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as server:
+        yield server
+
+
+def test_a_thousand_records_come_a_page_at_a_time(browser: Browser, busy: Serving) -> None:
+    with visiting(browser, busy) as visit:
+        page = opened(visit)
+        assert page.locator(".records > li").count() == 50
+        near = "the nearest lesson scores 0.41, below the floor of 0.60"
+        assert near in page.locator("#list").inner_text()
+        for pages in (2, 3):
+            page.get_by_role("button", name="More").click()
+            page.locator(".records > li").nth(50 * pages - 1).wait_for()
+        assert page.locator(".records > li").count() == 150
+        assert page.evaluate("document.documentElement.scrollWidth") <= WIDE[0]
+        assert page.locator("#list img").count() == 0
+        keep(page, "agents-busy")

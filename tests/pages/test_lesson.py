@@ -1,0 +1,394 @@
+"""The page of a lesson: read it, see what is around it and its past, edit its file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.browser import NARROW, WIDE, barriers, keep, visiting
+from tests.support.commands import run
+from tests.support.files import commit, lesson_text, write
+from tests.support.homes import make_home
+from tests.support.serving import Serving, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+HEAP = """\
+---
+title: Node runs out of memory in the CI build
+categories: [devops/ci-cd, frontend]
+tags: [node, ci]
+type: bug_fix
+confidence: 4
+created: 2025-11-15T10:30:00Z
+ticket: CI-1234
+fires_on: ["node heap memory build"]
+silent_on: ["docker images prune"]
+---
+# Why
+
+The build dies with `ENOMEM`. Raise the heap, see [images](../docker/images.md) and
+[the manual](https://nodejs.example/heap):
+
+```sh
+NODE_OPTIONS=--max-old-space-size=4096 npm run build
+```
+
+| runner | memory |
+|--------|--------|
+| small  | 2 GB   |
+| large  | 8 GB   |
+"""
+HOSTILE = (
+    """\
+---
+title: "<img src=x onerror=alert(1)>"
+tags: ["<script>alert(1)</script>"]
+note: "\\"><svg onload=alert(1)>"
+---
+<script>alert(1)</script> <img src=x onerror="alert(1)">
+[click](javascript:alert(1)) ![pixel](https://tracker.example/pixel.gif) <iframe src="//evil.example">
+<style>body { display: none }</style> """
+    + "long" * 100
+    + "\n"
+)
+COURSE = """\
+---
+title: A course
+---
+# A course
+
+## Lesson: First
+Begin with it.
+
+## Lesson: Second
+Go on.
+
+## Lesson: Third
+End with it.
+"""
+SECRET = "Deploy with AWS_SECRET_ACCESS_KEY=q8Lr2Vn0XsT5uKd9Zb3EwYcAf7HgJp1MoRi6NtQe"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A vault of two commits, of which the second renames a file."""
+    folder = tmp_path_factory.mktemp("lesson-page")
+    make_home(folder / "home")
+    root = folder / "team"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LESSONS_HOME", str(folder / "home"))
+        patch.setenv("LESSONS_EMBEDDER", "none")
+        for role in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{role}_NAME", "Ada Lovelace")
+            patch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
+        run("lessons", "init", root, cwd=folder)
+        write(root / "lessons/build/memory.md", HEAP.replace("4096", "2048"))
+        write(root / "lessons/docker/images.md", lesson_text("Prune docker images", "docker prune"))
+        write(root / "lessons/odd/hostile.md", HOSTILE)
+        write(root / "lessons/course.md", COURSE)
+        commit(root, "Keep what we learned")
+        (root / "lessons/build/memory.md").unlink()
+        write(root / "lessons/build/heap.md", HEAP)
+        commit(root, "Four gigabytes <b>are</b> needed")
+        write(root / "lessons/odd/leaked.md", lesson_text("The key", SECRET))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def served(world: Path) -> Iterator[Serving]:
+    with serving(world / "team", world / "home", LESSONS_EMBEDDER="none", EDITOR="nano") as server:
+        yield server
+
+
+def opened(page: Page) -> Page:
+    """Wait until all parts of a lesson's page are there."""
+    page.wait_for_function("!/…/.test(document.querySelector('#lesson').innerText)")
+    return page
+
+
+def dismissed(page: Page) -> list[str]:
+    """Dismiss each dialog of a page, and return the list that their types come into."""
+    types: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        types.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    return types
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_lesson_is_shown_with_all_that_is_known_of_it(
+    browser: Browser, served: Serving, axe: str, scheme: str
+) -> None:
+    with visiting(browser, served, scheme=scheme) as visit:
+        page = opened(visit.go("/lesson/build/heap"))
+        assert page.get_by_role("heading", level=1).inner_text() == (
+            "Node runs out of memory in the CI build"
+        )
+        about = page.locator(".about").inner_text()
+        for word in ("devops/ci-cd", "node", "bug_fix", "2025-11-15", "CI-1234", "Ada Lovelace"):
+            assert word in about
+        assert page.get_by_role("link", name="devops/ci-cd").get_attribute("href") == (
+            "/?c=devops/ci-cd"
+        )
+        prompts = page.locator(".prompts li").all_inner_texts()
+        assert [text.split()[0] for text in prompts] == ["passes", "passes"]
+        assert page.locator(".history li").count() == 2
+        page.get_by_text("Four gigabytes <b>are</b> needed").click()
+        page.locator(".patch .added").wait_for()
+        assert page.locator(".patch .removed").inner_text().startswith("-NODE_OPTIONS")
+        assert "4096" in page.locator(".patch .added").inner_text()
+        assert barriers(page, axe) == []
+        keep(page, f"lesson-{scheme}")
+        page.get_by_role("link", name="images", exact=True).click()
+        page.wait_for_url("**/lesson/docker/images")
+
+
+def test_it_fits_a_telephone(browser: Browser, served: Serving) -> None:
+    with visiting(browser, served, size=NARROW) as visit:
+        for path in ("/lesson/build/heap", "/lesson/odd/hostile"):
+            page = opened(visit.go(path))
+            assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+        opened(visit.go("/lesson/build/heap")).get_by_role("button", name="Edit here").click()
+        page.locator("#file").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+        keep(page, "lesson-narrow")
+
+
+def test_a_hostile_lesson_is_harmless(browser: Browser, served: Serving, axe: str) -> None:
+    asked: list[str] = []
+    with visiting(browser, served) as visit:
+        visit.page.on("request", lambda request: asked.append(request.url))
+        dialogs = dismissed(visit.page)
+        page = opened(visit.go("/lesson/odd/hostile"))
+        assert page.get_by_role("heading", level=1).inner_text() == "<img src=x onerror=alert(1)>"
+        assert "<script>alert(1)</script>" in page.locator(".text").inner_text()
+        assert page.locator("main script, main img, main iframe, main style, main svg").count() == 0
+        links = page.locator(".text a").evaluate_all("all => all.map(each => each.href)")
+        assert links == ["https://tracker.example/pixel.gif"]
+        assert barriers(page, axe) == []
+        page.get_by_role("button", name="Edit here").click()
+        assert page.locator("#file").input_value() == HOSTILE
+        page.get_by_role("button", name="Check").click()
+        page.locator("#said li, #said strong").first.wait_for()
+    assert not dialogs
+    assert all(url.startswith(served.url) for url in asked)
+
+
+def test_a_lesson_of_a_course_leads_to_the_others(browser: Browser, served: Serving) -> None:
+    with visiting(browser, served) as visit:
+        page = opened(visit.go("/lesson/course%23second"))
+        page.get_by_role("link", name="Third →").click()
+        page.wait_for_url("**/lesson/course%23third")
+        page.get_by_role("link", name="← Second").wait_for()
+        page.get_by_text("3 lessons in A course").click()
+        assert page.locator(".about ol a").all_inner_texts() == ["First", "Second"]
+
+
+def test_a_withheld_lesson_is_for_whoever_has_the_key(
+    browser: Browser, served: Serving, axe: str
+) -> None:
+    with visiting(browser, served) as visit:
+        page = opened(visit.go("/lesson/odd/leaked"))
+        assert "AWS_SECRET_ACCESS_KEY" in page.locator(".text").inner_text()
+        assert "Agents do not get this lesson: line 4: secret" in page.locator("#body").inner_text()
+        assert barriers(page, axe) == []
+    html = served.ask("GET", "/lesson/odd/leaked", token=False)
+    assert html.status_code == 200
+    assert "AWS_SECRET" not in html.text
+    assert "The key" not in html.text
+    for part in ("body", "near", "prompts"):
+        path = f"/page/lesson/{part}?id=odd/leaked"
+        assert served.ask("GET", path, token=False).status_code == 403
+        assert served.ask("GET", path).status_code == 403
+    for part in ("body", "near", "prompts", "history", "patch", "outcome", "edit"):
+        path = f"/page/private/lesson/{part}?id=odd/leaked"
+        assert served.ask("GET", path, token=False).status_code == 401
+
+
+def test_a_lesson_that_is_not_there_names_the_nearest(
+    browser: Browser, served: Serving, axe: str
+) -> None:
+    answer = served.ask("GET", "/lesson/build/heep", token=False)
+    assert answer.status_code == 404
+    assert 'href="/lesson/build/heap"' in answer.text
+    for odd in ("%00", "..%2f..%2fetc/passwd", "a" * 2000, "%3Cscript%3Eodd", "x%23y%23z", "%20"):
+        answer = served.ask("GET", f"/lesson/{odd}", token=False)
+        assert answer.status_code == 404
+        assert "<script>odd" not in answer.text
+        assert "root:x:" not in answer.text
+
+
+class Editing:
+    """The editor of a lesson's page, as a person uses it."""
+
+    def __init__(self, page: Page, id: str) -> None:
+        self.page = page
+        page.goto(page.url.split("/lesson/")[0] + f"/lesson/{id}", wait_until="networkidle")
+        page.get_by_role("button", name="Edit here").click()
+        self.file = page.locator("#file")
+        self.file.wait_for()
+        self.said = page.locator("#said")
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name).click()
+
+
+@pytest.fixture
+def scratch(world: Path, served: Serving, request: pytest.FixtureRequest) -> Path:
+    """A lesson of this test alone, that the server knows."""
+    id = re.sub(r"\W", "-", request.node.name)[:60]
+    return write(
+        world / "team" / "lessons" / "scratch" / f"{id}.md",
+        b"---\r\ntitle: Scratch   # of ours\r\n---\r\nFirst.\r\nSecond.\r\n",
+    )
+
+
+def id_of(file: Path) -> str:
+    return f"scratch/{file.stem}"
+
+
+def edited(visit: Any, file: Path) -> Editing:
+    visit.go(f"/lesson/{id_of(file)}")
+    return Editing(visit.page, id_of(file))
+
+
+def test_a_lesson_is_edited_in_place(
+    browser: Browser, served: Serving, scratch: Path, axe: str
+) -> None:
+    with visiting(browser, served) as visit:
+        editing = edited(visit, scratch)
+        editing.file.fill(editing.file.input_value().replace("Second.", "Another.\nAnd a third."))
+        assert "not saved yet" in editing.page.locator("#editing").inner_text()
+        editing.press("Check")
+        editing.page.get_by_text("Nothing is wrong with it.").wait_for()
+        assert barriers(editing.page, axe) == []
+        keep(editing.page, "lesson-editing")
+        editing.press("Save")
+        editing.page.get_by_text("And a third.").wait_for()
+        assert editing.file.count() == 0
+        assert scratch.read_bytes() == (
+            b"---\r\ntitle: Scratch   # of ours\r\n---\r\nFirst.\r\nAnother.\r\nAnd a third.\r\n"
+        )
+
+
+def test_an_error_is_not_saved(browser: Browser, served: Serving, scratch: Path) -> None:
+    before = scratch.read_bytes()
+    with visiting(browser, served) as visit:
+        editing = edited(visit, scratch)
+        editing.file.fill(f"---\ntitle: [\n---\n{SECRET}\n")
+        editing.press("Check")
+        editing.page.get_by_text("it cannot be saved like this").wait_for()
+        assert "frontmatter is not YAML" in editing.said.inner_text()
+        assert "secret" in editing.said.inner_text()
+        visit.errors.clear()
+        editing.press("Save")
+        editing.page.get_by_text("not written").wait_for()
+        assert scratch.read_bytes() == before
+        assert SECRET in editing.file.input_value()
+        visit.errors.clear()  # the browser notes each answer of status 4xx
+
+
+def test_a_file_that_somebody_else_saved_is_kept(
+    browser: Browser, served: Serving, scratch: Path, axe: str
+) -> None:
+    with visiting(browser, served) as visit:
+        editing = edited(visit, scratch)
+        editing.file.fill(editing.file.input_value() + "Mine.\n")
+        theirs = scratch.read_bytes() + b"Theirs.\r\n"
+        scratch.write_bytes(theirs)
+        editing.press("Save")
+        editing.page.get_by_text("Somebody saved this file since you opened it").wait_for()
+        assert "+Theirs." in editing.page.locator("#changed .added").inner_text()
+        assert editing.file.input_value().endswith("Mine.\n")
+        assert scratch.read_bytes() == theirs
+        assert barriers(editing.page, axe) == []
+        visit.errors.clear()  # the browser notes each answer of status 4xx
+        editing.press("Keep mine: the next save replaces the file")
+        editing.page.keyboard.press("Control+s")
+        editing.page.get_by_text("Mine.").wait_for()
+        assert scratch.read_bytes().endswith(b"Second.\r\nMine.\r\n")
+
+
+def test_unsaved_changes_are_not_left_by_accident(
+    browser: Browser, served: Serving, scratch: Path
+) -> None:
+    with visiting(browser, served) as visit:
+        dialogs = dismissed(visit.page)
+        editing = edited(visit, scratch)
+        editing.file.press_sequentially("x")
+        editing.press("Cancel")
+        assert editing.file.is_visible()
+        with visit.page.expect_event("dialog"):
+            visit.page.evaluate("setTimeout(() => location.assign('/'), 0)")
+        assert editing.file.input_value().startswith("x")
+    assert dialogs == ["confirm", "beforeunload"]
+
+
+def test_a_change_of_the_vault_is_shown_but_not_under_the_hands_of_whoever_edits(
+    browser: Browser, served: Serving, scratch: Path
+) -> None:
+    changed = "document.dispatchEvent(new CustomEvent('changed'))"
+    with visiting(browser, served) as visit:
+        page = opened(visit.go(f"/lesson/{id_of(scratch)}"))
+        scratch.write_text("---\ntitle: Scratch\n---\nSaved in an editor.\n")
+        served.ask("POST", "/api/query", json={"prompt": "wait for the index"})
+        page.wait_for_function(
+            f"() => {{ {changed}; return document.body.innerText.includes('Saved in an editor.') }}",
+            polling=1000,
+        )
+        page.get_by_role("button", name="Edit here").click()
+        page.locator("#file").fill("Mine.\n")
+        scratch.write_text("---\ntitle: Scratch\n---\nSaved once more.\n")
+        page.evaluate(changed)
+        page.get_by_text("Somebody saved this file since you opened it").wait_for()
+        assert page.locator("#file").input_value() == "Mine.\n"
+
+
+def test_an_editor_of_the_terminal_is_named_and_not_started(
+    browser: Browser, served: Serving
+) -> None:
+    with visiting(browser, served) as visit:
+        page = opened(visit.go("/lesson/build/heap"))
+        page.get_by_role("button", name="Open in my editor").click()
+        page.get_by_text("type there: lessons edit build/heap").wait_for()
+
+
+def test_an_editor_with_a_window_opens_the_file(world: Path, tmp_path: Path) -> None:
+    program = tmp_path / "bin dir" / "gedit"
+    write(
+        program,
+        f"#!/bin/sh\nprintf '%s\\n' \"$@\" > '{tmp_path}/arguments.new'\n"
+        f"mv '{tmp_path}/arguments.new' '{tmp_path}/arguments'\n",
+    )
+    program.chmod(0o755)
+    environ = {"LESSONS_EMBEDDER": "none", "VISUAL": f"'{program}' --wait '$(touch x)'"}
+    with serving(world / "team", world / "home", **environ) as server:
+        path = "/page/private/lesson/open"
+        assert server.ask("POST", path, token=False, json={"id": "build/heap"}).status_code == 401
+        answer = server.ask("POST", path, json={"id": "build/heap"}).json()
+        assert answer["opened"]
+        assert str(world) not in str(answer)
+        while not (tmp_path / "arguments").exists():
+            assert server.process.poll() is None
+        assert (tmp_path / "arguments").read_text().splitlines() == [
+            "--wait", "$(touch x)", str(world / "team/lessons/build/heap.md"),
+        ]  # fmt: skip
+
+
+def test_the_frame_of_a_page_needs_no_key(browser: Browser, served: Serving) -> None:
+    with visiting(browser, served, key=False, size=WIDE) as visit:
+        page = visit.go("/lesson/build/heap")
+        page.get_by_text("Raise the heap").wait_for()
+        page.get_by_text("this needs the page's key").first.wait_for()
+        visit.errors.clear()  # the browser notes each answer of status 4xx

@@ -1,0 +1,137 @@
+"""The page of the vault in numbers: counts, growth, use, health; what is slow comes on demand."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.browser import NARROW, barriers, keep, visiting
+from tests.support.commands import run
+from tests.support.files import commit, lesson_text
+from tests.support.serving import Serving, serving
+from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
+from vault_index.store import injections
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+SECTIONS = "## Lesson: Start\n\nHow to begin.\n\n## Lesson: End\n\nHow to end.\n"
+
+
+def lesson(title: str, days_ago: int, type: str = "") -> str:
+    """Return a lesson that was written so many days ago."""
+    created = (datetime.now(UTC) - timedelta(days=days_ago)).strftime("%Y-%m-%d")
+    text = f"A text of its own about {title.lower()}, for whoever wonders."
+    return f"---\ntitle: '{title}'\ncreated: {created}\ntype: {type}\n---\n{text}\n"
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
+    files = {
+        f"devops/{'docker' if number % 3 else 'ci-cd'}/note-{number}.md": lesson(
+            f"Note {number}", 30 * number % 700, "bug_fix" if number % 2 else ""
+        )
+        for number in range(24)
+    }
+    files["devops/handbook.md"] = f"---\ntitle: Handbook\n---\n{SECTIONS}"
+    files["ops/hostile.md"] = lesson(HOSTILE, 3)
+    files["ops/secret.md"] = lesson_text("Log in", "The password for staging is Tr0ub4dor&3x")
+    shown = shown_vault(tmp_path_factory.mktemp("vault"), files)
+    run("git", "config", "user.name", HOSTILE, cwd=shown.root)
+    run("git", "config", "user.email", "ada@example.org", cwd=shown.root)
+    commit(shown.root)
+    shown.run("index")
+    for _ in range(3):
+        hits = [("devops/ci-cd/note-0", 0.9)]
+        folder = shown.root / ".vault_index"
+        injections.record(folder, injections.PROMPT, "s", "p", hits, [], 0.5, 12.0, "process")
+    return shown
+
+
+@pytest.fixture(scope="module")
+def served(shown: ShownVault) -> Iterator[Serving]:
+    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
+        yield server
+
+
+def test_lessons_are_counted_for_anybody_and_the_rest_needs_the_key(
+    browser: Browser, served: Serving
+) -> None:
+    with visiting(browser, served, key=False) as visit:
+        page = visit.go("/vault")
+        assert page.locator(".sums").inner_text().split()[:4] == ["28", "lessons", "1", "document"]
+        rows = page.locator("section[aria-labelledby=categories-title] tbody tr").all_inner_texts()
+        assert [row.split()[:2] for row in rows] == [
+            ["devops", "26"],
+            ["ci-cd", "8"],
+            ["docker", "16"],
+            ["ops", "2"],
+        ]
+        page.get_by_text("Growth as a table").click()
+        newest = page.get_by_role("region", name="Growth as a table").locator("tbody tr").first
+        assert newest.inner_text().split()[-1] == "28"
+        assert page.locator("#state").inner_text().startswith("this needs the page's key")
+        visit.errors.clear()  # the console names the refused request
+    for part in ("state", "stale", "check"):
+        assert served.ask("GET", f"/page/private/vault/{part}", token=False).status_code == 401
+
+
+def test_use_and_health_name_what_to_do_and_no_folder_of_the_machine(
+    browser: Browser, served: Serving, shown: ShownVault
+) -> None:
+    with visiting(browser, served) as visit:
+        page = visit.go("/vault")
+        state = page.locator("#state")
+        assert "3 prompts were searched for" in state.inner_text()
+        assert state.get_by_role("link", name="devops/ci-cd/note-0").first.is_visible()
+        text = state.inner_text()
+        assert "not installed: run lessons install claude" in text
+        assert "lessons/ops/secret.md: hooks leave it out" in text
+        assert "empty: see lessons journal --help" in text
+        assert str(shown.home.parent) not in page.content()
+
+
+def test_checking_and_looking_for_stale_lessons_come_on_demand(
+    browser: Browser, served: Serving
+) -> None:
+    with visiting(browser, served) as visit:
+        page = visit.go("/vault")
+        page.get_by_role("button", name="Check the vault").click()
+        page.locator("#check").get_by_text("files checked: 1 error").wait_for()
+        assert "lessons/ops/secret.md" in page.locator("#check").inner_text()
+        page.get_by_role("button", name="Look for stale lessons").press("Enter")
+        page.locator("#stale").get_by_text("No lesson needs another look.").wait_for()
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "narrow"])
+def test_nothing_keeps_people_from_using_it_and_lessons_say_only_text(
+    browser: Browser, served: Serving, axe: str, look: str
+) -> None:
+    size: dict[str, Any] = {"size": NARROW} if look == "narrow" else {"scheme": look}
+    with visiting(browser, served, **size) as visit:
+        page = visit.go("/vault")
+        page.get_by_role("button", name="Check the vault").click()
+        page.locator("#check li").first.wait_for()
+        assert page.title() == "Vault · Lessons"
+        assert page.locator("main img, main script").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
+        assert barriers(page, axe) == []
+        keep(page, f"vault-{look}")
+
+
+def test_a_vault_without_git_says_what_is_missing(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    bare = shown_vault(tmp_path_factory.mktemp("bare"), {"heap.md": lesson_text("Heap", "Raise.")})
+    shutil.rmtree(bare.root / ".git")
+    with serving(bare.root, bare.home, **TEXT_ONLY) as server, visiting(browser, server) as visit:
+        page = visit.go("/vault")
+        assert "No lesson has a date: commit them" in page.locator("#overview").inner_text()
+        text = page.locator("#state").inner_text()
+        assert "not a repository: lessons have no author and no date" in text
+        assert "No prompt was searched for yet" in text

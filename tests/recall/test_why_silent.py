@@ -1,0 +1,71 @@
+"""The record of a search says why nothing came of it, and old records stay readable."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.files import MakeVault, write
+from tests.support.indexed import HEAP, LOCK, with_words
+from vault_index import client
+from vault_index.index import reconcile
+from vault_index.recall.respond import respond
+from vault_index.search import floor
+from vault_index.store import injections
+from vault_index.vault import Vault, open_vault
+
+PROMPT = "raise the heap when the build runs out of memory"
+
+
+@pytest.fixture
+def team(make_vault: MakeVault) -> Vault:
+    vault = make_vault({"heap.md": HEAP, "lock.md": LOCK})
+    with_words(vault)
+    reconcile.sync(vault)
+    floor.fit(vault)
+    return vault
+
+
+def prompted(vault: Vault, prompt: str, session: str = "s1") -> dict[str, Any]:
+    """Answer a prompt as the hook does, and return the record of it."""
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "session_id": session}
+    respond(vault, {**event, "cwd": str(vault.root)}, by="process", ms=1.0)
+    *_, record = injections.records(vault.index_dir)
+    return record
+
+
+def test_a_silence_names_the_nearest_lesson_and_its_score(team: Vault) -> None:
+    assert "silent" not in prompted(team, PROMPT)
+    write(team.lessons_dir / "vault.toml", "floor = 9.0\n")
+    strict = open_vault(team.root)
+    with_words(strict)
+    record = prompted(strict, PROMPT, "s2")
+    assert (record["lessons"], record["silent"]) == ([], "nothing above the floor")
+    assert record["near"] == "heap"
+    assert 0 < record["near_score"] < record["floor"] == 9.0
+
+
+def test_a_lesson_that_the_session_has_is_named(team: Vault) -> None:
+    assert prompted(team, PROMPT)["lessons"] == ["heap"]
+    again = prompted(team, PROMPT)
+    assert (again["lessons"], again["silent"], again["near"]) == ([], "nothing new", "heap")
+
+
+def test_chatter_is_said_to_be_chatter(team: Vault) -> None:
+    record = prompted(team, "thanks, looks good to me")
+    assert (record["silent"], "near" in record) == ("an acknowledgement", False)
+
+
+def test_records_of_older_versions_and_broken_ones_are_listed(team: Vault) -> None:
+    prompted(team, PROMPT)
+    old = {"time": "2026-01-05T10:00:00Z", "event": "UserPromptSubmit", "lessons": [], "floor": 0.6}
+    broken = {**old, "scores": "?", "session": 3, "skills": ["x"], "near": 7, "ms": [], "silent": 1}
+    with (team.index_dir / injections.FILE).open("a") as file:
+        file.write(f"{json.dumps(old)}\n{json.dumps(broken)}\n")
+    answer = client.ask(team, {"ask": "injections", "with": {}})
+    assert [each["silent"] for each in answer["records"]] == ["1", "", ""]
+    assert answer["totals"]["prompts"] == 3
+    (first,) = answer["times"]
+    assert first[2] is True

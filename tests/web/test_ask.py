@@ -1,0 +1,262 @@
+"""Asking over HTTP: whole, as events, without a model; and that it holds up nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.chat_server import ChatServer
+from tests.support.commands import run
+from tests.support.files import lesson_text, write
+from tests.support.homes import make_home
+from tests.support.places import TESTS
+from tests.support.serving import Serving, serving
+from tests.support.watchers import soon
+
+pytestmark = pytest.mark.slow
+
+COURSE = TESTS / "courses" / "introduction_to_ai.txt"
+ROLLBACK = "Roll back a staging deploy with `make rollback TAG=previous`. Then tell the channel."
+FILES = {
+    "devops/rollback.md": lesson_text("Staging rollbacks", ROLLBACK),
+    "devops/heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory."),
+}
+
+
+@pytest.fixture(scope="module")
+def chat() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, chat: ChatServer) -> Iterator[Serving]:
+    """A vault of two lessons and a course, served for full text alone; a model answers."""
+    folder = tmp_path_factory.mktemp("asked")
+    home, root = make_home(folder / "home"), folder / "team"
+    chat.configure(home)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LESSONS_HOME", str(home))
+        patch.setenv("LESSONS_EMBEDDER", "none")
+        run("lessons", "init", root, cwd=folder)
+        for path, text in FILES.items():
+            write(root / "lessons" / path, text)
+        run("lessons", "import", COURSE, "--write", cwd=root)
+        with serving(root, home, LESSONS_EMBEDDER="none") as server:
+            yield server
+
+
+@pytest.fixture(autouse=True)
+def scripted(chat: ChatServer) -> Iterator[None]:
+    """Let each test begin with a model that searches for the question, and does not wait."""
+    chat.begin()
+    yield
+    chat.release.set()
+
+
+def ask(server: Serving, query: str, **more: Any) -> dict[str, Any]:
+    """Return the whole answer to a question."""
+    answer = server.ask("POST", "/api/ask", json={"query": query, **more})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def events_of(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield events as their names and values."""
+    name = ""
+    for line in lines:
+        kind, _, value = line.partition(": ")
+        if kind == "event":
+            name = value
+        elif kind == "data":
+            yield name, json.loads(value)
+
+
+def streaming(server: Serving, query: str) -> Any:
+    """Open a stream of the events of an answer."""
+    headers = {"authorization": f"Bearer {server.token}", "accept": "text/event-stream"}
+    url = f"{server.url}/api/ask"
+    return httpx.stream("POST", url, json={"query": query}, headers=headers, trust_env=False,
+                        timeout=60)  # fmt: skip
+
+
+def test_an_answer_cites_what_the_model_searched_for(served: Serving, chat: ChatServer) -> None:
+    chat.words = lambda _: ["Run ", "`make rollback` [1]", ", and never [99]."]
+    answer = ask(served, "how do we roll back a staging deploy?")
+    assert answer["answer"] == "Run `make rollback` [1], and never."
+    assert [source["path"] for source in answer["sources"]] == ["lessons/devops/rollback.md"]
+    assert (answer["status"], answer["model"]) == ("answered", "openai:scripted")
+    assert answer["session_id"]
+    assert str(served.root) not in json.dumps(answer)
+
+
+def test_a_conversation_goes_on_by_its_id(served: Serving, chat: ChatServer) -> None:
+    first = ask(served, "how do we roll back a staging deploy?")
+    chat.search = lambda _: None
+    again = ask(served, "and then?", session_id=first["session_id"])
+    assert again["session_id"] == first["session_id"]
+    said = [message["content"] for message in chat.requests[-1]["messages"]]
+    assert "how do we roll back a staging deploy?" in said
+
+
+def test_what_the_course_says_comes_from_the_lesson_that_was_named(
+    served: Serving, chat: ChatServer
+) -> None:
+    chat.search = lambda _: {
+        "query": "merge keyword and embedding lists",
+        "document": "intoduction to AI",
+        "lesson_number": 3,
+    }
+    answer = ask(served, "what does lesson 3 of the intoduction to AI say about merging lists?")
+    assert {source["id"] for source in answer["passages"]} == {
+        "courses/introduction-to-ai#retrieval"
+    }
+    assert answer["sources"] == answer["passages"]
+    assert answer["search"]["place"].startswith("Introduction to AI")
+
+
+def test_as_events_it_comes_as_it_is_written(served: Serving, chat: ChatServer) -> None:
+    chat.release.clear()
+    chat.words = lambda _: ["Run ", "`make ", "rollback` ", "[1]."]
+    with streaming(served, "how do we roll back a staging deploy?") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        seen: list[tuple[str, dict[str, Any]]] = []
+        for event in events_of(answer.iter_lines()):
+            seen.append(event)
+            if event[0] == "piece":
+                chat.release.set()  # the model ends only after its first words arrived here
+    assert [name for name, _ in seen[:2]] == ["search", "passages"]
+    assert seen[-1][0] == "done"
+    pieces = "".join(values["text"] for name, values in seen if name == "piece")
+    assert pieces == seen[-1][1]["answer"] == "Run `make rollback` [1]."
+
+
+def test_searches_are_answered_while_four_answers_and_more_are_written(
+    served: Serving, chat: ChatServer
+) -> None:
+    chat.release.clear()
+    chat.words = lambda _: ["It ", "takes ", "long."]
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(ask, served, "how do we roll back staging?") for _ in range(6)]
+        soon(lambda: sum("tools" not in each for each in chat.requests) >= 4)
+        for _ in range(20):
+            answer = served.ask("POST", "/api/query", json={"prompt": "heap memory"}, timeout=10)
+            assert [each["id"] for each in answer.json()["lessons"]] == ["devops/heap"]
+        assert not any(each.done() for each in asked)
+        assert sum("tools" not in each for each in chat.requests) == 4  # the others wait
+        chat.release.set()
+        assert {each.result(60)["status"] for each in asked} == {"answered"}
+
+
+def endless() -> Iterator[str]:
+    while True:
+        time.sleep(0.01)
+        yield "word "
+
+
+def test_a_client_that_goes_away_stops_its_model(served: Serving, chat: ChatServer) -> None:
+    chat.words = lambda _: endless()
+    with streaming(served, "how do we roll back a staging deploy?") as answer:
+        next(event for event in events_of(answer.iter_lines()) if event[0] == "piece")
+    assert chat.left.wait(30)
+    chat.left.clear()
+
+    body = json.dumps({"query": "how do we roll back a staging deploy?"})
+    head = f"POST /api/ask HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
+    head += "Content-Type: application/json\r\n"
+    head += f"Authorization: Bearer {served.token}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.port)) as line:
+        line.sendall((head + body).encode())
+        soon(lambda: sum("tools" not in each for each in chat.requests) == 2)
+    assert chat.left.wait(30)
+
+
+def test_silent_models_hold_no_place_when_their_clients_are_gone(
+    served: Serving, chat: ChatServer
+) -> None:
+    stuck, quick = threading.Event(), iter([False] * 4)
+
+    def words(_: object) -> list[str]:
+        if not next(quick, True):
+            stuck.wait(60)  # the model thinks, and the connection is silent
+        return ["It is so [1]."]
+
+    chat.words = words
+    with contextlib.ExitStack() as streams:
+        for _ in range(4):
+            answer = streams.enter_context(streaming(served, "how do we roll back staging?"))
+            assert ": waiting" in answer.iter_lines()  # each second, for proxies between us
+    assert ask(served, "how do we roll back a staging deploy?")["status"] == "answered"
+    assert not stuck.is_set()
+    stuck.set()
+
+
+def test_it_needs_the_token_and_a_question(served: Serving, chat: ChatServer) -> None:
+    asked = {"query": "how do we roll back?"}
+    assert served.ask("POST", "/api/ask", json=asked, token=False).status_code == 401
+    for bad in (
+        {},
+        {"query": "  "},
+        {"query": "x" * 10_001},
+        {"query": "a", "session_id": "x" * 201},
+    ):
+        assert served.ask("POST", "/api/ask", json=bad).status_code in (413, 422)
+    assert chat.requests == []
+
+
+def test_a_request_does_not_choose_the_model(served: Serving, chat: ChatServer) -> None:
+    answer = ask(served, "how do we roll back staging?", model="anthropic:dearest")
+    assert answer["model"] == "openai:scripted"
+
+
+def test_a_model_that_fails_leaves_the_passages(served: Serving, chat: ChatServer) -> None:
+    chat.status = 500
+    answer = ask(served, "how do we roll back a staging deploy?")
+    assert (answer["status"], answer["sources"]) == ("failed", [])
+    assert answer["passages"][0]["id"] == "devops/rollback"
+    assert answer["trouble"]
+    assert answer["hint"]
+
+
+def test_a_document_that_nobody_has_is_noted(served: Serving) -> None:
+    answer = ask(served, "how do we roll back staging?", document="sailing for beginners")
+    assert any("sailing for beginners" in note for note in answer["notes"])
+
+
+def test_it_ends_while_an_answer_is_written(
+    tmp_path: Path, served: Serving, chat: ChatServer
+) -> None:
+    chat.release.clear()
+    with serving(served.root, served.token_file.parent, LESSONS_EMBEDDER="none") as second:
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(second.ask, "POST", "/api/ask", json={"query": "roll back staging"})
+            soon(lambda: any("tools" not in each for each in chat.requests))
+            assert second.stop() == 0
+            refused = asked.result(60)
+        assert (refused.status_code, refused.json()["error"]) == (503, "the server ends")
+        assert second.process.stderr is not None
+        assert second.process.stderr.read() == ""
+
+
+def test_courses_are_listed_for_anybody(served: Serving) -> None:
+    listed = served.ask("GET", "/api/courses", token=False).json()
+    assert (listed["total_courses"], listed["course_titles"]) == (1, ["Introduction to AI"])
+    (course,) = listed["courses"]
+    assert (course["lesson_count"], course["link"]) == (3, "https://example.com/ai")
+    assert [each["title"] for each in course["lessons"]] == [
+        "Welcome",
+        "What is chunking",
+        "Retrieval",
+    ]
+    assert course["lessons"][1]["link"] == "https://example.com/ai/1"

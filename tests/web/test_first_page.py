@@ -1,0 +1,47 @@
+"""The first page of a clone: its lessons are there before an index is, and each key asks once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.files import MakeVault, lesson_text
+from vault_index import api
+from vault_index.entrypoints.web.door import Door
+from vault_index.index import reconcile
+from vault_index.search import floor
+from vault_index.vault import open_vault
+
+HEAP = "our node build dies with heap out of memory"
+
+
+@pytest.fixture
+def root(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "true")
+    files = {f"devops/note-{n}.md": lesson_text(f"Note {n}", f"Text {n}.") for n in range(60)}
+    text = "When the node build dies with heap out of memory, raise the heap."
+    return make_vault({**files, "devops/heap.md": lesson_text("Node heap", text)}).root
+
+
+@pytest.mark.slow
+def test_the_lessons_of_a_clone_are_listed_before_it_has_an_index(root: Path) -> None:
+    door = Door(open_vault(root))
+    listed = door.ask_once("list", {"order": "updated", "limit": 100, "category": None})
+    assert len(listed["entries"]) == 61
+    assert door.ask_once("categories", {})["counts"] == {"devops": 61}
+    assert door.index_written() == 0
+
+
+@pytest.mark.slow
+def test_what_is_typed_gets_the_answers_of_a_search_and_of_a_recall(root: Path) -> None:
+    vault = open_vault(root)
+    reconcile.sync(vault)
+    floor.fit(vault)
+    for text in (HEAP, "node heap", "something else that no lesson is about"):
+        typed = api.answer(vault, {"ask": "typed", "with": {"text": text, "k": 20}})
+        apart = open_vault(root)  # which keeps no answer of the other
+        search = api.answer(apart, {"ask": "search", "with": {"text": text, "k": 20}})
+        recall = api.answer(open_vault(root), {"ask": "recall", "with": {"query": text}})
+        assert typed == {"search": search, "recall": recall}

@@ -1,0 +1,94 @@
+"""The stream of changes: it follows each save, and holds up nobody."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.serving import Serving, serving
+from vault_index.entrypoints.web import live
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def served(
+    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Serving]:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
+    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as server:
+        assert server.ask("GET", "/api/health").status_code == 200
+        yield server
+
+
+@contextmanager
+def listening(server: Serving) -> Iterator[Iterator[int]]:
+    """Listen to a server; yields the numbers that it sends."""
+    with (
+        httpx.Client(trust_env=False, timeout=60) as client,
+        client.stream("GET", f"{server.url}/page/live") as answer,
+    ):
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = answer.iter_lines()
+        yield (int(line[6:]) for line in lines if line.startswith("data: "))
+
+
+def test_a_save_is_heard_of_by_each_page(served: Serving) -> None:
+    with listening(served) as first, listening(served) as second:
+        before = next(first)
+        assert next(second) == before
+        write(served.root / "lessons" / "lock.md", lesson_text("Lock", "Migrations wait."))
+        after = next(first)
+        assert after > before
+        assert next(second) == after
+
+
+def test_a_page_that_listens_does_not_hold_up_the_end(served: Serving) -> None:
+    with listening(served) as numbers:
+        next(numbers)
+        began = time.monotonic()
+        assert served.stop() == 0
+        assert time.monotonic() - began < live.BEAT_SECONDS / 2
+        assert list(numbers) == []
+
+
+def test_as_many_pages_at_the_same_moment_are_no_more(served: Serving) -> None:
+    asked = f"GET /page/live HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode()
+    with ExitStack() as lines:
+        sockets = [
+            lines.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=30))
+            for _ in range(live.MAX_LISTENERS + 20)
+        ]
+        for line in sockets:
+            line.sendall(asked)
+        told = [_beginning(line) for line in sockets]
+    assert sum(b"event: changed" in each for each in told) == live.MAX_LISTENERS
+
+
+def _beginning(line: socket.socket) -> bytes:
+    """Return what a server says until the first event, or why there is none."""
+    said = b""
+    while not re.search(rb"data: |retry: 60000|error", said):
+        said += line.recv(4096)
+    return said
+
+
+def test_too_many_pages_are_refused_and_those_that_go_make_room(served: Serving) -> None:
+    with ExitStack() as pages:
+        for _ in range(live.MAX_LISTENERS):
+            next(pages.enter_context(listening(served)))
+        refused = served.ask("GET", "/page/live", token=False)
+        assert refused.status_code == 503
+        assert "close some" in refused.json()["hint"]
+        assert served.ask("GET", "/api/categories").status_code == 200
+    with listening(served) as numbers:
+        next(numbers)

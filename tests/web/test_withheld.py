@@ -1,0 +1,62 @@
+"""A lesson that is withheld is not named to whoever can ask a port, also not by what finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import lesson_text, write
+from tests.support.homes import make_home
+from tests.support.serving import Serving, serving
+
+PROMPT = "which unicorn pays for the zebra acquisition"
+FILES = {
+    "devops/heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory."),
+    "plans/quagga.md": lesson_text(
+        "The zebra acquisition",
+        "The unicorn pays for the zebra.\n\nAWS_SECRET_ACCESS_KEY=" + "q8Lr2Vn0" * 5,
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    folder = tmp_path_factory.mktemp("withheld")
+    home, root = make_home(folder / "home"), folder / "team"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LESSONS_HOME", str(home))
+        patch.setenv("LESSONS_EMBEDDER", "none")
+        run("lessons", "init", root, cwd=folder)
+    for path, text in FILES.items():
+        write(root / "lessons" / path, text)
+    with serving(root, home, LESSONS_EMBEDDER="none") as server:
+        yield server
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/", f"/?q={PROMPT}", "/?q=unicorn", "/?q=quagga", "/page/search?q=", "/?c=plans"),
+        *(f"/page/search?q={PROMPT}", "/lesson/quagg", "/page/lesson/near?id=devops/heap"),
+        *("/page/documents/list", "/page/vault/overview", "/page/ask/suggested", "/ask"),
+        *("/api/courses", "/page/documents/contents?path=lessons/plans/quagga.md"),
+    ],
+)
+def test_nobody_without_the_key_reads_of_it(served: Serving, address: str) -> None:
+    text = served.ask("GET", address, token=False).text.replace(PROMPT, "")
+    assert "acquisition" not in text
+    assert "plans/quagga" not in text
+    assert "secret" not in text
+
+
+@pytest.mark.slow
+def test_its_user_finds_it_with_the_reason(served: Serving) -> None:
+    for words in ("unicorn", ""):
+        shown = served.ask("GET", f"/page/private/search?q={words}").text
+        assert "/lesson/plans/quagga" in shown
+    answer = served.ask("GET", f"/page/private/search?q={PROMPT}").text
+    assert "Hooks and agents never get it: line" in answer
+    assert "q8Lr2Vn0" not in answer

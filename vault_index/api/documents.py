@@ -1,0 +1,43 @@
+"""Questions about what a vault holds as a whole: its documents, and lessons in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from vault_index.search import numbers
+from vault_index.search.contents import counted, parts
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+DOCUMENT, COURSE = "document", "course"
+_FIELDS = ("path", "title", "description", "link", "author", "likeness")
+
+
+def list_(vault: Vault, name: str = "") -> dict[str, Any]:
+    """List the `documents` by title; with a `name` those that may be called so, or the nearest.
+
+    Each has `kind` (document | course), `path`, `title`, `description`, `link`, `author`, the number
+    of its `lessons`, and the `likeness` of its name (0..2).
+    """
+    listed = [
+        {
+            "kind": COURSE if is_course else DOCUMENT,
+            **{field: getattr(document, field) for field in _FIELDS},
+            "lessons": lessons,
+        }
+        for document, lessons, is_course in counted(vault, name)
+    ]
+    return {"documents": listed}
+
+
+def contents(vault: Vault, path: str) -> dict[str, Any]:
+    """List the `lessons` of a document in their order: `id`, `title`, `number` or None, `link`."""
+    return {"lessons": [asdict(part) for part in parts(vault, path)]}
+
+
+def overview(vault: Vault) -> dict[str, Any]:
+    """Return the vault in numbers: see `numbers.of`."""
+    return numbers.of(vault, datetime.now(UTC).date())

@@ -1,0 +1,189 @@
+"""A question under way: a thread of its own asks, and what comes of it is sent as it comes.
+
+A model writes for seconds or minutes. Its question holds none of the threads that searches share, and
+`ANSWERS` of them are under way at once; the others wait, and hold nothing. When a client goes away, or
+the server ends, its model is stopped within a second or two, also one that is silent. So that a proxy
+waits with its client, a stream has a comment in each second without an event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastapi import Response
+
+from vault_index.entrypoints.web.door import ANSWERS
+from vault_index.entrypoints.web.refusal import Refusal
+
+if TYPE_CHECKING:
+    from vault_index.entrypoints.guard import Receive, Scope, Send
+    from vault_index.entrypoints.web.door import Door
+
+T = TypeVar("T")
+Event = Mapping[str, Any]  # its kind is at "event"
+Events = AsyncGenerator[Event, None]
+
+
+WAITING: Event = {"event": "waiting"}
+TURN_SECONDS = 10.0  # after which a question that waits for its turn says so
+END_SECONDS = 5.0  # for the models that are stopped when the server ends
+
+
+class Left(Exception):
+    """The client has gone, or the server ends: nobody reads the rest of the answer."""
+
+
+async def events(door: Door, values: dict[str, Any]) -> Events:
+    """Yield the parts of an answer as they come, and the whole of it as `done`.
+
+    No folder of this machine is named in them. Raises Refusal. To close it stops the model.
+    """
+    loop, has_left = asyncio.get_running_loop(), threading.Event()
+    coming: asyncio.Queue[Event | None] = asyncio.Queue()
+
+    def in_loop(call: Callable[..., None], *values: object) -> None:
+        with suppress(RuntimeError):  # the server has ended meanwhile
+            loop.call_soon_threadsafe(call, *values)
+
+    def take(event: Event) -> None:
+        if has_left.is_set() or door.is_ending:
+            raise Left
+        in_loop(coming.put_nowait, event)
+
+    def work() -> dict[str, Any]:
+        try:
+            return door.answer(values, take)
+        finally:
+            in_loop(coming.put_nowait, None)
+            in_loop(door.answers.release)
+
+    while not await _has_turn(door):
+        yield WAITING
+    if door.is_ending:
+        door.answers.release()
+        raise _ending()
+    answer = _in_own_thread(work)
+    try:
+        while (event := await coming.get()) is not None:
+            yield _shown(door, event)
+        try:
+            whole: dict[str, Any] = await asyncio.wrap_future(answer)
+        except Left:  # this client has not
+            raise _ending() from None
+        yield _shown(door, {"event": "done", **whole})
+    finally:
+        has_left.set()
+
+
+async def _has_turn(door: Door) -> bool:
+    """Whether a turn came, which lasts until the thread ends, maybe after its client left."""
+    try:
+        return await asyncio.wait_for(door.answers.acquire(), TURN_SECONDS)
+    except TimeoutError:
+        return False
+
+
+def _ending() -> Refusal:
+    return Refusal(503, "the server ends", "ask again when it runs: lessons serve")
+
+
+async def end(door: Door) -> None:
+    """Stop the models of all questions under way, and wait for that."""
+    door.is_ending = True
+    with suppress(TimeoutError):
+        async with asyncio.timeout(END_SECONDS):
+            for _ in range(ANSWERS):
+                await door.answers.acquire()
+                await asyncio.sleep(0)  # those that wait for a turn hear of the end, too
+
+
+async def last(events: Events) -> Event:
+    """Return the last of some events. Raises Refusal."""
+    async with aclosing(events):
+        latest: Event = {}
+        async for event in events:
+            latest = event
+        return latest
+
+
+async def while_there(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return what work comes to; where the client leaves before, end the work and return None."""
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_has_left(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+class EventStream(Response):
+    """Events as `text/event-stream`; a refusal in their midst is the event `error`."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: Events) -> None:
+        super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events until they end, or the client leaves."""
+        del scope
+        await while_there(receive, self._send(send))
+
+    async def _send(self, send: Send) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        async with aclosing(self._events) as events:
+            try:
+                async for event in events:
+                    await send(_body(event))
+            except Refusal as refusal:
+                said = {"event": "error", "error": refusal.error, "hint": refusal.hint}
+                await send(_body({**said, "status": refusal.status}))
+        await send({"type": "http.response.body", "body": b""})
+
+
+def _body(event: Event) -> dict[str, Any]:
+    """Return the message that sends an event: a line of JSON after its name, or a comment."""
+    if event["event"] == WAITING["event"]:
+        return {"type": "http.response.body", "body": b": waiting\n\n", "more_body": True}
+    values = {key: value for key, value in event.items() if key != "event"}
+    text = f"event: {event['event']}\ndata: {json.dumps(values)}\n\n"
+    return {"type": "http.response.body", "body": text.encode(), "more_body": True}
+
+
+def _in_own_thread(work: Callable[[], T]) -> Future[T]:
+    """Start work in a thread that does not hold up the end of the process."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:  # noqa: BLE001  # whoever waits for the result gets it
+            result.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="answer").start()
+    return result
+
+
+async def _has_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _shown(door: Door, value: Any) -> Any:
+    """Return JSON values in which no folder of this machine is named."""
+    if isinstance(value, Mapping):
+        return {key: _shown(door, each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_shown(door, each) for each in value]
+    return door.shown(value) if isinstance(value, str) else value

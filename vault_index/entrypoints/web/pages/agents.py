@@ -1,0 +1,149 @@
+"""The page of agents: what was given to which session at which prompt, why, and how fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
+
+from vault_index.entrypoints.cli import moments
+from vault_index.entrypoints.cli.journal.lines import local
+from vault_index.entrypoints.web.door import OpenDoor
+from vault_index.entrypoints.web.pages.latency import milliseconds, plot
+from vault_index.entrypoints.web.pages.render import fragment, page
+from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
+from vault_index.entrypoints.web.writes import one_at_a_time
+
+AT = "/agents"
+PRIVATE = "/page/private/agents"
+PAGE = 50  # records at once
+BY = {"watcher": "from the watcher", "process": "without a watcher"}
+TO_SECONDS = "%Y-%m-%d %H:%M:%S"
+
+Word = Annotated[Text, Query(max_length=1000)]
+Only = Literal["", "answered", "silent"]
+
+routes = APIRouter(include_in_schema=False)
+
+
+class SilenceBody(BaseModel):
+    """An injection that should not have been: of which lesson, in which session, at which prompt."""
+
+    lesson: Id
+    session: Id = ""
+    key: Id = ""  # the hash of the prompt
+    prompt: Annotated[Text, Field(max_length=MAX_PROMPT_CHARS)] = ""  # where the journal has it not
+    undo: bool = False
+
+
+@routes.get(AT)
+def agents(
+    session: Word = "", lesson: Word = "", only: Only = "", since: Word = ""
+) -> HTMLResponse:
+    """Show the page; what it is narrowed to is in its address."""
+    values: dict[str, Any] = {"session": session, "lesson": lesson, "only": only, "since": since}
+    return page("agents.html", at=AT, title="Agents", **values, list=_address(**values))
+
+
+@routes.get(f"{PRIVATE}/list")
+def list_(
+    door: OpenDoor,
+    session: Word = "",
+    lesson: Word = "",
+    only: Only = "",
+    since: Word = "",
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> HTMLResponse:
+    """Show some of the records, the latest first; before the first of them the sums."""
+    values: dict[str, Any] = {"session": session, "lesson": lesson, "only": only, "since": since}
+    with door.refusing(422):
+        asked = {**values, "since": moments.since(since) if since.strip() else ""}
+    answer = door.ask("injections", {**asked, "limit": PAGE, "offset": offset}, status=422)
+    totals = answer["totals"]
+    following = _address(**values, offset=offset + PAGE) if answer["more"] else ""
+    return fragment(
+        "agents_list.html",
+        is_first=offset == 0,
+        rounded=rounded,
+        by=BY,
+        is_narrowed=any(values.values()),
+        totals=totals,
+        since=local(totals["since"] or ""),
+        plot=_plot(answer["times"], totals) if answer["times"] and not offset else None,
+        sessions=_by_session(answer["records"]),
+        has_journal=answer["journal"],
+        more=following,
+    )
+
+
+@routes.post(f"{PRIVATE}/silence", dependencies=[Depends(one_at_a_time)])
+def silence(door: OpenDoor, body: SilenceBody) -> HTMLResponse:
+    """Write into a lesson that it should not come for a prompt, or take that out again."""
+    values = {"name": body.lesson, "session": body.session, "key": body.key}
+    values |= {"prompt": body.prompt}
+    done = door.change("silence", {**values, "undo": body.undo}, lambda answer: [answer["path"]])
+    lesson = {"id": done["id"], "is_marked": not body.undo, "is_there": True}
+    text = "" if body.prompt else "kept"
+    record = {"session": body.session, "prompt": body.key, "text": text}
+    return fragment(
+        "agents_marked.html",
+        done=done,
+        path=door.shown(done["path"]),
+        lesson=lesson,
+        record=record,
+        typed=body.prompt,
+    )
+
+
+def _address(**values: Any) -> str:
+    named = urlencode({name: value for name, value in values.items() if value})
+    return f"{PRIVATE}/list" + (f"?{named}" if named else "")
+
+
+def _plot(times: list[list[Any]], totals: Mapping[str, Any]) -> dict[str, Any]:
+    drawn = plot(times, totals)
+    return {**drawn, "first": local(drawn["first"]), "last": local(drawn["last"])}
+
+
+def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return records by their sessions, the session with the latest record first."""
+    groups: dict[str, dict[str, Any]] = {}
+    for record in records:
+        group = groups.setdefault(record["session"], {"id": record["session"], "records": []})
+        group["project"] = record["project"]
+        group["is_kept"] = record["is_kept"]
+        group["records"].append(_shown(record))
+    return list(groups.values())
+
+
+def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with its times in words, and the reason of a silence."""
+    return {
+        **record,
+        "when": local(record["time"], TO_SECONDS),
+        "took": "" if record["ms"] is None else milliseconds(record["ms"]),
+        "is_start": record["event"] == "SessionStart",
+        "can_be_marked": bool(record["prompt"]),
+        "why": "" if record["lessons"] or record["skills"] else _why(record),
+    }
+
+
+def rounded(score: float) -> str:
+    """Return a score for people; those of full text alone are a tenth of the others."""
+    return f"{score:.2f}" if score >= 0.1 else f"{score:.3f}"
+
+
+def _why(record: Mapping[str, Any]) -> str:
+    near, floor, said = record["near"], record["floor"], record["silent"]
+    if near and floor is not None and near["score"] is not None and near["score"] < floor:
+        scores = rounded(near["score"])
+        return f"the nearest lesson scores {scores}, below the floor of {rounded(floor)}"
+    if said == "nothing new":
+        return "the session has this lesson already" if near else "the session has it already"
+    if said == "nothing above the floor" and not near:
+        return "no lesson shares a word or a meaning with it"
+    return said or "this record is from before reasons were kept"

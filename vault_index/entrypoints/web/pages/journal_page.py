@@ -1,0 +1,236 @@
+"""The page of the journal: the last weeks, a day's work, a session's records, and a search of all.
+
+The address holds what is shown. Folders of this machine are left out, as in the API's answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import HTMLResponse
+
+from vault_index.entrypoints.cli.journal.lines import kind_of, lasted, local
+from vault_index.entrypoints.web.door import Door, OpenDoor
+from vault_index.entrypoints.web.journal import Kind, Word, require_journal, window, without_folders
+from vault_index.entrypoints.web.pages import days
+from vault_index.entrypoints.web.pages.render import HEADERS, fragment, page
+from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.hotpath import grown
+from vault_index.journal.record import CONCEPTS, KINDS, TYPES
+from vault_index.store.injections import key_of
+
+AT = "/journal"
+PRIVATE = "/page/private/journal"
+HITS, MOST_HITS = 20, 100
+AROUND = 12  # records before and after a moment
+SESSIONS = 100  # of a day
+MAX_CHARS = 20_000  # of a text; what follows is on the command line
+FOLDED_CHARS = 600
+FIELDS = ("text", "facts", "concepts", "files_read", "files_modified", "errors", "commands")
+NO_HITS: dict[str, Any] = {"hits": [], "older": 0, "text_only": ""}
+
+Day = Annotated[str, Query(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
+
+private = APIRouter(
+    prefix=PRIVATE, include_in_schema=False, dependencies=[Depends(require_journal)]
+)
+routes = APIRouter(include_in_schema=False)
+
+
+@routes.get(AT)
+def journal(
+    query: Word = "",
+    kind: str = "",
+    project: Word = "",
+    file: Word = "",
+    concept: Word = "",
+    type: Word = "",
+    since: Word = "",
+    until: Word = "",
+    day: Day = "",
+    session: Word = "",
+    around: Word = "",
+) -> HTMLResponse:
+    """Show the page: a session, a moment, what a search finds, or a day."""
+    narrowed: dict[str, Any] = {"kind": kind, "project": project, "file": file, "concept": concept}
+    narrowed |= {"type": type, "since": since, "until": until}
+    if session:
+        contents = _address("session", id=session)
+    elif around:
+        contents = _address("around", anchor=around)
+    elif query or any(narrowed[name] for name in narrowed if name != "project"):
+        contents = _address("search", query=query, **narrowed)
+    else:
+        contents = _address("day", day=day, project=project)
+    return page(
+        "journal.html",
+        at=AT,
+        title="Journal",
+        query=query,
+        **narrowed,
+        is_narrowed=any(narrowed.values()),
+        kinds=KINDS,
+        types=TYPES,
+        concepts=CONCEPTS,
+        calendar=_address("days", day=day, project=project),
+        contents=contents,
+    )
+
+
+@routes.get(f"{PRIVATE}/days")
+def calendar(door: OpenDoor, day: Day = "", project: Word = "") -> HTMLResponse:
+    """Show the last weeks, nothing without a journal."""
+    if not grown.is_on():
+        return HTMLResponse("", headers=HEADERS)
+    counts = door.ask("journal days", {"project": project}, status=422)["days"]
+    today = max(datetime.now(UTC).date(), datetime.now().astimezone().date())
+    drawn = days.calendar(counts, _day(day), today)
+    return fragment("journal_days.html", calendar=drawn, chosen=day, project=project)
+
+
+@routes.get(f"{PRIVATE}/day")
+def of_day(door: OpenDoor, day: Day = "", project: Word = "") -> HTMLResponse:
+    """Show the sessions of a day, by default of the latest that has some."""
+    if not grown.is_on():
+        return fragment("journal_off.html")
+    counts = door.ask("journal days", {"project": project}, status=422)["days"]
+    day = _day(day) or max((each for each in counts if each[:4] != "0000"), default="")
+    if not day:
+        return fragment("journal_day.html", day="", project=project)
+    values = {"day": day, "project": project, "limit": SESSIONS}
+    answer = door.ask("journal day", values, status=422)
+    sessions = [_session(door, each) for each in answer["sessions"]]
+    before, after = days.beside(counts, day)
+    return fragment(
+        "journal_day.html",
+        day=day,
+        name=days.named(day),
+        before=before,
+        after=after,
+        project=project,
+        sessions=sessions,
+        count=counts.get(day, 0),
+        prompts=sum(each["typed"] for each in sessions),
+        files=len({(each["project"], file) for each in sessions for file in each["files"]}),
+        projects=sorted({each["project"] for each in sessions}),
+    )
+
+
+@private.get("/session")
+def of_session(door: OpenDoor, id: Word) -> HTMLResponse:
+    """Show a session with its records in their order."""
+    answer = door.ask("journal show", {"name": id}, status=404)
+    records = [_record(door, each) for each in answer["records"]]
+    session = _session(door, answer["session"])
+    return fragment("journal_session.html", session=session, records=records)
+
+
+@private.get("/around")
+def around_moment(door: OpenDoor, anchor: Word) -> HTMLResponse:
+    """Show what came before and after a record, a session's beginning or a time."""
+    values = {"anchor": anchor, "before": AROUND, "after": AROUND, "full": True}
+    answer = door.ask("journal timeline", values, status=404)
+    records = [_record(door, each) for each in answer["records"]]
+    return fragment(
+        "journal_around.html",
+        anchor=answer["anchor"],
+        groups=_by_session(records),
+        earlier=records[0]["id"] if records else "",
+        later=records[-1]["id"] if records else "",
+    )
+
+
+@private.get("/search")
+def search(
+    door: OpenDoor,
+    query: Word = "",
+    kind: Kind | None = None,
+    project: Word = "",
+    file: Word = "",
+    concept: Word = "",
+    type: Word = "",
+    since: Word = "",
+    until: Word = "",
+    limit: Annotated[int, Query(ge=1, le=MOST_HITS)] = HITS,
+) -> HTMLResponse:
+    """Show the records that a search finds."""
+    narrowed = {"project": project, "file": file, "concept": concept, "type": type}
+    values: dict[str, Any] = {"text": query, "k": limit, "kinds": [kind] if kind else []}
+    with door.refusing(422):
+        asked = {**values, **narrowed, **window(since, until)}
+    is_asked = bool(query.strip() or file or concept or type)
+    answer = door.ask("journal search", asked, status=422) if is_asked else NO_HITS
+    hits = [_record(door, each) for each in answer["hits"]]
+    named = {"query": query, "kind": kind, **narrowed, "since": since, "until": until}
+    following = min(limit + HITS, MOST_HITS)
+    has_more = len(hits) == limit < MOST_HITS
+    return fragment(
+        "journal_hits.html",
+        is_asked=is_asked,
+        hits=hits,
+        older=answer["older"],
+        everything=f"{AT}?{_named({**named, 'since': 'all'})}",
+        text_only=answer["text_only"],
+        more=_address("search", **named, limit=following) if has_more else "",
+    )
+
+
+routes.include_router(private)
+
+
+def _address(name: str, **values: Any) -> str:
+    named = _named(values)
+    return f"{PRIVATE}/{name}" + (f"?{named}" if named else "")
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    return urlencode({name: value for name, value in values.items() if value})
+
+
+def _day(text: str) -> str:
+    """Return a day as it is. Raises Refusal for one that no calendar has."""
+    try:
+        return date.fromisoformat(text).isoformat() if text else ""
+    except ValueError:
+        raise Refusal(422, f"no day {text}", "write it like 2026-03-31") from None
+
+
+def _session(door: Door, session: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a session without the folders of this machine, with its times in words."""
+    return {
+        **without_folders(door, session),
+        "began": local(session["began"]),
+        "until": local(session["ended"], "%H:%M"),
+        "lasted": lasted(session["began"], session["ended"]),
+        "summary": without_folders(door, session.get("summary") or {}),
+    }
+
+
+def _record(door: Door, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record without the folders of this machine, its longer texts cut and marked."""
+    empty = dict.fromkeys(FIELDS, ())
+    values = {**empty, **without_folders(door, record)}
+    text = str(values["text"] or "")
+    return {
+        **values,
+        "text": text[:MAX_CHARS],
+        "rest": max(0, len(text) - MAX_CHARS),
+        "is_long": len(text) > FOLDED_CHARS,
+        "label": kind_of(record),
+        "when": local(record["at"]),
+        "key": key_of(str(record["text"])) if record["kind"] == "prompt" else "",
+    }
+
+
+def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return records in their order by sessions; a session that goes on later comes twice."""
+    groups: list[dict[str, Any]] = []
+    for record in records:
+        if not groups or groups[-1]["id"] != record["session"]:
+            groups.append({"id": record["session"], "project": record["project"], "records": []})
+        groups[-1]["records"].append(record)
+    return groups

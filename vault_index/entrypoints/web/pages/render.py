@@ -1,0 +1,133 @@
+"""Templates -> responses. All values are escaped, and a strict content policy holds what is missed.
+
+What the first paint waits for is in the page itself: our own style sheets, and the script that takes
+the scheme. The policy has their hashes, so nothing else between tags is a style or a script.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from vault_index.entrypoints.web.refusal import Refusal
+
+CSP = (
+    "default-src 'none'; script-src 'self'{script}; style-src 'self'{styles}; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+FIRST_SCRIPT = "theme.js"
+HEADERS = {
+    "content-security-policy": CSP.format(script="", styles=""),
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+# address and name, as in the navigation; a page is on it once it is there
+NAVIGATION = (
+    ("/", "Search"),
+    ("/ask", "Ask"),
+    ("/documents", "Documents"),
+    ("/agents", "Agents"),
+    ("/journal", "Journal"),
+    ("/review", "Review"),
+    ("/vault", "Vault"),
+)
+
+routes = APIRouter(include_in_schema=False)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"navigation": NAVIGATION, "static": address_of, "within": _within}
+    environment.globals |= {"lesson": address_of_lesson}
+    return environment
+
+
+def page(template: str, *, at: str, title: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return a page; `at` is the address of its entry in the navigation, or ""."""
+    text = _environment().get_template(template).render(at=at, title=title, **values)
+    return HTMLResponse(text, status, headers={**HEADERS, "content-security-policy": _policy()})
+
+
+def refused(refusal: Refusal) -> HTMLResponse:
+    """Return the page of an address that is not answered."""
+    said = {"error": refusal.error, "hint": refusal.hint}
+    return page("refused.html", at="", title="Not shown", status=refusal.status, **said)
+
+
+def fragment(template: str, **values: Any) -> HTMLResponse:
+    """Return a part of a page, which its script puts into its place."""
+    return HTMLResponse(_environment().get_template(template).render(**values), headers=HEADERS)
+
+
+def _within(name: str) -> Markup:
+    """Return a style sheet or script of ours as it goes between its tags."""
+    return Markup(_static()[name].decode())  # a file of this package
+
+
+@cache
+def _policy() -> str:
+    """Return the policy of pages, with the hashes of what is in them between tags."""
+    sheets = [name for name in _static() if name.endswith(".css")]
+    styles = "".join(map(_source, sheets))
+    return CSP.format(script=_source(FIRST_SCRIPT), styles=styles)
+
+
+def _source(name: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(_static()[name]).digest()).decode()
+    return f" 'sha256-{digest}'"
+
+
+def address_of(name: str) -> str:
+    """Return the address of a static file, another one after any of them changed.
+
+    Scripts import each other by relative addresses, so that all of a version are in one folder.
+    """
+    return f"/static/{_version()}/{name}"
+
+
+def address_of_lesson(id: str) -> str:
+    """Return the address of a lesson's page."""
+    return f"/lesson/{quote(id)}"
+
+
+@routes.get("/static/{version}/{name}")
+async def static(version: str, name: str) -> Response:
+    """Return a style sheet or script. Raises Refusal."""
+    if version != _version() or name not in _static():
+        raise Refusal(404, "there is no such file", "load the page again")
+    kind = KINDS[name[name.rindex(".") :]]
+    kept = {**HEADERS, "cache-control": "max-age=31536000, immutable"}
+    return Response(_static()[name], media_type=f"{kind}; charset=utf-8", headers=kept)
+
+
+@cache
+def _static() -> Mapping[str, bytes]:
+    """Return the static files by name."""
+    folder = files(__package__).joinpath("static")
+    kept = [file for file in folder.iterdir() if file.name[file.name.rfind(".") :] in KINDS]
+    return {file.name: file.read_bytes() for file in sorted(kept, key=lambda file: file.name)}
+
+
+@cache
+def _version() -> str:
+    return hashlib.sha256(b"".join(_static().values())).hexdigest()[:12]

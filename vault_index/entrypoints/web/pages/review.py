@@ -1,0 +1,190 @@
+"""The page of proposals that wait: the evidence for each, and what a person decides about it.
+
+A decision has the effects of `lessons review`. All of it is private: proposals quote sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel
+
+from vault_index.entrypoints.web.door import Door, OpenDoor
+from vault_index.entrypoints.web.pages.render import fragment, page
+from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.shapes import Text
+from vault_index.entrypoints.web.writes import one_at_a_time
+
+PRIVATE = "/page/private/review"
+AT_ONCE = 100  # proposals in the list; a button shows more
+MAX_PLACE = 3  # as many as a hook injects
+
+Id = Annotated[Text, Query(min_length=1, max_length=80)]
+
+routes = APIRouter(include_in_schema=False)
+decisions = APIRouter(prefix=PRIVATE, dependencies=[Depends(one_at_a_time)])
+
+
+class Named(BaseModel):
+    """A proposal."""
+
+    id: Text
+
+
+class Accepted(Named):
+    """A proposal that becomes a lesson, or the change of one."""
+
+    category: Text = ""
+    commit: bool = False
+
+
+class Edited(Named):
+    """A proposal with its new text, and the one that was edited."""
+
+    text: Text
+    seen: Text
+
+
+class Merged(Named):
+    """A proposal and the lesson that it is added to; `seen` is of the lesson as it was shown."""
+
+    into: Text
+    seen: Text
+    commit: bool = False
+
+
+@routes.get("/review")
+def review() -> HTMLResponse:
+    """Show the page."""
+    return page("review.html", at="/review", title="Review")
+
+
+@routes.get(f"{PRIVATE}/list")
+def listed(
+    door: OpenDoor, limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
+) -> HTMLResponse:
+    """List the proposals that wait, oldest first."""
+    answer, notes = door.look("proposals", {})
+    waiting = answer["proposals"]
+    return fragment(
+        "review_list.html",
+        proposals=waiting[:limit],
+        count=len(waiting),
+        notes=notes,
+        next_limit=limit + AT_ONCE if len(waiting) > limit else 0,
+    )
+
+
+@routes.get(f"{PRIVATE}/card")
+def card(door: OpenDoor, id: Id) -> HTMLResponse:
+    """Show a proposal with all that a reviewer wants to know of it."""
+    answer, notes = door.look("review", {"id": id})
+    (proposal,) = answer["proposals"]
+    try:
+        categories = sorted(door.ask("categories", {})["counts"])
+    except Refusal as refusal:
+        categories, notes = [], [*notes, f"warning: no categories to choose from: {refusal.error}"]
+    return fragment(
+        "review_card.html",
+        card=proposal,
+        into=_into(proposal),
+        prompts=[{**prompt, "judged": _judged(prompt)} for prompt in proposal["prompts"]],
+        categories=categories,
+        notes=notes,
+        has_git=(door.root / ".git").exists(),
+    )
+
+
+@routes.get(f"{PRIVATE}/source")
+def source(door: OpenDoor, id: Id) -> dict[str, str]:
+    """Return the lesson file that a proposal would be, to be edited."""
+    (proposal,) = door.look("review", {"id": id})[0]["proposals"]
+    if not proposal["source"]:
+        raise Refusal(422, "this proposal cannot be read", "correct its file, or reject it")
+    return {"source": proposal["source"]}
+
+
+@routes.get(f"{PRIVATE}/merge")
+def plan_merge(
+    door: OpenDoor, id: Id, into: Annotated[Text, Query(max_length=1000)] = ""
+) -> dict[str, Any]:
+    """Return what merging a proposal into a lesson would change."""
+    if not into.strip():
+        raise Refusal(422, "no lesson is named", "name one by its id, such as devops/heap")
+    plan, notes = door.look("merge proposal", {"id": id, "into": into.strip()})
+    kept = ("id", "title", "path", "diff", "before")
+    return {**{key: plan[key] for key in kept}, "notes": notes}
+
+
+@decisions.post("/accept")
+def accept(door: OpenDoor, body: Accepted) -> dict[str, Any]:
+    """Make a proposal a lesson, or change the lesson that it changes."""
+    values = {"id": body.id, "category": body.category.strip(), "commit": body.commit}
+    return _decided(door, "accept proposal", values, lambda answer: f"accepted: {answer['path']}")
+
+
+@decisions.post("/edit")
+def edit(door: OpenDoor, body: Edited) -> dict[str, Any]:
+    """Keep an edited proposal, checked again."""
+    values = {"id": body.id, "text": body.text, "seen": body.seen}
+    return _decided(door, "edit proposal", values, lambda answer: f"edited: {answer['title']}")
+
+
+@decisions.post("/merge")
+def merge(door: OpenDoor, body: Merged) -> dict[str, Any]:
+    """Add a proposal to the end of a lesson, as it was shown."""
+    values: dict[str, Any] = {"id": body.id, "into": body.into, "seen": body.seen}
+    values |= {"commit": body.commit, "write": True}
+    return _decided(door, "merge proposal", values, lambda answer: f"merged: {answer['path']}")
+
+
+@decisions.post("/reject")
+def reject(door: OpenDoor, body: Named) -> dict[str, Any]:
+    """Take a proposal away for good."""
+    values = {"id": body.id}
+    return _decided(door, "reject proposal", values, lambda answer: f"rejected: {answer['title']}")
+
+
+routes.include_router(decisions)
+
+
+def _decided(
+    door: Door, name: str, values: dict[str, Any], said: Callable[[dict[str, Any]], str]
+) -> dict[str, Any]:
+    """Carry out a decision; return the line about it, and its notes. Raises Refusal.
+
+    One that was decided in another window or in a terminal meanwhile is refused as such.
+    """
+    waiting = door.look("proposals", {})[0]["proposals"]
+    if values["id"] not in {proposal["id"] for proposal in waiting}:
+        raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
+    notes: list[str] = []
+    written = name in ("accept proposal", "merge proposal")
+    answer = door.change(
+        name,
+        values,
+        lambda answer: [str(Path(door.root) / answer["path"])] if written else [],
+        notes.append,
+    )
+    return {"said": said(answer), "notes": [door.shown_error(note) for note in notes]}
+
+
+def _into(card: dict[str, Any]) -> str:
+    """Return the lesson to merge a proposal into: the one it changes, else the nearest."""
+    target = card["target"]
+    if target and not target["problem"]:
+        return str(target["id"])
+    return str(card["nearest"][0]) if card["nearest"] else ""
+
+
+def _judged(prompt: dict[str, Any]) -> str:
+    """Return what is wrong where a prompt would do what it should not."""
+    then = prompt["then"]
+    is_found = then["is_above"] and then["place"] <= MAX_PLACE
+    if is_found != prompt["is_silent"]:
+        return ""
+    return "it should stay silent" if is_found else "it should be found"

@@ -1,0 +1,177 @@
+// The page of a lesson: its parts after the first paint, its diffs on demand, its file to edit.
+
+import { Refused, load, notice, request } from "./page.js";
+
+const place = document.getElementById("lesson");
+const { id, parts } = place.dataset;
+const mine = "/page/private/lesson";
+const body = document.getElementById("body");
+const editing = document.getElementById("editing");
+let seen = null; // the file as the editor was opened with it; null while nobody edits
+let saving = false;
+
+const named = (address) => `${address}?id=${encodeURIComponent(id)}`;
+const file = () => document.getElementById("file");
+const isDirty = () => seen !== null && file() !== null && file().value !== seen;
+
+function say(element, text) {
+  const said = document.createElement("p");
+  said.textContent = text;
+  element.replaceChildren(said);
+}
+
+// Do something, and say in an element why it was refused; return whether it was done.
+async function tried(element, work) {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    say(element, error.message);
+    return false;
+  }
+}
+
+function loadParts() {
+  const all = [...document.querySelectorAll("[data-part]")];
+  return Promise.all(all.map((part) => tried(part, () => load(part, part.dataset.part))));
+}
+
+async function loadBody() {
+  const done = await tried(body, () => load(body, named(`${parts}/body`)));
+  const title = body.querySelector("h1");
+  if (title) document.title = `${title.textContent} · Lessons`;
+  return done;
+}
+
+async function startEditing() {
+  editing.hidden = false;
+  if (!(await tried(editing, () => load(editing, named(`${mine}/edit`))))) return;
+  document.getElementById("edit").disabled = true;
+  seen = file().value;
+  file().focus();
+  file().setSelectionRange(0, 0);
+}
+
+function stopEditing() {
+  seen = null;
+  editing.replaceChildren();
+  editing.hidden = true;
+  const button = document.getElementById("edit");
+  button.disabled = false;
+  button.focus();
+}
+
+const send = (name, values) => request(`${mine}/${name}`, { method: "POST", body: values });
+
+async function check() {
+  const said = document.getElementById("said");
+  await tried(said, async () => {
+    const answer = await send("check", { path: file().dataset.path, text: file().value });
+    said.innerHTML = await answer.text();
+  });
+}
+
+// Show what somebody else saved, if anybody did.
+async function showChanges() {
+  const changed = document.getElementById("changed");
+  if (changed === null) return;
+  await tried(changed, async () => {
+    const answer = await send("changes", { path: file().dataset.path, seen });
+    changed.innerHTML = await answer.text();
+  });
+}
+
+async function save() {
+  if (saving) return;
+  saving = true;
+  const said = document.getElementById("said");
+  const text = file().value;
+  try {
+    await send("save", { path: file().dataset.path, text, seen });
+    stopEditing();
+    notice("Saved.");
+    await loadBody();
+    await loadParts();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    say(said, error.message);
+    if (error.status === 409) await showChanges();
+  } finally {
+    saving = false;
+  }
+}
+
+async function openInEditor() {
+  const opened = document.getElementById("opened");
+  opened.hidden = false;
+  await tried(opened, async () => {
+    const answer = await (await send("open", { id })).json();
+    opened.textContent = answer.opened ? `${answer.path} opens in your editor.`
+      : `Your editor needs a terminal. The file is ${answer.path}; type there: ${answer.command}`;
+  });
+}
+
+const actions = {
+  edit: startEditing,
+  open: openInEditor,
+  save,
+  check,
+  cancel: () => {
+    if (!isDirty() || confirm("Leave your changes unsaved?")) stopEditing();
+  },
+  "keep-mine": () => {
+    seen = document.getElementById("theirs").value;
+    document.getElementById("changed").replaceChildren();
+    file().focus();
+  },
+  "take-theirs": () => {
+    seen = file().value = document.getElementById("theirs").value;
+    document.getElementById("changed").replaceChildren();
+    file().focus();
+  },
+};
+
+document.addEventListener("click", (event) => {
+  const action = actions[event.target.closest("button")?.id];
+  if (action) action();
+});
+
+document.addEventListener("keydown", (event) => {
+  if (seen !== null && (event.ctrlKey || event.metaKey) && event.key === "s") {
+    event.preventDefault();
+    save();
+  }
+});
+
+document.addEventListener("input", (event) => {
+  if (event.target === file()) {
+    document.getElementById("state").textContent = isDirty() ? "not saved yet" : "";
+  }
+});
+
+addEventListener("beforeunload", (event) => {
+  if (isDirty()) event.preventDefault();
+});
+
+// A change is loaded when it is first looked at.
+document.addEventListener("toggle", (event) => {
+  const { patch } = event.target.dataset ?? {};
+  if (!patch || !event.target.open) return;
+  delete event.target.dataset.patch;
+  const shown = event.target.querySelector(".patch-place");
+  tried(shown, () => load(shown, patch));
+}, true);
+
+// Somebody saved a lesson: show this one as it is, but not under the hands of whoever edits it.
+document.addEventListener("changed", async () => {
+  if (saving) return;
+  if (seen !== null) {
+    await showChanges();
+  } else {
+    await loadBody();
+    await loadParts();
+  }
+});
+
+await loadParts();

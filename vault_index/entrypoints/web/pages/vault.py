@@ -1,0 +1,117 @@
+"""The page of the vault in numbers: what it holds, how it grew, what is used, what needs a look.
+
+Lessons are counted for anybody. What agents received and the state of this machine are private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+
+from vault_index import client
+from vault_index.entrypoints import machine
+from vault_index.entrypoints.cli import status, watch
+from vault_index.entrypoints.web.door import OpenDoor
+from vault_index.entrypoints.web.pages.render import fragment, page
+
+PRIVATE = "/page/private/vault"
+MAX_ROWS = 200  # of a table; the line below it says how many more there are
+WIDTH, HEIGHT, GAP = 720, 140, 2  # of the plot, in its own units
+LABEL = 11  # columns that a line of `lessons status` begins with
+TROUBLE = ("problem", "hook log")
+SETTINGS = ("setting", "defaults")
+HEALTH = ("git", "embedder", "index", "floor", "also", "learning", "journal", "hooks")
+
+routes = APIRouter(include_in_schema=False)
+
+
+@routes.get("/vault")
+def vault() -> HTMLResponse:
+    """Show the page."""
+    return page("vault.html", at="/vault", title="Vault")
+
+
+@routes.get("/page/vault/overview")
+def overview(door: OpenDoor) -> HTMLResponse:
+    """Show the vault in numbers."""
+    numbers = door.ask("overview", {})
+    growth = numbers["growth"]
+    return fragment(
+        "vault_overview.html",
+        **numbers,
+        shown_categories=numbers["categories"][:MAX_ROWS],
+        most=max((each["lessons"] for each in numbers["categories"]), default=1),
+        bars=list(_bars(growth["steps"])),
+        size=(WIDTH, HEIGHT),
+    )
+
+
+@routes.get(f"{PRIVATE}/state")
+def state(door: OpenDoor) -> HTMLResponse:
+    """Show what agents used, and the health of the vault on this machine."""
+    answer, notes = door.look("status", {})
+    vault = client.open_vault(door.root)
+    answer |= machine.state(vault)
+    answer["journal"] |= machine.journal_hooks(vault.root)
+    lines = [(line[:LABEL].strip(), door.shown(line[LABEL:])) for line in status.lines(answer)]
+    health = [line for line in lines if line[0] in HEALTH]
+    return fragment(
+        "vault_state.html",
+        used=answer["injections"],
+        outcomes=answer["outcomes"],
+        proposals=answer["proposals"],
+        lessons=answer["lessons"],
+        health=[*health, ("watcher", door.shown(watch.line(answer["watcher"])))],
+        problems=[line for line in lines if line[0] in TROUBLE],
+        settings=[line for line in lines if line[0] in SETTINGS],
+        notes=notes,
+    )
+
+
+@routes.get(f"{PRIVATE}/stale")
+def stale(door: OpenDoor) -> HTMLResponse:
+    """Show which lessons should be looked at again, and why."""
+    answer, notes = door.look("stale", {})
+    return fragment(
+        "vault_stale.html",
+        reasons=answer["reasons"][:MAX_ROWS],
+        count=len(answer["reasons"]),
+        lessons=answer["lessons"],
+        waiting=answer["waiting"],
+        notes=notes,
+    )
+
+
+@routes.get(f"{PRIVATE}/check")
+def check(door: OpenDoor) -> HTMLResponse:
+    """Check all files of the vault."""
+    answer, notes = door.look("check", {})
+    findings = sorted(answer["findings"], key=lambda each: each["severity"])  # errors first
+    return fragment(
+        "vault_check.html",
+        findings=findings[:MAX_ROWS],
+        count=len(findings),
+        files=answer["files"],
+        errors=answer["errors"],
+        notes=notes,
+    )
+
+
+def _bars(steps: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield a bar for each step of growth: those from before, and the new ones on top of them."""
+    most = max((step["all"] for step in steps), default=0) or 1
+    width = WIDTH / max(1, len(steps))
+    for number, step in enumerate(steps):
+        top, new = (HEIGHT * step[name] / most for name in ("all", "new"))
+        yield {
+            **step,
+            "x": round(number * width, 1),
+            "width": round(width - GAP, 1),
+            "y": round(HEIGHT - top, 1),
+            "new_height": round(new, 1),
+            "base": round(HEIGHT - top + new, 1),
+            "height": round(top - new, 1),
+        }
