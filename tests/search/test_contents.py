@@ -78,3 +78,26 @@ def test_what_hooks_leave_out_is_in_no_list(library: Vault) -> None:
     assert "Handbook" not in [each["title"] for each in listed]
     asked = {"ask": "contents", "with": {"path": "lessons/ops/handbook.md"}}
     assert client.ask(library, asked)["lessons"] == []
+
+
+@pytest.mark.slow
+def test_a_course_is_a_document_whose_lessons_say_their_numbers(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    numbered = (
+        "## Lesson: Flags\n\nLesson 2\n\nPass -x.\n\n## Lesson: Traps\n\nLesson 5\n\nTrap it.\n"
+    )
+    talk = "## Lesson: Learn\n\nLesson learned.\n\n## Lesson: Count\n\nLesson 7 was long.\n"
+    vault = make_vault({"shell.md": numbered, "talk.md": talk})
+    (course,) = client.ask(vault, {"ask": "courses", "with": {}})["courses"]
+    assert course["path"] == "lessons/shell.md"
+    assert [(each["number"], each["title"]) for each in course["lessons"]] == [
+        (2, "Flags"),
+        (5, "Traps"),
+    ]
+    kinds = {
+        each["path"]: each["kind"]
+        for each in client.ask(vault, {"ask": "documents", "with": {}})["documents"]
+    }
+    assert kinds == {"lessons/shell.md": "course", "lessons/talk.md": "document"}

@@ -43,7 +43,7 @@ QUESTIONS: Mapping[str, str] = {
     "documents": "documents.list_",
     "contents": "documents.contents",
     "overview": "documents.overview",
-    "courses": "courses.list_",
+    "courses": "documents.courses",
     "suggestions": "suggestions.suggest",
     "query": "find.for_program",
     "ask search": "asking.search",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from vault_index.search import numbers
-from vault_index.search.contents import counted, parts
+from vault_index.search.contents import Part, counted, parts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from vault_index.vault import Vault
 
 DOCUMENT, COURSE = "document", "course"
@@ -35,9 +36,33 @@ def list_(vault: Vault, name: str = "") -> dict[str, Any]:
 
 def contents(vault: Vault, path: str) -> dict[str, Any]:
     """List the `lessons` of a document in their order: `id`, `title`, `number` or None, `link`."""
-    return {"lessons": [asdict(part) for part in parts(vault, path)]}
+    return {"lessons": _shown(parts(vault, [path])[path])}
+
+
+def courses(vault: Vault) -> dict[str, Any]:
+    """List the `courses` by title: `path`, `link`, `author`, and their `lessons` as `contents` does."""
+    listed = [document for document, _, is_course in counted(vault) if is_course]
+    lessons = parts(vault, [document.path for document in listed])
+    fields = ("title", "path", "link", "author")
+    return {
+        "courses": [
+            {field: getattr(document, field) for field in fields}
+            | {"lessons": _shown(lessons[document.path])}
+            for document in listed
+        ]
+    }
 
 
 def overview(vault: Vault) -> dict[str, Any]:
     """Return the vault in numbers: see `numbers.of`."""
     return numbers.of(vault, datetime.now(UTC).date())
+
+
+def _shown(lessons: Iterable[Part]) -> list[dict[str, Any]]:
+    """Return what hooks do not leave out."""
+    fields = ("number", "title", "link", "id")
+    return [
+        {field: getattr(part, field) for field in fields}
+        for part in lessons
+        if not part.is_withheld
+    ]

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from vault_index.lesson import number
-from vault_index.store import filters
+from vault_index.search import contents
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
-
-# as people number their headings
-_TITLE = re.compile(r"(?i)(?:lesson|chapter|part|unit)?\s*(?P<number>\d{1,9})\s*(?:[.:)]|$)")
 
 
 def lesson_numbered(vault: Vault, path: str, wanted: int) -> tuple[str, str] | None:
@@ -22,20 +17,13 @@ def lesson_numbered(vault: Vault, path: str, wanted: int) -> tuple[str, str] | N
     A lesson says its number at the beginning of its text or of its title. Those that say none count
     on from the one before; a document where none does begins with 1.
     """
-    columns = ("lesson_id", "title", "text", "position", "is_whole", "withheld")
-    rows = vault.open_index().store.rows(columns, filters.of_paths([path]))
-    place: dict[str, int] = {}
-    for row in rows:
-        if row["position"] >= 0:
-            place[row["lesson_id"]] = min(row["position"], place.get(row["lesson_id"], 10**9))
-    wholes = [row for row in rows if row["is_whole"]]
-    wholes.sort(key=lambda row: place.get(row["lesson_id"], 0))
-    if len(wholes) < 2:
+    lessons = contents.parts(vault, [path])[path]
+    if len(lessons) < 2:
         return None
-    at = place_of([label(row["title"], row["text"] or "") for row in wholes], wanted)
-    if at is None or wholes[at]["withheld"]:
+    at = place_of([lesson.number for lesson in lessons], wanted)
+    if at is None or lessons[at].is_withheld:
         return None
-    return wholes[at]["lesson_id"], wholes[at]["title"]
+    return lessons[at].id, lessons[at].title
 
 
 def place_of(labels: list[int | None], wanted: int) -> int | None:
@@ -54,12 +42,3 @@ def place_of(labels: list[int | None], wanted: int) -> int | None:
             return start + min(wanted - before, run) - 1 if wanted <= before + run + 1 else None
         before, start = label or 0, at + 1
     return None
-
-
-def label(title: str, text: str) -> int | None:
-    """Return the number that a lesson says it has; None if it says none."""
-    own = number.number_of(text)
-    if own is not None:
-        return own.number
-    match = _TITLE.match(title)
-    return int(match["number"]) if match else None

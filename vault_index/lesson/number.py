@@ -12,6 +12,8 @@ _FIRST = re.compile(
     r"(?:\[Lesson (?P<linked>[0-9]{1,9})\]\((?:<(?P<link>[^<>\n]*)>|(?P<bare>[^()<>\s]*))\)"
     r"|Lesson (?P<number>[0-9]{1,9})(?=\s*\n|\s*\Z))\s*"
 )
+# as people number their headings
+_TITLE = re.compile(r"(?i)(?:lesson|chapter|part|unit)?\s*(?P<number>\d{1,9})\s*(?:[.:)]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,15 @@ def number_of(text: str) -> Number | None:
         return None
     link = match["link"] or match["bare"] or ""
     return Number(int(match["linked"] or match["number"]), link, match.end())
+
+
+def label(title: str, text: str) -> int | None:
+    """Return the number that a lesson says it has, in its text or its title; None if it says none."""
+    own = number_of(text)
+    if own is not None:
+        return own.number
+    match = _TITLE.match(title)
+    return int(match["number"]) if match else None
 
 
 def written(number: int, link: str) -> str:

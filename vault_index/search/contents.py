@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index.index.documents import DOCUMENT
 from vault_index.lesson import number
@@ -13,20 +12,23 @@ from vault_index.search import documents
 from vault_index.store import filters, totals
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from vault_index.search.documents import Document
     from vault_index.vault import Vault
 
-_COLUMNS = ("lesson_id", "title", "position", "is_whole")
+_COLUMNS = ("lesson_id", "path", "title", "text", "position", "is_whole", "withheld")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A lesson of a document. `number` and `link` are those that a course names for it."""
+    """A lesson of a document; `number` is None where it says none."""
 
     id: str
     title: str
     number: int | None
     link: str
+    is_withheld: bool
 
 
 def counted(vault: Vault, name: str = "") -> list[tuple[Document, int, bool]]:
@@ -54,22 +56,30 @@ def counted(vault: Vault, name: str = "") -> list[tuple[Document, int, bool]]:
     return [(place, lessons[place.path], place.path in courses) for place in kept]
 
 
-def parts(vault: Vault, path: str) -> Sequence[Part]:
-    """Return the lessons of a document in their order, none for a path that is none.
+def parts(vault: Vault, paths: Sequence[str]) -> dict[str, list[Part]]:
+    """Return the lessons of each document in their order, none for a path that is none.
 
-    What hooks leave out is not among them. Raises IndexStateError without an index.
+    What hooks leave out is among them. Raises IndexStateError without an index.
     """
-    store = vault.open_index().store
-    where = filters.all_of(filters.of_paths([path]), filters.FOR_AGENTS)
-    places: dict[str, int] = {}
-    listed: dict[str, Part] = {}
-    for row in store.rows((*_COLUMNS, "text"), where):
+    rows = vault.open_index().store.rows(_COLUMNS, filters.of_paths(paths)) if paths else ()
+    first: dict[str, int] = {}  # where each lesson begins among the passages of its file
+    wholes: dict[str, list[Mapping[str, Any]]] = {path: [] for path in paths}
+    for row in rows:
         id = row["lesson_id"]
         if row["position"] >= 0:  # that of a whole with pieces is none
-            places[id] = min(row["position"], places.get(id, row["position"]))
+            first[id] = min(row["position"], first.get(id, row["position"]))
         if row["is_whole"]:
-            own = number.number_of(row["text"])
-            listed[id] = Part(
-                id, row["title"], own.number if own else None, own.link if own else ""
-            )
-    return sorted(listed.values(), key=lambda part: (places.get(part.id, 0), part.id))
+            wholes[row["path"]].append(row)
+
+    def order(row: Mapping[str, Any]) -> tuple[int, str]:
+        return first.get(row["lesson_id"], 0), row["lesson_id"]
+
+    return {path: [_part(row) for row in sorted(own, key=order)] for path, own in wholes.items()}
+
+
+def _part(row: Mapping[str, Any]) -> Part:
+    text = row["text"] or ""
+    own = number.number_of(text)
+    label = number.label(row["title"], text)
+    link = own.link if own else ""
+    return Part(row["lesson_id"], row["title"], label, link, bool(row["withheld"]))

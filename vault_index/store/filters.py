@@ -13,10 +13,10 @@ from typing import Any
 from vault_index.lesson.category import MAX_DEPTH, CategoryPath
 
 WHOLE = "is_whole"  # the row of a whole lesson, and none of its pieces
-WITHHELD = "withheld != ''"  # what hooks leave out
 FOR_AGENTS = "withheld = ''"
 WITHHELD = "withheld != ''"  # what hooks, agents and models never get
-NUMBERED = "starts_with(text, '[Lesson ')"  # a lesson of a course: its number and link come first
+# of a course: its number comes first, as `lesson.number` reads it
+NUMBERED = r"regexp_like(text, '^(\[Lesson [0-9]+\]\(|Lesson [0-9]+\s*(\n|$))')"
 ROWS = "_rowid IN"  # begins the condition for rows by their row ids
 
 

@@ -24,6 +24,22 @@ Word = Annotated[Text, Query(max_length=1000)]
 Kind = Literal["prompt", "observation", "summary"]
 
 
+def narrowed(
+    project: Word = "",
+    file: Word = "",
+    concept: Word = "",
+    type: Word = "",
+    since: Word = "",
+    until: Word = "",
+) -> dict[str, str]:
+    """Return how a search is narrowed, by the parameters of the request."""
+    values = {"project": project, "file": file, "concept": concept, "type": type}
+    return {**values, "since": since, "until": until}
+
+
+Narrowed = Annotated[dict[str, str], Depends(narrowed)]
+
+
 async def require_journal(door: OpenDoor) -> None:
     door.require_journal()
 
@@ -34,23 +50,17 @@ routes = APIRouter(prefix=PREFIX, tags=["journal"], dependencies=[Depends(requir
 @routes.get("/search")
 def search(
     door: OpenDoor,
+    narrowed: Narrowed,
     query: Word = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 5,
     kind: Annotated[list[Kind] | None, Query()] = None,
-    project: Word = "",
-    file: Word = "",
-    concept: Word = "",
-    type: Word = "",
-    since: Word = "",
-    until: Word = "",
 ) -> Any:
     """Find prompts, observations and summaries: by meaning, file, concept, type, time."""
-    if not (query.strip() or file or concept or type):
+    if not is_search(query, narrowed):
         raise Refusal(422, "there is nothing to search for", "send query, file, concept or type")
-    values: dict[str, Any] = {"text": query, "k": limit, "kinds": kind or []}
-    values |= {"project": project, "file": file, "concept": concept, "type": type}
+    values: dict[str, Any] = {"text": query, "k": limit, "kinds": kind or [], **narrowed}
     with door.refusing(422):
-        values |= window(since, until)
+        values |= window(narrowed["since"], narrowed["until"])
     answer = door.ask("journal search", values, status=422)
     return shown(door, answer, "hits", "older", "project", "text_only")
 
@@ -84,6 +94,11 @@ def sessions(
     with door.refusing(422):
         values |= window(since, until)
     return shown(door, door.ask("journal sessions", values, status=422), "sessions")
+
+
+def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
+    """Whether there is something to search for; a project or a time alone is not."""
+    return bool(query.strip() or narrowed["file"] or narrowed["concept"] or narrowed["type"])
 
 
 def window(since: str, until: str) -> dict[str, Any]:

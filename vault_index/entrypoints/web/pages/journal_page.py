@@ -15,7 +15,15 @@ from fastapi.responses import HTMLResponse
 
 from vault_index.entrypoints.cli.journal.lines import kind_of, lasted, local
 from vault_index.entrypoints.web.door import Door, OpenDoor
-from vault_index.entrypoints.web.journal import Kind, Word, require_journal, window, without_folders
+from vault_index.entrypoints.web.journal import (
+    Kind,
+    Narrowed,
+    Word,
+    is_search,
+    require_journal,
+    window,
+    without_folders,
+)
 from vault_index.entrypoints.web.pages import days
 from vault_index.entrypoints.web.pages.render import HEADERS, fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
@@ -43,27 +51,22 @@ routes = APIRouter(include_in_schema=False)
 
 @routes.get(AT)
 def journal(
+    narrowed: Narrowed,
     query: Word = "",
     kind: str = "",
-    project: Word = "",
-    file: Word = "",
-    concept: Word = "",
-    type: Word = "",
-    since: Word = "",
-    until: Word = "",
     day: Day = "",
     session: Word = "",
     around: Word = "",
 ) -> HTMLResponse:
     """Show the page: a session, a moment, what a search finds, or a day."""
-    narrowed: dict[str, Any] = {"kind": kind, "project": project, "file": file, "concept": concept}
-    narrowed |= {"type": type, "since": since, "until": until}
+    filters: dict[str, Any] = {"kind": kind, **narrowed}
+    project = narrowed["project"]
     if session:
         contents = _address("session", id=session)
     elif around:
         contents = _address("around", anchor=around)
-    elif query or any(narrowed[name] for name in narrowed if name != "project"):
-        contents = _address("search", query=query, **narrowed)
+    elif query or any(filters[name] for name in filters if name != "project"):
+        contents = _address("search", query=query, **filters)
     else:
         contents = _address("day", day=day, project=project)
     return page(
@@ -71,8 +74,8 @@ def journal(
         at=AT,
         title="Journal",
         query=query,
-        **narrowed,
-        is_narrowed=any(narrowed.values()),
+        **filters,
+        is_narrowed=any(filters.values()),
         kinds=KINDS,
         types=TYPES,
         concepts=CONCEPTS,
@@ -147,25 +150,19 @@ def around_moment(door: OpenDoor, anchor: Word) -> HTMLResponse:
 @private.get("/search")
 def search(
     door: OpenDoor,
+    narrowed: Narrowed,
     query: Word = "",
     kind: Kind | None = None,
-    project: Word = "",
-    file: Word = "",
-    concept: Word = "",
-    type: Word = "",
-    since: Word = "",
-    until: Word = "",
     limit: Annotated[int, Query(ge=1, le=MOST_HITS)] = HITS,
 ) -> HTMLResponse:
     """Show the records that a search finds."""
-    narrowed = {"project": project, "file": file, "concept": concept, "type": type}
     values: dict[str, Any] = {"text": query, "k": limit, "kinds": [kind] if kind else []}
     with door.refusing(422):
-        asked = {**values, **narrowed, **window(since, until)}
-    is_asked = bool(query.strip() or file or concept or type)
+        asked = {**values, **narrowed, **window(narrowed["since"], narrowed["until"])}
+    is_asked = is_search(query, narrowed)
     answer = door.ask("journal search", asked, status=422) if is_asked else NO_HITS
     hits = [_record(door, each) for each in answer["hits"]]
-    named = {"query": query, "kind": kind, **narrowed, "since": since, "until": until}
+    named = {"query": query, "kind": kind, **narrowed}
     following = min(limit + HITS, MOST_HITS)
     has_more = len(hits) == limit < MOST_HITS
     return fragment(
