@@ -31,7 +31,7 @@ def team(make_vault: MakeVault) -> Vault:
 def prompted(vault: Vault, prompt: str, session: str = "s1") -> dict[str, Any]:
     """Answer a prompt as the hook does, and return the record of it."""
     event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "session_id": session}
-    respond(vault, {**event, "cwd": str(vault.root)}, by="process", ms=1.0)
+    respond(vault, {**event, "cwd": str(vault.root)}, by="process", ms=0.0)
     *_, record = injections.records(vault.index_dir)
     return record
 
