@@ -10,10 +10,10 @@ import pytest
 
 from tests.support.browser import NARROW, WIDE, barriers, keep, visiting
 from tests.support.chat_server import ChatServer
-from tests.support.commands import run
-from tests.support.files import lesson_text, write
+from tests.support.files import lesson_text
 from tests.support.homes import make_home
 from tests.support.serving import Serving, serving
+from tests.support.shown_vaults import TEXT_ONLY, shown_vault
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -55,17 +55,10 @@ def scripted(chat: ChatServer) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, chat: ChatServer) -> Iterator[Serving]:
     """A vault with hostile lessons, for full text alone; a model answers."""
-    folder = tmp_path_factory.mktemp("asked")
-    home, root = make_home(folder / "home"), folder / "team"
-    chat.configure(home)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LESSONS_HOME", str(home))
-        patch.setenv("LESSONS_EMBEDDER", "none")
-        run("lessons", "init", root, cwd=folder)
-        for path, text in FILES.items():
-            write(root / "lessons" / path, text)
-        with serving(root, home, LESSONS_EMBEDDER="none") as server:
-            yield server
+    shown = shown_vault(tmp_path_factory.mktemp("asked"), FILES)
+    chat.configure(shown.home)
+    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
+        yield server
 
 
 def ask(page: Page, question: str, *, until: str = "Answered, with 1 source") -> None:

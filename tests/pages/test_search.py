@@ -14,6 +14,7 @@ from tests.support.commands import run
 from tests.support.files import lesson_text, write
 from tests.support.homes import make_home
 from tests.support.serving import Serving, serving
+from tests.support.shown_vaults import TEXT_ONLY, shown_vault
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -44,18 +45,10 @@ SKILL = (
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """A server of a vault of four lessons and a skill; its user has another skill."""
-    folder = tmp_path_factory.mktemp("searched")
-    home = make_home(folder / "home")
-    root = folder / "team"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LESSONS_HOME", str(home))
-        patch.setenv("LESSONS_EMBEDDER", "none")
-        run("lessons", "init", root, cwd=folder)
-    for path, text in LESSONS.items():
-        write(root / "lessons" / path, text)
-    for place, name in ((root, "ours"), (home / ".claude", "mine")):
+    shown = shown_vault(tmp_path_factory.mktemp("searched"), LESSONS)
+    for place, name in ((shown.root, "ours"), (shown.home / ".claude", "mine")):
         write(place / "skills" / name / "SKILL.md", SKILL.format(name=name))
-    with serving(root, home, LESSONS_EMBEDDER="none") as server:
+    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
         assert server.ask("GET", "/api/health").status_code == 200
         yield server
 

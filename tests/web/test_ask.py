@@ -16,11 +16,10 @@ import httpx
 import pytest
 
 from tests.support.chat_server import ChatServer
-from tests.support.commands import run
-from tests.support.files import lesson_text, write
-from tests.support.homes import make_home
+from tests.support.files import lesson_text
 from tests.support.places import TESTS
 from tests.support.serving import Serving, serving
+from tests.support.shown_vaults import TEXT_ONLY, shown_vault
 from tests.support.watchers import soon
 
 pytestmark = pytest.mark.slow
@@ -42,18 +41,11 @@ def chat() -> Iterator[ChatServer]:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, chat: ChatServer) -> Iterator[Serving]:
     """A vault of two lessons and a course, served for full text alone; a model answers."""
-    folder = tmp_path_factory.mktemp("asked")
-    home, root = make_home(folder / "home"), folder / "team"
-    chat.configure(home)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LESSONS_HOME", str(home))
-        patch.setenv("LESSONS_EMBEDDER", "none")
-        run("lessons", "init", root, cwd=folder)
-        for path, text in FILES.items():
-            write(root / "lessons" / path, text)
-        run("lessons", "import", COURSE, "--write", cwd=root)
-        with serving(root, home, LESSONS_EMBEDDER="none") as server:
-            yield server
+    shown = shown_vault(tmp_path_factory.mktemp("asked"), FILES)
+    shown.run("import", str(COURSE), "--write")
+    chat.configure(shown.home)
+    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.commands import run
-from tests.support.files import lesson_text, write
-from tests.support.homes import make_home
+from tests.support.files import lesson_text
 from tests.support.serving import Serving, serving
+from tests.support.shown_vaults import TEXT_ONLY, shown_vault
 
 PROMPT = "which unicorn pays for the zebra acquisition"
 FILES = {
@@ -23,15 +22,8 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    folder = tmp_path_factory.mktemp("withheld")
-    home, root = make_home(folder / "home"), folder / "team"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LESSONS_HOME", str(home))
-        patch.setenv("LESSONS_EMBEDDER", "none")
-        run("lessons", "init", root, cwd=folder)
-    for path, text in FILES.items():
-        write(root / "lessons" / path, text)
-    with serving(root, home, LESSONS_EMBEDDER="none") as server:
+    shown = shown_vault(tmp_path_factory.mktemp("withheld"), FILES)
+    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
         yield server
 
 
