@@ -1,4 +1,4 @@
-"""A conversation with a model: its answer in pieces, its calls of tools, and all that breaks them."""
+"""A conversation with a model: its answer in pieces, and all that breaks it."""
 
 from __future__ import annotations
 
@@ -12,92 +12,28 @@ from typing import Any
 import pytest
 
 from tests.support import streams
+from tests.support.doors import (
+    CALL,
+    KINDS,
+    PLAIN,
+    QUESTION,
+    SEARCH,
+    TEXT,
+    WANTED,
+    Server,
+    bodies,
+    model_at,
+)
 from tests.support.model_server import ModelServer, Response
 from tests.support.ollama_server import OllamaServer
 from tests.support.watchers import soon
-from vault_index.config import Config
 from vault_index.errors import (
     ModelAwayError,
     ModelCallError,
     ModelRefusedError,
-    ModelToolsError,
 )
 from vault_index.llm import Model
-from vault_index.llm.allowance import Allowance
-from vault_index.llm.anthropic import AnthropicDoor
-from vault_index.llm.counted import CountedModel
-from vault_index.llm.door import ASSISTANT, TOOL, USER, Door, Question, Tool, ToolCall, Turn
-from vault_index.llm.ollama import OllamaDoor
-from vault_index.llm.openai import OpenAIDoor
-
-TEXT = "Erhöhe den Heap auf 4 GB \N{EM DASH} dann baut es. \N{ROCKET} \U0001f9d1\u200d\U0001f4bb"
-SEARCH = Tool(
-    "search_lessons",
-    "Search the lessons of the vault.",
-    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
-)
-WANTED = {"query": "größerer Heap"}
-CALL = ("search_lessons", json.dumps(WANTED, ensure_ascii=False))
-PLAIN = Question("Be brief.", "What was it?")
-QUESTION = Question("Be brief.", "What was it?", tools=(SEARCH,))
-KINDS = ("anthropic", "openai", "ollama")
-Server = ModelServer | OllamaServer
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def server(kind: str) -> Iterator[Server]:
-    with OllamaServer() if kind == "ollama" else ModelServer() as serving:
-        serving.answer = lambda _: TEXT
-        yield serving
-
-
-@pytest.fixture
-def model(kind: str, server: Server, tmp_path: Path) -> Model:
-    return model_at(kind, server, tmp_path)
-
-
-@pytest.fixture
-def used(tmp_path: Path) -> Callable[[], tuple[int, int]]:
-    """The calls and tokens that the day's allowance has lost."""
-
-    def used() -> tuple[int, int]:
-        day = Allowance(Config(home=tmp_path)).used()
-        return day.calls, day.tokens
-
-    return used
-
-
-def model_at(kind: str, server: Server, home: Path, timeout: float = 20) -> Model:
-    config = Config(home=home, llm_openai_url=f"{server.url}/v1")
-    environ = {"ANTHROPIC_API_KEY": "sk-made-up", "ANTHROPIC_BASE_URL": server.url}
-    door: Door
-    if kind == "ollama":
-        door = OllamaDoor("opus", server.url, timeout)
-    elif kind == "anthropic":
-        door = AnthropicDoor("opus", environ, timeout)
-    else:
-        door = OpenAIDoor("opus", config, environ, timeout)
-    return CountedModel(door, Allowance(config), lambda _: None)
-
-
-def bodies(server: Server) -> list[dict[str, Any]]:
-    if isinstance(server, OllamaServer):
-        return server.chats
-    return [request.body for request in server.requests]
-
-
-def refuse(server: Server, status: int, message: str) -> None:
-    """Answer each question that has tools with an error."""
-    if isinstance(server, OllamaServer):
-        server.fault = "no tools"
-        return
-    said = {"error": {"message": message, "type": "invalid_request_error"}}
-    server.judge = lambda body: Response(status, said) if body.get("tools") else None
+from vault_index.llm.door import ASSISTANT, USER, Question, ToolCall, Turn
 
 
 @pytest.mark.parametrize(
@@ -124,63 +60,6 @@ def test_without_a_taker_nothing_is_streamed(server: Server, model: Model) -> No
     assert not any(body.get("stream") for body in bodies(server))
 
 
-def test_calls_of_tools_come_in_pieces_too(server: Server, model: Model) -> None:
-    server.answer = lambda _: "Let me look."
-    server.calls = lambda _: [CALL, ("search_lessons", "{}")]
-    pieces: list[str] = []
-    for take in (pieces.append, None):
-        reply = model.converse(QUESTION, take)
-        assert reply.text == "Let me look."
-        first, second = reply.calls
-        assert (first.name, first.arguments, second.arguments) == (SEARCH.name, WANTED, {})
-        assert first.id != second.id
-    assert "".join(pieces) == "Let me look."
-    server.answer = lambda _: ""
-    assert [call.arguments for call in model.converse(QUESTION, pieces.append).calls] == [
-        WANTED,
-        {},
-    ]
-
-
-def test_the_result_of_a_call_goes_back_to_the_model(
-    kind: str, server: Server, model: Model
-) -> None:
-    before = (Turn(USER, "Hello?"), Turn(ASSISTANT, "Hello."))
-    calls = (ToolCall("toolu_1", SEARCH.name, WANTED), ToolCall("toolu_2", SEARCH.name, None))
-    after = (
-        Turn(ASSISTANT, "", calls),
-        Turn(TOOL, "[1] 4 GB", call="toolu_1"),
-        Turn(TOOL, "No more searches.", call="toolu_2"),
-    )
-    model.converse(Question("", "What was it?", before=before, after=after), lambda _: None)
-    messages = bodies(server)[0]["messages"][-6:]
-    if kind == "anthropic":
-        assert [message["role"] for message in messages] == ["user", "assistant"] * 2 + ["user"]
-        assert messages[3]["content"] == [
-            {"type": "tool_use", "id": "toolu_1", "name": SEARCH.name, "input": WANTED},
-            {"type": "tool_use", "id": "toolu_2", "name": SEARCH.name, "input": {}},
-        ]
-        assert messages[4]["content"][0] == {
-            "type": "tool_result",
-            "tool_use_id": "toolu_1",
-            "content": "[1] 4 GB",
-        }
-        assert bodies(server)[0]["tool_choice"] == {"type": "none"}
-        assert bodies(server)[0]["tools"][0]["name"] == SEARCH.name
-        return
-    roles = ["user", "assistant", "user", "assistant", "tool", "tool"]
-    assert [message["role"] for message in messages] == roles
-    arguments = [call["function"]["arguments"] for call in messages[3]["tool_calls"]]
-    if kind == "openai":
-        assert [json.loads(written) for written in arguments] == [WANTED, {}]
-        assert messages[4]["tool_call_id"] == "toolu_1"
-        assert messages[3]["tool_calls"][1]["id"] == "toolu_2"
-    else:
-        assert arguments == [WANTED, {}]
-        assert messages[4]["tool_name"] == SEARCH.name
-    assert messages[4]["content"] == "[1] 4 GB"
-
-
 def test_a_server_that_does_not_stream_is_heard_all_the_same(server: Server, model: Model) -> None:
     server.streams = False
     server.calls = lambda _: [CALL]
@@ -188,43 +67,6 @@ def test_a_server_that_does_not_stream_is_heard_all_the_same(server: Server, mod
     reply = model.converse(QUESTION, pieces.append)
     assert pieces == [TEXT] == [reply.text]
     assert [call.arguments for call in reply.calls] == [WANTED]
-
-
-@pytest.mark.parametrize("kind", ["anthropic", "openai"])
-@pytest.mark.parametrize("arguments", ["heap", '{"query": "he', '["heap"]', "[" * 20_000])
-def test_arguments_that_are_no_object(server: ModelServer, model: Model, arguments: str) -> None:
-    server.calls = lambda _: [(SEARCH.name, arguments)]
-    (call,) = model.converse(QUESTION, lambda _: None).calls
-    assert (call.name, call.arguments) == (SEARCH.name, None)
-
-
-@pytest.mark.parametrize("take", [None, lambda _: None], ids=["whole", "stream"])
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [
-        (400, "registry.ollama.ai/library/gemma3 does not support tools"),
-        (400, '"auto" tool choice requires --enable-auto-tool-choice to be set'),
-        (404, "No endpoints found that support tool use."),
-        (500, "tools param requires --jinja flag"),
-        (400, "`tool calling` is not supported with this model"),
-        (422, "body.tools: Extra inputs are not permitted"),
-    ],
-)
-def test_a_model_that_takes_no_tools_is_asked_again_without(
-    kind: str, server: Server, model: Model, take: Any, status: int, message: str,
-    used: Callable[[], tuple[int, int]],
-) -> None:  # fmt: skip
-    if kind == "ollama" and "ollama" not in message:
-        return
-    refuse(server, status, message)
-    assert model.can_call_tools
-    with pytest.raises(ModelToolsError, match=r"takes no tools") as caught:
-        model.converse(QUESTION, take)
-    assert caught.value.hint
-    assert len(bodies(server)) == 1
-    assert not model.can_call_tools
-    assert used() == (0, 0)
-    assert model.converse(PLAIN, take).text == TEXT
 
 
 def test_a_stream_that_breaks_after_words_is_not_tried_again(
@@ -321,14 +163,6 @@ def piece_of(kind: str, text: str) -> bytes:
     else:
         event = {"choices": [{"index": 0, "delta": {"content": text}}]}
     return f"data: {json.dumps(event)}\n\n".encode()
-
-
-@pytest.mark.parametrize("kind", ["anthropic", "openai"])
-def test_arguments_without_an_end(server: ModelServer, model: Model) -> None:
-    server.calls = lambda _: [(SEARCH.name, json.dumps({"query": "x" * 100_000}))]
-    server.streams = False
-    with pytest.raises(ModelCallError, match="with more than 100,000 characters"):
-        model.converse(QUESTION, lambda _: None)
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "openai"])
@@ -429,56 +263,6 @@ def test_a_server_that_does_not_know_an_option_of_streams(
         assert model.converse(QUESTION, pieces.append).text == TEXT == "".join(pieces)
     assert len(server.requests) == requests  # the second question knows it
     assert model.usage.calls == 2
-
-
-ODD_CALLS: dict[str, list[Any]] = {
-    "an empty id and name in later pieces": [
-        {"index": 0, "id": "a", "function": {"name": "search_lessons", "arguments": ""}},
-        {"index": 0, "id": "", "function": {"name": "", "arguments": '{"query": '}},
-        {"index": 0, "id": None, "function": {"name": None, "arguments": '"heap"}'}},
-    ],
-    "no id at all": [
-        {"index": 0, "function": {"name": "search_lessons", "arguments": '{"query": '}},
-        {"index": 0, "function": {"arguments": '"heap"}'}},
-    ],
-    "the name in each piece": [
-        {"index": 0, "id": "a", "function": {"name": "search_lessons", "arguments": '{"query": '}},
-        {"index": 0, "id": "a", "function": {"name": "search_lessons", "arguments": '"heap"}'}},
-    ],
-    "no index": [{"id": "", "function": {"name": "search_lessons", "arguments": '{"query": "heap"}'}}],
-    "an object": [
-        {"index": 0, "id": "a", "function": {"name": "search_lessons", "arguments": {"query": "heap"}}}
-    ],
-    "one index for all": [
-        {"index": 0, "id": name, "function": {"name": "search_lessons", "arguments": arguments}}
-        for name, arguments in (("a", '{"query": "heap"}'), ("b", '{"query": "heap"}'))
-    ],
-    "things beside": [
-        "x",
-        {"index": 7, "function": None},
-        {"index": 0, "id": 3, "function": {"name": "search_lessons", "arguments": '{"query": "heap"}'}},
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["openai"])
-@pytest.mark.parametrize("odd", list(ODD_CALLS))
-def test_servers_number_their_calls_in_many_ways(
-    server: ModelServer, model: Model, odd: str
-) -> None:
-    server.play = lambda events: [
-        *(
-            f"data: {json.dumps({'choices': [{'delta': {'tool_calls': [call]}}]})}\n\n".encode()
-            for call in ODD_CALLS[odd]
-        ),
-        *events[-2:],
-    ]
-    calls = model.converse(QUESTION, lambda _: None).calls
-    assert [(call.name, call.arguments) for call in calls] == (
-        [(SEARCH.name, {"query": "heap"})] * (2 if odd == "one index for all" else 1)
-    )
-    assert all(call.id for call in calls)
-    assert len({call.id for call in calls}) == len(calls)
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "openai"])

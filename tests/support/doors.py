@@ -1,0 +1,52 @@
+"""Models behind three APIs, each asked through its own door: what they are asked, and what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.support.model_server import ModelServer
+from tests.support.ollama_server import OllamaServer
+from vault_index.config import Config
+from vault_index.llm import Model
+from vault_index.llm.allowance import Allowance
+from vault_index.llm.anthropic import AnthropicDoor
+from vault_index.llm.counted import CountedModel
+from vault_index.llm.door import Door, Question, Tool
+from vault_index.llm.ollama import OllamaDoor
+from vault_index.llm.openai import OpenAIDoor
+
+TEXT = "Erhöhe den Heap auf 4 GB \N{EM DASH} dann baut es. \N{ROCKET} \U0001f9d1\u200d\U0001f4bb"
+SEARCH = Tool(
+    "search_lessons",
+    "Search the lessons of the vault.",
+    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+)
+WANTED = {"query": "größerer Heap"}
+CALL = ("search_lessons", json.dumps(WANTED, ensure_ascii=False))
+PLAIN = Question("Be brief.", "What was it?")
+QUESTION = Question("Be brief.", "What was it?", tools=(SEARCH,))
+KINDS = ("anthropic", "openai", "ollama")
+Server = ModelServer | OllamaServer
+
+
+def model_at(kind: str, server: Server, home: Path, timeout: float = 20) -> Model:
+    """Return the model of a server by its API."""
+    config = Config(home=home, llm_openai_url=f"{server.url}/v1")
+    environ = {"ANTHROPIC_API_KEY": "sk-made-up", "ANTHROPIC_BASE_URL": server.url}
+    door: Door
+    if kind == "ollama":
+        door = OllamaDoor("opus", server.url, timeout)
+    elif kind == "anthropic":
+        door = AnthropicDoor("opus", environ, timeout)
+    else:
+        door = OpenAIDoor("opus", config, environ, timeout)
+    return CountedModel(door, Allowance(config), lambda _: None)
+
+
+def bodies(server: Server) -> list[dict[str, Any]]:
+    """Return the requests of conversations, as they came."""
+    if isinstance(server, OllamaServer):
+        return server.chats
+    return [request.body for request in server.requests]
