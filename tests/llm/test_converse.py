@@ -231,7 +231,7 @@ def test_a_refusal_and_an_end_that_is_none(kind: str, server: Server, model: Mod
         server.done_reason = "length"
     else:
         server.end = "max_tokens" if kind == "anthropic" else "length"
-    with pytest.raises(ModelCallError, match="did not come to an end in 4000 tokens"):
+    with pytest.raises(ModelCallError, match=r"did not come to an end in \d tokens"):
         model.converse(QUESTION, pieces.append)
 
 

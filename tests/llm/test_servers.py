@@ -265,7 +265,7 @@ def test_an_answer_that_came_to_no_end(server: ModelServer, tmp_path: Path, end:
     server.end = end
     server.answer = lambda _: SECRET
     model = model_at("anthropic" if end == "max_tokens" else "openai", server.url, tmp_path, [])
-    assert "did not come to an end in 4000 tokens" in caught_from(model).message
+    assert "did not come to an end in 7 tokens" in caught_from(model).message
     assert model.usage.output_tokens == 7
 
 

@@ -53,10 +53,10 @@ def model_file(folder: Path) -> Path:
 
 
 @contextmanager
-def llama_server(model: Path) -> Iterator[str]:
+def llama_server(model: Path, context: int) -> Iterator[str]:
     """Yield the address of a server while the block runs."""
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(model), str(CONTEXT)],
+        [sys.executable, "-c", SERVE, str(model), str(context)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -75,12 +75,15 @@ def llama_server(model: Path) -> Iterator[str]:
 
 
 @contextmanager
-def shared_model(folder: Path) -> Iterator[str]:
-    """Yield the address of chat completions of a server, its model put together in a shared folder."""
+def shared_model(folder: Path, context: int = CONTEXT) -> Iterator[str]:
+    """Yield the address of chat completions of a server, its model put together in a shared folder.
+
+    An answer ends where `context`, in tokens of the question and the answer, does.
+    """
     folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
         with locked(folder):
             file = model_file(folder)
-            address = stack.enter_context(llama_server(file))
+            address = stack.enter_context(llama_server(file, context))
             file.unlink()  # 250 MB; the server has it open
         yield f"{address}/v1"

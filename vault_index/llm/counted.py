@@ -73,9 +73,10 @@ class CountedModel:
         if reply.end == DECLINED:
             raise self._declined()
         if reply.end == CUT:
-            tokens = self._door.answer_tokens
+            tokens = reply.output_tokens or self._door.answer_tokens  # its context may end before
             raise ModelCallError(
-                f"{self.name} did not come to an end in {tokens} tokens", "choose another model"
+                f"{self.name} did not come to an end in {tokens} tokens",
+                "choose another model, or a larger context",
             )
         if not text and not reply.calls:
             raise ModelCallError(f"{self.name} answered with nothing", "choose another model")
