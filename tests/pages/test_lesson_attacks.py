@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import run
 from tests.support.files import lesson_text, write
-from tests.support.homes import make_home
 from tests.support.serving import Serving, serving, tree_of
+from tests.support.shown_vaults import TEXT_ONLY, shown_vault
 
 SEEN = lesson_text("Heap", "Raise the heap.")
 ROUTE = "/page/private/lesson/"
@@ -20,18 +19,13 @@ ROUTE = "/page/private/lesson/"
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """A server of a vault with links that lead out of it, and nothing of it changed at the end."""
     folder = tmp_path_factory.mktemp("attacked-pages")
-    make_home(folder / "home")
-    root = folder / "team"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LESSONS_HOME", str(folder / "home"))
-        patch.setenv("LESSONS_EMBEDDER", "none")
-        run("lessons", "init", root, cwd=folder)
-    write(root / "lessons/heap.md", SEEN)
+    shown = shown_vault(folder, {"heap.md": SEEN})
+    root = shown.root
     write(root / "README.md", SEEN)
     write(folder / "outside.md", SEEN)
     (root / "lessons/linked").symlink_to(folder)
     (root / "lessons/link.md").symlink_to(folder / "outside.md")
-    with serving(root, folder / "home", LESSONS_EMBEDDER="none", EDITOR="gedit") as served:
+    with serving(root, shown.home, **TEXT_ONLY, EDITOR="gedit") as served:
         assert served.ask("GET", "/lesson/heap", token=False).status_code == 200
         before = tree_of(root)
         yield served
