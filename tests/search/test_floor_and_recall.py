@@ -21,7 +21,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index import reconcile
 from vault_index.recall import block, quote, select
-from vault_index.search import evaluate, floor, query
+from vault_index.search import evaluate, floor, query, scoring
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.hit import Hit
 from vault_index.vault import Vault, open_vault
@@ -130,7 +130,7 @@ def test_the_floor_is_a_quantile_of_what_foreign_prompts_score(make_vault: MakeV
 def best_foreign_scores(vault: Vault) -> list[float]:
     """Return the best score of each foreign prompt that is searched for at all."""
     asked = [prompt for prompt in floor.foreign_prompts() if not chatter.why_skipped(prompt)]
-    found = [query.find(vault, prompt, k=query.CANDIDATES) for prompt in asked]
+    found = [query.find(vault, prompt, k=scoring.CANDIDATES) for prompt in asked]
     return [max((hit.score for hit in hits), default=0.0) for hits in found]
 
 

@@ -19,7 +19,7 @@ from vault_index.errors import EmbedderError
 from vault_index.index import rows
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import likeness
-from vault_index.search import duplicates, floor, query
+from vault_index.search import duplicates, floor, query, scoring
 from vault_index.search.options import Query
 from vault_index.search.pieces import PIECE_WEIGHT
 from vault_index.store import filters
@@ -95,11 +95,11 @@ def _found(
     least = floor.in_force(vault, text_only=bool(results.text_only))
     others = [hit for hit in results.hits if hit.lesson_id != changes]
     own = score(prompt)
-    ranked = query.rank_of(own, drafted.confidence)
+    ranked = scoring.rank_of(own, drafted.confidence)
     return {
         "now": _as_json(results.hits[0], least) if results.hits else None,
         "then": {
-            "place": 1 + sum(query.rank(hit) > ranked for hit in others),
+            "place": 1 + sum(scoring.rank(hit) > ranked for hit in others),
             "score": round(own, 3),
             "is_above": least is None or own >= least,
         },
@@ -139,7 +139,7 @@ def _scorer(vault: Vault, drafted: _Draft) -> Callable[[str], float]:
         words = [word for word in _words(text) if drafted.words[_stem(word)]]
         spread = {word: _lessons_with(opened.store, word) for word in dict.fromkeys(words)}
         matched = (_bm25(drafted, word, spread[word], opened.lessons, usual) for word in words)
-        return cosine + query.FULL_TEXT_WEIGHT * sum(matched)
+        return cosine + scoring.FULL_TEXT_WEIGHT * sum(matched)
 
     return score
 
@@ -153,7 +153,7 @@ def _bm25(drafted: _Draft, word: str, lessons_with: int, lessons: int, usual: fl
 
 
 def _lessons_with(table: Table, word: str) -> int:
-    return len(table.matches(word, query.MAX_SCORED, None)[0])
+    return len(table.matches(word, scoring.MAX_SCORED, None)[0])
 
 
 def _usual_length(table: Table) -> float:

@@ -15,7 +15,7 @@ from vault_index import git
 from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
 from vault_index.recall import block, journal, trust
-from vault_index.search import floor, query
+from vault_index.search import floor, query, scoring
 from vault_index.search.options import Query
 
 if TYPE_CHECKING:
@@ -195,11 +195,12 @@ def _above_floor(
             before = best.get(hit.lesson_id)
             if hit.score >= least and (before is None or hit.score > before.score):
                 best[hit.lesson_id] = hit
-    least_beside = share_of_first * max((hit.score for hit in best.values()), default=0.0)
+    untaught = (hit.score for hit in best.values() if not hit.taught)
+    least_beside = share_of_first * max(untaught, default=0.0)
     fresh = [
         hit for hit in best.values() if hit.lesson_id not in already and hit.score >= least_beside
     ]
-    fresh.sort(key=lambda hit: (-query.rank(hit), hit.lesson_id))
+    fresh.sort(key=lambda hit: (-scoring.rank(hit), hit.lesson_id))
     hits = sorted(fresh, key=lambda hit: hit.type != first)[:k] if first else fresh[:k]
     if not hits:
         silent = "nothing new" if best else NOTHING

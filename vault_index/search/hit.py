@@ -22,11 +22,12 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A lesson or skill and why it was found. `score` is `cosine + full_text`, in absolute units.
+    """A lesson or skill and why it was found. `score` is the sum of its terms, in absolute units.
 
-    `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25. `text` is the best
-    passage. `confidence` only orders hits of like score: it is not in `score`. Of a skill `title`
-    is the name, `text` what it is for and `type` where it is from: vault, user or project.
+    `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25; `taught` is the cosine of
+    the lesson's taught prompt that fires, `taught_prompt`, else 0. `text` is the best passage.
+    `confidence` only orders hits of like score: it is not in `score`. Of a skill `title` is the name,
+    `text` what it is for and `type` where it is from: vault, user or project.
     """
 
     lesson_id: str
@@ -43,6 +44,8 @@ class Hit:
     score: float
     cosine: float
     full_text: float
+    taught: float = 0.0
+    taught_prompt: str = ""
     kind: str = "lessons"  # lessons | skills
     document: str = ""  # the title of what the lesson is a part of; its own if of nothing
     link: str = ""
@@ -54,6 +57,11 @@ class Hit:
         float, ...
     ] = ()  # see `search.weighted`: the terms that ordered it, if they did
     suggestible: bool = True  # whether an agent may load the skill by itself; not in the JSON
+
+    @property
+    def evidence(self) -> float:
+        """The score without what somebody taught: floors are about that."""
+        return self.score - self.taught
 
     @property
     def percent(self) -> int:
@@ -70,7 +78,7 @@ class Hit:
         values = {name: getattr(self, name) for name in _IN_JSON}
         for key in ("created_at", "updated_at"):
             values[key] = values[key].isoformat() if values[key] else None
-        for key in ("score", "cosine", "full_text"):
+        for key in ("score", "cosine", "full_text", "taught"):
             values[key] = round(values[key], 4)
         if self.weighted:
             values["weighted"] = [round(term, 4) for term in self.weighted]

@@ -35,8 +35,9 @@ class LessonRow(TypedDict, total=False):
     written_by: str
     text: str
     fulltext: str  # "" for the pieces of a long lesson: its whole has their words
-    is_whole: bool  # False for a piece of a long lesson
-    position: int  # among the passages of the file; -1 for a whole that also has pieces
+    is_whole: bool  # False for a piece of a long lesson and for a taught prompt
+    position: int  # among the passages of the file; -1 for a whole with pieces, -2 for a prompt
+    taught: str  # of a taught prompt, which is in `text`: fires | silent; "" for a passage
     filed_by: str  # author | folder | classifier | nobody
     categories: list[str]
     category_l0: list[str]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from vault_index.store.families import Families
     from vault_index.store.latest import Pair
     from vault_index.store.schema import DocumentRow, JournalRow, SkillRow
 
@@ -39,7 +40,6 @@ KEPT_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
 KEPT_FILTERS = 16  # whose rows a reader remembers: 80 kB each, 0.8 MB among 100,000 rows
 MANY = 0.5  # of all rows: a filter that keeps so many is looked at after full text, not in it
 _AT_ONCE = 1000  # values in one filter
-_FAMILY = ("lesson_id", "is_whole")
 
 
 class Table:
@@ -235,18 +235,18 @@ class Table:
     @cached_property
     def _all_vectors(self) -> Pair:
         """The table's row ids and vectors: multiplying takes less time than asking for it (5 ms)."""
-        family = _FAMILY if self.schema.has_pieces else ()
+        family = families.COLUMNS if self.schema.has_pieces else ()
         rows = self._scan([VECTOR, *family], ids=True)
         if family:
             self.__dict__["families"] = families.of(rows)
         return rows["_rowid"].to_numpy().copy(), matrix(rows, self.dimension).copy()
 
     @cached_property
-    def families(self) -> Pair:
-        """Row ids, uint64[n], of the pieces of long lessons, sorted, and of the whole of each."""
+    def families(self) -> Families:
+        """The rows that are pieces of long lessons or taught prompts, and the whole of each."""
         if not self.schema.has_pieces:
             return families.none()
-        return families.of(self._scan(_FAMILY, ids=True))
+        return families.of(self._scan(families.COLUMNS, ids=True))
 
     @latest.kept
     def matches(self, text: str, limit: int, where: str | None) -> Pair:
@@ -303,6 +303,11 @@ class Table:
             keys = rows["content_hash"].to_pylist()
             vectors.update(zip(keys, matrix(rows, self.dimension), strict=True))
         return vectors
+
+    def row_ids(self, where: str) -> np.ndarray:
+        """Return the row ids of the rows that a filter names, uint64[n]."""
+        ids: np.ndarray = self._scan(["id"], where, ids=True)["_rowid"].to_numpy()
+        return ids
 
     def rows(self, columns: Sequence[str], where: str | None = None) -> list[dict[str, Any]]:
         """Return columns of all rows, or of those a filter names."""
