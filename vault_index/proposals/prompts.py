@@ -19,7 +19,7 @@ from vault_index.errors import EmbedderError
 from vault_index.index import rows
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import likeness
-from vault_index.search import duplicates, floor, query, scoring
+from vault_index.search import floor, query, scoring
 from vault_index.search.options import Query
 from vault_index.search.pieces import PIECE_WEIGHT
 from vault_index.store import filters
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vault_index.store.table import Table
     from vault_index.vault import Vault
 
+SHOWN = 4  # the best lessons of a prompt, beside which the draft has a place
 K1, B = 1.2, 0.75  # of LanceDB's BM25
 SAMPLE = 500  # lessons that say how long one is
 _WORD = re.compile(r"[^\W_]+")
@@ -79,7 +80,11 @@ def outlook(
     score = _scorer(vault, drafted)
     prompts = [*((prompt, False) for prompt in fires_on), *((each, True) for each in silent_on)]
     return [
-        {"prompt": prompt, "is_silent": is_silent, **_found(vault, drafted, score, prompt, changes)}
+        {
+            "prompt": prompt,
+            "is_silent": is_silent,
+            **_found(vault, drafted, score, prompt, changes, is_silent),
+        }
         for prompt, is_silent in prompts
     ]
 
@@ -90,18 +95,20 @@ def _found(
     score: Callable[[str], float],
     prompt: str,
     changes: str,
+    is_silent: bool,
 ) -> dict[str, Any]:
-    results = query.run(vault, Query(prompt, duplicates.TOP_K + 1, for_agent=True))
+    results = query.run(vault, Query(prompt, SHOWN, for_agent=True))
     least = floor.in_force(vault, text_only=bool(results.text_only))
     others = [hit for hit in results.hits if hit.lesson_id != changes]
     own = score(prompt)
-    ranked = scoring.rank_of(own, drafted.confidence)
+    taught = 0.0 if is_silent else 1.0  # the cosine of a prompt with itself: see `search.taught`
+    ranked = scoring.rank_of(own + taught, drafted.confidence)
     return {
         "now": _as_json(results.hits[0], least) if results.hits else None,
         "then": {
             "place": 1 + sum(scoring.rank(hit) > ranked for hit in others),
             "score": round(own, 3),
-            "is_above": least is None or own >= least,
+            "is_above": not is_silent,  # the prompt is a taught one then
         },
     }
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 START = "SessionStart"
+SILENT_ON = "silent_on"
 SHOWN = (injections.PROMPT, START)  # what hooks asked; lookups of agents are no injections
 ANSWERED, SILENT = "answered", "silent"
 ONLY = ("", ANSWERED, SILENT)
@@ -80,10 +81,9 @@ def prompt_of(vault: Vault, session: str, key: str) -> str:
     return _prompts(_session(vault, session)).get(key, "") if grown.is_on() else ""
 
 
-def written_for(vault: Vault, lesson: str, session: str, key: str) -> str:
-    """Return the hash of the prompt that a lesson's file got when it was marked; "" if it is not."""
-    marks = _marks(injections.with_names_of_now(_kept(vault)))
-    return marks.get((session[:80], key, lesson), "")
+def mark_of(vault: Vault, lesson: str, session: str, key: str) -> Mapping[str, Any] | None:
+    """Return what somebody taught a lesson about a prompt: `kind`, `written`, `moved`, or None."""
+    return _marks(injections.with_names_of_now(_kept(vault))).get((session[:80], key, lesson))
 
 
 def _kept(vault: Vault) -> list[dict[str, Any]]:
@@ -93,21 +93,23 @@ def _kept(vault: Vault) -> list[dict[str, Any]]:
         return []
 
 
-def _marks(kept: Iterable[Mapping[str, Any]]) -> dict[_Key, str]:
-    """Return the injections that are marked false, each with the hash of what the lesson got."""
-    marks: dict[_Key, str] = {}
+def _marks(kept: Iterable[Mapping[str, Any]]) -> dict[_Key, Mapping[str, Any]]:
+    """Return what was taught about prompts of the record, and not taken back since."""
+    marks: dict[_Key, Mapping[str, Any]] = {}
     for line in kept:
         if line.get("event") == injections.MARK:
             key = (str(line.get("session")), str(line.get("prompt")), str(line.get("lesson")))
-            marks[key] = str(line.get("written") or "")
-    return {key: written for key, written in marks.items() if written}
+            marks[key] = line
+    return {key: line for key, line in marks.items() if line.get("written")}
 
 
-def _totals(prompts: Sequence[Mapping[str, Any]], marks: Mapping[_Key, str]) -> dict[str, Any]:
+def _totals(
+    prompts: Sequence[Mapping[str, Any]], marks: Mapping[_Key, Mapping[str, Any]]
+) -> dict[str, Any]:
     summed = injections.total(prompts[::-1], [])
     times = [ms for ms in (each.get("ms") for each in prompts) if isinstance(ms, (int, float))]
     marked = sum(
-        (str(each.get("session")), str(each.get("prompt")), lesson) in marks
+        _taught(marks, str(each.get("session")), str(each.get("prompt")), lesson) == SILENT_ON
         for each in prompts
         for lesson in each["lessons"]
     )
@@ -137,7 +139,10 @@ class _Known:
     """What else is known of some records: titles, outcomes, texts of prompts."""
 
     def __init__(
-        self, vault: Vault, some: Sequence[Mapping[str, Any]], marks: Mapping[_Key, str]
+        self,
+        vault: Vault,
+        some: Sequence[Mapping[str, Any]],
+        marks: Mapping[_Key, Mapping[str, Any]],
     ) -> None:
         self._vault = vault
         self._marks = marks
@@ -160,7 +165,10 @@ class _Known:
         skills = [str(skill) for skill in record.get("skills") or ()]
         scores += [0.0] * (len(lessons) + len(skills) - len(scores))
         near = str(record.get("near") or "")
-        nearest = {**self._lesson(near), "score": record.get("near_score")} if near else None
+        nearest = None
+        if near:
+            taught = _taught(self._marks, session, key, near)
+            nearest = {**self._lesson(near), "score": record.get("near_score"), "taught": taught}
         return {
             "time": time,
             "event": str(record["event"]),
@@ -174,7 +182,7 @@ class _Known:
                     **self._lesson(lesson),
                     "score": score,
                     "outcome": self._verdicts.get((time, session, key, lesson), ""),
-                    "is_marked": (session, key, lesson) in self._marks,
+                    "taught": _taught(self._marks, session, key, lesson),
                 }
                 for lesson, score in zip(lessons, scores, strict=False)
             ],
@@ -191,6 +199,12 @@ class _Known:
 
     def _lesson(self, id: str) -> dict[str, Any]:
         return {"id": id, "title": self._titles.get(id, ""), "is_there": id in self._titles}
+
+
+def _taught(marks: Mapping[_Key, Mapping[str, Any]], session: str, prompt: str, lesson: str) -> str:
+    """Return the list that a prompt of the record went into: fires_on | silent_on, "" for none."""
+    mark = marks.get((session[:80], prompt, lesson))
+    return str(mark.get("kind") or SILENT_ON) if mark else ""
 
 
 def _titles(vault: Vault, ids: Sequence[str]) -> dict[str, str]:

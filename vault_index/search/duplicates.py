@@ -1,4 +1,4 @@
-"""A lesson beside the others: whether the vault has it already, and whether taught prompts clash.
+"""A lesson beside the others: whether the vault has it already, and fires at the same prompts.
 
 `against_index` asks the index, in the watcher where there is one.
 """
@@ -99,12 +99,8 @@ def vectors(vault: Vault, lessons: list[Lesson], path: str) -> list[np.ndarray]:
 
 
 def _clashes(vault: Vault, lesson: Lesson, path: str, text: str) -> Iterator[Finding]:
-    """Report taught prompts that no lesson can obey: in both lists of one, or in two lessons."""
+    """Report taught prompts that fire another lesson, too."""
     hashes = {rows.hash_of_prompt(prompt): prompt for prompt in lesson.fires_on}
-    for prompt in lesson.silent_on:
-        if rows.hash_of_prompt(prompt) in hashes:
-            message = f"{prompt!r:.80} is in fires_on, too: remove it from one of the two"
-            yield Finding(shown(path), line_of_key(text, "silent_on"), "taught-both", message)
     store = vault.open_index().store
     others: dict[str, str] = {}
     for row in store.rows(("path", "content_hash"), filters.taught_in(rows.FIRES, hashes)):

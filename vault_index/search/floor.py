@@ -21,7 +21,7 @@ from vault_index.hotpath import chatter
 from vault_index.lesson.digest import hash_of
 from vault_index.search import query
 from vault_index.search.options import Query
-from vault_index.store import filters, ownership
+from vault_index.store import ownership
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

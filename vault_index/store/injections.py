@@ -92,14 +92,23 @@ def record(
         _append(folder / FILE, data)
 
 
-def mark(folder: Path, lesson: str, session: str, prompt: str, written: str) -> None:
-    """Note that a lesson should not have come for a prompt, or with `written` "" that it should.
+def mark(
+    folder: Path,
+    lesson: str,
+    session: str,
+    prompt: str,
+    written: str,
+    kind: str = "silent_on",
+    moved: bool = False,
+) -> None:
+    """Note what somebody taught a lesson about a prompt; `written` "" takes it back. Never raises.
 
-    `prompt` is its hash, and `written` that of the prompt that the lesson's file got. Never raises.
+    `prompt` is its hash, `written` that of the prompt that the lesson's file got, `kind` the list
+    that it is in, and `moved` whether it left the other list.
     """
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     about = {"session": session[:80], "prompt": prompt, "lesson": lesson, "written": written}
-    line = {"time": when, "event": MARK, "lessons": [], **about}
+    line = {"time": when, "event": MARK, "lessons": [], **about, "kind": kind, "moved": moved}
     with suppress(OSError):
         _append(folder / FILE, json.dumps(line).encode() + b"\n")
 

@@ -30,10 +30,11 @@ Only = Literal["", "answered", "silent"]
 routes = APIRouter(include_in_schema=False)
 
 
-class SilenceBody(BaseModel):
-    """An injection that should not have been: of which lesson, in which session, at which prompt."""
+class TeachBody(BaseModel):
+    """A prompt of a session that a lesson should fire at, or should not."""
 
     lesson: Id
+    kind: Literal["fires_on", "silent_on"]
     session: Id = ""
     key: Id = ""  # the hash of the prompt
     prompt: Annotated[Text, Field(max_length=MAX_PROMPT_CHARS)] = ""  # where the journal has it not
@@ -80,13 +81,13 @@ def list_(
     )
 
 
-@routes.post(f"{PRIVATE}/silence", dependencies=[Depends(one_at_a_time)])
-def silence(door: OpenDoor, body: SilenceBody) -> HTMLResponse:
-    """Write into a lesson that it should not come for a prompt, or take that out again."""
+@routes.post(f"{PRIVATE}/teach", dependencies=[Depends(one_at_a_time)])
+def teach(door: OpenDoor, body: TeachBody) -> HTMLResponse:
+    """Write into a lesson that it fires at a prompt, or stays out; or take that back."""
     values = {"name": body.lesson, "session": body.session, "key": body.key}
-    values |= {"prompt": body.prompt}
-    done = door.change("silence", {**values, "undo": body.undo}, lambda answer: [answer["path"]])
-    lesson = {"id": done["id"], "is_marked": not body.undo, "is_there": True}
+    values |= {"prompt": body.prompt, "kind": body.kind}
+    done = door.change("teach", {**values, "undo": body.undo}, lambda answer: [answer["path"]])
+    lesson = {"id": done["id"], "taught": "" if body.undo else body.kind, "is_there": True}
     text = "" if body.prompt else "kept"
     record = {"session": body.session, "prompt": body.key, "text": text}
     return fragment(
@@ -94,6 +95,7 @@ def silence(door: OpenDoor, body: SilenceBody) -> HTMLResponse:
         done=done,
         path=door.shown(done["path"]),
         lesson=lesson,
+        kind=body.kind,
         record=record,
         typed=body.prompt,
     )
