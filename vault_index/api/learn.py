@@ -52,6 +52,7 @@ def search(
         filters=filters.Filter(type=type, min_confidence=min_confidence),
         for_agent=True,
         weighted=True,
+        phrases=True,
     )
     results, following = pages.page(vault, asked, cursor)
     hits = trust.only_trusted(vault, results.hits)

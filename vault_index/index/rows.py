@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from vault_index.lesson import category, passages
+from vault_index.lesson import category, identifiers, passages
 from vault_index.lesson.digest import hash_of
 from vault_index.lesson.parse import Lesson
 from vault_index.store.schema import LessonRow
@@ -145,6 +145,7 @@ def with_categories(row: LessonRow, filed: Sequence[str], filed_by: str = "") ->
         category_l2=third,
         category_l3=fourth,
         fulltext=heading if row["is_whole"] else "",
+        identifiers=identifiers.column_of(row["title"], row["text"]) if row["is_whole"] else "",
         filed_by=filed_by or row["filed_by"],
     )
 

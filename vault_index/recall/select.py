@@ -193,7 +193,7 @@ def _above_floor(
         near += [usable.near] if usable.near else []
         for hit in trust.only_trusted(vault, usable.hits):
             before = best.get(hit.lesson_id)
-            if hit.score >= least and (before is None or hit.score > before.score):
+            if hit.reason >= least and (before is None or hit.score > before.score):
                 best[hit.lesson_id] = hit
     untaught = (hit.score for hit in best.values() if not hit.taught)
     least_beside = share_of_first * max(untaught, default=0.0)
@@ -232,10 +232,10 @@ def _over_floor(
 ) -> tuple[query.Results, float | None]:
     """Search for hits above the floor: that of the vectors or, where they fail, of full text."""
     least = _full_text_floor(vault) if text_only else floor.in_force(vault)
-    results = query.run(vault, Query(text, k, min_score=least, text_only=text_only))
+    results = query.run(vault, Query(text, k, floor=least, text_only=text_only))
     if results.text_only and not text_only:
         least = _full_text_floor(vault)
-        results = query.run(vault, Query(text, k, min_score=least, text_only=True))
+        results = query.run(vault, Query(text, k, floor=least, text_only=True))
     return results, least
 
 

@@ -24,7 +24,9 @@ class Passage:
 class Hit:
     """A lesson or skill and why it was found. `score` is the sum of its terms, in absolute units.
 
-    `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25; `taught` is the cosine of
+    `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25; `exact` is what rare words
+    of the query add, and `no_reason` the part of the score that finds a lesson and does not inject it:
+    words in passing, and what words that no lesson has take off. `taught` is the cosine of
     the lesson's taught prompt that fires, `taught_prompt`, else 0. `text` is the best passage.
     `confidence` only orders hits of like score: it is not in `score`. Of a skill `title` is the name,
     `text` what it is for and `type` where it is from: vault, user or project.
@@ -44,6 +46,8 @@ class Hit:
     score: float
     cosine: float
     full_text: float
+    exact: float = 0.0
+    no_reason: float = 0.0
     taught: float = 0.0
     taught_prompt: str = ""
     kind: str = "lessons"  # lessons | skills
@@ -60,8 +64,13 @@ class Hit:
 
     @property
     def evidence(self) -> float:
-        """The score without what somebody taught: floors are about that."""
-        return self.score - self.taught
+        """What floors are fitted to: the score without exact words and what somebody taught."""
+        return self.cosine + self.full_text
+
+    @property
+    def reason(self) -> float:
+        """What a floor is compared with: the score without what is no reason to inject."""
+        return self.score - self.no_reason
 
     @property
     def percent(self) -> int:
@@ -78,7 +87,7 @@ class Hit:
         values = {name: getattr(self, name) for name in _IN_JSON}
         for key in ("created_at", "updated_at"):
             values[key] = values[key].isoformat() if values[key] else None
-        for key in ("score", "cosine", "full_text", "taught"):
+        for key in ("score", "cosine", "full_text", "exact", "no_reason", "taught"):
             values[key] = round(values[key], 4)
         if self.weighted:
             values["weighted"] = [round(term, 4) for term in self.weighted]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
-from vault_index.search import documents, scoring, weighted
+from vault_index.search import documents, exact, scoring, weighted
 from vault_index.search.hit import Hit, Passage
 from vault_index.search.options import LESSONS, SKILLS, Query
 from vault_index.store import filters
@@ -153,6 +153,8 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
     opened = vault.open_index()
     text = searched(query.text)
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
+    if query.phrases and table.schema.exact_text:
+        where = exact.with_phrases(table, text, where)
     if query.weighted and vector is not None and weighted.weights_of(vault.config):
         scored = scoring.candidates(table, text, vector, range(weighted.POOL), where, None)
         return _by_weights(vault, query, scored.hits)
@@ -166,6 +168,7 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
         range(first, first + wanted),
         where,
         None if query.explain else min_score,
+        None if query.explain else query.floor,
     )
     candidates = scored.hits[query.offset - first :]
     cut = _cut(query, candidates, why)
@@ -190,6 +193,8 @@ def _cut(query: Query, candidates: list[Hit], text_only: str) -> Results:
     for hit in candidates:
         if min_score is not None and hit.score < min_score:
             dropped.append((hit, f"below {min_score:.3f}"))
+        elif query.floor is not None and hit.reason < query.floor:
+            dropped.append((hit, f"below {query.floor:.3f}"))
         elif len(hits) < query.k:
             hits.append(hit)
         else:

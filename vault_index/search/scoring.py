@@ -1,8 +1,9 @@
 """Score the rows of a table for a query, and return the best as hits with their evidence.
 
-The score is `cosine + 0.01 x BM25`, and what a taught prompt adds (`search.taught`): a plain sum of
-evidence in absolute units. Measured on the evaluation set it ranks better than either alone and than
-reciprocal rank fusion, which also throws away the magnitude that the floor needs.
+The score is `cosine + 0.01 x BM25`, and what exact words and a taught prompt add (`search.exact`,
+`search.taught`): a plain sum of evidence in absolute units. On the evaluation set it ranks better
+than either alone and than reciprocal rank fusion, which also throws away the magnitude that the
+floor needs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.index.skills import NOT_FOR, prompt_kind
 from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
-from vault_index.search import pieces, taught
+from vault_index.search import exact, pieces, taught
+from vault_index.search.exact import Exact
 from vault_index.search.hit import Hit
 from vault_index.search.taught import Taught
 from vault_index.store import filters
@@ -50,14 +52,19 @@ class _Evidence:
     shown: np.ndarray  # int[n], the place of the row to show for a lesson
     is_piece: np.ndarray  # bool[n]
     taught: Taught
+    words: Exact
 
-    @property
-    def score(self) -> np.ndarray:
-        """The sum of the evidence, float[n]."""
+    def scores(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sum of the evidence, float[n], and the part of it that may reach a floor."""
         score: np.ndarray = self.cosine + self.text
         for whole, (cosine, _) in self.taught.fires.items():
             score[self.ids.searchsorted(whole)] += cosine
-        return score
+        reason = score - self.words.unknown
+        for whole, (about, passing) in self.words.rows.items():
+            place = self.ids.searchsorted(whole)
+            score[place] += about + passing
+            reason[place] += about
+        return score, reason
 
 
 def candidates(
@@ -67,17 +74,22 @@ def candidates(
     wanted: range,
     where: str | None,
     least: float | None,
+    floor: float | None = None,
 ) -> Scored:
-    """Score every lesson; return those at the places `wanted` by score that reach `least`."""
+    """Score every lesson; return those at the places `wanted` by score that reach `least`.
+
+    Those that do not reach a `floor` come after those that do.
+    """
     import numpy as np
 
     evidence = _gather(table, query, vector, where, wanted.stop)
-    score, is_left_out = evidence.score, evidence.is_piece.copy()
+    (score, reason), is_left_out = evidence.scores(), evidence.is_piece.copy()
     is_left_out[evidence.ids.searchsorted(np.array([*evidence.taught.silent], np.uint64))] = True
-    order = np.argsort(np.where(is_left_out, np.inf, -score), kind="stable")
-    order = order[: (~is_left_out).sum()]
-    if least is not None:  # of a silence the nearest lesson is kept, to be dropped
-        order = order[: max(((score >= least) & ~is_left_out).sum(), table.schema.has_pieces)]
+    is_below = reason < floor if floor is not None else np.zeros(len(score), bool)
+    order = np.lexsort((-score, is_below, is_left_out))[: (~is_left_out).sum()]
+    if least is not None or floor is not None:  # for a silence the nearest lesson is kept
+        reaches = ~is_left_out & ~is_below & (score >= (least if least is not None else -np.inf))
+        order = order[: max(reaches.sum(), table.schema.has_pieces)]
     has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
     hits = taught.nearest_sections(_hits(table, query, vector is None, evidence, order))
     # equal ones by id, so that the order is fixed
@@ -119,8 +131,9 @@ def _gather(
     if families and families.has_taught:  # their rows have said what they say
         is_passage = ~np.isin(near, families.ids[families.taught != ""])
         near, cosines = near[is_passage], cosines[is_passage]
-    of_taught = np.array([*acting.fires, *acting.silent], np.uint64)
-    ids = np.concatenate([near, matched, wholes[np.isin(of_pieces, near)], of_taught])
+    words = exact.look_up(table, query, where)
+    named = np.array([*acting.fires, *acting.silent, *words.rows], np.uint64)
+    ids = np.concatenate([near, matched, wholes[np.isin(of_pieces, near)], named])
     ids.sort()
     ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]  # union1d() would load numpy.ma for this
     if table.is_large:  # what the other side left out
@@ -135,8 +148,10 @@ def _gather(
     is_piece = np.isin(ids, of_pieces)
     if is_piece.any():
         whole_of = np.searchsorted(ids, wholes[np.searchsorted(of_pieces, ids[is_piece])])
-        cosine, shown = pieces.with_nearest(cosine, shown, np.flatnonzero(is_piece), whole_of)
-    return _Evidence(ids, cosine, text, shown, is_piece, acting)
+        counts = np.bincount(np.searchsorted(ids, wholes[np.isin(wholes, ids)]), minlength=len(ids))
+        places = np.flatnonzero(is_piece)
+        cosine, shown = pieces.with_nearest(cosine, shown, places, whole_of, counts)
+    return _Evidence(ids, cosine, text, shown, is_piece, acting, words)
 
 
 def _hits(
@@ -152,9 +167,14 @@ def _hits(
         hit_of(row, float(evidence.cosine[at]), float(evidence.text[at]))
         for row, at in zip(rows, places, strict=True)
     ]
+    wholes = [int(id) for id in evidence.ids[places]]
+    if evidence.words.rows or evidence.words.unknown:
+        hits = [
+            _exact(hit, *evidence.words.rows.get(whole, (0.0, 0.0)), evidence.words.unknown)
+            for hit, whole in zip(hits, wholes, strict=True)
+        ]
     if not acting.fires and not acting.silent:
         return hits
-    wholes = [int(id) for id in evidence.ids[places]]
     prompts = [acting.fires.get(whole) or acting.silent.get(whole) for whole in wholes]
     taken = iter(table.take([prompt[1] for prompt in prompts if prompt]))
     return [
@@ -163,6 +183,11 @@ def _hits(
         else hit
         for hit, whole, prompt in zip(hits, wholes, prompts, strict=True)
     ]
+
+
+def _exact(hit: Hit, about: float, passing: float, unknown: float) -> Hit:
+    exact = about + passing
+    return replace(hit, score=hit.score + exact, exact=exact, no_reason=passing + unknown)
 
 
 def _taught(hit: Hit, prompt: str, cosine: float) -> Hit:

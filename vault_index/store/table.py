@@ -74,7 +74,12 @@ class Table:
             self._table.create(schema.arrow(self.dimension))
         # without a key two processes that insert the same new ids duplicate them
         self._ask(
-            lambda door: door.prepare("id", schema.full_text, schema.indexed, schema.indexed_lists)
+            lambda door: door.prepare(
+                "id",
+                (schema.full_text, schema.exact_text),
+                schema.indexed,
+                schema.indexed_lists,
+            )
         )
 
     def replace(self, rows: Sequence[LessonRow | JournalRow], paths: Iterable[str]) -> None:
@@ -261,6 +266,17 @@ class Table:
             return ids, scores
         inside = kept[np.minimum(kept.searchsorted(ids), len(kept) - 1)] == ids
         return ids[inside], scores[inside]
+
+    def identified(self, name: str, limit: int, where: str | None) -> np.ndarray:
+        """Return the row ids, uint64[n], of lessons that have an identifier, which is folded."""
+        column = self.schema.exact_text
+        rows = self._ask(lambda door: door.matches(name, column, limit, where))
+        ids: np.ndarray = rows["_rowid"].to_numpy()
+        return ids
+
+    def count_wholes(self) -> int:
+        """Count the rows that are no pieces and no taught prompts."""
+        return self.count() - len(self.families.ids)
 
     def _kept_by(self, where: str) -> np.ndarray | None:
         """Return the row ids that a filter keeps, sorted, if a reader that stays finds it keeps many.
