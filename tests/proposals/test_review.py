@@ -89,12 +89,14 @@ def test_the_score_foreseen_is_that_of_the_lesson_once_accepted(team: Vault) -> 
     prompt = "our installer refuses the signed package"
     id = learned(team, fires_on=[prompt, "raise the heap of node"])
     foreseen, other = ask(team, "review", id=id)["proposals"][0]["prompts"]
-    assert other["then"]["place"] > 1
+    assert other["then"]["is_above"], "its own prompt is taught once it is accepted"
     ask(team, "accept proposal", id=id)
     (hit, *_) = ask(team, "search", text=prompt)["hits"]
     assert hit["lesson_id"] == "ops/rotate-the-key"
     assert foreseen["then"]["place"] == 1
-    assert abs(hit["score"] - foreseen["then"]["score"]) < 0.15 * hit["score"]
+    own = hit["score"] - hit["taught"]
+    assert abs(own - foreseen["then"]["score"]) < 0.15 * own
+    assert foreseen["then"]["is_above"]
 
 
 def test_with_vectors_too(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:

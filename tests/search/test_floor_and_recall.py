@@ -172,19 +172,14 @@ def test_the_floor_of_vault_toml_wins(make_vault: MakeVault) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["fires_on", "silent_on"])
-def test_own_prompts_move_the_floor_within_bounds_only(make_vault: MakeVault, key: str) -> None:
+def test_own_prompts_do_not_move_the_floor(make_vault: MakeVault, key: str) -> None:
     prompts = json.dumps([f"own words as they stand in the lesson {n}" for n in range(8)])
-    text = f"---\ntitle: Own\n{key}: {prompts}\n---\nOwn words as they stand in the lesson.\n"
-    vault = with_topics(make_vault, {"own.md": text})
-    best = best_foreign_scores(vault)
-    highest = floor.quantile(best, floor.HIGHEST_SHARE)
-    assert floor.fit(vault).vectors == pytest.approx(highest)  # these ask for more than that
-
-    far = text.replace(prompts, json.dumps([f"the lesson, number {n}" for n in range(8)]))
-    write(vault.lessons_dir / "own.md", far)
+    text = "---\ntitle: Own\n{}---\nOwn words as they stand in the lesson.\n"
+    vault = with_topics(make_vault, {"own.md": text.format("")})
+    fitted = floor.fit(vault).vectors
+    write(vault.lessons_dir / "own.md", text.format(f"{key}: {prompts}\n"))
     reconcile.sync(vault)
-    lowest = floor.quantile(best, floor.LOWEST_SHARE)
-    assert lowest - 1e-6 <= floor.fit(vault).vectors <= highest + 1e-6
+    assert floor.fit(vault).vectors == pytest.approx(fitted)
 
 
 # what is injected

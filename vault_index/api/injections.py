@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vault_index.edit import teach as teaching
+from vault_index.edit import teach
 from vault_index.errors import VaultError
 from vault_index.recall import injected
 from vault_index.store import injections
@@ -36,7 +36,7 @@ def list_(
     return injected.page(vault, chosen, max(1, limit), max(0, offset))
 
 
-def teach(
+def teach_lesson(
     vault: Vault,
     caller: Caller,
     name: str,
@@ -53,7 +53,7 @@ def teach(
     as written, `kind`, `changed`, and whether it `acts`: whether an agent would get the lesson for
     it now, or not, as taught; `silent` says why nothing comes.
     """
-    if kind not in (teaching.FIRES, teaching.SILENT):
+    if kind not in (teach.FIRES, teach.SILENT):
         raise VaultError(f"no list of prompts {kind!r:.40}", "choose fires_on or silent_on")
     entry: Any = caller.ask({"ask": "show", "with": {"name": name}})["entry"]
     mark = injected.mark_of(vault, entry["id"], session, key or _key(prompt)) if undo else None
@@ -65,9 +65,9 @@ def teach(
         raise VaultError("the text of this prompt was not kept", "type the prompt, or words of it")
     if undo:
         moved = bool(mark and mark.get("moved"))
-        change = teaching.undo(vault, entry, prompt, kind, moved=moved)
+        change = teach.undo(vault, entry, prompt, kind, moved=moved)
     else:
-        change = teaching.write(vault, entry, prompt, kind)
+        change = teach.write(vault, entry, prompt, kind)
     written = "" if undo else _key(change.prompt)
     injections.mark(
         vault.index_dir, entry["id"], session, key or _key(prompt), written, kind, change.moved
@@ -82,7 +82,7 @@ def teach(
         "prompt": change.prompt,
         "kind": kind,
         "changed": change.changed,
-        "acts": undo or comes is (kind == teaching.FIRES),
+        "acts": undo or comes is (kind == teach.FIRES),
         "silent": now["silent"],
     }
 

@@ -97,7 +97,7 @@ def _refuse(prompt: str, prompts: Iterable[str], path: str, kind: str) -> None:
         raise VaultError("the prompt holds a secret", "type the words of it that matter")
     why = chatter.why_skipped(prompt)
     if why:
-        raise VaultError(f"hooks never search for this prompt: {why}", "teach a longer prompt")
+        raise VaultError(f"hooks never search for this prompt: {why}", "write a longer prompt")
     if len(list(prompts)) >= MAX_TAUGHT and not _has(prompts, prompt):
         message = f"{path} has {MAX_TAUGHT} prompts in {kind} already"
         raise VaultError(message, f"remove some of its {kind} first")

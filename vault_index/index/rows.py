@@ -80,20 +80,25 @@ def of_lesson(
         )
         for number, text in enumerate(passages.cut(lesson.text))
     ]
-    cut += [
-        LessonRow(
+    cut += _rows_of_prompts(lesson, shared)
+    filed = declared or [folder if is_category and folder else category.UNCATEGORIZED]
+    return [with_categories(row, filed) for row in cut]
+
+
+def _rows_of_prompts(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
+    """Make the rows of a lesson's taught prompts, with what they share with its passages."""
+    return [
+        shared
+        | LessonRow(
             id=f"{lesson.id}@{kind} {number}",
             text=prompt,
             content_hash=hash_of_prompt(prompt),
             is_whole=False,
             taught=kind,
-            **shared,
         )
         for kind, prompts in ((FIRES, lesson.fires_on), (SILENT, lesson.silent_on))
         for number, prompt in enumerate(_taught(prompts))
     ]
-    filed = declared or [folder if is_category and folder else category.UNCATEGORIZED]
-    return [with_categories(row, filed) for row in cut]
 
 
 def hash_of_prompt(prompt: str) -> str:

@@ -63,9 +63,14 @@ def of_query(query: str) -> list[Mark]:
     inside = {word for phrase in _CAPITALS.findall(query) for word in phrase.lower().split()}
     for chunk in query.split():
         word = chunk.strip(_EDGES)
-        if _is_identifier(word) and word.lower() not in inside:
-            parts = [part for part in _BREAKS.split(word) if part != word and _is_identifier(part)]
-            marks.setdefault(word.lower(), Mark(word.lower(), tuple(map(str.lower, parts))))
+        parts = [part.lower() for part in _BREAKS.split(word) if _is_identifier(part)]
+        whole = word.lower()
+        names = {whole: tuple(part for part in parts if part != whole)}
+        if not _is_identifier(word):
+            names = dict.fromkeys(parts, ())
+        for name, inner in names.items():
+            if name not in inside:
+                marks.setdefault(name, Mark(name, inner))
     return list(marks.values())[:MAX_MARKS]
 
 

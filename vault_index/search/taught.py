@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vault_index.store.table import Table
 
 NEAR = 0.75  # the cosine from which a prompt is near a taught one
+SAME = 0.01  # cosines that differ by less are equal: silence wins
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,16 @@ def acting(families: Families, ids: np.ndarray, cosines: np.ndarray) -> Taught:
             nearest[kind][whole] = max(prompt, nearest[kind].get(whole, prompt))
     fires, silent = nearest[FIRES], nearest[SILENT]
     return Taught(
-        {whole: prompt for whole, prompt in fires.items() if prompt[0] > _cosine(silent, whole)},
-        {whole: prompt for whole, prompt in silent.items() if prompt[0] >= _cosine(fires, whole)},
+        {
+            whole: prompt
+            for whole, prompt in fires.items()
+            if prompt[0] > _cosine(silent, whole) + SAME
+        },
+        {
+            whole: prompt
+            for whole, prompt in silent.items()
+            if prompt[0] + SAME >= _cosine(fires, whole)
+        },
     )
 
 

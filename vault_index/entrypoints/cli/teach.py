@@ -40,7 +40,7 @@ def command(
     """
     text = " ".join(prompt)
     if fires and silent:
-        raise VaultError("both --fires and --not", "teach one thing at a time")
+        raise VaultError("both --fires and --not", "choose one of them")
     lesson, kind = (silent, SILENT) if silent else (fires, FIRES)
     name = client.name_in_vault(named, lesson) if lesson else picker.pick(named, text)
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
