@@ -71,6 +71,8 @@ def ask(
     if api.is_about_journal(name):
         return _of_journal(question, on_note, on_progress, fetch=fetch)
     vault = open_vault(place)
+    for line in _warnings(vault):
+        on_problem(line)
     read = name in api.QUESTIONS and _from_files(vault, question, names_only, prompts, on_problem)
     if read:
         return read
@@ -83,6 +85,15 @@ def ask(
         vault, question,
         fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,
     )  # fmt: skip
+
+
+def _warnings(vault: Vault) -> list[str]:
+    """Return what there is to say of the settings that are ignored."""
+    if not vault.config.ignored:
+        return []
+    from vault_index import config
+
+    return config.warnings(vault.config)
 
 
 def _of_journal(
