@@ -103,6 +103,10 @@ class Config:
     ignored: tuple[Ignored, ...] = ()  # settings that are in a file and not in force
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
 
+    def warnings(self) -> list[str]:
+        """Return a line for people for each setting that is ignored."""
+        return [f"warning: {each}" for each in self.ignored]
+
 
 TABLES = (
     "watch",
@@ -181,11 +185,6 @@ def load(
         if environ.get(variable):
             config = _with(config, {key: environ[variable]}, variable)
     return _with(config, {k: v for k, v in (flags or {}).items() if v is not None}, "flags")
-
-
-def warnings(config: Config) -> list[str]:
-    """Return the lines that tell people which of their settings are not in force, and why."""
-    return [f"warning: {each}" for each in config.ignored]
 
 
 def vault_problems(data: bytes) -> list[tuple[str, str]]:

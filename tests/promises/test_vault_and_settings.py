@@ -246,7 +246,7 @@ def test_an_unknown_setting_of_the_user_is_a_warning_with_the_nearest_name(
     own_world: Path, user: str, says: str
 ) -> None:
     settings = load(own_world, user=f"prompt_lessons = 2\n{user}")
-    (line,) = config.warnings(settings)
+    (line,) = settings.warnings()
     assert line.startswith(f"warning: {own_world / 'config.toml'}: ignored: {says}")
     assert len(line) < 400
     assert settings.prompt_lessons == 2

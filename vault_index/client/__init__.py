@@ -70,9 +70,7 @@ def ask(
             return answer
     if api.is_about_journal(name):
         return _of_journal(question, on_note, on_progress, fetch=fetch)
-    vault = open_vault(place)
-    for line in _warnings(vault):
-        on_problem(line)
+    vault = _warned(open_vault(place), on_problem)
     read = name in api.QUESTIONS and _from_files(vault, question, names_only, prompts, on_problem)
     if read:
         return read
@@ -87,13 +85,11 @@ def ask(
     )  # fmt: skip
 
 
-def _warnings(vault: Vault) -> list[str]:
-    """Return what there is to say of the settings that are ignored."""
-    if not vault.config.ignored:
-        return []
-    from vault_index import config
-
-    return config.warnings(vault.config)
+def _warned(vault: Vault, on_problem: Note) -> Vault:
+    """Return a vault after notes on the settings that are ignored."""
+    for line in vault.config.warnings():
+        on_problem(line)
+    return vault
 
 
 def _of_journal(

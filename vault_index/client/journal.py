@@ -26,7 +26,7 @@ def answer(
     Raises VaultError.
     """
     journal = Journal(config.load())
-    for line in config.warnings(journal.config):
+    for line in journal.config.warnings():
         on_note(line)
     name = question["ask"]
     if name in api.COMMANDS:

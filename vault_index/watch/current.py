@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import vault_index
-from vault_index import config, files
+from vault_index import files
 from vault_index.embed import download, fetching
 from vault_index.errors import VaultError
 from vault_index.hotpath import locate
@@ -54,7 +54,7 @@ class CurrentVault:
         self._warn()
 
     def _warn(self) -> None:
-        for line in config.warnings(self.vault.config):
+        for line in self.vault.config.warnings():
             self._say(line)
 
     def settings_changed(self) -> bool:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vault_index import api, config
+from vault_index import api
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import protocol
 from vault_index.watch.current import CurrentVault
@@ -60,7 +60,7 @@ class Questions:
         notes = self._catch_up(bool(question.get("settled"))) if question.get("fresh") else []
         if question.get("ask") == "hook":
             return {"notes": notes, **self._answer_hook(question)}
-        notes = [*config.warnings(self._current.vault.config), *notes]
+        notes = [*self._current.vault.config.warnings(), *notes]
         if self._current.settings_changed():  # since the loop looked
             return {"declined": "the settings have just changed", "for_now": True}
         if self._current.unusable:
@@ -77,7 +77,7 @@ class Questions:
             return {"declined": "the settings have just changed"}
         try:
             with self._slots:
-                notes = config.warnings(self._current.vault.config)
+                notes = self._current.vault.config.warnings()
                 return {"notes": notes, **self._answer_for_journal(question)}
         except IndexStateError as error:
             return {"declined": error.message}
