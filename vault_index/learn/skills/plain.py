@@ -1,8 +1,8 @@
 """Texts of lessons as they may be written into a skill's files: data, whatever they say.
 
 In a SKILL.md an agent's program may run what is between `` !` `` and a backtick, fill in `$ARGUMENTS`,
-and read in the file that a word names which begins with `@`; a heading of a lesson must not become one of the file's; and what a lesson leaves open -
-a fence, a comment - must not swallow the next.
+and read in the file that a word names which begins with `@`. A heading of a lesson must not become one
+of the file's; and what a lesson leaves open - a fence, a comment - must not swallow the next.
 """
 
 from __future__ import annotations
