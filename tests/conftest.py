@@ -27,6 +27,7 @@ from vault_index.edit import init
 from vault_index.vault import Vault, open_vault
 
 REPOSITORY = REPO
+NO_HURRY = ("LESSONS_DEADLINE_MS", "60000")  # hooks answer on a busy machine, too
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -97,6 +98,7 @@ def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
             patch.setenv(name, value)
         patch.setenv("LESSONS_HOME", str(home))
         patch.setenv("LESSONS_WATCH_AUTOSTART", "false")
+        patch.setenv(*NO_HURRY)
         yield home
 
 
@@ -120,6 +122,7 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LESSONS_HOME", str(home))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "false")  # tests of the watcher start their own
+    monkeypatch.setenv(*NO_HURRY)
     return home
 
 

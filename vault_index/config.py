@@ -68,7 +68,9 @@ class Config:
     session_sources: tuple[str, ...] = ("startup",)  # which session starts get lessons
     floor: float | None = None  # score below which hooks are silent; None: fitted to the vault
     trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
-    trusted_authors: tuple[str, ...] = ()  # names or addresses: hooks inject what they committed last
+    trusted_authors: tuple[
+        str, ...
+    ] = ()  # names or addresses: hooks inject what they committed last
     trusted_keys: tuple[str, ...] = ()  # fingerprints: hooks inject what was signed with them
     watch_autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
     journal_refine: str = ""  # the model that refines sessions, "ollama:MODEL"; "" for none

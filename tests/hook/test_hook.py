@@ -131,8 +131,11 @@ def test_the_deadline_holds_and_is_logged_without_the_prompt(team: Vault, own_wo
 
 @pytest.mark.slow
 def test_a_stdin_that_never_closes_ends_at_the_deadline(team: Vault) -> None:
-    process = subprocess.Popen([BIN / "lessons-hook"], stdin=subprocess.PIPE, cwd=team.root)
-    assert process.wait(timeout=20) == 0
+    env = os.environ | {"LESSONS_DEADLINE_MS": "2000"}
+    process = subprocess.Popen(
+        [BIN / "lessons-hook"], stdin=subprocess.PIPE, cwd=team.root, env=env
+    )
+    assert process.wait(timeout=60) == 0
     assert process.stdin
     process.stdin.close()
 

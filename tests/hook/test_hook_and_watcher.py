@@ -156,7 +156,7 @@ def test_the_vault_or_the_user_may_want_none(team: Vault, own_world: Path) -> No
     assert watchers_of(team.root) == []
     write(own_world / "config.toml", '[watch]\nautostart = "perhaps"\n')
     error = run("lessons", "search", "x", cwd=team.root, env=env, check=False).err
-    assert "watch_autostart must be true or false, not 'perhaps'" in error
+    assert "watch.autostart must be true or false, not 'perhaps'" in error
 
 
 @pytest.mark.slow

@@ -42,7 +42,7 @@ def test_what_was_given_to_whom_and_why(browser: Browser, team: Serving) -> None
     with visiting(browser, team) as visit:
         page = opened(visit)
         sums = page.locator(".totals").inner_text().split()
-        assert sums == "prompts 5 answered 4 silent 1 marked false 0".split()
+        assert sums == "prompts 5 answered 4 silent 1 missed 0 marked false 0".split()
         assert "half within" in page.locator("#latency").inner_text()
         assert "deadline 2,000 ms" in str(page.locator("svg").text_content())
         given = at(page, HEAP).first

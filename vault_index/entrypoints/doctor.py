@@ -20,7 +20,6 @@ from vault_index.entrypoints.hook import (
     agents,
     claude_plugin,
     claude_settings,
-    complaints,
     program,
 )
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
@@ -30,7 +29,7 @@ from vault_index.journal import overview
 from vault_index.journal.journal import Journal
 from vault_index.search import floor
 from vault_index.share import git_hooks
-from vault_index.store import manifest, ownership
+from vault_index.store import complaints, manifest, ownership
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
