@@ -164,10 +164,10 @@ def test_what_it_takes_is_found_at_once_and_a_save_soon(vault: Vault, own_world:
             assert state is not None
             os.kill(state["pid"], signal.SIGKILL)
             assert found(server, "migrations lock") == ["lock"]  # the next watcher answers
-            (vault.lessons_dir / "vault.toml").write_text("token_budget = 'much'\n")
+            (vault.lessons_dir / "vault.toml").write_text("token_budget = \n")
             soon(lambda: server.ask("GET", "/api/health").status_code == 503)
             reason = server.ask("GET", "/api/health").json()["reason"]
-            assert "token_budget" in reason
+            assert "not TOML" in reason
             assert str(vault.root.parent) not in reason
         finally:
             (vault.lessons_dir / "vault.toml").write_text("")
