@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.hotpath import index_files, locate, log
-from vault_index.hotpath.log import MAX_SESSION_CHARS, key_of
+from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.store import complaints, ownership
 
 FILE, OLD_FILE = "injections.jsonl", "injections.old.jsonl"
 MAX_BYTES = 1024 * 1024
 PROMPT = "UserPromptSubmit"
 RENAME, MARK = "Rename", "Mark"  # the events of records that are no search
+key_of = log.key_of  # the hash by which a record knows a prompt
 SHOWN = 5  # lessons of the most and of the never used
 
 
