@@ -214,7 +214,7 @@ def test_a_start_and_a_prompt_that_miss_the_deadline_in_a_new_vault_count_everyw
     asked = next(each for each in missed if each["event"] == injections.PROMPT)
     assert (asked["session"], asked["prompt"]) == ("s1", injections.key_of(HEAP))
     told = run("lessons", "status", cwd=vault.root).out
-    assert "missed     2 prompts or starts of sessions got no answer" in told
+    assert "missed     2 answers, at prompts or starts of sessions" in told
     page = client.ask(vault, {"ask": "injections", "with": {}})
     assert (page["totals"]["missed"], page["totals"]["prompts"]) == (2, 1)
     assert [each["missed"] for each in page["records"]] == [True, True]

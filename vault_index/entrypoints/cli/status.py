@@ -97,7 +97,7 @@ def _journal(state: dict[str, Any]) -> Iterator[str]:
 
 def _used(injected: dict[str, Any]) -> Iterator[str]:
     if injected["missed"]:
-        yield f"missed     {injected['missed']} prompts or starts of sessions got no answer"
+        yield f"missed     {count(injected['missed'], 'answer')}, at prompts or starts of sessions"
     if not injected["prompts"]:
         yield "prompts    none searched for yet"
         return
