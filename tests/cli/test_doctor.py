@@ -237,6 +237,7 @@ def test_git_hooks_of_ones_own_are_fine_if_they_check_lessons(team: Vault) -> No
     assert troubles() == []
 
 
+@pytest.mark.slow
 def test_a_vault_outside_git(team: Vault) -> None:
     shutil.rmtree(team.root / ".git")
     assert "git" in [about for about, _ in troubles()]

@@ -110,6 +110,7 @@ def test_a_lesson_comes_once_a_session(team: Vault) -> None:
     assert "node-heap.md" in hook(team, session_id="two").out
 
 
+@pytest.mark.slow
 def test_a_session_start_looks_at_what_the_project_does(team: Vault) -> None:
     text = injected(hook(team, hook_event_name="SessionStart", source="startup"))
     assert "lessons/devops/docker/layers.md" in text

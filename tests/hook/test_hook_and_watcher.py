@@ -84,6 +84,7 @@ def test_the_watcher_and_the_hook_itself_give_the_same(team: Vault) -> None:
     assert by(team) == ["process", "watcher", "watcher", "watcher"]
 
 
+@pytest.mark.slow
 def test_a_saved_lesson_is_in_the_next_answer(team: Vault) -> None:
     with watched(team):
         write(

@@ -95,6 +95,7 @@ def findings(vault: Vault) -> list[str]:
 # which tags
 
 
+@pytest.mark.slow
 def test_candidates_come_by_how_near_they_are(make_vault: MakeVault) -> None:
     vault = make_vault(
         {
@@ -298,6 +299,7 @@ def test_new_and_deleted_lessons_are_counted(team: Vault) -> None:
     assert folder(team).exists()
 
 
+@pytest.mark.slow
 def test_an_edit_is_kept_reported_and_set_aside_only_by_force(team: Vault) -> None:
     built(team)
     file = folder(team) / "SKILL.md"
@@ -377,6 +379,7 @@ def test_a_broken_template_skips_the_skill_and_the_others_are_built(team: Vault)
     assert not (team.root / "skills").exists()
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_loses_nothing_and_stops_no_other(team: Vault) -> None:
     built(team)
     change(team)
@@ -410,6 +413,7 @@ def test_a_link_is_not_followed(team: Vault, tmp_path: Path, what: str) -> None:
 # the commands
 
 
+@pytest.mark.slow
 def test_the_commands_build_check_and_say_it_in_json(team: Vault) -> None:
     made = run("lessons", "skills", "build", TAG, "--json", cwd=team.root).json
     (skill,) = made

@@ -253,6 +253,7 @@ def test_an_unknown_setting_of_the_user_is_a_warning_with_the_nearest_name(
     assert settings.home == own_world
 
 
+@pytest.mark.slow
 def test_commands_go_on_with_a_warning(make_vault: MakeVault, own_world: Path) -> None:
     vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
     write(vault.lessons_dir / "vault.toml", "[learn]\nsignificance = -100\n")
@@ -278,6 +279,7 @@ def test_commands_go_on_with_a_warning(make_vault: MakeVault, own_world: Path) -
     assert "did you mean 'ask.model'?" in troubles
 
 
+@pytest.mark.slow
 def test_hooks_go_on_with_a_wrong_value(make_vault: MakeVault, own_world: Path) -> None:
     vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap when a build dies.")})
     write(vault.lessons_dir / "vault.toml", "floor = 0.0\nprompt_lessons = -1\n")

@@ -104,6 +104,7 @@ def test_what_is_less_like_the_query_is_no_hit(make_vault: MakeVault) -> None:
     assert dropped[1] == "less than 0.30 like the query"
 
 
+@pytest.mark.slow
 def test_hooks_and_floors_go_by_the_sum_of_evidence(make_vault: MakeVault) -> None:
     plain = vault_with(make_vault)
     before = floor.fit(plain), query.find(plain, "build memory heap", 2)
@@ -127,6 +128,7 @@ def test_pages_and_a_least_score(make_vault: MakeVault) -> None:
     assert len(searched(vault, min_score=least + 0.01)) == 2
 
 
+@pytest.mark.slow
 def test_explain_shows_the_terms(make_vault: MakeVault, with_model: Path) -> None:
     vault = make_vault({**FILES, "vault.toml": weights("60/30/5/5")})
     out = run("lessons", "search", "--explain", "the build is out of memory", cwd=vault.root).out

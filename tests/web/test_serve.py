@@ -86,6 +86,7 @@ def test_a_second_server_says_that_the_port_is_taken(served: Serving, vault: Vau
     assert found(served, "heap memory") == ["devops/heap"]
 
 
+@pytest.mark.slow
 def test_other_machines_need_a_token(vault: Vault) -> None:
     done = run("lessons", "serve", "--host", "0.0.0.0", cwd=vault.root, check=False)
     assert done.code == 1
