@@ -70,6 +70,7 @@ def waiting(vault: Vault) -> list[str]:
 # shown
 
 
+@pytest.mark.slow
 def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Vault) -> None:
     id = learned(
         team, "More heap", f"{HEAP} Then again.", fires_on=["node heap in the runner dies"]
@@ -85,6 +86,7 @@ def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Va
     assert datetime.fromisoformat(card["expires"]) > datetime.now()
 
 
+@pytest.mark.slow
 def test_the_score_foreseen_is_that_of_the_lesson_once_accepted(team: Vault) -> None:
     prompt = "our installer refuses the signed package"
     id = learned(team, fires_on=[prompt, "raise the heap of node"])
@@ -115,6 +117,7 @@ def test_with_vectors_too(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
     assert abs(hit.score - found["then"]["score"]) < 0.1 * hit.score
 
 
+@pytest.mark.slow
 def test_the_command_lists_them_in_a_pipe(team: Vault) -> None:
     learned(team, silent_on=("what is for lunch",), is_draft=True)
     change_of_heap(team)
@@ -290,6 +293,7 @@ def test_a_commit_that_failed_is_named_with_its_trailer(
     assert shown.out.strip() == "Learned-From: session"
 
 
+@pytest.mark.slow
 def test_a_change_of_a_lesson_that_is_gone_is_an_error(team: Vault) -> None:
     id = change_of_heap(team)
     (team.lessons_dir / "ops/heap.md").unlink()
@@ -367,6 +371,7 @@ def test_a_crash_before_the_lesson_was_written_is_done_again(
     assert lesson(team, "ops/heap.md").text == f"{HEAP} To 8 GB."
 
 
+@pytest.mark.slow
 def test_several_and_all_of_a_session_at_once(team: Vault) -> None:
     ids = [learned(team), learned(team, "Freeze the clock", "Tests of time freeze the clock.")]
     ids.append(learned(team, "Other", "Of another session.", session="0123abcd"))
@@ -383,6 +388,7 @@ def test_several_and_all_of_a_session_at_once(team: Vault) -> None:
 # edited
 
 
+@pytest.mark.slow
 def test_an_edit_is_checked_and_keeps_what_a_reviewer_knows(team: Vault) -> None:
     id = learned(team)
     seen = ask(team, "review", id=id)["proposals"][0]["source"]
@@ -463,6 +469,7 @@ def test_days_beyond_the_calendar_are_for_ever(team: Vault, own_world: Path) -> 
 # rejected
 
 
+@pytest.mark.slow
 def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
     ask(team, "reject proposal", id=learned(team))
     reworded = "Before a release exchange the signing key; an old one makes the installer refuse."

@@ -70,7 +70,7 @@ def ask(
             return answer
     if api.is_about_journal(name):
         return _of_journal(question, on_note, on_progress, fetch=fetch)
-    vault = open_vault(place)
+    vault = _warned(open_vault(place), on_problem)
     read = name in api.QUESTIONS and _from_files(vault, question, names_only, prompts, on_problem)
     if read:
         return read
@@ -83,6 +83,13 @@ def ask(
         vault, question,
         fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,
     )  # fmt: skip
+
+
+def _warned(vault: Vault, on_problem: Note) -> Vault:
+    """Return a vault after notes on the settings that are ignored."""
+    for line in vault.config.warnings():
+        on_problem(line)
+    return vault
 
 
 def _of_journal(

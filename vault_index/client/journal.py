@@ -26,6 +26,8 @@ def answer(
     Raises VaultError.
     """
     journal = Journal(config.load())
+    for line in journal.config.warnings():
+        on_note(line)
     name = question["ask"]
     if name in api.COMMANDS:
         if name == "journal import" and not question["with"].get("dry_run"):
