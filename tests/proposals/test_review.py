@@ -16,6 +16,7 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import with_words
 from vault_index import client
 from vault_index.errors import VaultError
+from vault_index.journal.record import private_id
 from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, review, shelf
 from vault_index.vault import Vault, open_vault
@@ -44,7 +45,7 @@ def learned(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **mor
     """Propose what a session taught; return its id."""
     values = {
         "quotes": (QUOTE,),
-        "session": draft.private_id(SESSION),
+        "session": private_id(SESSION),
         "why": "failed, then passed",
     }
     given = {"category_path": "ops", "fires_on": ["the installer refuses it"], **values, **more}
@@ -166,7 +167,7 @@ def test_the_lesson_names_its_source_and_none_of_the_evidence(team: Vault) -> No
     written = lesson(team, "ops/rotate-the-key.md")
     assert (written.source, written.type, written.confidence) == ("session", "bug_fix", 4)
     assert (written.tags, written.silent_on) == (("keys",), ("lunch",))
-    assert f"session: {draft.private_id(SESSION)}" in text
+    assert f"session: {private_id(SESSION)}" in text
     shown = run("git", "log", "-1", "--format=%(trailers:key=Learned-From)", cwd=team.root)
     assert shown.out.strip() == "Learned-From: session"
 
@@ -476,7 +477,7 @@ def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
     other = "Ask the release captain on the day before you touch anything else in that pipeline."
     for text, session, quotes, status in (
         (reworded, "", (QUOTE,), review.REJECTED),
-        (reworded, draft.private_id(SESSION), (), review.REJECTED),
+        (reworded, private_id(SESSION), (), review.REJECTED),
         (reworded, "", (), review.WAITING),
         (other, "", (QUOTE,), review.WAITING),
     ):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.errors import VaultError
-from vault_index.hotpath import locate, protocol
+from vault_index.hotpath import grown, locate, protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +63,8 @@ def ask(
     """
     on_note = _each_once(on_note)
     on_problem = on_problem or on_note
+    if os.path.lexists(f"{locate.home_folder(os.environ)}/{grown.JOURNAL}/{grown.FORGETTING}"):
+        importlib.import_module(f"{__name__}.journal").finish_forgetting(on_note)
     if (name := question["ask"]) in api.QUESTIONS:
         asked = {**question, "fresh": fresh and not as_is, "settled": settled}
         answer = _from_watcher(place, asked, on_problem, start=start)
