@@ -143,6 +143,7 @@ def test_what_the_hook_injected_is_no_deed_of_the_agent(team: Vault) -> None:
     assert outcome.tally(team)[HEAP] == Tally(injected=1, ignored=1)
 
 
+@pytest.mark.slow
 def test_counts_outlive_the_index_the_journal_and_the_records(team: Vault) -> None:
     session = a_session_that_takes_it(team)
     before = outcome.tally(team)

@@ -70,7 +70,7 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     return {
         "records": [known.shown(each) for each in some],
         "more": len(wanted) > offset + limit,
-        "totals": _totals(prompts, marks),
+        "totals": {**_totals(prompts, marks), "missed": sum("missed" in each for each in wanted)},
         "times": _times(prompts[:MAX_TIMES]),
         "journal": grown.is_on(),
     }
@@ -88,7 +88,7 @@ def mark_of(vault: Vault, lesson: str, session: str, key: str) -> Mapping[str, A
 
 def _kept(vault: Vault) -> list[dict[str, Any]]:
     try:
-        return list(injections.records(vault.index_dir))
+        return injections.with_misses(vault.index_dir)
     except VaultError:  # somebody else made the folder
         return []
 
@@ -192,6 +192,7 @@ class _Known:
             ],
             "floor": floor if isinstance(floor, float) else None,
             "silent": str(record.get("silent") or ""),
+            "missed": record.get("missed") is True,
             "near": nearest,
             "ms": ms if isinstance(ms, (int, float)) else None,
             "by": str(record.get("by") or ""),
