@@ -32,7 +32,7 @@ def serve(
         app = server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, host=host)
         config = settings(
             Guard(_posts(cast("App", app)), rules),
-            log_level="warning",
+            log_level="error",  # not about each bad request: anybody could fill the log
             timeout_graceful_shutdown=END_SECONDS,
         )
         say(f"serving MCP on http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
