@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
+from types import MappingProxyType
 from typing import Any
 
 from tests.support import streams
@@ -34,7 +36,8 @@ class OllamaServer(LocalServer):
     """Serves on loopback while the `with` block runs; `inputs` are the texts of each request.
 
     `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan, and
-    "no tools": the model takes none. It begins after `fault_from` requests. Every answer is `delay`
+    "no tools": the model takes none; elsewhere: it redirects there; endless: an answer without an end;
+    packed: one that unpacks to 10 MB. It begins after `fault_from` requests. Every answer is `delay`
     seconds late.
 
     `chats` are the requests of conversations, as they came; `answer` makes a message's text from one,
@@ -45,6 +48,7 @@ class OllamaServer(LocalServer):
         self.inputs: list[list[str]] = []
         self.fault = ""
         self.fault_from = 0
+        self.elsewhere = ""  # an address
         self.delay = 0.0
         self.chats: list[dict[str, Any]] = []
         self.answer: Callable[[dict[str, Any]], str] = lambda _: "ok"
@@ -91,6 +95,12 @@ class OllamaServer(LocalServer):
                     self._send(500, ["not an object"])
                 elif fault == "garbage":
                     self._send(200, b"no vectors today")
+                elif fault == "elsewhere":
+                    self._send(307, b"", {"Location": server.elsewhere + self.path})
+                elif fault == "endless":
+                    endless = streams.forever(b"x" * 1_000_000)
+                    if not streams.send(self, "application/json", endless([])):
+                        server.is_left.set()
                 elif fault == "no tools" and body.get("tools"):
                     said = f"registry.ollama.ai/library/{body['model']} does not support tools"
                     self._send(400, {"error": said})
@@ -131,10 +141,17 @@ class OllamaServer(LocalServer):
                 }
                 self._send(200, answer)
 
-            def _send(self, status: int, answer: Any) -> None:
+            def _send(
+                self, status: int, answer: Any, headers: Mapping[str, str] = MappingProxyType({})
+            ) -> None:
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                if server.fault == "packed":
+                    data = gzip.compress(data + b" " * 10_000_000)
+                    headers = {"Content-Encoding": "gzip"}
                 try:
                     self.send_response(status)
+                    for name, value in headers.items():
+                        self.send_header(name, value)
                     self.send_header("Content-Type", "application/json")
                     self.send_header("Content-Length", str(len(data)))
                     self.send_header("Connection", "close")
