@@ -55,6 +55,10 @@ def options(
 
     def begin(request: httpx.Request) -> None:
         request.headers["Accept-Encoding"] = "identity"
+        if request.url.scheme == "http" and not is_this_machine(request.url.host):
+            request.headers.pop(
+                "authorization", None
+            )  # OLLAMA_API_KEY, which its client sends anywhere
         request.extensions["until"] = time.monotonic() + timeout
         if follow is not None:
             follow(request)

@@ -103,6 +103,16 @@ def test_no_redirect_is_followed_with_a_text(server: OllamaServer) -> None:
         assert not other.inputs
 
 
+def test_no_key_goes_in_the_clear_to_another_machine(
+    server: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_API_KEY", "made-up-for-this-test")
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    for host in ("http://ollama.example", f"127.0.0.1:{server.port}"):
+        OllamaEmbedder("all-minilm", host).embed_query("text")
+    assert server.keys == [None, None, *["Bearer made-up-for-this-test"] * 2]
+
+
 def test_another_dimension_than_before_is_refused(server: OllamaServer) -> None:
     asked = embedder(server)
     assert asked.dimension == DIMENSION

@@ -35,6 +35,7 @@ def _texts(body: dict[str, Any]) -> list[str]:
 class OllamaServer(LocalServer):
     """Serves on loopback while the `with` block runs; `inputs` are the texts of each request.
 
+    `keys` are the Authorization of each.
     `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan, and
     "no tools": the model takes none; elsewhere: it redirects there; endless: an answer without an end;
     packed: one that unpacks to 10 MB. It begins after `fault_from` requests. Every answer is `delay`
@@ -46,6 +47,7 @@ class OllamaServer(LocalServer):
 
     def __init__(self, dimension: int = DIMENSION) -> None:
         self.inputs: list[list[str]] = []
+        self.keys: list[str | None] = []
         self.fault = ""
         self.fault_from = 0
         self.elsewhere = ""  # an address
@@ -72,6 +74,7 @@ class OllamaServer(LocalServer):
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                server.keys.append(self.headers["Authorization"])
                 if self.path == "/api/chat":
                     server.chats.append(body)
                     requests = len(server.chats)
