@@ -16,9 +16,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from vault_index.entrypoints.guard import App
 from vault_index.errors import VaultError
 
-# Both together leave room for other files: macOS lets a process open 256.
 BACKLOG = 128  # connections that wait to be accepted, and that are accepted at once
-MAX_WAITING = 64  # connections without a whole request; a browser opens 6
+MAX_WAITING = 128  # connections without a whole request: half the files that macOS lets a process open
 HEAD_SECONDS = 10.0  # for the head of a request, from the connection or the answer before it
 
 
