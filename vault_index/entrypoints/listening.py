@@ -17,7 +17,7 @@ from vault_index.entrypoints.guard import App
 from vault_index.errors import VaultError
 
 BACKLOG = 128  # connections that wait to be accepted, and that are accepted at once
-MAX_WAITING = 128  # connections without a whole request: half the files that macOS lets a process open
+MAX_WAITING = 128  # connections without a whole request: half of the files of a process on macOS
 HEAD_SECONDS = 10.0  # for the head of a request, from the connection or the answer before it
 
 
