@@ -26,7 +26,7 @@ REPO = PACKAGE.parent
 # A folder (or module of the package's top) imports only from the rungs above its own.
 LADDER = [
     "errors hotpath native characters",
-    "files config lesson git ollama_client",
+    "files config lesson git model_http",
     "store embed skill llm",
     "vault",
     "check",
