@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.index import skills
-from vault_index.recall import once, select
+from vault_index.recall import block, once, select
 from vault_index.recall.select import Injection
-from vault_index.recall.sessions import file_of, forget_old, given, remember
+from vault_index.recall.sessions import file_of, forget_given, forget_old, given, remember
 from vault_index.store import injections
 from vault_index.vault import Vault
+
+COMPACT = "compact"  # the source of a start after which the agent has lost what it was given
 
 
 def respond(
@@ -38,6 +40,8 @@ def respond(
     name = str(event["hook_event_name"])
     source = event.get("source", "startup")
     if name == "SessionStart" and source not in vault.config.session_sources:
+        if source == COMPACT:
+            forget_given(vault, str(event.get("session_id") or ""))
         return None
     session = str(event.get("session_id") or "")
     injection = _injection(vault, event, session, text_only)
@@ -61,8 +65,14 @@ def respond(
     )
     if not injection.text:
         return None
+    if source == COMPACT:
+        forget_given(vault, session)
     remember(vault, session, injection)
-    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": injection.text}}
+    output = {"hookEventName": name, "additionalContext": injection.text}
+    shown = [*injection.hits, *injection.skills]
+    is_shown = name == injections.PROMPT and vault.config.receipt and shown
+    seen = {"systemMessage": block.receipt(shown)} if is_shown else {}
+    return {"hookSpecificOutput": output, **seen}
 
 
 def _injection(vault: Vault, event: dict[str, Any], session: str, text_only: bool) -> Injection:
@@ -71,6 +81,8 @@ def _injection(vault: Vault, event: dict[str, Any], session: str, text_only: boo
     skills.register(vault, project)
     if event["hook_event_name"] == "SessionStart":
         forget_old(vault)
+        if event.get("source") == COMPACT:
+            return select.after_compaction(vault, already)
         return select.for_session(vault, project, already, session=session, text_only=text_only)
     prompt = str(event.get("prompt") or "")
     return select.for_prompt(

@@ -16,11 +16,12 @@ from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
 from vault_index.recall import block, journal, trust
 from vault_index.search import floor, query, scoring
+from vault_index.search.hit import Hit
 from vault_index.search.options import Query
+from vault_index.store import filters, schema
 
 if TYPE_CHECKING:
     from vault_index.config import Config
-    from vault_index.search.hit import Hit
     from vault_index.vault import Vault
 
 
@@ -31,6 +32,7 @@ _journals: WeakKeyDictionary[Vault, Journal] = WeakKeyDictionary()
 NOTHING = "nothing above the floor"
 _WITHHELD = " is left out: "
 RULE = "project_rule"  # the type of lessons that a session begins with
+MAX_RULES = 20  # more are no rules that anybody keeps in mind
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +107,60 @@ def for_session(
 
     Before the lessons comes what was done here last, older than this `session` (`recall.journal`).
 
-    Each of the last commits' subjects is a query, and so are the branch and the changed files with
-    the project's name: a subject found among ten others in one query would be lost. Rules of the
-    project come first, as an agent needs them before the work begins.
+    Rules of the project come first, whatever it is doing, as an agent needs them before the work
+    begins. Each of the last commits' subjects is a query, and so are the branch and the changed files
+    with the project's name: a subject found among ten others in one query would be lost.
     """
     activity = git.activity(project)
     about = " ".join([activity.name, *_words(activity.branch), *map(_name, activity.changed)])
     queries = [about, *activity.subjects]
     asked = [text for text in dict.fromkeys(queries) if not chatter.why_skipped(text)]
     config = vault.config
-    injection = _above_floor(
-        vault, asked, config.session_lessons, already, first=RULE, text_only=text_only
+    rules = _rules(vault, already)
+    room = max(0, config.session_lessons - len(rules))
+    had = [*already, *(hit.lesson_id for hit in rules)]
+    injection = (
+        _above_floor(vault, asked, room, had, text_only=text_only) if room else Injection("")
     )
+    if rules:
+        injection = replace(injection, hits=[*rules, *injection.hits], silent="")
     done = journal.section(Journal(config), project, session)
     return _rendered(injection, [], config.token_budget, done)
+
+
+def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
+    """Return what a session gets again after a compaction: the rules, and the last that it was given.
+
+    `already` are the ids that it received, the latest last.
+    """
+    config = vault.config
+    rules = _rules(vault, ())
+    again = [id for id in already if id not in {hit.lesson_id for hit in rules}]
+    again = again[-config.session_lessons :] if config.session_lessons else []
+    where = filters.all_of(filters.wholes_of(again), filters.FOR_AGENTS)
+    rows = vault.open_index().store.rows(schema.LESSONS.shown, where) if again else []
+    hits = trust.only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
+    if not rules and not hits:
+        return Injection("", silent="nothing new")
+    return _rendered(Injection("", [*rules, *hits]), [], config.token_budget)
+
+
+def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
+    """Return the rules of the project that an agent may get: the surest first, then the latest."""
+    where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *filters.Filter(type=RULE).where())
+    rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
+    hits = trust.only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    fresh = [hit for hit in hits if hit.lesson_id not in already]
+    fresh.sort(key=lambda hit: hit.lesson_id)
+    fresh.sort(key=_changed, reverse=True)
+    fresh.sort(key=lambda hit: hit.confidence, reverse=True)
+    return fresh[:MAX_RULES]
+
+
+def _changed(hit: Hit) -> float:
+    when = hit.updated_at or hit.created_at
+    return when.timestamp() if when else float("inf")  # not committed yet
 
 
 def without_vault(config: Config, project: Path, session: str) -> Injection:
@@ -175,10 +217,9 @@ def _above_floor(
     already: Collection[str],
     share_of_first: float = 0.0,
     *,
-    first: str = "",
     text_only: bool = False,
 ) -> Injection:
-    """Search for queries: the best `k` lessons above the floor, those of type `first` before others."""
+    """Search for queries: the best `k` lessons above the floor."""
     best: dict[str, Hit] = {}
     left_out: dict[str, str] = {}
     least: float | None = None
@@ -201,7 +242,7 @@ def _above_floor(
         hit for hit in best.values() if hit.lesson_id not in already and hit.score >= least_beside
     ]
     fresh.sort(key=lambda hit: (-scoring.rank(hit), hit.lesson_id))
-    hits = sorted(fresh, key=lambda hit: hit.type != first)[:k] if first else fresh[:k]
+    hits = fresh[:k]
     if not hits:
         silent = "nothing new" if best else NOTHING
         for path, why in () if best else sorted(left_out.items())[:1]:

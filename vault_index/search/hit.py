@@ -75,7 +75,17 @@ class Hit:
     @property
     def percent(self) -> int:
         """The score for people, 0..99; a score above 1 counts as 1."""
-        return max(0, min(99, round(100 * self.score)))
+        return percent_of(self.score)
+
+    @property
+    def terms(self) -> list[tuple[str, float]]:
+        """The terms of the score with their names; they add up to it."""
+        return [
+            ("cosine", self.cosine),
+            ("full text", self.full_text),
+            *([("exact words", self.exact)] if self.exact else []),
+            *([("taught prompt", self.taught)] if self.taught else []),
+        ]
 
     @property
     def filed_under(self) -> tuple[str, ...]:
@@ -153,6 +163,11 @@ class Hit:
             given[key] = tuple(given[key])
         given["weighted"] = tuple(given.get("weighted") or ())
         return cls(**given)
+
+
+def percent_of(score: float) -> int:
+    """Return a score or a floor for people, 0..99: the one scale that people see."""
+    return max(0, min(99, round(100 * score)))
 
 
 _IN_JSON = tuple(
