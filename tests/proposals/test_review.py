@@ -13,9 +13,11 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.homes import clock_ran
 from tests.support.indexed import with_words
 from vault_index import client
 from vault_index.errors import VaultError
+from vault_index.journal import expiry
 from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, review, shelf
 from vault_index.vault import Vault, open_vault
@@ -426,18 +428,37 @@ def test_what_nobody_reviewed_goes_and_may_come_again(team: Vault, own_world: Pa
     old, young = learned(team), learned(team, "Freeze the clock", "Tests of time freeze the clock.")
     age(team, old, 30.5)
     age(team, young, 29.5)
-    assert review.count(team) == 1
-    listed = run("lessons", "proposals", cwd=team.root)
-    assert young in listed.out
-    assert (
-        listed.err
-        == "note: 1 proposal was not reviewed in 30 days, and went; they may come again\n"
-    )
-    assert run("lessons", "proposals", cwd=team.root).err == ""
-    assert learned(team) == old
-    age(team, old, 31)
-    learned(team, "Another", "Which makes room as it comes.")
+    clock_ran(own_world, since=100, last=1)
+    words = ("remember", "--title", "Another", "--text", "Which makes room as it comes.")
+    noted = run("lessons", *words, cwd=team.root).err
+    assert "note: 1 proposal not reviewed in 30 days went; kept until " in noted
+    assert young in waiting(team)
     assert old not in waiting(team)
+    (kept,) = expiry.put_away_in(own_world, shelf.FOLDER)
+    assert [file.stem for file in kept.rglob("*.md")] == [old]
+    assert learned(team) == old
+
+
+def test_a_command_that_only_reads_lets_nothing_go(team: Vault, own_world: Path) -> None:
+    old = learned(team)
+    age(team, old, 31)
+    clock_ran(own_world, since=100, last=1)
+    before = {path: path.lstat().st_mtime_ns for path in (own_world / "expired").rglob("*")}
+    for words in (["proposals"], ["status"], ["journal", "status"]):
+        assert "went" not in run("lessons", *words, cwd=team.root).err
+    assert old in run("lessons", "proposals", cwd=team.root).out
+    assert review.count(team) == 1
+    after = {path: path.lstat().st_mtime_ns for path in (own_world / "expired").rglob("*")}
+    assert after == before
+
+
+def test_a_clock_that_jumped_lets_no_proposal_go(team: Vault, own_world: Path) -> None:
+    old = learned(team)
+    age(team, old, 40)
+    for last in (40, -40):
+        clock_ran(own_world, since=140, last=last)
+        assert review.expire(team) == ""
+        assert waiting(team) == [old]
 
 
 def test_none_goes_where_the_settings_say_so(team: Vault, own_world: Path) -> None:

@@ -11,13 +11,12 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from vault_index import files
 from vault_index.embed import cache
 from vault_index.errors import VaultError
-from vault_index.journal import index, kept, places, refine, session_file, take
+from vault_index.journal import expiry, index, kept, places, refine, session_file, take
 from vault_index.journal.journal import Journal
 from vault_index.journal.lock import held
 from vault_index.journal.record import ReadTo, Record, Session, short_id
@@ -37,6 +36,13 @@ class Forgotten:
     files_searched: int = 0
     bytes_searched: int = 0
     left: tuple[str, ...] = ()
+
+    def went(self, journal: Journal) -> str:
+        """Return a line about the sessions that expired; "" if none did."""
+        which = "1 session" if self.sessions == 1 else f"{self.sessions} sessions"
+        days = journal.config.journal_retention_days
+        told = expiry.told(journal.config.home, f"{which} older than {days} days")
+        return told if self.sessions else ""
 
     @property
     def proof(self) -> str:
@@ -77,12 +83,13 @@ def forget(
 def expire(journal: Journal) -> Forgotten:
     """Take out the sessions that ended, and were written, more than `retention_days` ago.
 
-    An old transcript that somebody imports is kept as long as a new one. Raises VaultError, WriteError.
+    Their files stay for a week, see `expiry`. An old transcript that somebody imports is kept as long
+    as a new one. Raises VaultError, WriteError.
     """
-    days = journal.config.journal_retention_days
-    if not days or not journal.folder.is_dir():
+    home, days = journal.config.home, journal.config.journal_retention_days
+    oldest = expiry.oldest(home, days) if journal.folder.is_dir() else None
+    if oldest is None:
         return Forgotten()
-    oldest = datetime.now(UTC) - timedelta(days=days)
     month = oldest.strftime("%Y-%m")
     old = [
         file
@@ -103,7 +110,10 @@ def expire(journal: Journal) -> Forgotten:
 def _sessions(
     journal: Journal, project: str, some: Iterable[Path] | None = None
 ) -> Iterator[tuple[Path, Session]]:
-    for file in places.session_files(journal.folder, project) if some is None else some:
+    if some is None:
+        folders = [journal.folder, *expiry.put_away_in(journal.config.home, journal.folder.name)]
+        some = [file for folder in folders for file in places.session_files(folder, project)]
+    for file in some:
         yield file, kept.read(file)
 
 
@@ -139,7 +149,10 @@ def _take_out(
                 left = replace(session, records=rest, read=ReadTo())
                 files.replace_file(file, session_file.dump(left))
             else:
-                file.unlink(missing_ok=True)
+                if for_good:
+                    file.unlink(missing_ok=True)
+                else:
+                    expiry.put_away(journal.config.home, file)
                 files.remove_empty(file.parent, file.parent.parent)
                 sessions += 1
     ids = {session.id for session, _ in gone}
