@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -290,6 +292,40 @@ def test_a_commit_that_failed_is_named_with_its_trailer(
     run("sh", "-c", refused.value.hint, cwd=team.root)
     shown = run("git", "log", "-1", "--format=%(trailers:key=Learned-From)", cwd=team.root)
     assert shown.out.strip() == "Learned-From: session"
+
+
+@pytest.mark.parametrize("end", ["before the commit", "after the commit"])
+@pytest.mark.parametrize("kind", ["new", "change"])
+def test_a_kill_while_committing_leaves_no_commit_without_its_trailer(
+    team: Vault, tmp_path: Path, end: str, kind: str
+) -> None:
+    """A `git` that kills who asked it to commit stands before the real one."""
+    id = learned(team) if kind == "new" else change_of_heap(team)
+    place = "lessons/ops/rotate-the-key.md" if kind == "new" else "lessons/ops/heap.md"
+    real, said = shutil.which("git"), "signing key" if kind == "new" else "To 8 GB"
+    commits = f'"{real}" "$@"; ' if end == "after the commit" else ""
+    script = f'#!/bin/sh\ncase " $* " in *" commit "*) {commits}kill -9 $PPID; exit 1;; esac\n'
+    write(tmp_path / "bin/git", f'{script}exec "{real}" "$@"\n').chmod(0o755)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    path = os.environ["PATH"]
+    words = ("lessons", "accept", id, "--commit")
+    env = {"TMPDIR": str(scratch), "PATH": f"{tmp_path / 'bin'}:{path}"}
+    assert run(*words, cwd=team.root, env=env, check=False).code == -signal.SIGKILL
+    assert waiting(team) == [id]
+    run("git", "commit", "-q", "--allow-empty", "-a", "-m", "Of somebody", cwd=team.root)
+    run(*words, cwd=team.root, env={**env, "PATH": path})
+
+    assert waiting(team) == []
+    assert said in (team.root / place).read_text()
+    assert run("git", "status", "--short", cwd=team.root).out == ""
+    assert list(scratch.iterdir()) == []
+    form = "--format=%H %(trailers:key=Learned-From,separator=%x2C)"
+    made = run("git", "log", f"-S{said}", form, "--", place, cwd=team.root).out.splitlines()
+    assert made[0].endswith("Learned-From: session")
+    for line in made:
+        there = run("git", "show", f"{line[:40]}:{place}", cwd=team.root, check=False).out
+        assert said not in there or line.endswith("Learned-From: session")
 
 
 def test_a_change_of_a_lesson_that_is_gone_is_an_error(team: Vault) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from vault_index.git.checkout import (
         active_hooks,
         activity,
+        commit_file,
         configure,
         current_branch,
         editor,
@@ -62,6 +63,7 @@ __all__ = [
     "between",
     "branch_of",
     "command",
+    "commit_file",
     "common_folder",
     "configure",
     "contents",
