@@ -8,6 +8,7 @@ session of which records are taken out by their text keeps the others, and is ne
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -88,6 +89,8 @@ def expire(journal: Journal) -> Forgotten:
     """
     home, days = journal.config.home, journal.config.journal_retention_days
     oldest = expiry.oldest(home, days) if journal.folder.is_dir() else None
+    for place, _, _ in os.walk(home):
+        files.remove_left_overs(Path(place))
     if oldest is None:
         return Forgotten()
     month = oldest.strftime("%Y-%m")
