@@ -279,19 +279,21 @@ def test_a_commit_takes_a_file_by_its_name_and_not_as_a_pattern(team: Vault) -> 
     assert run("git", "status", "--short", cwd=team.root).out == "?? lessons/ops/x.md\n"
 
 
-def test_a_commit_that_failed_is_named_with_its_trailer(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["new", "change"])
+def test_a_commit_that_failed_is_made_by_the_next_run_with_its_trailer(
+    team: Vault, kind: str
 ) -> None:
-    id = learned(team)
-    with monkeypatch.context() as patch:
+    id = learned(team) if kind == "new" else change_of_heap(team)
+    with pytest.MonkeyPatch.context() as patch:
         for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
             patch.setenv(name, "")
-        with pytest.raises(VaultError, match="not committed") as refused:
+        with pytest.raises(VaultError, match="not accepted: git commit"):
             ask(team, "accept proposal", id=id, commit=True)
-    assert "commit -m 'Add lesson: Rotate the key'" in refused.value.hint
-    run("sh", "-c", refused.value.hint, cwd=team.root)
+    assert run("git", "status", "--short", cwd=team.root).out == ""
+    ask(team, "accept proposal", id=id, commit=True)
     shown = run("git", "log", "-1", "--format=%(trailers:key=Learned-From)", cwd=team.root)
     assert shown.out.strip() == "Learned-From: session"
+    assert run("git", "status", "--short", cwd=team.root).out == ""
 
 
 @pytest.mark.parametrize("end", ["before the commit", "after the commit"])

@@ -12,7 +12,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,15 +62,14 @@ def as_lesson(vault: Vault, name: str, category: str = "", *, commit: bool = Fal
         id = review.id_of(folder, name)
         proposal = review.read(folder, id)
         data = shelf.read(folder, id) or b""
-        committing = _Commit(vault, f"Add lesson: {proposal.title}", proposal) if commit else None
+        subject = f"Add lesson: {proposal.title}"
+        committing = _committing(vault, subject, proposal) if commit else None
         path = _written(vault, data) or _restored(vault, data)
         if path is None:
             path = _write(vault, folder, id, data, category, committing)
         elif committing:
             committing(path, files.read_file(path))
         shelf.remove(folder, id)
-    if committing:
-        committing.raise_error()
     return path
 
 
@@ -112,7 +110,7 @@ def into_lesson(
         data = shelf.read(folder, id) or b""
         verb = "Change" if seen is None else "Add to"
         subject = f"{verb} lesson: {entry['title']}"
-        committing = _Commit(vault, subject, proposal) if commit else None
+        committing = _committing(vault, subject, proposal) if commit else None
         path = _written(vault, data)
         if path is None:
             changed = change_of if seen is None else addition_of
@@ -124,8 +122,6 @@ def into_lesson(
         elif committing:
             committing(path, files.read_file(path))
         shelf.remove(folder, id)
-    if committing:
-        committing.raise_error()
     return path
 
 
@@ -178,7 +174,7 @@ def _update(
     data: bytes,
     entry: Entry,
     change: Change,
-    committing: _Commit | None,
+    committing: add.First | None,
 ) -> Path:
     """Write a change into its lesson, after a note of it in the proposal."""
     _note(folder, id, data, entry["path"], _content(change.title, change.text))
@@ -205,7 +201,7 @@ def _write(
     id: str,
     data: bytes,
     category: str,
-    committing: _Commit | None,
+    committing: add.First | None,
 ) -> Path:
     """Write the lesson of a proposal, after a note of where in the proposal."""
     proposal = draft.from_bytes(id, data)
@@ -316,26 +312,15 @@ def _refuse_unfinished(vault: Vault, inside: str) -> None:
         raise VaultError(f"{inside} has changes that are not committed", hint)
 
 
-class _Commit:
-    """The commit of an acceptance: called with the lesson's path and content before that is written."""
+def _committing(vault: Vault, subject: str, proposal: Proposal) -> add.First:
+    """Return what commits a lesson before it is written. It raises GitError, with nothing done."""
+    message = ["-m", subject, *(["-m", TRAILER] if proposal.session else [])]
 
-    def __init__(self, vault: Vault, subject: str, proposal: Proposal) -> None:
-        self._vault = vault
-        self._message = ["-m", subject, *(["-m", TRAILER] if proposal.session else [])]
-        self._error: GitError | None = None
-
-    def __call__(self, path: Path, data: bytes) -> None:
-        inside = str(path.relative_to(self._vault.root))
+    def commit(path: Path, data: bytes) -> None:
         try:
-            git.commit_file(self._vault.root, inside, data, self._message)
+            git.commit_file(vault.root, str(path.relative_to(vault.root)), data, message)
         except GitError as error:
-            message = f"the lesson is in {inside} now, and not committed: {error.message}"
-            add = ("--literal-pathspecs", "add", "--", inside)  # [xy].md is no pattern
-            saved = ("--literal-pathspecs", "commit", *self._message, "--", inside)
-            by_hand = " && ".join(shlex.join(["git", *words]) for words in (add, saved))
-            self._error = GitError(message, error.hint or by_hand)
+            hint = error.hint or "run `lessons accept` again after that, or without --commit"
+            raise GitError(f"not accepted: {error.message}", hint) from None
 
-    def raise_error(self) -> None:
-        """Raise GitError if git could not do it; the lesson is written by now."""
-        if self._error is not None:
-            raise self._error
+    return commit
