@@ -280,5 +280,5 @@ def start_repository(folder: Path) -> bool:
     try:
         command(folder, "init", "--quiet")
     except GitError as error:
-        raise WriteError(f"{folder}: {error.message}") from None
+        raise WriteError(f"{folder}: {error.message}", error.hint) from None
     return True
