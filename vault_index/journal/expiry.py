@@ -103,8 +103,8 @@ def _look(home: Path, now: datetime) -> bool:
     ran = now - since
     trusted = ran >= STEADY or (ran >= TRIAL and _agents_agree(home, now))
     clock = _Clock(since.isoformat(), now.isoformat(), trusted)
-    is_same = before is not None and (before.since, before.trusted) == (clock.since, trusted)
-    if not is_same or abs(now - datetime.fromisoformat(before.last)) > _READ_AGAIN:
+    is_same = before and (before.since, before.trusted) == (clock.since, trusted)
+    if not (before and is_same) or abs(now - datetime.fromisoformat(before.last)) > _READ_AGAIN:
         make_folder(file.parent)
         with files.writing(file):
             files.replace_file(file, json.dumps(asdict(clock)).encode())
