@@ -13,13 +13,21 @@ import pytest
 from tests.support import claude_code
 from tests.support.commands import run
 from tests.support.files import write
-from tests.support.homes import add_model, at_home, locked, make_home, shared_folder
+from tests.support.homes import (
+    GIT_OF_TESTS,
+    add_model,
+    at_home,
+    locked,
+    make_home,
+    shared_folder,
+)
 from tests.support.messages_api import MessagesApi
 from tests.support.places import REPO
 from vault_index.edit import init
 from vault_index.vault import Vault, open_vault
 
 REPOSITORY = REPO
+NO_HURRY = ("LESSONS_DEADLINE_MS", "60000")  # hooks answer on a busy machine, too
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -78,11 +86,19 @@ def home_with_repository(tmp_path_factory: pytest.TempPathFactory, model_home: P
 
 @pytest.fixture(scope="session", autouse=True)
 def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Keep fixtures that several tests share out of the developer's own home, too."""
+    """Keep fixtures that several tests share out of the developer's own home, too.
+
+    Git has the same author in all tests, and reads no settings of this machine.
+    """
     home = make_home(tmp_path_factory.mktemp("shared") / "home")
     with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("GIT_")]:
+            patch.delenv(name)
+        for name, value in {**GIT_OF_TESTS, "GIT_CONFIG_GLOBAL": os.devnull}.items():
+            patch.setenv(name, value)
         patch.setenv("LESSONS_HOME", str(home))
         patch.setenv("LESSONS_WATCH_AUTOSTART", "false")
+        patch.setenv(*NO_HURRY)
         yield home
 
 
@@ -100,19 +116,13 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
     home = make_home(tmp_path / "home")
     for name in list(os.environ):
-        if name.startswith(("LESSONS_", "CLAUDE", "OLLAMA_", "ANTHROPIC_", "OPENAI_", "GIT_")):
+        if name.startswith(("LESSONS_", "CLAUDE", "OLLAMA_", "ANTHROPIC_", "OPENAI_")):
             monkeypatch.delenv(name)
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")  # the home is the test's own
     monkeypatch.setenv("LESSONS_HOME", str(home))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "false")  # tests of the watcher start their own
-    for name, value in (
-        ("GIT_CONFIG_NOSYSTEM", "1"),
-        ("GIT_AUTHOR_NAME", "Ada Lovelace"),
-        ("GIT_AUTHOR_EMAIL", "ada@example.org"),
-        ("GIT_COMMITTER_NAME", "Ada Lovelace"),
-        ("GIT_COMMITTER_EMAIL", "ada@example.org"),
-    ):
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv(*NO_HURRY)
     return home
 
 

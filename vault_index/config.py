@@ -4,7 +4,8 @@ Later wins: defaults < the vault's `vault.toml` < the user's `config.toml` < env
 
 A vault comes from a repository someone cloned, so `vault.toml` is not trusted: it may set budgets,
 the floor, the taxonomy and keywords. Endpoints, models and anything outside the vault come from the
-user alone; other keys in `vault.toml` are ignored and listed in `Config.ignored`.
+user alone. Other keys and wrong values in `vault.toml`, and unknown keys of the user, stop nothing:
+they are ignored, and `Config.ignored` lists them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,18 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
+class Ignored:
+    """A setting of a file that is not in force. `key` is as the file spells it: `learn.most`."""
+
+    file: str
+    key: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: ignored: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Every setting, with its default and unit."""
 
@@ -55,7 +68,9 @@ class Config:
     session_sources: tuple[str, ...] = ("startup",)  # which session starts get lessons
     floor: float | None = None  # score below which hooks are silent; None: fitted to the vault
     trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
-    trusted_authors: tuple[str, ...] = ()  # names or addresses: hooks inject what they wrote last
+    trusted_authors: tuple[
+        str, ...
+    ] = ()  # names or addresses: hooks inject what they committed last
     trusted_keys: tuple[str, ...] = ()  # fingerprints: hooks inject what was signed with them
     watch_autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
     journal_refine: str = ""  # the model that refines sessions, "ollama:MODEL"; "" for none
@@ -87,8 +102,12 @@ class Config:
     skills_least_uses: int = 10  # how often they were given to an agent, together
     taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
-    ignored: tuple[str, ...] = ()  # keys of vault.toml that are unknown or not for a vault to set
+    ignored: tuple[Ignored, ...] = ()  # settings that are in a file and not in force
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
+
+    def warnings(self) -> list[str]:
+        """Return a line for people for each setting that is ignored."""
+        return [f"warning: {each}" for each in self.ignored]
 
 
 TABLES = (
@@ -102,6 +121,8 @@ TABLES = (
 )  # of a settings file: `[watch] autostart` is `watch_autostart`
 DEFAULT = "default"  # the origin of a setting that nobody set
 _NOT_SETTINGS = frozenset({"home", "ignored", "origins"})
+_SETTINGS = frozenset(each.name for each in fields(Config)) - _NOT_SETTINGS
+_MAX_SHOWN_CHARS = 80  # of a value or a key that is wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +163,26 @@ def load(
 ) -> Config:
     """Read all settings. A file that is not there is as good as an empty one.
 
-    Raises SettingsError, naming file and key, for TOML that does not parse and values of a wrong
-    type.
+    Raises SettingsError, naming file and key, for TOML that does not parse and for wrong values of the
+    user and of variables.
     """
     environ = os.environ if environ is None else environ
     named = {"home": "LESSONS_HOME"} if environ.get("LESSONS_HOME") else {}
     config = Config(home=home_folder(environ), origins=named)
+    ignored: list[Ignored] = []
     if vault_toml is not None:
-        values = _read(vault_toml, follow=False)
-        ignored = tuple(sorted(set(values) - VAULT_KEYS))
-        allowed = {key: value for key, value in values.items() if key in VAULT_KEYS}
-        config = replace(_with(config, allowed, str(vault_toml)), ignored=ignored)
+        values, problems = _allowed(_read(vault_toml, follow=False))
+        config = _with(config, values, str(vault_toml))
+        shown = f"{locate.FOLDER}/{locate.SETTINGS}"
+        ignored += [Ignored(shown, key, reason) for key, reason in problems]
     user_file = config.home / "config.toml"
-    config = _with(config, _read(user_file), str(user_file))
+    values, problems = _without_tables(_read(user_file))
+    if problems:
+        raise SettingsError(f"{user_file}: {problems[0][1]}")
+    unknown = sorted(set(values) - _SETTINGS)
+    ignored += [Ignored(str(user_file), spelled(key), _unknown(key, _SETTINGS)) for key in unknown]
+    known = {key: value for key, value in values.items() if key in _SETTINGS}
+    config = replace(_with(config, known, str(user_file)), ignored=tuple(ignored))
     for variable, key in _ENVIRONMENT.items():
         if environ.get(variable):
             config = _with(config, {key: environ[variable]}, variable)
@@ -170,27 +198,41 @@ def vault_problems(data: bytes) -> list[tuple[str, str]]:
         values = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         return [("", f"not TOML: {error}")]
-    try:
-        flat = _without_tables(values)
-    except SettingsError as error:
-        return [(error.message.partition(" ")[0], error.message)]
-    named = {key: (spelled(key), value) for key, value in flat.items()}
-    problems = []
-    for key, (shown, value) in named.items():
+    return _allowed(values)[1]
+
+
+def _allowed(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return the settings that a vault may set and has right, and what is wrong as (key, message)."""
+    flat, problems = _without_tables(values)
+    allowed = {}
+    for key, value in flat.items():
+        shown = spelled(key)
         if key in VAULT_KEYS:
             try:
-                _checked(key, value, "")
+                _checked(key, value)
+                allowed[key] = value
             except SettingsError as error:
-                problems.append((shown, error.message.removeprefix(": ")))
-        elif key in {field.name for field in fields(Config)} - _NOT_SETTINGS:
+                problems.append((shown, "; ".join(filter(None, (error.message, error.hint)))))
+        elif key in _SETTINGS:
             problems.append((shown, f"a vault may not set {shown!r}: it is for each user's own"))
         else:
-            from difflib import get_close_matches
+            problems.append((shown, _unknown(key, VAULT_KEYS)))
+    return allowed, problems
 
-            near = get_close_matches(key, VAULT_KEYS, 1)
-            hint = f": did you mean {near[0]!r}?" if near else ""
-            problems.append((shown, f"unknown setting {shown!r}{hint}"))
-    return problems
+
+def _unknown(key: str, names: Set[str]) -> str:
+    """Return what to say of a key that is no setting, with the name that is most like it."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(key[:_MAX_SHOWN_CHARS], names, 1)
+    hint = f": did you mean {spelled(near[0])!r}?" if near else ""
+    return f"unknown setting {_brief(spelled(key))}{hint}"
+
+
+def _brief(value: object) -> str:
+    """Return a value as Python writes it, cut where it is long."""
+    shown = repr(value)
+    return shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[:_MAX_SHOWN_CHARS]}…"
 
 
 def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
@@ -201,28 +243,26 @@ def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
             data = file.read(MAX_BYTES + 1) if _is_file(file.fileno()) else b""
         if len(data) > MAX_BYTES:
             raise SettingsError(f"{path}: larger than {MAX_BYTES >> 20} MB", "shorten it")
-        values = tomllib.loads(data.decode("utf-8"))
+        return tomllib.loads(data.decode("utf-8"))
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:  # not UTF-8 and huge numbers are ValueErrors too
         raise SettingsError(f"{path}: not TOML: {error}", "correct or remove the file") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
-    try:
-        return _without_tables(values)
-    except SettingsError as error:
-        raise SettingsError(f"{path}: {error.message}") from None
 
 
-def _without_tables(values: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with those of a table named after it: `watch_autostart`. Raises SettingsError."""
+def _without_tables(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return settings with those of a table named after it, `watch_autostart`, and what is no table."""
     flat = dict(values)
+    problems = []
     for table in TABLES:
         inner = flat.pop(table, {})
-        if not isinstance(inner, dict):
-            raise SettingsError(f"{table} must be a table: [{table}]")
-        flat |= {f"{table}_{key}": value for key, value in inner.items()}
-    return flat
+        if isinstance(inner, dict):
+            flat |= {f"{table}_{key}": value for key, value in inner.items()}
+        else:
+            problems.append((table, f"{table} must be a table: [{table}]"))
+    return flat, problems
 
 
 def _is_file(descriptor: int) -> bool:
@@ -231,74 +271,76 @@ def _is_file(descriptor: int) -> bool:
 
 def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
     """Return a copy with values checked against the types of the fields."""
-    allowed = {f.name for f in fields(Config)} - _NOT_SETTINGS
-    unknown = sorted(set(values) - allowed)
+    unknown = sorted(set(values) - _SETTINGS)
     if unknown:
         raise SettingsError(
             f"{where}: unknown setting {unknown[0]!r}",
-            f"use one of {', '.join(sorted(allowed))}",
+            f"use one of {', '.join(sorted(_SETTINGS))}",
         )
     origins = {**config.origins, **dict.fromkeys(values, where)}
-    checked = {key: _checked(key, values[key], where) for key in values}
+    try:
+        checked = {key: _checked(key, value) for key, value in values.items()}
+    except SettingsError as error:
+        raise SettingsError(f"{where}: {error.message}", error.hint) from None
     return replace(config, **checked, origins=origins)
 
 
-def _checked_search(key: str, value: Any, where: str) -> None:
+def _checked_search(key: str, value: Any) -> None:
     """Raise SettingsError for weights, or a cosine, that no search could use."""
     if key == "search_weights":
         parts = value.split("/") if isinstance(value, str) else []
         numbers = [int(part) for part in parts if part.isdecimal() and len(part) < 6]
         if value != "" and not (len(parts) == len(numbers) == 4 and any(numbers)):
             raise SettingsError(
-                f"{where}: {spelled(key)} must be four whole numbers, not {value!r}",
+                f"{spelled(key)} must be four whole numbers, not {_brief(value)}",
                 'write it like "60/30/5/5": vector, full text, confidence, use; "" for none',
             )
     elif key == "search_min_similarity" and isinstance(value, (int, float)) and value > 1:
-        raise SettingsError(f"{where}: {spelled(key)} must be a cosine, 0 to 1, not {value!r}")
+        raise SettingsError(f"{spelled(key)} must be a cosine, 0 to 1, not {_brief(value)}")
 
 
-def _checked(key: str, value: Any, where: str) -> Any:
-    _checked_search(key, value, where)
+def _checked(key: str, value: Any) -> Any:
+    """Return a value as `Config` has it. Raises SettingsError, which does not name the file."""
+    _checked_search(key, value)
+    name, shown = spelled(key), _brief(value)
     default = Config.__dataclass_fields__[key].default
     if key == "vault":
         if isinstance(value, (str, Path)):
             return Path(value).expanduser()
-        raise SettingsError(f"{where}: vault must be a path, not {value!r}")
+        raise SettingsError(f"vault must be a path, not {shown}")
     if key == "floor":
         if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e9:
             return float(value)
-        raise SettingsError(f"{where}: floor must be a number, not {value!r}")
+        raise SettingsError(f"floor must be a number, not {shown}")
     if key == "keywords":
         if isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values()):
             return dict(value)
-        raise SettingsError(f'{where}: keywords must be a table of phrase = "category"')
+        raise SettingsError('keywords must be a table of phrase = "category"')
     if isinstance(default, tuple):
         if isinstance(value, list) and all(isinstance(v, str) for v in value):
             return tuple(value)
-        raise SettingsError(f"{where}: {key} must be a list of strings, not {value!r}")
+        raise SettingsError(f"{name} must be a list of strings, not {shown}")
     if isinstance(default, bool):
         boolean = _BOOLEANS.get(str(value).lower())
         if boolean is None:
-            raise SettingsError(f"{where}: {key} must be true or false, not {value!r}")
+            raise SettingsError(f"{name} must be true or false, not {shown}")
         return boolean
     if isinstance(default, float):
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9:
             return float(value)
-        raise SettingsError(f"{where}: {key} must be a number, 0 or more, not {value!r}")
+        raise SettingsError(f"{name} must be a number, 0 or more, not {shown}")
     if isinstance(default, int):
         try:
             number = int(value) if not isinstance(value, (bool, float)) else -1
         except (TypeError, ValueError):
             number = -1
-        if number < 0:
-            raise SettingsError(f"{where}: {key} must be a whole number, 0 or more, not {value!r}")
+        if not 0 <= number < 1e9:
+            raise SettingsError(f"{name} must be a whole number, 0 or more, not {shown}")
         return number
     if key == "embedder" and value not in EMBEDDERS:
-        raise SettingsError(
-            f"{where}: no embedder {value!r}", f"choose one of {', '.join(EMBEDDERS)}"
-        )
+        raise SettingsError(f"no embedder {shown}", f"choose one of {', '.join(EMBEDDERS)}")
     if key == "trust" and value not in TRUST:
-        raise SettingsError(f"{where}: no trust {value!r}", f"choose one of {', '.join(TRUST)}")
+        raise SettingsError(f"no trust {shown}", f"choose one of {', '.join(TRUST)}")
     if not isinstance(value, str):
-        raise SettingsError(f"{where}: {key} must be a string, not {value!r}")
+        raise SettingsError(f"{name} must be a string, not {shown}")
     return value

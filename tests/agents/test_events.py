@@ -44,6 +44,7 @@ def block_in(agent: str, moment: str, out: str) -> str:
     return str(output["additionalContext"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", agents.AGENTS)
 def test_a_prompt_gets_the_lesson_that_matters(team: Vault, agent: str) -> None:
     answer = hook(agent, sent(agent, "prompt", team.root), team.root.parent)
@@ -54,6 +55,7 @@ def test_a_prompt_gets_the_lesson_that_matters(team: Vault, agent: str) -> None:
     assert "layers.md" not in block  # which Gemini has in front of its first prompt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", agents.AGENTS)
 def test_a_session_starts_with_what_the_project_does(team: Vault, agent: str) -> None:
     answer = hook(agent, sent(agent, "start", team.root), team.root.parent)
@@ -82,6 +84,7 @@ def test_the_deadline_holds(team: Vault, own_world: Path, agent: str) -> None:
     assert "no answer in 1 ms" in (own_world / "hook.log").read_text()
 
 
+@pytest.mark.slow
 def test_plain_takes_the_prompt_itself(team: Vault) -> None:
     assert "node-heap.md" in hook("plain", HEAP, team.root).out
     assert "node-heap.md" in hook("plain", f"{{{HEAP}}}", team.root).out
@@ -153,6 +156,7 @@ def test_the_ids_that_tell_prompts_apart() -> None:
     assert {event["cwd"] for event in ids.values()} == {"/p"}
 
 
+@pytest.mark.slow
 def test_the_end_of_a_turn_of_codex_is_noted_for_the_journal(
     team: Vault, own_world: Path, tmp_path: Path
 ) -> None:

@@ -188,6 +188,7 @@ FAILURES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAILURES)
 def test_what_goes_wrong_is_said_and_the_passages_are_there(
     vault: Vault, own_world: Path, name: str

@@ -87,6 +87,7 @@ TEXTS = st.lists(
 ).map("".join)
 
 
+@pytest.mark.slow
 @given(text=TEXTS, data=st.data())
 def test_however_an_answer_is_cut_the_same_is_shown(text: str, data: st.DataObject) -> None:
     whole, cited = check(text, NUMBERS)

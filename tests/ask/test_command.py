@@ -62,6 +62,7 @@ def stopped_at(word: str, *words: str, cwd: Path) -> tuple[int, str]:
     return running.wait(30), shown
 
 
+@pytest.mark.slow
 def test_an_answer_comes_with_its_sources(vault: Vault, chat: ChatServer) -> None:
     chat.words = lambda _: ["Run ", "`make rollback` [1]", ", says nobody [99]."]
     ran = run("lessons", "ask", ASKED, cwd=vault.root)
@@ -90,6 +91,7 @@ def test_at_a_terminal_it_is_printed_as_it_is_written_until_ctrl_c(
     assert "Traceback" not in shown
 
 
+@pytest.mark.slow
 def test_without_a_model_the_sentences_that_answer_are_set_off(vault: Vault) -> None:
     ran = run("lessons", "ask", ASKED, cwd=vault.root)
     assert "**Roll back a staging deploy with `make rollback`.**" in ran.out
@@ -100,12 +102,14 @@ def test_without_a_model_the_sentences_that_answer_are_set_off(vault: Vault) -> 
     assert "\x1b[1mRoll back a staging deploy with `make rollback`.\x1b[0m" in shown
 
 
+@pytest.mark.slow
 def test_what_the_vault_does_not_know_is_said(vault: Vault, chat: ChatServer) -> None:
     ran = run("lessons", "ask", "zzz qqq", cwd=vault.root)
     assert ran.out.startswith("The vault does not know")
     assert ran.code == 0
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_ends_with_1_and_the_passages(vault: Vault, chat: ChatServer) -> None:
     chat.status = 400
     ran = run("lessons", "ask", ASKED, cwd=vault.root, check=False)

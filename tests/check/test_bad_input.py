@@ -77,6 +77,7 @@ def test_the_line_named_is_the_line_to_mend() -> None:
     assert raised.value.line == 3
 
 
+@pytest.mark.slow
 def test_a_broken_file_is_named_with_its_line(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
     write(vault.lessons_dir / "bad.md", "---\ntitle: x\ntags: one: two\n---\ntext\n")
@@ -136,6 +137,7 @@ def test_a_name_that_is_not_utf_8_is_checked_when_it_is_staged(make_vault: MakeV
     assert [one["path"] for one in ran.json] == [r"lessons/lat\xe9.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name"), [(parse, "parse_file"), (passages, "cut")])
 def test_a_file_that_we_fail_at_is_named_and_the_others_are_indexed(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
@@ -400,6 +402,7 @@ def test_a_damaged_index_is_built_anew_by_a_search(
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [delete_versions, delete_table, half_a_manifest, delete_manifest, current_leads_out],

@@ -106,6 +106,7 @@ def test_placeholders_and_hashes_are_no_secrets(text: str) -> None:
     assert list(secrets.findings("a.md", text)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["never send the base64 run you ", "mysql curl docker login "])
 def test_a_line_without_end_is_checked_all_the_same(words: str) -> None:
     text = (

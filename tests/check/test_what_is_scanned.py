@@ -91,6 +91,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leak", [*FORMS, _message])
 @pytest.mark.parametrize("removed", [False, True])
 def test_no_secret_is_pushed(
@@ -108,6 +109,7 @@ def test_no_secret_is_pushed(
     assert git(clone, "ls-remote", "origin") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leak", FORMS)
 def test_no_secret_is_committed(pair: tuple[Path, Path], leak: Callable[[Path], None]) -> None:
     clone, _ = pair
@@ -124,6 +126,7 @@ def test_no_secret_is_committed(pair: tuple[Path, Path], leak: Callable[[Path], 
     }
 
 
+@pytest.mark.slow
 def test_in_a_side_branch_that_came_to_nothing(pair: tuple[Path, Path]) -> None:
     clone, _ = pair
     git(clone, "switch", "-q", "-c", "side")

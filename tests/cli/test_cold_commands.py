@@ -147,6 +147,7 @@ def _killed_while_writing(vault: Vault) -> None:
     manifest.mark_dirty(found, ["ops/heap.md", "ops/lock.md"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [_nothing, _edited, _added_and_removed, _committed, _id_taken, _new_secret,

@@ -237,6 +237,7 @@ def test_git_hooks_of_ones_own_are_fine_if_they_check_lessons(team: Vault) -> No
     assert troubles() == []
 
 
+@pytest.mark.slow
 def test_a_vault_outside_git(team: Vault) -> None:
     shutil.rmtree(team.root / ".git")
     assert "git" in [about for about, _ in troubles()]
@@ -301,6 +302,9 @@ def test_config_shows_what_is_in_force_and_who_set_it(team: Vault) -> None:
     assert lines["trust"] == f'"committed-only"  ({team.config.home}/config.toml)'
     assert lines["embedder"] == '"none"  (LESSONS_EMBEDDER)'
     assert lines["prompt_tokens"] == "600  (default)"
-    assert ran.err == "warning: lessons/vault.toml: a vault may not set 'embedder'; it is ignored\n"
+    assert ran.err == (
+        "warning: lessons/vault.toml: ignored: "
+        "a vault may not set 'embedder': it is for each user's own\n"
+    )
     as_json = run("lessons", "config", "--json", cwd=team.root).json
     assert {"name": "prompt_lessons", "value": 2, "origin": "lessons/vault.toml"} in as_json

@@ -60,6 +60,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=ascii)
 def test_no_command_steers_the_terminal(hostile: Path, words: list[str]) -> None:
     ran = run("lessons", *words, cwd=hostile, env={"EDITOR": "true"}, check=False)

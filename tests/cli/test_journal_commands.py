@@ -41,6 +41,7 @@ def imported(shop: Path) -> Path:
     return shop
 
 
+@pytest.mark.slow
 def test_import_shows_what_it_would_take_and_takes_it_once(shop: Path, own_world: Path) -> None:
     plan = journal(shop, "import", "--dry-run")
     assert "3 sessions of 2 projects" in plan.out
@@ -51,6 +52,7 @@ def test_import_shows_what_it_would_take_and_takes_it_once(shop: Path, own_world
     assert "3 older" in journal(shop, "import", "--since", "2030-01-01").err
 
 
+@pytest.mark.slow
 def test_search_finds_by_words_file_type_and_time(imported: Path) -> None:
     answer = journal(imported, "search", "--json", "login redirect query").json
     assert set(answer) == {"hits", "older", "text_only"}
@@ -68,6 +70,7 @@ def test_search_finds_by_words_file_type_and_time(imported: Path) -> None:
     assert everywhere["hits"][0]["project"] == "other"
 
 
+@pytest.mark.slow
 def test_show_and_sessions_name_what_search_found(imported: Path) -> None:
     hit = journal(imported, "search", "--json", "--type", "bugfix", "redirect").json["hits"][0]
     shown = journal(imported, "show", hit["id"]).out

@@ -257,6 +257,7 @@ def test_nothing_typed_picks_nothing(team: Vault) -> None:
     assert (code, shown.endswith("Aborted!\n")) == (1, True)
 
 
+@pytest.mark.slow
 def test_in_a_pipe_an_id_is_asked_for(team: Vault) -> None:
     for command in ("show", "edit"):
         ran = run("lessons", command, cwd=team.root, check=False)
@@ -267,6 +268,7 @@ def test_in_a_pipe_an_id_is_asked_for(team: Vault) -> None:
 # pager
 
 
+@pytest.mark.slow
 def test_what_is_longer_than_the_screen_goes_to_the_pager(team: Vault, tmp_path: Path) -> None:
     got = tmp_path / "paged"
     pager = write(tmp_path / "my pager", f"#!/bin/sh\necho \"LESS=$LESS\"; cat > '{got}'\n")

@@ -21,6 +21,7 @@ def search(vault: Vault) -> dict[str, object]:
     return client.ask(vault, question, start=True)
 
 
+@pytest.mark.slow
 def test_a_question_starts_the_watcher(
     vault: Vault, with_model: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -32,6 +33,7 @@ def test_a_question_starts_the_watcher(
         launch.stop(vault.root, vault.index_dir)
 
 
+@pytest.mark.slow
 def test_no_watcher_starts_against_the_settings(vault: Vault) -> None:
     assert search(vault)["hits"] == []
     assert not launch.is_running(vault.index_dir)

@@ -254,6 +254,7 @@ ANY = st.binary(max_size=200) | st.lists(
 ).map(lambda parts: "".join(parts).encode())
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @example(b"[\r", "jsonl", "-")
 @given(ANY, st.sampled_from([*FORMATS, ""]), st.sampled_from(["a/B c.md", "CLAUDE.md", "-"]))

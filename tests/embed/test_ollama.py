@@ -13,7 +13,7 @@ from tests.support.files import lesson_text, write
 from tests.support.ollama_server import DIMENSION, OllamaServer, vector
 from vault_index.embed.ollama import OllamaEmbedder
 from vault_index.errors import EmbedderError
-from vault_index.ollama_client import OllamaClient
+from vault_index.model_http import OllamaClient
 from vault_index.vault import Vault
 
 
@@ -61,6 +61,8 @@ def test_nomic_gets_the_prefixes_that_its_card_asks_for(server: OllamaServer) ->
         ("page", ": <html>", "ollama serve"),
         ("list", "answered oddly", "OLLAMA_HOST"),
         ("garbage", "answered oddly", "OLLAMA_HOST"),
+        ("endless", "larger than 8 MB", "OLLAMA_HOST"),
+        ("packed", "answered oddly", "OLLAMA_HOST"),
         ("nan", "not made of numbers", "another model"),
     ],
 )
@@ -91,6 +93,24 @@ def test_a_fault_in_a_later_batch_fails_the_whole(server: OllamaServer, fault: s
     with pytest.raises(EmbedderError):
         asked.embed_documents([f"text number {n}" for n in range(40)])
     assert len(server.inputs) == 3
+
+
+def test_no_redirect_is_followed_with_a_text(server: OllamaServer) -> None:
+    with OllamaServer() as other:
+        server.fault, server.elsewhere = "elsewhere", other.url
+        with pytest.raises(EmbedderError, match="leads elsewhere, where no text is sent"):
+            embedder(server).embed_query("text")
+        assert not other.inputs
+
+
+def test_no_key_goes_in_the_clear_to_another_machine(
+    server: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_API_KEY", "made-up-for-this-test")
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    for host in ("http://ollama.example", f"127.0.0.1:{server.port}"):
+        OllamaEmbedder("all-minilm", host).embed_query("text")
+    assert server.keys == [None, None, *["Bearer made-up-for-this-test"] * 2]
 
 
 def test_another_dimension_than_before_is_refused(server: OllamaServer) -> None:

@@ -198,6 +198,7 @@ def test_core_worktree_moves_no_work_tree(tmp_path: Path) -> None:
     assert "further" in (root / "lessons/heap.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_pre_push_hook_is_neither_run_nor_passed_over(
     tmp_path: Path, marking: tuple[Path, Path]
 ) -> None:

@@ -148,6 +148,7 @@ def test_a_second_install_changes_nothing(project: Path, settings: Path) -> None
     assert settings.read_text() == FORMATS["4 spaces"]
 
 
+@pytest.mark.slow
 def test_status_tells_where_the_hooks_are(project: Path, settings: Path) -> None:
     run("lessons", "init", cwd=project)
     install(project)

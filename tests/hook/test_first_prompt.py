@@ -22,6 +22,7 @@ import pytest
 from tests.support.commands import BIN, run
 from tests.support.files import lesson_text, write
 from tests.support.watchers import soon, status, watchers_of
+from vault_index import client
 from vault_index.entrypoints.hook.client import autostart
 from vault_index.hotpath import protocol, small_json, start
 from vault_index.index import reconcile
@@ -79,8 +80,9 @@ def team(
 class Hook:
     """A hook process that was sent a prompt."""
 
-    def __init__(self, vault: Vault, env: dict[str, str] = PATIENT) -> None:
+    def __init__(self, vault: Vault, env: dict[str, str] = PATIENT, **fields: str) -> None:
         event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(vault.root)}
+        event |= fields
         self._process = subprocess.Popen(
             [BIN / "lessons-hook"],
             stdin=subprocess.PIPE,
@@ -187,6 +189,35 @@ def test_the_deadline_holds_while_a_watcher_starts(team: Vault, own_world: Path)
     with starting_watcher(team):
         assert Hook(team, {"LESSONS_DEADLINE_MS": "300"}).answer() == ""
     assert by(team) == []
+
+
+@pytest.mark.slow
+def test_a_start_and_a_prompt_that_miss_the_deadline_in_a_new_vault_count_everywhere(
+    make_vault: Callable[..., Vault], own_world: Path
+) -> None:
+    vault = make_vault(FILES)  # with no index yet
+    ownership.claim(vault.index_dir)
+    late = {"LESSONS_DEADLINE_MS": "4000"}
+    with starting_watcher(vault):
+        hooks = [
+            Hook(vault, late, session_id="s1", hook_event_name="SessionStart", source="startup"),
+            Hook(vault, late, session_id="s1"),
+            Hook(vault, late, session_id="s1"),  # of a second scope: the same prompt
+        ]
+        assert [hook.answer() for hook in hooks] == ["", "", ""]
+    log = (own_world / "hook.log").read_text()
+    assert "no answer in 4000 ms" in log
+    assert "heap" not in log
+    missed = injections.with_misses(vault.index_dir)
+    assert sorted(each["event"] for each in missed) == ["SessionStart", "UserPromptSubmit"]
+    assert {each["silent"] for each in missed} == {"no answer in 4000 ms"}
+    asked = next(each for each in missed if each["event"] == injections.PROMPT)
+    assert (asked["session"], asked["prompt"]) == ("s1", injections.key_of(HEAP))
+    told = run("lessons", "status", cwd=vault.root).out
+    assert "missed     2 answers, at prompts or starts of sessions" in told
+    page = client.ask(vault, {"ask": "injections", "with": {}})
+    assert (page["totals"]["missed"], page["totals"]["prompts"]) == (2, 1)
+    assert [each["missed"] for each in page["records"]] == [True, True]
 
 
 @pytest.mark.parametrize("age", [0, OLD], ids=["just now", "long ago"])

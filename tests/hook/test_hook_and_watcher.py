@@ -84,6 +84,7 @@ def test_the_watcher_and_the_hook_itself_give_the_same(team: Vault) -> None:
     assert by(team) == ["process", "watcher", "watcher", "watcher"]
 
 
+@pytest.mark.slow
 def test_a_saved_lesson_is_in_the_next_answer(team: Vault) -> None:
     with watched(team):
         write(
@@ -156,7 +157,7 @@ def test_the_vault_or_the_user_may_want_none(team: Vault, own_world: Path) -> No
     assert watchers_of(team.root) == []
     write(own_world / "config.toml", '[watch]\nautostart = "perhaps"\n')
     error = run("lessons", "search", "x", cwd=team.root, env=env, check=False).err
-    assert "watch_autostart must be true or false, not 'perhaps'" in error
+    assert "watch.autostart must be true or false, not 'perhaps'" in error
 
 
 @pytest.mark.slow

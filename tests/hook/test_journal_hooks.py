@@ -176,6 +176,7 @@ def test_no_hook_is_installed_on_tool_calls(shop: Path, own_world: Path) -> None
     assert set(hooks) == {"UserPromptSubmit", "SessionStart", *TURN_ENDS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", [{}, {"transcript_path": 7}, {"transcript_path": "/no/such"}])
 def test_odd_events_are_exit_0_and_silence(
     shop: Path, own_world: Path, event: dict[str, Any]

@@ -44,6 +44,7 @@ def year_of(moment: datetime | None) -> int:
 # what a sync tells and does
 
 
+@pytest.mark.slow
 def test_each_kind_of_change_is_counted(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP, "b.md": LOCK, "c.md": PIPE, "d.md": lesson_text("D", "four")})
     embedder = with_words(vault)
@@ -94,6 +95,7 @@ def test_a_touched_file_is_unchanged(make_vault: MakeVault) -> None:
     assert embedder.documents == []
 
 
+@pytest.mark.slow
 def test_a_moved_folder_is_not_embedded_again(make_vault: MakeVault) -> None:
     vault = make_vault({f"old/{n}.md": lesson_text(f"L{n}", f"text {n}") for n in range(5)})
     embedder = with_words(vault)

@@ -196,6 +196,7 @@ def test_two_processes_index_at_once(make_vault: MakeVault) -> None:
     assert len(passages) == len(set(passages)) == 50
 
 
+@pytest.mark.slow
 def test_what_follows_from_the_lessons_is_made_good_when_the_embedder_is_back(
     make_vault: MakeVault,
 ) -> None:

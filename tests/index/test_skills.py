@@ -66,6 +66,7 @@ def test_lessons_and_skills_in_one_answer(team: Vault) -> None:
     assert text.rstrip().endswith("%, read skills/review-pr/SKILL.md)\n</lessons>")
 
 
+@pytest.mark.slow
 def test_search_by_kind(team: Vault) -> None:
     command = ("lessons", "search", "--kind", "skills", "review this pull request")
     out = run(*command, cwd=team.root).out

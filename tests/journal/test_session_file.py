@@ -66,6 +66,7 @@ sessions = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(sessions)
 def test_any_session_comes_back_as_it_was(session: Session) -> None:

@@ -89,6 +89,7 @@ def files_below(*folders: Path) -> str:
     return "\n".join(file.read_bytes().decode("utf-8", "replace") for file in files)
 
 
+@pytest.mark.slow
 def test_a_model_that_answers_well_makes_a_proposal_with_evidence(
     team: Vault, server: OllamaServer
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_model_that_answers_well_makes_a_proposal_with_evidence(
     assert note.endswith("it stays on this machine")
 
 
+@pytest.mark.slow
 def test_the_same_material_is_learned_from_once_unless_forced(
     team: Vault, server: OllamaServer
 ) -> None:
@@ -214,6 +216,7 @@ def test_a_refusal_and_a_used_up_budget_are_said(
     assert record.summary(other.config)["trouble"]
 
 
+@pytest.mark.slow
 def test_one_call_fills_all_four_stages(team: Vault, server: OllamaServer, own_world: Path) -> None:
     (own_world / "config.toml").write_text('[learn]\nmodel = "ollama:small"\nstages = 1\n')
     let(server, well(an_entry()))
@@ -224,6 +227,7 @@ def test_one_call_fills_all_four_stages(team: Vault, server: OllamaServer, own_w
     assert sent <= answer["plan"]["chars"] <= 4 * 12_000
 
 
+@pytest.mark.slow
 def test_no_more_than_the_settings_allow_become_proposals(
     team: Vault, server: OllamaServer, own_world: Path
 ) -> None:
@@ -253,6 +257,7 @@ def test_what_nobody_asked_for_has_to_be_worth_it(team: Vault, server: OllamaSer
     assert learn(team, small)["status"] == record.NOTHING  # by hand it is asked all the same
 
 
+@pytest.mark.slow
 def test_at_its_end_a_session_is_analysed_once_however_it_goes_on(
     team: Vault, server: OllamaServer
 ) -> None:
@@ -263,6 +268,7 @@ def test_at_its_end_a_session_is_analysed_once_however_it_goes_on(
     assert len(server.chats) == 4
 
 
+@pytest.mark.slow
 def test_a_run_that_was_ended_is_known_and_leaves_nothing_half_done(
     team: Vault, server: OllamaServer
 ) -> None:
@@ -282,6 +288,7 @@ def test_a_run_that_was_ended_is_known_and_leaves_nothing_half_done(
     assert learn(team)["status"] == record.PROPOSED
 
 
+@pytest.mark.slow
 def test_without_a_model_rules_make_drafts(
     team: Vault, own_world: Path, server: OllamaServer
 ) -> None:
@@ -295,6 +302,7 @@ def test_without_a_model_rules_make_drafts(
     assert server.chats == []
 
 
+@pytest.mark.slow
 def test_the_command_says_what_leaves_and_what_went_wrong(
     team: Vault, server: OllamaServer, own_world: Path
 ) -> None:
@@ -314,6 +322,7 @@ def test_the_command_says_what_leaves_and_what_went_wrong(
     assert len(server.chats) == 1
 
 
+@pytest.mark.slow
 def test_where_no_more_may_wait_no_model_is_asked_and_it_may_be_done_again(
     team: Vault, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +337,7 @@ def test_where_no_more_may_wait_no_model_is_asked_and_it_may_be_done_again(
     assert learn(team)["status"] == record.PROPOSED
 
 
+@pytest.mark.slow
 def test_a_proposal_that_cannot_be_written_is_an_error_and_no_end(
     team: Vault, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -343,6 +353,7 @@ def test_a_proposal_that_cannot_be_written_is_an_error_and_no_end(
     assert learn(team)["status"] == record.PROPOSED
 
 
+@pytest.mark.slow
 def test_two_processes_do_not_learn_the_same_at_once(team: Vault, server: OllamaServer) -> None:
     answers: list[dict[str, Any]] = []
 

@@ -206,6 +206,7 @@ def test_ignored_paths(project: Path) -> None:
     assert "+KEPT = 1" in material.diff
 
 
+@pytest.mark.slow
 def test_no_secret_reaches_the_material(project: Path) -> None:
     """Sixty of them: in new lines, in lines that went, in context, in prompts, edits and outputs."""
     write(project / "config.txt", "\n\n".join(SECRETS[::2]) + "\nlast\n")

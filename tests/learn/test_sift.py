@@ -12,6 +12,7 @@ from tests.support.materials import ScriptedModel, a_material, an_entry
 from tests.support.planted import SECRETS
 from vault_index.config import Config, home_folder
 from vault_index.errors import VaultError
+from vault_index.journal.record import private_id
 from vault_index.learn import evidence, sift, stages
 from vault_index.learn.entry import Entry
 from vault_index.learn.material import COMMITS
@@ -64,7 +65,7 @@ def test_a_good_entry_is_kept_with_its_evidence() -> None:
     assert proposal.fires_on == ("The login redirect loses the query string",)
     assert proposal.silent_on == ("The search page loses its filter when I go back",)
     assert (proposal.type, proposal.confidence, proposal.is_draft) == ("bug_fix", 4, False)
-    assert proposal.session == draft.private_id(a_material().session)
+    assert proposal.session == private_id(a_material().session)
     assert "## Problem\n\nAssertionError" in proposal.text
 
 

@@ -95,6 +95,7 @@ def findings(vault: Vault) -> list[str]:
 # which tags
 
 
+@pytest.mark.slow
 def test_candidates_come_by_how_near_they_are(make_vault: MakeVault) -> None:
     vault = make_vault(
         {
@@ -199,11 +200,12 @@ def test_the_reference_has_every_part_and_a_table_of_contents(team: Vault) -> No
 def test_what_a_lesson_says_stays_data(make_vault: MakeVault) -> None:
     """No heading, fence or link of a lesson ends what it is in, and nothing runs when it is loaded."""
     hostile = (
-        "Use <b>generics</b> like `List<int>`, !`touch /tmp/x` and $ARGUMENTS.\n\n# Big heading\n\n"
+        "Use <b>generics</b> like `List<int>`, !`touch /tmp/x` and $ARGUMENTS, see @~/.ssh/id_rsa "
+        "(@./secrets.env) or ask ada@example.org.\n\n# Big heading\n\n"
         "```sh\n# a comment\nnever closed\n"
     )
     files = {f"{n}.md": lesson(f"L {n}", ["t"], 5) for n in range(4)}
-    title = "title: 'Ends ] here](http://x) --- !`id` <x>'\ntags: [t]\nconfidence: 5"
+    title = "title: 'Ends ] here](http://x) --- !`id` <x> @/etc/passwd'\ntags: [t]\nconfidence: 5"
     files["x.md"] = f"---\n{title}\ntype: code_pattern\n---\n{hostile}"
     vault = make_vault(files)
     reconcile.sync(vault)
@@ -214,6 +216,8 @@ def test_what_a_lesson_says_stays_data(make_vault: MakeVault) -> None:
     skill, reference = ((here / name).read_text() for name in ("SKILL.md", "reference.md"))
     assert "!`" not in skill
     assert "$ARGUMENTS" not in skill
+    assert not re.search(r"(?<!\w)@\S", skill)  # a word that an agent's program reads a file for
+    assert "ada@example.org" in skill
     assert "\n#### Big heading\n" in reference
     assert "\n# a comment\n" in reference
     assert reference.count("```") % 2 == 0
@@ -295,6 +299,7 @@ def test_new_and_deleted_lessons_are_counted(team: Vault) -> None:
     assert folder(team).exists()
 
 
+@pytest.mark.slow
 def test_an_edit_is_kept_reported_and_set_aside_only_by_force(team: Vault) -> None:
     built(team)
     file = folder(team) / "SKILL.md"
@@ -374,6 +379,7 @@ def test_a_broken_template_skips_the_skill_and_the_others_are_built(team: Vault)
     assert not (team.root / "skills").exists()
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_loses_nothing_and_stops_no_other(team: Vault) -> None:
     built(team)
     change(team)
@@ -407,6 +413,7 @@ def test_a_link_is_not_followed(team: Vault, tmp_path: Path, what: str) -> None:
 # the commands
 
 
+@pytest.mark.slow
 def test_the_commands_build_check_and_say_it_in_json(team: Vault) -> None:
     made = run("lessons", "skills", "build", TAG, "--json", cwd=team.root).json
     (skill,) = made

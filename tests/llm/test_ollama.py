@@ -23,6 +23,7 @@ from vault_index.llm import Model
 from vault_index.llm.allowance import Allowance
 from vault_index.llm.answer import is_refusal
 from vault_index.llm.counted import CountedModel
+from vault_index.llm.door import Question
 from vault_index.llm.ollama import OllamaDoor
 from vault_index.llm.retrying import Sleep
 
@@ -162,6 +163,8 @@ def test_what_is_no_refusal() -> None:
         ("page", ": <html>", "ollama serve", ModelCallError),
         ("list", "answered oddly", "OLLAMA_HOST", ModelCallError),
         ("garbage", "answered oddly", "OLLAMA_HOST", ModelCallError),
+        ("endless", "larger than 8 MB", "OLLAMA_HOST", ModelCallError),
+        ("packed", "answered oddly", "OLLAMA_HOST", ModelCallError),
     ],
 )
 def test_every_fault_is_one_line_that_says_what_to_do(
@@ -193,7 +196,8 @@ def test_nobody_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "requests"), [("missing", 1), ("garbage", 1), ("broken", 4), ("busy", 4), ("cut", 4)]
+    ("fault", "requests"),
+    [("missing", 1), ("garbage", 1), ("endless", 1), ("broken", 4), ("busy", 4), ("cut", 4)],
 )
 def test_only_what_may_pass_is_tried_again(
     server: OllamaServer, model: Model, fault: str, requests: int
@@ -202,6 +206,28 @@ def test_only_what_may_pass_is_tried_again(
     with pytest.raises(ModelCallError):
         model.complete("", "text")
     assert len(server.chats) == requests
+
+
+def test_no_redirect_is_followed_with_a_question(server: OllamaServer, model: Model) -> None:
+    question = Question("", "Hello?")
+    with OllamaServer() as other:
+        server.fault, server.elsewhere = "elsewhere", other.url
+        for ask in (model.converse, lambda question, _: model.complete("", question.prompt)):
+            with pytest.raises(ModelCallError, match="leads elsewhere, where no text") as caught:
+                ask(question, lambda _: None)
+            assert "OLLAMA_HOST" in caught.value.hint
+        assert not other.chats
+    assert len(server.chats) == 2
+
+
+def test_a_proxy_is_not_asked_for_a_server_of_this_machine(
+    server: OllamaServer, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OllamaServer() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("ALL_PROXY", proxy.url)
+        assert model.complete("", "Hello?") == "ok"
+        assert not proxy.chats
 
 
 def test_an_address_that_cannot_be_asked_is_not_asked_again(tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ async def test_a_project_is_a_name_a_folder_or_all(
     assert "store/login.py" not in none
 
 
+@pytest.mark.slow
 async def test_lessons_of_a_project_that_the_journal_knows(
     shop: Path, make_vault: MakeVault, tmp_path: Path
 ) -> None:

@@ -187,6 +187,7 @@ async def test_a_bad_argument_gets_the_next_step(
     assert "Error executing tool" not in text
 
 
+@pytest.mark.slow
 @in_both_modes
 async def test_an_agent_proposes_and_a_person_accepts(client: Client, team: Vault) -> None:
     title, text = "Raise the limit of files", "When the build fails with EMFILE, raise `nofile`."
@@ -209,6 +210,7 @@ async def test_a_proposal_with_a_secret_is_refused(client: Client) -> None:
     assert "proposals waiting: 0" in await call(client, "learn_status")
 
 
+@pytest.mark.slow
 async def test_an_agent_has_lessons_proposed_and_a_person_reviews_them(
     client: Client, team: Vault
 ) -> None:
@@ -236,6 +238,7 @@ async def test_use_is_counted_and_summed_up(client: Client) -> None:
     assert "never used: 6" in status
 
 
+@pytest.mark.slow
 async def test_a_lesson_with_an_error_is_kept_from_agents(client: Client, team: Vault) -> None:
     secret = f"AKIA{'QWERTYUIOPASDFGH'}"
     write(team.lessons_dir / "leak.md", lesson_text("Quokka", f"The quokka key is {secret}."))
@@ -286,6 +289,7 @@ async def test_the_prompts_of_a_person(client: Client) -> None:
         await client.get_prompt("nope")
 
 
+@pytest.mark.slow
 async def test_another_project_is_named_by_its_folder(
     client: Client, make_vault: MakeVault, tmp_path: Path
 ) -> None:
@@ -295,6 +299,7 @@ async def test_another_project_is_named_by_its_folder(
         assert "Wombats" in await call(client, "learn_search", query="wombats", project=str(folder))
 
 
+@pytest.mark.slow
 @in_both_modes
 async def test_without_a_vault_the_tools_say_the_next_step(mode: str, tmp_path: Path) -> None:
     folder = tmp_path / "bare"
@@ -317,6 +322,7 @@ async def test_a_vault_that_goes_away_is_answered(client: Client, team: Vault) -
     assert "no lesson vault" in await refusal(client, "learn_search", query="heap")
 
 
+@pytest.mark.slow
 async def test_a_damaged_index_is_built_again(client: Client, team: Vault) -> None:
     for file in team.index_dir.rglob("*.lance"):
         if file.is_file():

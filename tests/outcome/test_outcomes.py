@@ -16,6 +16,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.files import commit, lesson_text
+from tests.support.homes import clock_ran
 from vault_index.index import reconcile
 from vault_index.journal import claude_code, places, take
 from vault_index.journal.journal import Journal
@@ -143,6 +144,7 @@ def test_what_the_hook_injected_is_no_deed_of_the_agent(team: Vault) -> None:
     assert outcome.tally(team)[HEAP] == Tally(injected=1, ignored=1)
 
 
+@pytest.mark.slow
 def test_counts_outlive_the_index_the_journal_and_the_records(team: Vault) -> None:
     session = a_session_that_takes_it(team)
     before = outcome.tally(team)
@@ -164,6 +166,7 @@ def test_a_renamed_lesson_takes_its_counts_along(team: Vault) -> None:
 
 
 def test_old_injections_are_only_counted(team: Vault) -> None:
+    clock_ran(team.config.home, since=40, last=0.1)
     a_session_that_takes_it(team, days_ago=ledger.OPEN_DAYS + 3)
     a_session_that_takes_it(team, "young")
     for _ in range(2):

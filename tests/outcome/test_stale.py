@@ -89,6 +89,7 @@ def test_a_file_that_moved(project: Vault, monkeypatch: pytest.MonkeyPatch) -> N
     assert reason[1].endswith("it is src/shop/db/connections.py now")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -116,6 +117,7 @@ def test_a_lesson_about_what_was_gone_before(
     assert found(project) == []
 
 
+@pytest.mark.slow
 def test_a_name_that_is_gone(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "Use `open_pool(url)`; `PoolSettings` has its limits. `NODE_OPTIONS` is not ours."
     learned(project, monkeypatch, text)
@@ -163,6 +165,7 @@ def test_a_lock_file_says_more_than_what_may_be_installed(
     assert found(project) == [("version", "httpx 0.28 is 0.30.0 now")]
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_much(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     learned(project, monkeypatch, "The limits in docs/limits.txt are those of the provider.")
     half = LONG.splitlines(keepends=True)
@@ -174,6 +177,7 @@ def test_a_file_that_changed_much(project: Vault, monkeypatch: pytest.MonkeyPatc
     assert why.startswith("100% of the lines of docs/limits.txt changed")
 
 
+@pytest.mark.slow
 def test_confirmed_lessons_hold_as_of_that_day(
     project: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +246,7 @@ def test_no_program_of_the_repository_starts(
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 def test_the_commands(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     learned(project, monkeypatch, "Run `deploy/staging.sh` with the VPN.")
     assert run("lessons", "stale", cwd=project.root).out == "no lesson needs another look\n"
@@ -253,6 +258,7 @@ def test_the_commands(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"lesson", "title", "path", "kind", "why", "do"} == answer["reasons"][0].keys()
 
 
+@pytest.mark.slow
 def test_confirming_keeps_the_file_and_is_safe_twice(project: Vault) -> None:
     before = b"---\r\ntitle: Heap  # of node\r\ntags: [a]\r\n---\r\nRaise it.\r\n"
     before += b"\r\n## Lesson: Two\r\nText.\r\n"
@@ -270,6 +276,7 @@ def test_confirming_keeps_the_file_and_is_safe_twice(project: Vault) -> None:
     assert run("lessons", "check", cwd=project.root).code == 0
 
 
+@pytest.mark.slow
 def test_confirming_a_lesson_that_is_not_there_writes_nothing(project: Vault) -> None:
     write(project.lessons_dir / "one.md", lesson_text("One", "Text."))
     failed = run("lessons", "confirm", "one", "nothing", cwd=project.root, check=False)
@@ -278,6 +285,7 @@ def test_confirming_a_lesson_that_is_not_there_writes_nothing(project: Vault) ->
     assert b"confirmed" not in (project.lessons_dir / "one.md").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_date_that_is_none(project: Vault) -> None:
     write(project.lessons_dir / "one.md", "---\nconfirmed: soon\n---\nText of it.\n")
     checked = run("lessons", "check", cwd=project.root, check=False)

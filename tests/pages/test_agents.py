@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from tests.support.browser import NARROW, WIDE, Visit, barriers, keep, visiting
 from tests.support.files import MakeVault, lesson_text
 from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_team
 from tests.support.serving import Serving, serving
+from vault_index.hotpath import log
 from vault_index.store import injections
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ def test_what_was_given_to_whom_and_why(browser: Browser, team: Serving) -> None
     with visiting(browser, team) as visit:
         page = opened(visit)
         sums = page.locator(".totals").inner_text().split()
-        assert sums == "prompts 5 answered 4 silent 1 marked false 0".split()
+        assert sums == "prompts 5 answered 4 silent 1 missed 0 marked false 0".split()
         assert "half within" in page.locator("#latency").inner_text()
         assert "deadline 2,000 ms" in str(page.locator("svg").text_content())
         given = at(page, HEAP).first
@@ -52,6 +54,18 @@ def test_what_was_given_to_whom_and_why(browser: Browser, team: Serving) -> None
         assert "prompt not kept" in unknown.inner_text()
         assert page.locator("#list img").count() == 0  # a lesson is titled so, and a prompt says it
         assert HOSTILE in page.locator("#list").inner_text()
+
+
+def test_what_missed_its_deadline_is_among_them(make_vault: MakeVault, own_world: Path) -> None:
+    vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
+    event: dict[str, object] = {"hook_event_name": "SessionStart", "vault": str(vault.root)}
+    log.log(event, "no answer in 2000 ms", time.monotonic() - 2, missed=True)
+    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
+        shown = served.ask("GET", "/page/private/agents/list").text
+        assert "<dt>missed</dt><dd>1</dd>" in shown
+        assert "<strong>Missed:</strong> no answer in 2000 ms." in shown
+        state = served.ask("GET", "/page/private/vault/state").text
+        assert "1 answer was missed, at prompts or starts of sessions" in state
 
 
 def test_filters_are_in_the_address(browser: Browser, team: Serving) -> None:

@@ -86,9 +86,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LESSONS_HOME", str(folder / "home"))
         patch.setenv("LESSONS_EMBEDDER", "none")
-        for role in ("AUTHOR", "COMMITTER"):
-            patch.setenv(f"GIT_{role}_NAME", "Ada Lovelace")
-            patch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
         run("lessons", "init", root, cwd=folder)
         write(root / "lessons/build/memory.md", HEAP.replace("4096", "2048"))
         write(root / "lessons/docker/images.md", lesson_text("Prune docker images", "docker prune"))

@@ -133,6 +133,7 @@ def test_what_would_run_or_load_is_text(text: str) -> None:
         read(around.format(text))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=40).map("".join))
 def test_no_mixture_of_marks_becomes_anything_else(text: str) -> None:

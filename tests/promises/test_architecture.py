@@ -26,7 +26,7 @@ REPO = PACKAGE.parent
 # A folder (or module of the package's top) imports only from the rungs above its own.
 LADDER = [
     "errors hotpath native characters",
-    "files config lesson git ollama_client",
+    "files config lesson git model_http",
     "store embed skill llm",
     "vault",
     "check",
@@ -98,6 +98,7 @@ def test_every_folder_is_on_the_ladder() -> None:
     assert {name.split(".")[0] for name in MODULES} - {"", "__main__"} == set(RUNG)
 
 
+@pytest.mark.slow
 def test_no_circles_inside_a_folder() -> None:
     imports = {name: imported_by(file, for_types=False) for name, file in MODULES.items()}
     for name in MODULES:
@@ -125,6 +126,7 @@ def test_the_hot_path_is_the_standard_library_and_itself() -> None:
                 assert allowed, f"{file.name}: {name}"
 
 
+@pytest.mark.slow
 def test_conditions_on_tables_are_written_in_one_module() -> None:
     sql = re.compile(
         r"\b(LIKE|IN \(|IS NULL|IS NOT NULL|array_has|NOT \w+ AND|is_whole AND)|[!=]= ?'| AND "
@@ -192,6 +194,7 @@ def test_the_public_list() -> None:
     assert all(getattr(vault_index, name) for name in vault_index.__all__)
 
 
+@pytest.mark.slow
 def test_modules_and_functions_stay_small() -> None:
     for file in PACKAGE.rglob("*.py"):
         lines = file.read_text("utf-8").splitlines()
@@ -223,6 +226,7 @@ def test_few_imports_hide_in_functions_or_behind_another_name() -> None:
     assert len(renamed) <= 5, renamed
 
 
+@pytest.mark.slow
 def test_what_is_public_is_documented() -> None:
     for file in PACKAGE.rglob("*.py"):
         tree = ast.parse(file.read_text("utf-8"))
@@ -232,6 +236,7 @@ def test_what_is_public_is_documented() -> None:
                 assert ast.get_docstring(node), f"{file.name}: {node.name}"
 
 
+@pytest.mark.slow
 def test_docstrings_say_what_comes_back() -> None:
     """*Return*, *Whether* or an imperative: a function gives and tells nobody anything."""
     wrong = []
@@ -308,6 +313,7 @@ def test_each_command_fits_into_a_line_of_the_help() -> None:
         assert len(command.get_short_help_str(1000)) < 60, name
 
 
+@pytest.mark.slow
 def test_only_one_module_prints() -> None:
     """What comes from elsewhere may hold what a terminal obeys: `output` makes all of it safe."""
     prints = ("echo", "secho", "style", "echo_via_pager", "confirm", "prompt", "progressbar")

@@ -61,6 +61,7 @@ def program(folder: Path, name: str, text: str) -> Path:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("git_editor", ["", "true"])
 def test_edit_opens_vi_where_no_editor_is_named(
     team: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_editor: str
@@ -460,6 +461,7 @@ def terminal(command: list[str], **env: str) -> Iterator[str]:
     yield b"".join(parts).decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_no_empty_bar(team: Vault) -> None:
     reconcile.sync(team)
     with terminal([str(BIN / "lessons"), "show", "heap"], TERM="xterm") as text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -162,10 +163,10 @@ def test_a_vault_may_not_choose_endpoints_models_or_folders(own_world: Path) -> 
         'home = "/tmp"\nignored = []\nlater = 1\nprompt_lessons = 5\n'
     )
     settings = load(own_world, evil)
-    assert settings.ignored == (
+    assert {each.key for each in settings.ignored} == {
         *("embedder", "home", "ignored", "later"),
         *("ollama_host", "ollama_model", "vault"),
-    )
+    }
     default = config.Config(home=own_world, prompt_lessons=5, ignored=settings.ignored)
     assert settings == default
 
@@ -174,45 +175,124 @@ def test_ignored_settings_show_in_status(make_vault: MakeVault) -> None:
     vault = make_vault()
     write(vault.lessons_dir / "vault.toml", 'ollama_host = "evil.example:80"')
     ran = run("lessons", "status", cwd=vault.root)
-    assert "lessons/vault.toml: a vault may not set 'ollama_host'; it is ignored" in ran.out
+    assert "lessons/vault.toml: ignored: a vault may not set 'ollama_host'" in ran.out
 
 
-@pytest.mark.parametrize(
-    ("toml", "says"),
-    [
-        ('prompt_lessons = "many"', "prompt_lessons must be a whole number, 0 or more, not 'many'"),
-        ("prompt_lessons = -1", "prompt_lessons must be a whole number"),
-        ("prompt_tokens = 1.5", "prompt_tokens must be a whole number"),
-        ("token_budget = true", "token_budget must be a whole number"),
-        ('floor = "high"', "floor must be a number"),
-        ("floor = true", "floor must be a number"),
-        ("floor = nan", "floor must be a number"),
-        (f"floor = 1{'0' * 400}", "floor must be a number"),
-        ('taxonomy = "a"', "taxonomy must be a list of strings"),
-        ("session_sources = [1]", "session_sources must be a list of strings"),
-        ("keywords = [1]", "keywords must be a table"),
-        ("[keywords]\na = 1", "keywords must be a table"),
-        ("prompt_lessons = ", "not TOML"),
-        ("a = 1\na = 2", "not TOML"),
-        (f"a = {'9' * 5000}", "not TOML"),
-        (f"a = {'[' * 5000}", "not TOML"),
-    ],
-)
-def test_a_wrong_value_is_named_with_its_file_and_key(
+WRONG_VALUES = [
+    ('prompt_lessons = "many"', "prompt_lessons must be a whole number, 0 or more, not 'many'"),
+    ("prompt_lessons = -1", "prompt_lessons must be a whole number"),
+    ("prompt_tokens = 1.5", "prompt_tokens must be a whole number"),
+    (f"prompt_tokens = 1{'0' * 30}", "prompt_tokens must be a whole number"),
+    ("token_budget = true", "token_budget must be a whole number"),
+    ('floor = "high"', "floor must be a number"),
+    ("floor = true", "floor must be a number"),
+    ("floor = nan", "floor must be a number"),
+    (f"floor = 1{'0' * 400}", "floor must be a number"),
+    ('taxonomy = "a"', "taxonomy must be a list of strings"),
+    ("session_sources = [1]", "session_sources must be a list of strings"),
+    ("keywords = [1]", "keywords must be a table"),
+    ("[keywords]\na = 1", "keywords must be a table"),
+    ("[learn]\nsignificance = -100", "learn.significance must be a whole number"),
+    ('[search]\nweights = "1"', "search.weights must be four whole numbers, not '1'; write it"),
+    ("[skills]\nleast_confidence = -1.0", "skills.least_confidence must be a number, 0 or more"),
+    ("watch = 3", "watch must be a table: [watch]"),
+]
+NOT_TOML = ["prompt_lessons = ", "a = 1\na = 2", f"a = {'9' * 5000}", f"a = {'[' * 5000}"]
+
+
+@pytest.mark.parametrize(("toml", "says"), WRONG_VALUES)
+def test_a_wrong_value_of_a_vault_is_ignored_and_the_rest_applies(
     own_world: Path, toml: str, says: str
 ) -> None:
+    settings = load(own_world, vault=f"session_lessons = 1\n{toml}")
+    (each,) = settings.ignored
+    assert str(each).startswith(f"lessons/vault.toml: ignored: {says}")
+    assert len(str(each)) < 250
+    default = config.Config(home=own_world, session_lessons=1, ignored=settings.ignored)
+    assert settings == default
+
+
+@pytest.mark.parametrize(("toml", "says"), WRONG_VALUES)
+def test_a_wrong_value_of_the_user_is_named_with_its_file_and_key(
+    own_world: Path, toml: str, says: str
+) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load(own_world, user=toml)
+    error = f"{raised.value.message}; {raised.value.hint}"
+    assert error.startswith(f"{own_world / 'config.toml'}: {says}")
+
+
+@pytest.mark.parametrize("toml", NOT_TOML)
+def test_settings_that_are_no_toml_are_named_with_their_file(own_world: Path, toml: str) -> None:
     with pytest.raises(SettingsError) as in_vault:
         load(own_world, vault=toml)
-    assert in_vault.value.message.startswith(f"{own_world / 'vault.toml'}: {says}")
+    assert in_vault.value.message.startswith(f"{own_world / 'vault.toml'}: not TOML")
     with pytest.raises(SettingsError) as of_user:
         load(own_world, user=toml)
-    assert of_user.value.message.startswith(f"{own_world / 'config.toml'}: {says}")
+    assert of_user.value.message.startswith(f"{own_world / 'config.toml'}: not TOML")
 
 
 @pytest.mark.parametrize(
     ("user", "says"),
     [
-        ('colour = "red"', "unknown setting 'colour'"),
+        ("[ask]\nmodl = 1", "unknown setting 'ask.modl': did you mean 'ask.model'?"),
+        ('trused_keys = ["a"]', "unknown setting 'trused_keys': did you mean 'trusted_keys'?"),
+        ("[learning]\nauto = true", "unknown setting 'learning'"),
+        ('home = "/tmp"', "unknown setting 'home'"),
+        (f"{'x' * 5000} = 1", "unknown setting 'xxx"),
+    ],
+)
+def test_an_unknown_setting_of_the_user_is_a_warning_with_the_nearest_name(
+    own_world: Path, user: str, says: str
+) -> None:
+    settings = load(own_world, user=f"prompt_lessons = 2\n{user}")
+    (line,) = settings.warnings()
+    assert line.startswith(f"warning: {own_world / 'config.toml'}: ignored: {says}")
+    assert len(line) < 400
+    assert settings.prompt_lessons == 2
+    assert settings.home == own_world
+
+
+@pytest.mark.slow
+def test_commands_go_on_with_a_warning(make_vault: MakeVault, own_world: Path) -> None:
+    vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
+    write(vault.lessons_dir / "vault.toml", "[learn]\nsignificance = -100\n")
+    write(own_world / "config.toml", 'embedder = "none"\n[ask]\nmodl = 1\n')
+    warned = (
+        "warning: lessons/vault.toml: ignored: "
+        "learn.significance must be a whole number, 0 or more, not -100\n"
+        f"warning: {own_world}/config.toml: ignored: "
+        "unknown setting 'ask.modl': did you mean 'ask.model'?\n"
+    )
+    for words in (["search", "raise the heap"], ["list"], ["show", "heap"], ["config"],
+                  ["recall", "raise the heap"], ["index"], ["rm", "heap", "--yes"]):  # fmt: skip
+        ran = run("lessons", *words, cwd=vault.root)
+        assert ran.err.startswith(warned), words
+        assert ran.err.count("modl") == 1, words
+    ran = run("lessons", "journal", "status", cwd=own_world)
+    assert "did you mean 'ask.model'?" in ran.err
+    checked = run("lessons", "check", cwd=vault.root, check=False)
+    assert checked.code == 1
+    assert "lessons/vault.toml:2: settings: learn.significance must be" in checked.out
+    troubles = run("lessons", "doctor", cwd=vault.root, check=False).out
+    assert "learn.significance must be" in troubles
+    assert "did you mean 'ask.model'?" in troubles
+
+
+@pytest.mark.slow
+def test_hooks_go_on_with_a_wrong_value(make_vault: MakeVault, own_world: Path) -> None:
+    vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap when a build dies.")})
+    write(vault.lessons_dir / "vault.toml", "floor = 0.0\nprompt_lessons = -1\n")
+    write(own_world / "config.toml", 'embedder = "none"\n[ask]\nmodl = 1\n')
+    run("lessons", "index", cwd=vault.root)
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": "the build dies of its heap"}
+    asked = json.dumps({**event, "cwd": str(vault.root)})
+    assert "heap.md" in run("lessons-hook", cwd=vault.root, stdin=asked).out
+
+
+@pytest.mark.parametrize(
+    ("user", "says"),
+    [
         ('embedder = "openai"', "no embedder 'openai'"),
         ("ollama_model = 3", "ollama_model must be a string"),
         ("vault = 3", "vault must be a path"),

@@ -55,6 +55,7 @@ def holding(folder: Path, text: str) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 def test_a_proposal_waits_outside_the_vault_and_is_a_lesson_once_accepted(
     team: Vault, own_world: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_proposal_waits_outside_the_vault_and_is_a_lesson_once_accepted(
     assert not holding(own_world / "proposals", "signing key")
 
 
+@pytest.mark.slow
 def test_only_its_user_can_read_it(team: Vault, own_world: Path) -> None:
     file = Path(remember(team)["file"])
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -95,6 +97,7 @@ def test_only_its_user_can_read_it(team: Vault, own_world: Path) -> None:
         folder = folder.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", [TEXT, f"  {TEXT.upper()}\r\n\r\n", TEXT.replace(",", " -")])
 def test_the_same_text_waits_once(team: Vault, again: str) -> None:
     first = remember(team)
@@ -103,12 +106,14 @@ def test_the_same_text_waits_once(team: Vault, again: str) -> None:
     assert waiting(team) == ["Rotate the key"]
 
 
+@pytest.mark.slow
 def test_short_texts_under_two_titles_are_two(team: Vault) -> None:
     remember(team, title="Use uv for locks", text="Always.")
     remember(team, title="Squash before merging", text="Always.")
     assert len(waiting(team)) == 2
 
 
+@pytest.mark.slow
 def test_a_rejected_one_does_not_come_back(team: Vault, own_world: Path) -> None:
     proposed = remember(team)
     assert ask(team, "reject proposal", id=proposed["id"])["title"] == "Rotate the key"
@@ -137,6 +142,7 @@ def test_the_model_recognises_a_rejected_one_in_other_words(
     assert [each[0] for each in near["near"]] == ["ops/heap"]
 
 
+@pytest.mark.slow
 def test_what_is_a_lesson_already_names_it(team: Vault) -> None:
     proposed = remember(team, "Heap", HEAP.upper())
     assert proposed["status"] == "a lesson already"
@@ -194,6 +200,7 @@ def test_other_values_have_bounds_too(team: Vault, more: dict[str, Any]) -> None
     assert waiting(team) == []
 
 
+@pytest.mark.slow
 def test_secrets_are_looked_for_in_every_value(team: Vault, own_world: Path) -> None:
     key = "ghp_" + "A1b2C3d4E5f6" * 3
     for more in ({"title": key}, {"tags": [key]}, {"fires_on": [f"use {key}"]}, {"by": key}):
@@ -202,6 +209,7 @@ def test_secrets_are_looked_for_in_every_value(team: Vault, own_world: Path) -> 
     assert not holding(own_world, key)
 
 
+@pytest.mark.slow
 def test_a_warning_waits_with_it(team: Vault) -> None:
     proposed = remember(team, category="ops/realese")
     assert proposed["findings"] == []
@@ -224,6 +232,7 @@ def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPa
     assert remember(team)["status"] == "waiting"
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_rejected_ones_is_bounded(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +260,7 @@ def test_ten_processes_propose_at_once(team: Vault) -> None:
     assert len(waiting(team)) == 8
 
 
+@pytest.mark.slow
 def test_a_crash_while_accepting_loses_nothing_and_makes_no_second_lesson(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +281,7 @@ def test_a_crash_while_accepting_loses_nothing_and_makes_no_second_lesson(
     assert waiting(team) == []
 
 
+@pytest.mark.slow
 def test_a_crash_before_the_lesson_is_written_loses_nothing(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +297,7 @@ def test_a_crash_before_the_lesson_is_written_loses_nothing(
     assert blocked.read_text() == "Another lesson, of that name.\n"
 
 
+@pytest.mark.slow
 def test_a_commit_is_of_that_file_only(team: Vault) -> None:
     write(team.root / "staged.py", "print()\n")
     run("git", "add", "staged.py", cwd=team.root)
@@ -297,6 +309,7 @@ def test_a_commit_is_of_that_file_only(team: Vault) -> None:
     assert left == [" M lessons/ops/heap.md", "A  staged.py"]
 
 
+@pytest.mark.slow
 def test_a_commit_that_fails_leaves_the_proposal_and_nothing_staged(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,6 +324,7 @@ def test_a_commit_that_fails_leaves_the_proposal_and_nothing_staged(
     assert (team.lessons_dir / "ops/rotate-the-key.md").exists()
 
 
+@pytest.mark.slow
 def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> None:
     file = Path(remember(team, category="ops", by="pi")["file"])
     text = file.read_text().replace("Rotate the signing key", "Renew the signing key")
@@ -331,6 +345,7 @@ def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> N
     assert waiting(team) == []
 
 
+@pytest.mark.slow
 def test_an_edit_that_a_commit_would_refuse_is_not_accepted(team: Vault) -> None:
     file = Path(remember(team)["file"])
     file.write_text(file.read_text() + "The key is ghp_" + "A1b2C3d4E5f6" * 3 + "\n")
@@ -340,6 +355,7 @@ def test_an_edit_that_a_commit_would_refuse_is_not_accepted(team: Vault) -> None
     assert len(waiting(team)) == 1
 
 
+@pytest.mark.slow
 def test_names(team: Vault) -> None:
     id = remember(team)["id"]
     assert ask(team, "proposals", id=id[:3])["proposals"][0]["id"] == id
@@ -352,6 +368,7 @@ def test_names(team: Vault) -> None:
         ask(team, "reject proposal", id=id[:2])
 
 
+@pytest.mark.slow
 def test_no_link_is_followed(team: Vault, own_world: Path, tmp_path: Path) -> None:
     victim = write(tmp_path / "victim.md", lesson_text("Victim", "Of somebody else."))
     outside = tmp_path / "outside"
@@ -372,6 +389,7 @@ def test_no_link_is_followed(team: Vault, own_world: Path, tmp_path: Path) -> No
     assert victim.exists()
 
 
+@pytest.mark.slow
 def test_work_trees_and_moved_clones_share_them_and_other_vaults_do_not(
     team: Vault, tmp_path: Path
 ) -> None:
@@ -388,6 +406,7 @@ def test_work_trees_and_moved_clones_share_them_and_other_vaults_do_not(
     assert remember(open_vault(tmp_path / "moved"))["status"] == "waiting already"
 
 
+@pytest.mark.slow
 def test_a_damaged_index_is_built_again_and_without_one_words_are_compared(team: Vault) -> None:
     ask(team, "learn status")
     for table in team.root.glob(".vault_index/*/lessons.lance/data/*"):
@@ -395,6 +414,7 @@ def test_a_damaged_index_is_built_again_and_without_one_words_are_compared(team:
     assert remember(team, "Heap", HEAP)["status"] == "a lesson already"
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_no_escapes_of_an_agent(team: Vault) -> None:
     title = f"Red {ESCAPE}[31m title"
     shown = run("lessons", "remember", "--title", title, "--text", f"{ESCAPE}]0;own\a{TEXT}",
@@ -407,6 +427,7 @@ def test_a_terminal_gets_no_escapes_of_an_agent(team: Vault) -> None:
     assert "\a" not in every
 
 
+@pytest.mark.slow
 def test_status_counts_them_in_a_line(team: Vault) -> None:
     assert "proposals" not in run("lessons", "status", cwd=team.root).out
     remember(team)
@@ -414,6 +435,7 @@ def test_status_counts_them_in_a_line(team: Vault) -> None:
     assert run("lessons", "status", "--json", cwd=team.root).json["proposals"] == 1
 
 
+@pytest.mark.slow
 def test_ids_are_completed(team: Vault) -> None:
     id = remember(team)["id"]
     words = {

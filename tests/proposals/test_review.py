@@ -20,6 +20,7 @@ from tests.support.indexed import with_words
 from vault_index import client
 from vault_index.errors import VaultError
 from vault_index.journal import expiry
+from vault_index.journal.record import private_id
 from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, review, shelf
 from vault_index.vault import Vault, open_vault
@@ -48,7 +49,7 @@ def learned(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **mor
     """Propose what a session taught; return its id."""
     values = {
         "quotes": (QUOTE,),
-        "session": draft.private_id(SESSION),
+        "session": private_id(SESSION),
         "why": "failed, then passed",
     }
     given = {"category_path": "ops", "fires_on": ["the installer refuses it"], **values, **more}
@@ -74,6 +75,7 @@ def waiting(vault: Vault) -> list[str]:
 # shown
 
 
+@pytest.mark.slow
 def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Vault) -> None:
     id = learned(
         team, "More heap", f"{HEAP} Then again.", fires_on=["node heap in the runner dies"]
@@ -89,6 +91,7 @@ def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Va
     assert datetime.fromisoformat(card["expires"]) > datetime.now()
 
 
+@pytest.mark.slow
 def test_the_score_foreseen_is_that_of_the_lesson_once_accepted(team: Vault) -> None:
     prompt = "our installer refuses the signed package"
     id = learned(team, fires_on=[prompt, "raise the heap of node"])
@@ -119,6 +122,7 @@ def test_with_vectors_too(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
     assert abs(hit.score - found["then"]["score"]) < 0.1 * hit.score
 
 
+@pytest.mark.slow
 def test_the_command_lists_them_in_a_pipe(team: Vault) -> None:
     learned(team, silent_on=("what is for lunch",), is_draft=True)
     change_of_heap(team)
@@ -167,7 +171,7 @@ def test_the_lesson_names_its_source_and_none_of_the_evidence(team: Vault) -> No
     written = lesson(team, "ops/rotate-the-key.md")
     assert (written.source, written.type, written.confidence) == ("session", "bug_fix", 4)
     assert (written.tags, written.silent_on) == (("keys",), ("lunch",))
-    assert f"session: {draft.private_id(SESSION)}" in text
+    assert f"session: {private_id(SESSION)}" in text
     shown = run("git", "log", "-1", "--format=%(trailers:key=Learned-From)", cwd=team.root)
     assert shown.out.strip() == "Learned-From: session"
 
@@ -330,6 +334,7 @@ def test_a_kill_while_committing_leaves_no_commit_without_its_trailer(
         assert said not in there or line.endswith("Learned-From: session")
 
 
+@pytest.mark.slow
 def test_a_change_of_a_lesson_that_is_gone_is_an_error(team: Vault) -> None:
     id = change_of_heap(team)
     (team.lessons_dir / "ops/heap.md").unlink()
@@ -407,6 +412,7 @@ def test_a_crash_before_the_lesson_was_written_is_done_again(
     assert lesson(team, "ops/heap.md").text == f"{HEAP} To 8 GB."
 
 
+@pytest.mark.slow
 def test_several_and_all_of_a_session_at_once(team: Vault) -> None:
     ids = [learned(team), learned(team, "Freeze the clock", "Tests of time freeze the clock.")]
     ids.append(learned(team, "Other", "Of another session.", session="0123abcd"))
@@ -423,6 +429,7 @@ def test_several_and_all_of_a_session_at_once(team: Vault) -> None:
 # edited
 
 
+@pytest.mark.slow
 def test_an_edit_is_checked_and_keeps_what_a_reviewer_knows(team: Vault) -> None:
     id = learned(team)
     seen = ask(team, "review", id=id)["proposals"][0]["source"]
@@ -522,13 +529,14 @@ def test_days_beyond_the_calendar_are_for_ever(team: Vault, own_world: Path) -> 
 # rejected
 
 
+@pytest.mark.slow
 def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
     ask(team, "reject proposal", id=learned(team))
     reworded = "Before a release exchange the signing key; an old one makes the installer refuse."
     other = "Ask the release captain on the day before you touch anything else in that pipeline."
     for text, session, quotes, status in (
         (reworded, "", (QUOTE,), review.REJECTED),
-        (reworded, draft.private_id(SESSION), (), review.REJECTED),
+        (reworded, private_id(SESSION), (), review.REJECTED),
         (reworded, "", (), review.WAITING),
         (other, "", (QUOTE,), review.WAITING),
     ):

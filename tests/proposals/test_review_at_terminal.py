@@ -32,6 +32,7 @@ def reviewed(
     )
 
 
+@pytest.mark.slow
 def test_each_key_does_what_it_says(team: Vault, tmp_path: Path) -> None:
     learned(team)  # 1: help, another category, accepted
     learned(team, "Heap in Docker", f"{HEAP} And in Docker.")  # 2: merged
@@ -70,6 +71,7 @@ def test_each_key_does_what_it_says(team: Vault, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_whole_session_at_once(team: Vault) -> None:
     learned(team, session="0123abcd")
     learned(team, "Other", "Of another session.", session="4567abcd")
@@ -79,6 +81,7 @@ def test_a_whole_session_at_once(team: Vault) -> None:
     assert len(waiting(team)) == 1
 
 
+@pytest.mark.slow
 def test_a_change_that_is_outdated_says_how_to_go_on(team: Vault) -> None:
     change_of_heap(team)
     heap = team.lessons_dir / "ops/heap.md"
@@ -89,7 +92,8 @@ def test_a_change_that_is_outdated_says_how_to_go_on(team: Vault) -> None:
     assert "the Node process" in lesson(team, "ops/heap.md").text
 
 
-def test_an_accepted_one_whose_commit_fails_is_counted_and_the_next_shown(
+@pytest.mark.slow
+def test_a_commit_that_fails_leaves_the_proposal_waiting(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learned(team)
@@ -97,11 +101,11 @@ def test_an_accepted_one_whose_commit_fails_is_counted_and_the_next_shown(
     for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
         monkeypatch.setenv(name, "")
     _, shown = reviewed(team, "a", "q", words=("--commit",))
-    assert "not committed" in shown
-    assert "2 of 2" in shown
-    assert shown.endswith("1 accepted, 1 left\n")
+    assert "not accepted: git" in shown
+    assert shown.endswith("2 left\n")
 
 
+@pytest.mark.slow
 def test_one_that_was_decided_elsewhere_meanwhile_is_left_behind(
     team: Vault, tmp_path: Path
 ) -> None:
@@ -114,6 +118,7 @@ def test_one_that_was_decided_elsewhere_meanwhile_is_left_behind(
     assert shown.endswith("\n1 left\n")
 
 
+@pytest.mark.slow
 def test_an_edit_that_is_refused_is_offered_again(team: Vault, tmp_path: Path) -> None:
     learned(team)
     edit = write(tmp_path / "edit", '#!/bin/sh\necho "## Lesson: Two" >> "$1"\n')
@@ -123,6 +128,7 @@ def test_an_edit_that_is_refused_is_offered_again(team: Vault, tmp_path: Path) -
     assert len(waiting(team)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["\x04", "\x03", "q"])
 def test_every_end_leaves_the_rest_waiting(team: Vault, key: str) -> None:
     learned(team)
@@ -134,6 +140,7 @@ def test_every_end_leaves_the_rest_waiting(team: Vault, key: str) -> None:
     assert lesson(team, "ops/rotate-the-key.md").title == "Rotate the key"
 
 
+@pytest.mark.slow
 def test_a_terminal_that_is_closed_leaves_all_waiting(team: Vault) -> None:
     id = learned(team)
     ours, theirs = pty.openpty()
@@ -150,6 +157,7 @@ def test_a_terminal_that_is_closed_leaves_all_waiting(team: Vault) -> None:
     assert waiting(team) == [id]
 
 
+@pytest.mark.slow
 def test_no_escape_of_a_proposal_reaches_the_terminal(team: Vault) -> None:
     learned(team, "Red \x1b[31m", "\x1b]0;own\a Text.", quotes=("\x1b[2J is what was said",))
     _, shown = reviewed(team, "q")

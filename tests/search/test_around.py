@@ -73,6 +73,7 @@ def test_each_prompt_of_a_lesson_passes_or_fails(vault: Vault) -> None:
     assert passed["zebra one, mole three, migrations wait for a lock", True]
 
 
+@pytest.mark.slow
 def test_the_past_of_a_lesson_follows_its_file_through_a_rename(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ def scores(
     return [hit.score for hit in query.run(vault, asked).hits]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keeps", ["all", "most", "few", "none"])
 def test_large_and_small_tables_find_the_same(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, keeps: str

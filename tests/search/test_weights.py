@@ -49,18 +49,18 @@ def weights(text: str, least: float = 0.0) -> str:
     "text", ["60/30/5", "60/30/5/5/0", "60,30,5,5", "a/b/c/d", "0/0/0/0", "-1/1/1/1", "1.5/1/1/1"]
 )
 def test_weights_that_are_none_are_a_clear_error(text: str, tmp_path: Path) -> None:
-    file = write(tmp_path / "vault.toml", weights(text))
+    file = write(tmp_path / "config.toml", weights(text))
     with pytest.raises(SettingsError, match=r"search\.weights must be four whole numbers") as error:
-        load(file, {"LESSONS_HOME": str(tmp_path)})
+        load(None, {"LESSONS_HOME": str(tmp_path)})
     assert str(file) in error.value.message
     assert "60/30/5/5" in error.value.hint
     assert vault_problems(file.read_bytes())[0][0] == "search.weights"
 
 
 def test_a_similarity_above_one_is_a_clear_error(tmp_path: Path) -> None:
-    file = write(tmp_path / "vault.toml", "[search]\nmin_similarity = 60\n")
+    write(tmp_path / "config.toml", "[search]\nmin_similarity = 60\n")
     with pytest.raises(SettingsError, match=r"search\.min_similarity must be a cosine, 0 to 1"):
-        load(file, {"LESSONS_HOME": str(tmp_path)})
+        load(None, {"LESSONS_HOME": str(tmp_path)})
 
 
 def test_the_weights_are_shares(tmp_path: Path) -> None:
@@ -104,6 +104,7 @@ def test_what_is_less_like_the_query_is_no_hit(make_vault: MakeVault) -> None:
     assert dropped[1] == "less than 0.30 like the query"
 
 
+@pytest.mark.slow
 def test_hooks_and_floors_go_by_the_sum_of_evidence(make_vault: MakeVault) -> None:
     plain = vault_with(make_vault)
     before = floor.fit(plain), query.find(plain, "build memory heap", 2)
@@ -127,6 +128,7 @@ def test_pages_and_a_least_score(make_vault: MakeVault) -> None:
     assert len(searched(vault, min_score=least + 0.01)) == 2
 
 
+@pytest.mark.slow
 def test_explain_shows_the_terms(make_vault: MakeVault, with_model: Path) -> None:
     vault = make_vault({**FILES, "vault.toml": weights("60/30/5/5")})
     out = run("lessons", "search", "--explain", "the build is out of memory", cwd=vault.root).out

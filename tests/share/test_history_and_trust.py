@@ -245,6 +245,23 @@ def test_only_of_authors_on_the_list(team: Vault, with_model: Path) -> None:
 
 
 @pytest.mark.slow
+def test_an_author_counts_only_with_a_committer_on_the_list(
+    team: Vault, with_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever commits may name any author: `git commit --author "Ada <ada@example.org>"`."""
+    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    write(team.lessons_dir / "heap.md", HEAP + "And more.\n")
+    run("git", "add", "-A", cwd=team.root)
+    with monkeypatch.context() as patch:
+        patch.setenv("GIT_COMMITTER_NAME", "Eve")
+        patch.setenv("GIT_COMMITTER_EMAIL", "eve@example.org")
+        run("git", "commit", "-q", "-m", "x", cwd=team.root)
+    assert injected(team) == []
+    trusting(with_model, 'trusted_authors = ["ada@example.org", "EVE"]')
+    assert injected(team) == ["heap"]
+
+
+@pytest.mark.slow
 def test_a_file_name_that_is_a_pattern_borrows_nobodys_trust(team: Vault, with_model: Path) -> None:
     trusting(with_model, 'trusted_authors = ["ada@example.org"]')
     (team.lessons_dir / "heap.md").rename(team.lessons_dir / "*.md")
@@ -280,7 +297,7 @@ def test_a_vault_cannot_set_whom_to_trust(make_vault: MakeVault) -> None:
     vault = make_vault({})
     write(vault.lessons_dir / "vault.toml", 'trust = "all"\ntrusted_authors = ["eve"]\n')
     config = load(vault.lessons_dir / "vault.toml")
-    assert config.ignored == ("trust", "trusted_authors")
+    assert [each.key for each in config.ignored] == ["trust", "trusted_authors"]
     assert config.trusted_authors == ()
 
 

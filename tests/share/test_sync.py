@@ -33,6 +33,7 @@ def team(tmp_path: Path, shelves: Path, monkeypatch: pytest.MonkeyPatch) -> tupl
     return copies_of_clones(shelf, tmp_path)
 
 
+@pytest.mark.slow
 def test_sync_tells_what_happened(team: tuple[Path, Path]) -> None:
     ada, bob = team
     write(ada / "lessons/a.md", lesson_text("A", "Of Ada."))

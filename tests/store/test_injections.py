@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.support.files import write
 from vault_index.store import injections
 
 
@@ -31,6 +33,36 @@ def test_a_summary(tmp_path: Path) -> None:
 def test_nothing_noted_yet(tmp_path: Path) -> None:
     summed = injections.summary(tmp_path, ["a"])
     assert (summed["prompts"], summed["p50_ms"], summed["never_used"]) == (0, None, 1)
+
+
+def line(folder: Path, time: str, ms: int = 2000, **values: object) -> str:
+    shared = {"event": "UserPromptSubmit", "session": "s", "prompt": injections.key_of("a prompt"),
+              "cwd": "", "vault": str(folder.parent), "message": "late", "missed": True}  # fmt: skip
+    return json.dumps({**shared, "time": time, "ms": ms, **values}) + "\n"
+
+
+def test_a_search_without_an_answer_counts_once(tmp_path: Path, own_world: Path) -> None:
+    folder = tmp_path / ".vault_index"
+    folder.mkdir()
+    record = {"event": "UserPromptSubmit", "session": "s", "prompt": injections.key_of("a prompt")}
+    write(folder / injections.FILE, json.dumps(
+        {**record, "time": "2026-03-01T10:00:01Z", "lessons": ["a"], "ms": 100}) + "\n")  # fmt: skip
+    write(own_world / "hook.log.old", line(folder, "2026-03-01T09:00:00Z"))
+    write(own_world / "hook.log", "".join([
+        line(folder, "2026-03-01T09:00:01Z"),  # a second hook of the same prompt
+        line(folder, "2026-03-01T10:00:02Z"),  # the same, and the first was answered
+        line(folder, "2026-03-01T10:00:02Z", session="other"),
+        line(folder, "2026-03-01T11:00:00Z", missed=False),  # the hook went on without the watcher
+        line(folder, "2026-03-01T11:00:00Z", vault=str(tmp_path / "other")),
+        line(folder, "2026-03-01T12:00:00Z"),  # typed again
+        line(folder, "half a time", ms=1, session=3, prompt=None),
+    ]))  # fmt: skip
+    merged = injections.with_misses(folder)
+    assert [each["time"][11:] for each in merged] == [
+        *("09:00:00Z", "10:00:01Z", "10:00:02Z", "12:00:00Z", ""),
+    ]
+    summed = injections.summary(folder, ["a"])
+    assert (summed["prompts"], summed["answered"], summed["missed"]) == (5, 1, 4)
 
 
 def test_what_is_no_record_is_passed_over(tmp_path: Path) -> None:

@@ -405,6 +405,7 @@ except KeyboardInterrupt:
     assert done.out.strip() == "[True]"
 
 
+@pytest.mark.slow
 def test_both_doors_make_the_same_index_of_vectors(tmp_path: Path) -> None:
     kinds = []
     for name, module in (("narrow", narrow), ("wide", wide)):

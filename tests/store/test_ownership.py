@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.hostile import bind
 from vault_index import files
 from vault_index.errors import ForeignIndexError, IndexStateError, VaultError
 from vault_index.index import reconcile
@@ -179,12 +180,7 @@ def plant(path: Path, kind: str, mine: Path) -> None:
         path.mkdir()
     else:
         with socket.socket(socket.AF_UNIX) as one:
-            here = Path.cwd()
-            os.chdir(path.parent)  # a path of 108 bytes at most
-            try:
-                one.bind(path.name)
-            finally:
-                os.chdir(here)
+            bind(one, path)
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "socket"])
@@ -192,8 +188,30 @@ def test_a_table_with_a_link_in_it_is_not_opened(team: Vault, tmp_path: Path, ki
     found = manifest.current(team.index_dir)
     assert found is not None
     plant(found / "lessons.lance" / "data" / "more", kind, write(tmp_path / "mine", "mine\n"))
-    with pytest.raises(VaultError, match="is a link"):
+    with pytest.raises(VaultError) as raised:
         open_vault(team.root).open_index().store.count()
+    assert raised.value.message == (
+        f"the index at {found} is damaged: lessons.lance/data/more is a link, "
+        "or no file of this user alone: remove it"
+    )
+
+
+@pytest.mark.parametrize("length", [0, 120])
+def test_damage_is_named_once_and_not_cut_however_long_the_path_is(
+    make_vault: MakeVault, length: int
+) -> None:
+    vault = make_vault({"heap.md": HEAP}, name=f"team{'y' * length}")
+    reconcile.sync(vault)
+    index = manifest.current(vault.index_dir)
+    assert index is not None
+    for data in (index / "lessons.lance").glob("data/*.lance"):
+        data.unlink()
+    with pytest.raises(VaultError) as raised:
+        open_vault(vault.root).open_index().store.rows(("id", "text"))
+    message = raised.value.message
+    assert message.startswith(f"the index at {index} is damaged: ")
+    assert message.count(vault.root.name) == 1
+    assert "Not found: lessons.lance/data/" in message
 
 
 def test_what_is_not_ours_by_name_stays(team: Vault) -> None:
@@ -246,7 +264,7 @@ def test_the_client_connects_to_no_socket_by_a_link(team: Vault, tmp_path: Path)
 
     place = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as other:
-        other.bind(str(place))
+        bind(other, place)
         other.listen()
         (team.index_dir / "watch.sock").symlink_to(place)
         with pytest.raises(protocol.NoWatcher):

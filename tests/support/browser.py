@@ -35,7 +35,9 @@ def program() -> str:
 @contextmanager
 def browsing(playwright: Playwright) -> Iterator[Browser]:
     """Start the browser without a window."""
-    browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
+    # its socket is in TMPDIR, and it ends where that path is longer than a socket's may be
+    env: dict[str, str | float | bool] = {**os.environ, "TMPDIR": "/tmp"}
+    browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"], env=env)
     try:
         yield browser
     finally:

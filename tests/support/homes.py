@@ -15,6 +15,15 @@ import pytest
 
 from tests.support.files import write
 
+# whoever commits in a test: no test depends on the settings of the machine
+GIT_OF_TESTS = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Ada Lovelace",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada Lovelace",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+}
+
 
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of all processes that run tests side by side."""

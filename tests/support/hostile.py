@@ -135,11 +135,16 @@ def _pipe(path: Path, _target: Path) -> None:
 
 
 def _socket(path: Path, _target: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        bind(listening, path)
+
+
+def bind(listening: socket.socket, path: Path) -> None:
+    """Bind a socket by its name alone: no system takes over 108 bytes of a path, macOS 104."""
     here = Path.cwd()
-    os.chdir(path.parent)  # the path of a socket is short
+    os.chdir(path.parent)
     try:
-        with socket.socket(socket.AF_UNIX) as one:
-            one.bind(path.name)
+        listening.bind(path.name)
     finally:
         os.chdir(here)
 

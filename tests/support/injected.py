@@ -38,9 +38,6 @@ def a_team(folder: Path) -> Iterator[Serving]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("HOME", home), ("LESSONS_HOME", home), ("LESSONS_EMBEDDER", "none")):
             patch.setenv(name, str(value))
-        for role in ("AUTHOR", "COMMITTER"):
-            patch.setenv(f"GIT_{role}_NAME", "Ada Lovelace")
-            patch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
         patch.setenv("LESSONS_WATCH_AUTOSTART", "false")
         patch.delenv("CLAUDE_CONFIG_DIR", raising=False)
         run("lessons", "init", root, cwd=folder)

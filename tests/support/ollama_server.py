@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
+from types import MappingProxyType
 from typing import Any
 
 from tests.support import streams
@@ -33,8 +35,10 @@ def _texts(body: dict[str, Any]) -> list[str]:
 class OllamaServer(LocalServer):
     """Serves on loopback while the `with` block runs; `inputs` are the texts of each request.
 
+    `keys` are the Authorization of each.
     `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan, and
-    "no tools": the model takes none. It begins after `fault_from` requests. Every answer is `delay`
+    "no tools": the model takes none; elsewhere: it redirects there; endless: an answer without an end;
+    packed: one that unpacks to 10 MB. It begins after `fault_from` requests. Every answer is `delay`
     seconds late.
 
     `chats` are the requests of conversations, as they came; `answer` makes a message's text from one,
@@ -43,8 +47,10 @@ class OllamaServer(LocalServer):
 
     def __init__(self, dimension: int = DIMENSION) -> None:
         self.inputs: list[list[str]] = []
+        self.keys: list[str | None] = []
         self.fault = ""
         self.fault_from = 0
+        self.elsewhere = ""  # an address
         self.delay = 0.0
         self.chats: list[dict[str, Any]] = []
         self.answer: Callable[[dict[str, Any]], str] = lambda _: "ok"
@@ -68,6 +74,7 @@ class OllamaServer(LocalServer):
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                server.keys.append(self.headers["Authorization"])
                 if self.path == "/api/chat":
                     server.chats.append(body)
                     requests = len(server.chats)
@@ -91,6 +98,12 @@ class OllamaServer(LocalServer):
                     self._send(500, ["not an object"])
                 elif fault == "garbage":
                     self._send(200, b"no vectors today")
+                elif fault == "elsewhere":
+                    self._send(307, b"", {"Location": server.elsewhere + self.path})
+                elif fault == "endless":
+                    endless = streams.forever(b"x" * 1_000_000)
+                    if not streams.send(self, "application/json", endless([])):
+                        server.is_left.set()
                 elif fault == "no tools" and body.get("tools"):
                     said = f"registry.ollama.ai/library/{body['model']} does not support tools"
                     self._send(400, {"error": said})
@@ -131,10 +144,17 @@ class OllamaServer(LocalServer):
                 }
                 self._send(200, answer)
 
-            def _send(self, status: int, answer: Any) -> None:
+            def _send(
+                self, status: int, answer: Any, headers: Mapping[str, str] = MappingProxyType({})
+            ) -> None:
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                if server.fault == "packed":
+                    data = gzip.compress(data + b" " * 10_000_000)
+                    headers = {"Content-Encoding": "gzip"}
                 try:
                     self.send_response(status)
+                    for name, value in headers.items():
+                        self.send_header(name, value)
                     self.send_header("Content-Type", "application/json")
                     self.send_header("Content-Length", str(len(data)))
                     self.send_header("Connection", "close")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import select
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 import httpx
 
 from tests.support.commands import BIN
+from tests.support.half_open import answer_to
 
 START_SECONDS = 60  # of a busy machine
 
@@ -44,19 +44,7 @@ class Serving:
 
     def send(self, *parts: bytes) -> bytes:
         """Send bytes as they are, and return what comes back until the server closes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as line:
-            try:
-                for part in parts:
-                    line.sendall(part)
-            except OSError:  # it has heard enough
-                pass
-            answer = b""
-            try:
-                while part := line.recv(65536):
-                    answer += part
-            except ConnectionResetError:
-                pass
-            return answer
+        return answer_to(self.port, *parts)
 
     def stop(self) -> int:
         """End it as a service manager does; return its exit status."""

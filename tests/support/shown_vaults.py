@@ -10,6 +10,7 @@ from tests.support.commands import Ran, run
 from tests.support.files import write
 from tests.support.homes import at_home, make_home
 from vault_index.edit import init
+from vault_index.journal.record import private_id
 from vault_index.proposals import draft, review
 from vault_index.vault import Vault, open_vault
 
@@ -39,7 +40,7 @@ class ShownVault:
 
     def propose(self, title: str, text: str, **more: object) -> str:
         """Propose what a session taught; return its id."""
-        given = {"category_path": "ops", "session": draft.private_id("b7c1"), **more}
+        given = {"category_path": "ops", "session": private_id("b7c1"), **more}
         proposed = review.propose(self.vault, draft.of(title, text, **given), {})
         assert proposed["status"] == review.WAITING
         return str(proposed["id"])

@@ -37,7 +37,7 @@ def status(vault: Vault) -> dict[str, Any]:
     return said
 
 
-def soon(promise: Callable[[], object], seconds: float = 30) -> None:
+def soon(promise: Callable[[], object], seconds: float = 120) -> None:
     """Wait until something holds; fail if it does not."""
     until = time.monotonic() + seconds
     while not promise():

@@ -93,6 +93,7 @@ def test_new_moved_and_deleted_lessons(team: Vault) -> None:
     assert_same_as_a_rebuild(team)
 
 
+@pytest.mark.slow
 def test_who_searches_right_after_saving_finds_it(team: Vault) -> None:
     with watched(team):
         for number in range(5):

@@ -86,11 +86,8 @@ def team(
     add_model(home, model_home)
     chat.configure(home)
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("HOME", home), ("LESSONS_HOME", home), ("GIT_CONFIG_NOSYSTEM", 1)):
-            patch.setenv(name, str(value))
-        for role in ("AUTHOR", "COMMITTER"):
-            patch.setenv(f"GIT_{role}_NAME", "Ada Lovelace")
-            patch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
+        for name in ("HOME", "LESSONS_HOME"):
+            patch.setenv(name, str(home))
         patch.delenv("CLAUDE_CONFIG_DIR", raising=False)
         run("lessons", "init", root, cwd=folder)
         for path, text in FILES.items():

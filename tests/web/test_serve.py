@@ -86,6 +86,7 @@ def test_a_second_server_says_that_the_port_is_taken(served: Serving, vault: Vau
     assert found(served, "heap memory") == ["devops/heap"]
 
 
+@pytest.mark.slow
 def test_other_machines_need_a_token(vault: Vault) -> None:
     done = run("lessons", "serve", "--host", "0.0.0.0", cwd=vault.root, check=False)
     assert done.code == 1
@@ -164,10 +165,10 @@ def test_what_it_takes_is_found_at_once_and_a_save_soon(vault: Vault, own_world:
             assert state is not None
             os.kill(state["pid"], signal.SIGKILL)
             assert found(server, "migrations lock") == ["lock"]  # the next watcher answers
-            (vault.lessons_dir / "vault.toml").write_text("token_budget = 'much'\n")
+            (vault.lessons_dir / "vault.toml").write_text("token_budget = \n")
             soon(lambda: server.ask("GET", "/api/health").status_code == 503)
             reason = server.ask("GET", "/api/health").json()["reason"]
-            assert "token_budget" in reason
+            assert "not TOML" in reason
             assert str(vault.root.parent) not in reason
         finally:
             (vault.lessons_dir / "vault.toml").write_text("")

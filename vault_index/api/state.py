@@ -54,9 +54,9 @@ def state_of(vault: Vault, caller: Caller) -> dict[str, Any]:
 
 
 def settings_of(vault: Vault, caller: Caller) -> dict[str, Any]:
-    """List the `settings` in force, with who set each, and those that are `ignored`."""
+    """List the `settings` in force, with who set each. What is ignored comes as a note."""
     del caller
-    return {"settings": status.settings(vault), "ignored": list(vault.config.ignored)}
+    return {"settings": status.settings(vault)}
 
 
 def measure(vault: Vault, caller: Caller, queries: str) -> dict[str, Any]:

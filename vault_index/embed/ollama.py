@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vault_index.errors import EmbedderError
-from vault_index.ollama_client import OllamaClient
+from vault_index.model_http import OllamaClient
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vault_index import check, config, git
+from vault_index import check, git
 from vault_index.check import settings
 from vault_index.embed import download
 from vault_index.entrypoints import machine
@@ -20,16 +20,16 @@ from vault_index.entrypoints.hook import (
     agents,
     claude_plugin,
     claude_settings,
-    complaints,
     program,
 )
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
+from vault_index.hotpath import locate
 from vault_index.index import skills
 from vault_index.journal import overview
 from vault_index.journal.journal import Journal
 from vault_index.search import floor
 from vault_index.share import git_hooks
-from vault_index.store import manifest, ownership
+from vault_index.store import complaints, manifest, ownership
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -80,9 +80,10 @@ def _guarded(part: Any, vault: Vault) -> list[Trouble]:
 
 
 def _settings(vault: Vault) -> Iterator[Trouble]:
-    file = vault.lessons_dir / "vault.toml"
-    for _, message in config.vault_problems(file.read_bytes()):
-        yield Trouble("settings", f"lessons/vault.toml: {message}", _edit(file))
+    of_vault = f"{locate.FOLDER}/{locate.SETTINGS}"
+    for each in vault.config.ignored:
+        file = vault.root / each.file if each.file == of_vault else Path(each.file)
+        yield Trouble("settings", str(each), _edit(file))
 
 
 def _index(vault: Vault) -> Iterator[Trouble]:

@@ -129,6 +129,12 @@ class Guard:
 
     def _check(self, scope: Scope) -> None:
         """Raise _RefusedError for a request that does not pass by its headers."""
+        if _only(scope, b"content-length") and _only(scope, b"transfer-encoding"):
+            raise _RefusedError(  # servers before this one may take the other for its end
+                400,
+                "a request has one length",
+                "send Content-Length or Transfer-Encoding, not both",
+            )
         host = _only(scope, b"host").lower()
         if not host or (self._rules.hosts and host not in self._rules.hosts):
             raise _RefusedError(

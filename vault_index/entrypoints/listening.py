@@ -1,12 +1,24 @@
-"""The socket that an HTTP door listens on."""
+"""The socket that an HTTP door listens on, and what holds for each connection to it.
+
+A connection whose request is not there yet costs its client nothing, so it is ended: after some seconds,
+and at once where there are too many such, the longest waiting first.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from typing import Any, ClassVar
 
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from vault_index.entrypoints.guard import App
 from vault_index.errors import VaultError
 
-BACKLOG = 256  # connections that wait to be accepted
+BACKLOG = 128  # connections that wait to be accepted, and that are accepted at once
+MAX_WAITING = 128  # connections without a whole request: half of the files of a process on macOS
+HEAD_SECONDS = 10.0  # for the head of a request, from the connection or the answer before it
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -22,3 +34,62 @@ def listening(host: str, port: int) -> socket.socket:
     # asyncio does so only for sockets it made itself; an answer in two parts then waits 40 ms
     ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return ours
+
+
+def settings(app: App, **options: Any) -> uvicorn.Config:
+    """Return the settings of a server for an application behind its guard."""
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        **options,
+    )
+
+
+class Connection(H11Protocol):
+    """A connection that does not wait for its client for long. One server per process has them."""
+
+    _waiting: ClassVar[dict[Connection, None]] = {}  # the longest waiting first; some wait no more
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+        while len(self._waiting) > MAX_WAITING:
+            oldest = next(iter(self._waiting))
+            del self._waiting[oldest]
+            if oldest._is_waiting():
+                oldest.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        super().connection_lost(exc)
+        self._waiting.pop(self, None)
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request, which may be here already."""
+        self._wait()
+        super().on_response_complete()
+
+    def _wait(self) -> None:
+        self._waiting.pop(self, None)
+        self._waiting[self] = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._end_without_head, self.cycle)
+
+    def _end_without_head(self, before: object) -> None:
+        if self.cycle is before and not self.transport.is_closing():
+            self.transport.close()
+
+    def _is_waiting(self) -> bool:
+        """Whether the client has to send something, and nothing is being sent to it."""
+        is_answering = self.cycle is not None and not (
+            self.cycle.response_complete or self.cycle.more_body
+        )
+        return not is_answering and not self.transport.get_write_buffer_size()

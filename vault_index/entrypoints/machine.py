@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.entrypoints.hook import agents, claude_plugin, complaints
+from vault_index.entrypoints.hook import agents, claude_plugin
 from vault_index.errors import VaultError
+from vault_index.store import complaints
 from vault_index.watch import launch
 
 if TYPE_CHECKING:

@@ -18,12 +18,15 @@ MAX_RENAMES = 10  # that are followed back to who wrote the text
 
 @dataclass(frozen=True, slots=True)
 class Voucher:
-    """A commit that changed a file; `key` is a valid signature's fingerprint, or ""."""
+    """A commit that changed a file; `key` is a valid signature's fingerprint, or "".
+
+    `author` and `committer` are (name, address) as the commit says: whoever made it chose both.
+    """
 
     commit: str
     path: str  # of the file in that commit
-    name: str
-    email: str
+    author: tuple[str, str]
+    committer: tuple[str, str]
     when: str  # ISO 8601
     key: str
 
@@ -87,7 +90,7 @@ def _last(repo: Repo, revision: str, path: str, signature: bool) -> tuple[Vouche
     That is "" unless the commit only renamed the file.
     """
     signed = "%G?%x00%GF" if signature else "%x00"
-    form = f"--format=%H%x00%D%x00%an%x00%ae%x00%aI%x00{signed}%x00"
+    form = f"--format=%H%x00%D%x00%an%x00%ae%x00%cn%x00%ce%x00%aI%x00{signed}%x00"
     options = (
         "log",
         "-1",
@@ -100,12 +103,14 @@ def _last(repo: Repo, revision: str, path: str, signature: bool) -> tuple[Vouche
     record = ask(repo, "-C", str(repo.top), *options, "-z", form, revision, "--", path)
     if not record:
         return None, ""
-    commit, names, name, email, when, state, key, *changed = record.split("\0")
+    commit, names, *people, when, state, key, changed = record.split("\0", 9)
     if {"grafted", "replaced"} & set(names.split(", ")):
         return None, ""
     # G: valid, U: of somebody whom gpg has no opinion on
-    made = Voucher(commit, path, name, email, when, key if state in ("G", "U") else "")
-    return made, _renamed(changed).get(path, "")
+    author, committer = (people[0], people[1]), (people[2], people[3])
+    key = key if state in ("G", "U") else ""
+    made = Voucher(commit, path, author, committer, when, key)
+    return made, _renamed(changed.split("\0")).get(path, "")
 
 
 def _renamed(changed: list[str]) -> dict[str, str]:

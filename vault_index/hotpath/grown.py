@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JOURNAL, RECORDED = "journal", "recorded"
+FORGETTING = "forgetting.json"  # in the journal: what is being forgotten, see `journal.forget`
 EVERYTHING, NEVER = "*", "!"  # lines of `recorded`; the second before a folder
 PROJECT_FILE = "project.toml"  # of a project whose sessions are kept
 FOLDER = ".grown"

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 MAX_BYTES = 256 * 1024
 MAX_MESSAGE_CHARS = 500
+MAX_SESSION_CHARS = 80  # of the id of a session in a record
 HOOK_LOG = "hook.log"
+ASKED = ("UserPromptSubmit", "SessionStart")  # the events that lessons are searched for
 
 
-def log(event: dict[str, object], message: str, started: float) -> None:
-    """Append a line to the hooks' log in the user's folder; the prompt is not in it."""
+def log(event: dict[str, object], message: str, started: float, *, missed: bool = False) -> None:
+    """Append a line to the hooks' log in the user's folder; the prompt is not in it.
+
+    `missed`: the agent got no answer for this reason. The line then says of which session and prompt,
+    so that it counts where injections do (`store.injections`): the deadline leaves no time for more,
+    and the vault's folder may be what hangs.
+    """
     try:
         import os
         import time
@@ -28,6 +35,10 @@ def log(event: dict[str, object], message: str, started: float) -> None:
             "ms": round((time.monotonic() - started) * 1000),
             "message": message[:MAX_MESSAGE_CHARS],
         }
+        if missed and event.get("hook_event_name") in ASKED:
+            session = str(event.get("session_id") or "")[:MAX_SESSION_CHARS]
+            prompt = str(event.get("prompt") or "")
+            line |= {"missed": True, "session": session, "prompt": key_of(prompt)}
         os.makedirs(home, mode=0o700, exist_ok=True)  # pathlib costs 8 ms here
         folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)  # the user's may be a link
         try:
@@ -36,6 +47,15 @@ def log(event: dict[str, object], message: str, started: float) -> None:
             os.close(folder)
     except Exception:  # noqa: BLE001  # a full disk: nobody is left to hear of it
         return
+
+
+def key_of(prompt: str) -> str:
+    """Return the hash by which records know a prompt: 16 digits of its SHA-256; "" for none."""
+    if not prompt:
+        return ""
+    from hashlib import sha256
+
+    return sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def append(

@@ -3,6 +3,10 @@
 What is forgotten stays so, though the agent's transcript is still there: hashes are noted (see `kept`),
 of each session, and of each record for the copies that an agent makes when a session is resumed. A
 session of which records are taken out by their text keeps the others, and is never taken in again.
+
+With the records goes what was made of them in the user's folder: proposals and conversations. What is to
+go is written down before anything goes, in `forgetting.json`. After a kill or on a full disk the next
+command of the journal, or the watcher, finishes it.
 """
 
 from __future__ import annotations
@@ -11,16 +15,29 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from vault_index import files
 from vault_index.embed import cache
 from vault_index.errors import VaultError
-from vault_index.journal import expiry, index, kept, places, refine, session_file, take
-from vault_index.journal.journal import Journal
+from vault_index.hotpath import locate
+from vault_index.journal import (
+    expiry,
+    index,
+    kept,
+    places,
+    projects,
+    refine,
+    session_file,
+    take,
+)
+from vault_index.journal.journal import INDEX, PENDING, Journal
 from vault_index.journal.lock import held
-from vault_index.journal.record import ReadTo, Record, Session, short_id
+from vault_index.journal.record import ReadTo, Record, Session, private_id, short_id
+
+MADE_OF_SESSIONS = ("proposals", "ask")  # folders of the user: drafts, rejected ones, conversations
+MODELS = "models"
 
 _PIECE = 48  # characters of a text that are looked for in the bytes of files
 _LEAST = 16  # shorter ones are in other texts, too
@@ -30,13 +47,19 @@ _CHUNK = 8 * 1024 * 1024  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was taken out, and how it was proven: `left` are files that still have something of it."""
+    """What was taken out, and how it was proven.
+
+    `left` are files that still have something of it, and `lessons` those of lessons that a person
+    accepted, which stay.
+    """
 
     sessions: int = 0  # whose file is gone
     records: int = 0
+    beside: int = 0  # proposals and conversations that were made of it
     files_searched: int = 0
     bytes_searched: int = 0
     left: tuple[str, ...] = ()
+    lessons: tuple[str, ...] = ()
 
     def went(self, journal: Journal) -> str:
         """Return a line about the sessions that expired; "" if none did."""
@@ -49,9 +72,20 @@ class Forgotten:
     def proof(self) -> str:
         """What the search of the raw bytes found, in words."""
         where = f"{self.bytes_searched:,} bytes of {self.files_searched} files"
+        stays = f"; accepted lessons keep it: {', '.join(self.lessons)}" if self.lessons else ""
         if self.left:
-            return f"something of it is still in {', '.join(self.left)} ({where} searched)"
-        return f"nothing of it is left in {where}"
+            return f"something of it is still in {', '.join(self.left)} ({where} searched){stays}"
+        return f"nothing of it is left in {where}{stays}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is to go: sessions by their ids or, with `matching`, only their records with that text."""
+
+    sessions: tuple[str, ...] = ()
+    matching: str = ""
+    texts: tuple[str, ...] = ()  # what to look for in the bytes of files
+    expired: bool = False  # files stay for a week, and what was made of them expires by itself
 
 
 def forget(
@@ -60,25 +94,53 @@ def forget(
     """Take out a session, by its id or the beginning of it, with those that it started; a project;
     all sessions that ended before a date; or the records that have a text, in any case of its letters.
 
-    Those that are named together narrow the choice. Raises VaultError if nothing is named, or a session
-    file does not parse, and WriteError.
+    Those that are named together narrow the choice. Where nothing matches, the bytes are searched all
+    the same. Raises VaultError if nothing is named, or a session file does not parse, and WriteError.
     """
     if not (session or project or before or matching):
         raise VaultError("nothing to forget is named", "name a session, project, date or text")
     if not journal.folder.is_dir():
         return Forgotten()
     with held(journal.folder):
+        finish(journal)
         chosen = [
             (file, each)
             for file, each in _sessions(journal, project)
             if (not session or _is_named(each, session)) and (not before or each.ended < before)
         ]
         done = _take_out(journal, chosen, matching, for_good=True)
+        if not done.records and not done.sessions and (matching or session):
+            ids = (session,) if len(session) >= _LEAST and not matching else ()
+            texts = (matching,) if matching else ids
+            done = _finish(journal, _Wanted(ids, matching, texts)) if texts else done
         if project and not (session or before or matching):
             with suppress(OSError):
                 (journal.folder / project / places.PROJECT_FILE).unlink()
             files.remove_empty(journal.folder / project, journal.folder)
     return done
+
+
+def is_pending(journal: Journal) -> bool:
+    """Whether a kill or a full disk left something to be forgotten."""
+    return os.path.lexists(journal.folder / PENDING)
+
+
+def finish(journal: Journal) -> Forgotten | None:
+    """Take out what an earlier call wrote down and did not finish; None if there is nothing.
+
+    Raises VaultError, WriteError.
+    """
+    if not is_pending(journal):
+        return None
+    with held(journal.folder):
+        data = files.read_if_any(journal.folder / PENDING)
+        try:
+            values = json.loads(data or b"")
+            names = ("sessions", "texts")
+            wanted = _Wanted(**{**values, **{name: tuple(values[name]) for name in names}})
+        except (ValueError, TypeError, KeyError):  # of a write that a kill cut short
+            wanted = _Wanted()
+        return _finish(journal, wanted)
 
 
 def expire(journal: Journal) -> Forgotten:
@@ -113,11 +175,14 @@ def expire(journal: Journal) -> Forgotten:
 def _sessions(
     journal: Journal, project: str, some: Iterable[Path] | None = None
 ) -> Iterator[tuple[Path, Session]]:
-    if some is None:
-        folders = [journal.folder, *expiry.put_away_in(journal.config.home, journal.folder.name)]
-        some = [file for folder in folders for file in places.session_files(folder, project)]
-    for file in some:
+    for file in _session_files(journal, project) if some is None else some:
         yield file, kept.read(file)
+
+
+def _session_files(journal: Journal, project: str = "") -> Iterator[Path]:
+    """Yield the files of sessions, with those that expired in the last week."""
+    for folder in (journal.folder, *expiry.put_away_in(journal.config.home, journal.folder.name)):
+        yield from places.session_files(folder, project)
 
 
 def _is_named(session: Session, name: str) -> bool:
@@ -130,9 +195,8 @@ def _is_named(session: Session, name: str) -> bool:
 def _take_out(
     journal: Journal, chosen: list[tuple[Path, Session]], matching: str, *, for_good: bool
 ) -> Forgotten:
-    """Remove files or records, then rows and vectors, then look for what remains."""
+    """Write down which sessions or records go, then remove them and all that was made of them."""
     gone: list[tuple[Session, list[Record]]] = []
-    sessions = 0
     for _, session in chosen:
         records = [record for record in session.records if not matching or _has(record, matching)]
         if records or not matching:
@@ -141,30 +205,87 @@ def _take_out(
         return Forgotten()
     if for_good:
         kept.bury(journal.folder, filter(None, _stones(gone)))
-    by_id = {(session.id, session.transcript): records for session, records in gone}
-    for file, session in chosen:
-        removed = by_id.get((session.id, session.transcript))
-        if removed is None:
+    ids = tuple(sorted({session.id for session, _ in gone}))
+    texts = (matching,) if matching else tuple(_pieces(gone))
+    wanted = _Wanted(ids, matching, texts, expired=not for_good)
+    with files.writing(journal.folder / PENDING):
+        files.replace_file(journal.folder / PENDING, json.dumps(asdict(wanted)).encode())
+    files_of = [file for file, session in chosen if session.id in ids]
+    done = _finish(journal, wanted, files_of)
+    return replace(done, records=sum(len(records) for _, records in gone))
+
+
+def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None = None) -> Forgotten:
+    """Remove what is wanted, in an order in which a kill at any moment loses nothing of the note.
+
+    `files_of` are the files of the sessions; None to look for them. Without sessions the rest is
+    looked at: an index that has a text is built again.
+    """
+    every = files_of
+    if every is None:
+        every = places.session_files(journal.folder) if wanted.expired else _session_files(journal)
+    removed = sum(_remove_from(journal, file, wanted) for file in every if wanted.sessions)
+    beside = 0 if wanted.expired else _remove_beside(journal, wanted)
+    needles = _needles(journal, wanted)
+    if wanted.sessions or is_pending(journal) or any(_found_in(_indexes(journal), needles)):
+        index.remove(journal, wanted.sessions)
+        refine.forget(journal, set(wanted.sessions))
+    searched, size, found = _search_all(journal, needles, _ids(wanted))
+    lessons = [file for file in found if journal.config.home not in Path(file).parents]
+    (journal.folder / PENDING).unlink(missing_ok=True)
+    left = tuple(file for file in found if file not in lessons and Path(file).name != PENDING)
+    return Forgotten(removed, 0, beside, searched, size, left, tuple(lessons))
+
+
+def _remove_from(journal: Journal, file: Path, wanted: _Wanted) -> bool:
+    """Remove a session's file if it is wanted, or its wanted records. Whether the file is gone."""
+    head = kept.head_of(file)
+    if head is None or head.session not in wanted.sessions:
+        return False
+    rest: tuple[Record, ...] = ()
+    if wanted.matching:
+        session = kept.read(file)
+        rest = tuple(each for each in session.records if not _has(each, wanted.matching))
+        if len(rest) == len(session.records):
+            return False
+    with files.writing(file):
+        if rest:
+            left = replace(session, records=rest, read=ReadTo())
+            files.replace_file(file, session_file.dump(left))
+            return False
+        if wanted.expired:
+            expiry.put_away(journal.config.home, file)
+        else:
+            file.unlink(missing_ok=True)
+        files.remove_empty(file.parent, file.parent.parent)
+    return True
+
+
+def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
+    """Remove proposals and conversations that were made of what goes; return how many."""
+    own = {private_id(session).encode() for session in wanted.sessions}
+    needles = {form for text in wanted.texts for form in _forms(text)}
+    if not wanted.matching:  # a session's id says nothing, and is where hooks are recorded
+        needles = (needles - _ids(wanted)) | own
+    removed = 0
+    home = journal.config.home
+    away = (each for kind in MADE_OF_SESSIONS for each in expiry.put_away_in(home, kind))
+    for file in (*_files_below(home, MADE_OF_SESSIONS), *_files_below(home, map(str, away))):
+        data = (files.read_if_any(file) or b"").lower()
+        if not any(needle in data for needle in needles):
             continue
-        rest = tuple(record for record in session.records if record not in removed)
+        removed += 1
         with files.writing(file):
-            if matching and rest:
-                left = replace(session, records=rest, read=ReadTo())
-                files.replace_file(file, session_file.dump(left))
+            if file.suffix == ".jsonl":  # what was rejected, a proposal a line
+                lines = [
+                    line
+                    for line in (files.read_if_any(file) or b"").splitlines(keepends=True)
+                    if not any(needle in line.lower() for needle in needles)
+                ]
+                files.replace_file(file, b"".join(lines))
             else:
-                if for_good:
-                    file.unlink(missing_ok=True)
-                else:
-                    expiry.put_away(journal.config.home, file)
-                files.remove_empty(file.parent, file.parent.parent)
-                sessions += 1
-    ids = {session.id for session, _ in gone}
-    index.remove(journal, sorted(ids))
-    refine.forget(journal, ids)
-    texts = [matching] if matching else _pieces(gone)
-    searched, size, found = _search(journal, texts, bool(matching))
-    count = sum(len(records) for _, records in gone)
-    return Forgotten(sessions, count, searched, size, tuple(found))
+                file.unlink(missing_ok=True)
+    return removed
 
 
 def _stones(gone: list[tuple[Session, list[Record]]]) -> Iterator[str]:
@@ -190,19 +311,40 @@ def _pieces(gone: list[tuple[Session, list[Record]]]) -> list[str]:
     return [*ids, *dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MOST_PIECES]
 
 
-def _search(journal: Journal, texts: list[str], is_asked_for: bool) -> tuple[int, int, list[str]]:
-    """Return how many files and bytes were searched for texts, and the files that have one.
+def _needles(journal: Journal, wanted: _Wanted) -> set[bytes]:
+    """Return the bytes to look for. A text that another session has, too, is that session's.
 
-    A text that another session has, too, is that session's; not so one that was asked for.
+    Not so a text that was asked for.
     """
-    needles = {form for text in texts for form in _forms(text)}
-    if not is_asked_for:
-        for file in places.session_files(journal.folder):
+    needles = {form for text in wanted.texts for form in _forms(text)}
+    if not wanted.matching:
+        for file in _session_files(journal):
             data = files.read_file(file).lower()
             needles -= {needle for needle in needles if needle in data}
+    return needles
+
+
+def _ids(wanted: _Wanted) -> set[bytes]:
+    return {form for session in wanted.sessions for form in _forms(session)}
+
+
+def _search_all(
+    journal: Journal, needles: set[bytes], ids: set[bytes]
+) -> tuple[int, int, list[str]]:
+    """Search all files; for ids of sessions those of the journal: hooks and counts keep them."""
+    own, others = [], []
+    for file in _all_files(journal):
+        (own if journal.folder in file.parents else others).append(file)
+    count, size, found = _search(own, needles)
+    more, bytes_of_more, in_more = _search(others, needles - ids)
+    return count + more, size + bytes_of_more, found + in_more
+
+
+def _search(some: Iterable[Path], needles: set[bytes]) -> tuple[int, int, list[str]]:
+    """Return how many files and bytes were searched, and the files that have one of the needles."""
     size, count, found = 0, 0, []
     longest = max(map(len, needles), default=1)
-    for file in _all_files(journal):
+    for file in some:
         count += 1
         with suppress(OSError), file.open("rb") as opened:
             rest = b""
@@ -216,11 +358,39 @@ def _search(journal: Journal, texts: list[str], is_asked_for: bool) -> tuple[int
     return count, size, found
 
 
-def _all_files(journal: Journal) -> Iterator[Path]:
-    for file in sorted(journal.folder.rglob("*")):
-        if file.is_file() and not file.is_symlink():
-            yield file
+def _found_in(some: Iterable[Path], needles: set[bytes]) -> list[str]:
+    return _search(some, needles)[2]
+
+
+def _indexes(journal: Journal) -> Iterator[Path]:
+    """Yield the files of the journal's index and of the user's vectors."""
+    yield from _files_below(journal.folder, (INDEX,))
     yield from sorted(journal.config.home.glob(f"{cache.FILE}*"))
+
+
+def _all_files(journal: Journal) -> Iterator[Path]:
+    """Yield the user's files, but those of models, and the vaults that sessions were about."""
+    home = journal.config.home
+    names = [each.name for each in _entries(home)]
+    yield from _files_below(home, [name for name in names if name != MODELS and name[0] != "."])
+    vaults = {Path(folder) for each in projects.projects(journal) for folder in each.folders}
+    if journal.config.vault is not None:
+        vaults.add(journal.config.vault)
+    for vault in sorted(vaults):
+        yield from _files_below(vault, (locate.FOLDER, INDEX))
+
+
+def _files_below(top: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Yield the files of folders, or files, of these names in a folder; no links."""
+    for name in names:
+        place = top / name
+        for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if file.is_file() and not file.is_symlink():
+                yield file
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _forms(text: str) -> set[bytes]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vault_index import files
-from vault_index.errors import IndexStateError, VaultError
+from vault_index.errors import EmbedderError, IndexStateError, VaultError, WriteError
 from vault_index.journal import places, rows, session_file, vectors
 from vault_index.journal.journal import INDEX, Journal
 from vault_index.journal.open_index import SCHEMA, OpenJournal
@@ -105,8 +105,9 @@ def sync(
 def remove(journal: Journal, sessions: Collection[str]) -> None:
     """Take sessions, whose files are gone already, out of the index: their texts and vectors.
 
-    The index is built once more without them, and the one before it is deleted at once, with its old
-    versions: no byte of it remains. Vectors of the others are not embedded again. Raises WriteError.
+    The index is built once more without them, and those before it are deleted at once, with their old
+    versions: no byte of them remains. Vectors of the others are not embedded again. Where the new one
+    cannot be written, on a full disk, there is none until the next sync.
     """
     if not journal.folder.is_dir():
         return
@@ -120,7 +121,10 @@ def remove(journal: Journal, sessions: Collection[str]) -> None:
                 vectors.cache(journal).remove({row["content_hash"] for row in gone})
             except IndexStateError:
                 index = None
-        _rebuild(journal, _FORGOTTEN, lambda _done, _all: None, vectors_of=index)
+        try:
+            _rebuild(journal, _FORGOTTEN, lambda _done, _all: None, vectors_of=index)
+        except (WriteError, IndexStateError, EmbedderError):
+            manifest.remove_all(journal.index_dir)
     journal.opened = None
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FOLDER = grown.JOURNAL
 INDEX = ".vault_index"
+PENDING = grown.FORGETTING
 
 
 class Journal:

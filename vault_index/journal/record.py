@@ -6,6 +6,7 @@ file, so a record can be read back from the file it was written to.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,6 +105,11 @@ class Session:
     refined: str = ""  # the model that refined it, or why none will
     read: ReadTo = field(default_factory=ReadTo)
     records: tuple[Record, ...] = ()
+
+
+def private_id(session: str) -> str:
+    """Return the name of a session in files that are shared: only its owner can look it up."""
+    return hashlib.blake2b(session.encode(), digest_size=4).hexdigest() if session else ""
 
 
 def short_id(session: str) -> str:

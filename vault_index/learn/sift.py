@@ -17,6 +17,7 @@ from typing import Any
 
 from vault_index.check import prompt_injection
 from vault_index.errors import VaultError
+from vault_index.journal.record import private_id
 from vault_index.journal.redact import redact
 from vault_index.learn import evidence, specific
 from vault_index.learn.entry import Entry
@@ -216,7 +217,7 @@ def _proposal(entry: Entry, around: Around) -> Proposal:
         silent_on=entry.silent_on,
         quotes=entry.quotes,
         why=around.why,
-        session=draft.private_id(around.material.session),
+        session=private_id(around.material.session),
         is_draft=entry.by_rule,
     )
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from vault_index import ollama_client
+from vault_index import model_http
 from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError
 from vault_index.llm.beats import Line
 from vault_index.llm.door import (
@@ -23,7 +22,7 @@ from vault_index.llm.door import (
 from vault_index.llm.retrying import PassingError, passes
 from vault_index.llm.server import TIMEOUT_SECONDS
 from vault_index.llm.tool_calls import call_of, described, names_of, speaks_of_tools
-from vault_index.ollama_client import OllamaClient
+from vault_index.model_http import OllamaClient
 
 if TYPE_CHECKING:
     import ollama
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 CHARS_A_TOKEN = 2.5  # few, so that the context holds any language
 CONTEXT_STEP = 2048  # tokens: another context size loads the model again
 # no such model, the queue is full
-_AWAY = (ollama_client.NOT_REACHED, ollama_client.NO_ADDRESS, 404, 429, 503)
-_PASSING = (ollama_client.NOT_REACHED, ollama_client.CUT)
+_AWAY = (model_http.NOT_REACHED, model_http.NO_ADDRESS, 404, 429, 503)
+_PASSING = (model_http.NOT_REACHED, model_http.CUT)
 
 
 class OllamaDoor:
@@ -79,7 +78,7 @@ class OllamaDoor:
             pieces = client.chat(**asked, stream=True)
             assert isinstance(pieces, Generator)  # of the package: what can be closed
             with closing(pieces):
-                return _streamed(pieces, take, time.monotonic() + self._server.timeout)
+                return _streamed(pieces, take)
 
         def error_of(status: int, message: str, hint: str) -> ModelCallError:
             if question.tools and status in (400, 501) and speaks_of_tools(message):
@@ -111,15 +110,13 @@ def _messages(question: Question) -> list[dict[str, Any]]:
     return messages
 
 
-def _streamed(pieces: Iterable[ollama.ChatResponse], take: Take, deadline: float) -> Reply:
+def _streamed(pieces: Iterable[ollama.ChatResponse], take: Take) -> Reply:
     """Return the reply that comes in pieces. What is thought before it is not a part of it."""
     import httpx
 
     texts: list[str] = []
     wanted: list[ollama.Message.ToolCall] = []
     for response in pieces:
-        if time.monotonic() > deadline:  # it comes, but in drops
-            raise httpx.ReadTimeout("")
         wanted += response.message.tool_calls or ()
         if response.message.content:
             texts.append(response.message.content)

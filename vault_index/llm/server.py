@@ -2,24 +2,23 @@
 
 An answer comes whole, or as server-sent events where it is asked for and the server does it.
 
-The key goes to the address that the user named and to no other: redirects are not followed, and
-nothing is sent in the clear but to this machine. A server of this machine is asked without a proxy.
-Nothing that a server answered is in an error, but for the message of an error status, cut short.
+The key goes to the address that the user named and to no other (see `model_http`), and in the clear to
+this machine only. Nothing that a server answered is in an error, but for the message of an error status,
+cut short.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from vault_index import model_http
 from vault_index.characters import visible_line
 from vault_index.errors import ModelAwayError, ModelCallError, SettingsError
 from vault_index.llm.beats import Line
@@ -27,14 +26,9 @@ from vault_index.llm.retrying import PassingError, passes
 from vault_index.llm.sse import Events, Stream
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx
 
 TIMEOUT_SECONDS = 600.0  # a small model without a graphics card reads some 50 tokens a second
-CONNECT_SECONDS = 10.0
-MAX_BYTES = 4 * 1024 * 1024  # of an answer with all that is around it
-MAX_STREAM_BYTES = 32 * 1024 * 1024  # of events: each token comes with some 300 bytes around it
 MAX_MESSAGE = 200  # characters of a server's error message
 _AWAY = (401, 402, 403, 404, 429, 503, 529)  # it did nothing, and others have the same trouble
 _HINTS = {
@@ -94,20 +88,16 @@ def checked(address: Address) -> Address:
             f"{address.setting} is not an address of a server",
             "write it as http://127.0.0.1:8080/v1 or https://HOST/v1",
         )
-    if address.key and parts.scheme == "http" and not is_this_machine(parts.hostname or ""):
+    if (
+        address.key
+        and parts.scheme == "http"
+        and not model_http.is_this_machine(parts.hostname or "")
+    ):
         raise SettingsError(
             f"{address.key_name} is not sent in the clear to {address.shown}",
             f"use an https address in {address.setting}, or start without {address.key_name}",
         )
     return address
-
-
-def is_this_machine(host: str) -> bool:
-    """Whether a host is a loopback address, by its number or as localhost."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 class Server:
@@ -119,7 +109,7 @@ class Server:
         self._name = name
         self._address = address
         json_only = {"Content-Type": "application/json", "Accept": "application/json"}
-        self._headers = {**json_only, "Accept-Encoding": "identity", **headers}
+        self._headers = {**json_only, **headers}
         self._timeout = timeout
         self._line = Line()
 
@@ -141,7 +131,9 @@ class Server:
         except httpx.ConnectTimeout:
             away = ModelAwayError(f"{name}: {shown} cannot be reached", _network(self._address))
             raise PassingError(away) from None
-        except (httpx.TimeoutException, TimeoutError):
+        except model_http.TooLargeError as error:
+            raise ModelCallError(f"{name}: {error}", f"check {self._address.setting}") from None
+        except httpx.TimeoutException:
             raise ModelCallError(
                 f"{name}: {shown} did not answer in {self._timeout:g} s",
                 "see whether it is overloaded, or choose a smaller model",
@@ -167,60 +159,18 @@ class Server:
         data = json.dumps(body, ensure_ascii=False).encode(
             "utf-8", "replace"
         )  # halves of characters
-        deadline = time.monotonic() + self._timeout
         host = urlsplit(self._address.url).hostname or ""
-        timeout = httpx.Timeout(self._timeout, connect=min(CONNECT_SECONDS, self._timeout))
         accept = {} if stream is None else {"Accept": "text/event-stream, application/json"}
         with (
-            httpx.Client(
-                timeout=timeout,
-                verify=_certificates(),
-                trust_env=not is_this_machine(host),
-                follow_redirects=False,
-                event_hooks={"request": [self._line.follow]},
-            ) as client,
+            httpx.Client(**model_http.options(host, self._timeout, self._line.follow)) as client,
             client.stream(
                 "POST", self._address.url, content=data, headers={**self._headers, **accept}
             ) as response,
         ):
-            pieces = _in_time(response.iter_raw(), deadline)
             if stream is not None and response.status_code == 200:
-                return self._streamed(pieces, stream)
-            answer = bytearray()
-            for piece in pieces:
-                answer += piece
-                self._check_size(len(answer), MAX_BYTES)
-            return Answered(response.status_code, _object(bytes(answer)), _after(response))
-
-    def _streamed(self, pieces: Iterator[bytes], stream: Stream) -> Answered:
-        """Return the answer that comes in events, or at once from a server that does not stream."""
-        import httpx
-
-        events, size, answer = Events(), 0, bytearray()
-        is_stream = False
-        for piece in chain(pieces, [b""]):
-            size += len(piece)
-            self._check_size(size, MAX_STREAM_BYTES)
-            if not is_stream:
-                answer += piece
-            for event in events.feed(piece) if piece else events.end():
-                is_stream = True
-                stream.add(event)
-                if stream.is_ended:
-                    return Answered(200, stream.value)
-            self._check_size(max(len(answer), events.pending), MAX_BYTES)
-        if not is_stream:
-            return Answered(200, _object(bytes(answer)))
-        if not stream.is_whole:
-            raise httpx.RemoteProtocolError("")
-        return Answered(200, stream.value)
-
-    def _check_size(self, size: int, largest: int) -> None:
-        if size > largest:
-            raise ModelCallError(
-                f"{self._name}: the answer is larger than {largest >> 20} MB",
-                f"check {self._address.setting}",
-            )
+                return _streamed(response.iter_raw(), stream)
+            answer = b"".join(response.iter_raw())
+            return Answered(response.status_code, _object(answer), _after(response))
 
     def failure(self, answered: Answered) -> ModelCallError:
         """Return the error for an answer that is not one of a model."""
@@ -264,19 +214,24 @@ def tokens_of(usage: Any, key: str) -> int | None:
     return count if is_count else None
 
 
-@lru_cache(maxsize=1)  # reading them takes 50 ms
-def _certificates() -> ssl.SSLContext:
+def _streamed(pieces: Iterator[bytes], stream: Stream) -> Answered:
+    """Return the answer that comes in events, or at once from a server that does not stream."""
     import httpx
 
-    return httpx.create_ssl_context()
-
-
-def _in_time(pieces: Iterator[bytes], deadline: float) -> Iterator[bytes]:
-    """Yield what comes. Raises TimeoutError at the deadline, also where it comes in drops."""
-    for piece in pieces:
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        yield piece
+    events, answer, is_stream = Events(), bytearray(), False
+    for piece in chain(pieces, [b""]):
+        if not is_stream:
+            answer += piece
+        for event in events.feed(piece) if piece else events.end():
+            is_stream = True
+            stream.add(event)
+            if stream.is_ended:
+                return Answered(200, stream.value)
+    if not is_stream:
+        return Answered(200, _object(bytes(answer)))
+    if not stream.is_whole:
+        raise httpx.RemoteProtocolError("")
+    return Answered(200, stream.value)
 
 
 def _network(address: Address) -> str:

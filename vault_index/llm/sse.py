@@ -38,11 +38,6 @@ class Events:
         self._name = b""
         self._data: list[bytes] = []
 
-    @property
-    def pending(self) -> int:
-        """Bytes that are kept until more come."""
-        return len(self._line) + sum(map(len, self._data))
-
     def feed(self, piece: bytes) -> Iterator[dict[str, Any]]:
         """Yield the events that end in a piece."""
         has_return = self._line.endswith(b"\r")

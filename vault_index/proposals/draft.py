@@ -175,11 +175,6 @@ def from_bytes(id: str, data: bytes) -> Proposal:
     )
 
 
-def private_id(session: str) -> str:
-    """Return the name of a session in files that are shared: only its owner can look it up."""
-    return blake2b(session.encode(), digest_size=ID_BYTES).hexdigest() if session else ""
-
-
 def id_of(title: str, text: str) -> str:
     """Return the id of a draft: the same for texts that differ in case, space and marks only."""
     own = words(text)

@@ -69,7 +69,7 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     return {
         "records": [known.shown(each) for each in some],
         "more": len(wanted) > offset + limit,
-        "totals": _totals(prompts, marks),
+        "totals": {**_totals(prompts, marks), "missed": sum("missed" in each for each in wanted)},
         "times": _times(prompts[:MAX_TIMES]),
         "journal": grown.is_on(),
     }
@@ -88,7 +88,7 @@ def written_for(vault: Vault, lesson: str, session: str, key: str) -> str:
 
 def _kept(vault: Vault) -> list[dict[str, Any]]:
     try:
-        return list(injections.records(vault.index_dir))
+        return injections.with_misses(vault.index_dir)
     except VaultError:  # somebody else made the folder
         return []
 
@@ -184,6 +184,7 @@ class _Known:
             ],
             "floor": floor if isinstance(floor, float) else None,
             "silent": str(record.get("silent") or ""),
+            "missed": record.get("missed") is True,
             "near": nearest,
             "ms": ms if isinstance(ms, (int, float)) else None,
             "by": str(record.get("by") or ""),

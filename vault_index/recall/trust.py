@@ -28,8 +28,8 @@ def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     """Keep the hits that may be injected.
 
     With `committed-only` those whose text was read from a file as HEAD has it. With authors or keys
-    those whose text was read from the file as somebody among them committed it last; outside a
-    repository nobody did. The disk is not asked: what is injected is the row.
+    those whose text was read from the file as somebody among them wrote and committed it last;
+    outside a repository nobody did. The disk is not asked: what is injected is the row.
     """
     kept = list(hits)
     # skills of the user and of a project are the agent's own
@@ -74,8 +74,9 @@ def _is_trusted(vault: Vault, voucher: git.Voucher) -> bool:
     key = _plain(voucher.key)
     if key and any(_plain(trusted) in (key, key[-16:]) for trusted in config.trusted_keys):
         return True
-    authors = {author.casefold() for author in config.trusted_authors}
-    return bool(authors & {voucher.name.casefold(), voucher.email.casefold()})
+    trusted = {author.casefold() for author in config.trusted_authors}
+    people = (voucher.author, voucher.committer)
+    return all(trusted & {name.casefold(), email.casefold()} for name, email in people)
 
 
 def _plain(fingerprint: str) -> str:

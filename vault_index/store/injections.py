@@ -1,11 +1,13 @@
 """The record of what agents received: `.vault_index/injections.jsonl`, a line for each search.
 
 The prompt is not in it, only its hash. It stays on this machine and two files of a megabyte are
-kept at most.
+kept at most. A hook that got no answer has no time for it, and a new vault no such folder yet: the line
+in the hooks' log counts instead (`with_misses`).
 """
 
 from __future__ import annotations
 
+import heapq
 import json
 import os
 import time
@@ -13,17 +15,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from hashlib import sha256
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from vault_index.hotpath import index_files, log
-from vault_index.store import ownership
+from vault_index.hotpath import index_files, locate, log
+from vault_index.hotpath.log import MAX_SESSION_CHARS
+from vault_index.store import complaints, ownership
 
 FILE, OLD_FILE = "injections.jsonl", "injections.old.jsonl"
 MAX_BYTES = 1024 * 1024
 PROMPT = "UserPromptSubmit"
 RENAME, MARK = "Rename", "Mark"  # the events of records that are no search
+key_of = log.key_of  # the hash by which a record knows a prompt
 SHOWN = 5  # lessons of the most and of the never used
 
 
@@ -43,15 +47,10 @@ class Record:
     skills: tuple[str, ...]
     floor: float | None
     ms: float
-    by: str  # watcher | process
+    by: str  # watcher | process | hook: it had no answer
     silent: str = ""  # why nothing came
     near: str = ""  # the lesson that came nearest to the floor
     near_score: float | None = None
-
-
-def key_of(prompt: str) -> str:
-    """Return the hash by which a record knows a prompt."""
-    return sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def record(
@@ -71,8 +70,8 @@ def record(
     search = Record(
         time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         event=event,
-        session=session[:80],
-        prompt=key_of(prompt) if prompt else "",
+        session=session[:MAX_SESSION_CHARS],
+        prompt=key_of(prompt),
         lessons=tuple(lesson for lesson, _ in hits),
         scores=tuple(round(score, 4) for _, score in [*hits, *skills]),
         skills=tuple(skill for skill, _ in skills),
@@ -98,7 +97,12 @@ def mark(folder: Path, lesson: str, session: str, prompt: str, written: str) -> 
     `prompt` is its hash, and `written` that of the prompt that the lesson's file got. Never raises.
     """
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    about = {"session": session[:80], "prompt": prompt, "lesson": lesson, "written": written}
+    about = {
+        "session": session[:MAX_SESSION_CHARS],
+        "prompt": prompt,
+        "lesson": lesson,
+        "written": written,
+    }
     line = {"time": when, "event": MARK, "lessons": [], **about}
     with suppress(OSError):
         _append(folder / FILE, json.dumps(line).encode() + b"\n")
@@ -139,6 +143,48 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
                 yield values
 
 
+def with_misses(folder: Path) -> list[dict[str, Any]]:
+    """Return the records with one more for each search that had no answer, `missed`; oldest first.
+
+    Two hooks may ask about one prompt: that counts once, as answered if either was.
+    """
+    home = Path(locate.home_folder(os.environ))
+    lines = [line for line in complaints.of(folder.parent, home) if line.get("missed") is True]
+    kept = list(records(folder))
+    spans: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    for each in kept:
+        spans.setdefault(_identity(each), []).append(_span(each))
+    misses = []
+    for line in lines:
+        (began, ended), known = _span(line), spans.setdefault(_identity(line), [])
+        if not any(start <= ended and began <= end for start, end in known):
+            known.append((began, ended))
+            misses.append(_miss(line))
+    return list(heapq.merge(kept, misses, key=lambda each: str(each.get("time") or "")))
+
+
+def _identity(line: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(line.get(name) or "") for name in ("event", "session", "prompt"))
+
+
+def _span(line: Mapping[str, Any]) -> tuple[float, float]:
+    """Return when a search began and ended, in seconds since 1970; a record has whole seconds."""
+    try:
+        ended = datetime.fromisoformat(str(line.get("time"))).timestamp()
+    except ValueError:
+        ended = 0.0
+    ms = line.get("ms")
+    return ended - (ms / 1000 if isinstance(ms, (int, float)) else 0), ended + 1
+
+
+def _miss(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line of the hooks' log as a record."""
+    names = ("time", "event", "session", "prompt")
+    kept: dict[str, Any] = {name: str(line.get(name) or "") for name in names}
+    kept |= {"lessons": [], "scores": [], "skills": [], "floor": None, "ms": line.get("ms")}
+    return {**kept, "by": "hook", "silent": str(line["message"]), "missed": True}
+
+
 def renamed(lesson: str, names: Mapping[str, str]) -> str:
     """Return the id that a lesson has after a change of names, old to new; sections go with files."""
     if lesson in names:
@@ -169,7 +215,7 @@ def with_names_of_now(kept: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 def summary(folder: Path, known: Sequence[str]) -> dict[str, Any]:
     """Sum the records up. `known` are the ids of the vault's lessons, used or not, sorted."""
-    return total(list(records(folder)), known)
+    return total(with_misses(folder), known)
 
 
 def uses(folder: Path) -> Counter[str]:
@@ -200,6 +246,7 @@ def total(kept: Sequence[Mapping[str, Any]], known: Sequence[str]) -> dict[str, 
             (line.get("time") for line in kept if line.get("event") not in (RENAME, MARK)), None
         ),
         "prompts": len(prompts),
+        "missed": sum(search.get("missed") is True for search in kept),
         "answered": sum(bool(search["lessons"] or search.get("skills")) for search in prompts),
         "p50_ms": times[len(times) // 2] if times else None,
         "p90_ms": times[int(0.9 * len(times))] if times else None,

@@ -235,6 +235,15 @@ def _index_name() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
 
 
+def remove_all(folder: Path) -> None:
+    """Remove every index of a `.vault_index`, the one in force and one that is being built, too."""
+    with files.writing(folder):
+        (folder / _POINTER).unlink(missing_ok=True)
+        for index in folder.iterdir():
+            if index.name == BUILDING or ownership.INDEX_NAME.fullmatch(index.name):
+                ownership.remove_tree(index)
+
+
 def make_current(folder: Path, index: Path, *, keep_seconds: float = KEEP_OLD_SECONDS) -> None:
     """Put an index in force, in one rename, and remove those that nobody can use any more."""
     with files.writing(folder):

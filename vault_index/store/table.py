@@ -38,6 +38,7 @@ HALVES_ROWS = 200_000  # of lessons, whose vectors are also kept at half precisi
 KEPT_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
 KEPT_FILTERS = 16  # whose rows a reader remembers: 80 kB each, 0.8 MB among 100,000 rows
 MANY = 0.5  # of all rows: a filter that keeps so many is looked at after full text, not in it
+MAX_DAMAGE_CHARS = 160  # of what LanceDB says of an index, without its path
 _AT_ONCE = 1000  # values in one filter
 _FAMILY = ("lesson_id", "is_whole")
 
@@ -396,5 +397,15 @@ def lance_errors(index: Path) -> Iterator[None]:
                     "free some space or make the folder writable",
                 ) from None
         raise IndexStateError(
-            f"the index at {index} is damaged: {message[:160]}", "run `lessons index --rebuild`"
+            f"the index at {index} is damaged: {_damage(error, index)}",
+            "run `lessons index --rebuild`",
         ) from error
+
+
+def _damage(error: Exception, index: Path) -> str:
+    """Return an error in a line without the path of the index, which may be longer than all the rest."""
+    said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    place = str(index).strip("/")  # LanceDB names a file without the first slash, too
+    for name in (f"file:///{place}/", f"/{place}/", f"{place}/", f"/{place}"):
+        said = said.replace(name, "")
+    return " ".join(said.split())[:MAX_DAMAGE_CHARS]

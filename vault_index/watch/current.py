@@ -29,6 +29,7 @@ class CurrentVault:
         self.unusable: VaultError | None = None
         self._say = say
         self._settings = self._stamp_settings()
+        self._warn()
 
     def warm_up(self, first: Callable[[], object]) -> None:
         """Do something first, while the model loads; then load the tables if there is an index."""
@@ -50,6 +51,11 @@ class CurrentVault:
                 return
             warming.warm_up(opened)
         self.vault = opened
+        self._warn()
+
+    def _warn(self) -> None:
+        for line in self.vault.config.warnings():
+            self._say(line)
 
     def settings_changed(self) -> bool:
         """Whether a settings file is not the one that was read."""

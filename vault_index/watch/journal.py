@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ from vault_index import api
 from vault_index.errors import VaultError
 from vault_index.hotpath import taking
 from vault_index.journal import spool
-from vault_index.journal.journal import Journal
+from vault_index.journal.journal import PENDING, Journal
 from vault_index.search import journal_floor
 from vault_index.vault import Vault
 from vault_index.watch import malloc
@@ -152,6 +153,8 @@ class JournalWatch:
 
     def _do(self, called: bool) -> None:
         """Take in what grew; where nothing does any more, clean up."""
+        if os.path.lexists(self.journal.folder / PENDING):
+            importlib.import_module("vault_index.journal.forget").finish(self.journal)
         if called or self._settling:
             self._settling = self._take_in()
             self._unjudged = True

@@ -60,6 +60,7 @@ class Questions:
         notes = self._catch_up(bool(question.get("settled"))) if question.get("fresh") else []
         if question.get("ask") == "hook":
             return {"notes": notes, **self._answer_hook(question)}
+        notes = [*self._current.vault.config.warnings(), *notes]
         if self._current.settings_changed():  # since the loop looked
             return {"declined": "the settings have just changed", "for_now": True}
         if self._current.unusable:
@@ -76,7 +77,8 @@ class Questions:
             return {"declined": "the settings have just changed"}
         try:
             with self._slots:
-                return {"notes": [], **self._answer_for_journal(question)}
+                notes = self._current.vault.config.warnings()
+                return {"notes": notes, **self._answer_for_journal(question)}
         except IndexStateError as error:
             return {"declined": error.message}
 

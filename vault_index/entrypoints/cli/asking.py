@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from vault_index import client
 from vault_index.entrypoints.cli import output
@@ -21,9 +21,14 @@ class Console(contextlib.ExitStack):
 
     _label = ""
     _bar: Any = None
+    _warned: ClassVar[set[str]] = set()  # of this command, which may ask several questions
 
     def note(self, message: str) -> None:
-        """Print a note; a bar ends before it."""
+        """Print a note, a warning once; a bar ends before it."""
+        if message in self._warned:
+            return
+        if message.startswith("warning: "):
+            self._warned.add(message)
         self._end_bar()
         note(message)
 

@@ -18,8 +18,7 @@ def command(named: str | None, as_json: bool) -> None:
     """
     from vault_index.entrypoints.cli import status
 
-    answer = asking.ask(named, "config")
-    settings = answer["settings"]
+    settings = asking.ask(named, "config")["settings"]
     if as_json:
         output.json(settings)
         return
@@ -27,5 +26,3 @@ def command(named: str | None, as_json: bool) -> None:
     for setting in settings:
         origin = output.styled(f"  ({setting['origin']})", dim=setting["origin"] == "default")
         output.say(f"{setting['name']:<{width}}  {status.shown_value(setting['value'])}", origin)
-    for key in answer["ignored"]:
-        asking.note(f"warning: lessons/vault.toml: a vault may not set {key!r}; it is ignored")

@@ -47,8 +47,9 @@ def command(
 ) -> None:
     """Serve agents over MCP, on stdin and stdout.
 
-    It looks for the vault around the folder in which the agent started it. Over HTTP, tools that write
-    need the token; where other machines can ask, every request needs that of --token-file.
+    It looks for the vault around the folder in which the agent started it. Over HTTP, lessons are read
+    without the token and all else needs it; where other machines can ask, every request needs that of
+    --token-file.
     """
     if not http:
         # A thread waits for stdin, which Python would wait for; nothing has to be put away at the end.
@@ -80,14 +81,14 @@ def _serve_http(
     from vault_index import config
     from vault_index.entrypoints import guard, token
     from vault_index.entrypoints.cli import output
-    from vault_index.entrypoints.mcp import http, server
+    from vault_index.entrypoints.mcp import access, http, server
     from vault_index.entrypoints.mcp.agent import Agent
 
     secret = token.read(token_file) if token_file else ""
     if not secret and guard.is_loopback(host):
         secret = token.of(config.home_folder())
     agent = Agent.here(named, folders=False)
-    serving = server.build(agent, tools, http.Token(secret).is_in)
+    serving = server.build(agent, tools, access.Access(secret))
     _run(http.serve, serving, host, port, secret, output.say)
 
 

@@ -41,8 +41,8 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         yield f"problem    {problem['path']}:{problem['line']}: {problem['message']}"
     for path, why in sorted(state["withheld"].items()):
         yield f"problem    {path}: hooks leave it out: {why}"
-    for key in state["ignored_settings"]:
-        yield f"problem    lessons/vault.toml: a vault may not set {key!r}; it is ignored"
+    for said in state["ignored_settings"]:
+        yield f"problem    {said}"
     for problem in state["skill_problems"]:
         yield f"problem    {problem}"
     yield from _in_force(state["settings"])
@@ -96,6 +96,8 @@ def _journal(state: dict[str, Any]) -> Iterator[str]:
 
 
 def _used(injected: dict[str, Any]) -> Iterator[str]:
+    if injected["missed"]:
+        yield f"missed     {count(injected['missed'], 'answer')}, at prompts or starts of sessions"
     if not injected["prompts"]:
         yield "prompts    none searched for yet"
         return

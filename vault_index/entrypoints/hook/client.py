@@ -75,7 +75,7 @@ def main() -> None:
                 sys.stdout.buffer.write(_printed(agent, answer).encode())  # in any locale
                 sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # a hook never fails
-        log(event, f"{type(error).__name__}: {error}", started)
+        log(event, f"{type(error).__name__}: {error}", started, missed=True)
     os._exit(0)  # no teardown of libraries, no closing of a broken pipe
 
 
@@ -211,7 +211,7 @@ def _answer(event: dict[str, object], started: float) -> object:
         reply = _ask(root, event, started, min(patience, _left()))
         if reply is not None:
             if reply.get("problem"):
-                log(event, str(reply["problem"]), started)
+                log(event, str(reply["problem"]), started, missed=not reply.get("answer"))
             return reply.get("answer")
     except protocol.NoAnswer as error:
         runs, hung = True, not isinstance(error, protocol.Declined)
@@ -289,7 +289,7 @@ def _arm(event: dict[str, object], started: float) -> None:
 
     def end() -> None:
         time.sleep(seconds)
-        log(event, f"no answer in {milliseconds} ms", started)
+        log(event, f"no answer in {milliseconds} ms", started, missed=True)
         os._exit(0)
 
     _thread.start_new_thread(end, ())

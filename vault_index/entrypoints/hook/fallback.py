@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
+from vault_index.hotpath import log
 from vault_index.index import reconcile
 from vault_index.recall.respond import respond
 from vault_index.search import floor, query
@@ -40,6 +41,7 @@ def answer(
         prompt = "" if text_only else str(event.get("prompt") or project.name)
         with warming.embedding(vault, prompt):
             if not _bring_up_to_date(vault):
+                log.log(event, "the index is not built yet", began, missed=True)
                 return None
             if prompt:
                 query.load_ahead(vault)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote, unquote
 
 from mcp.server import MCPServer
+from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -21,10 +22,11 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from vault_index.entrypoints.mcp.access import HEADER, RESOURCE, TOOLS, Access, may_call, may_read
 from vault_index.errors import VaultError
 from vault_index.recall import quote as quotation
 
-RESOURCE = "lesson://"
+MAX_NAME = 100  # characters of a tool's name that a client made up
 logger = logging.getLogger(__name__)
 
 
@@ -32,19 +34,22 @@ class LessonsServer(MCPServer):
     """A server whose errors are text for the model: what happened, and the next step.
 
     `is_listed` says which tools the model sees; the others can be called, by hooks for example.
-    `may_call` says whether a request with these headers may call a tool with these arguments; over
-    stdio there are none.
+    `access` is the rule for requests over HTTP; over stdio only the user can ask, and it is None.
     """
 
     def __init__(
-        self,
-        is_listed: Callable[[str], bool],
-        may_call: Callable[[str, Mapping[str, Any], Mapping[str, str] | None], bool],
-        **options: Any,
+        self, is_listed: Callable[[str], bool], access: Access | None, **options: Any
     ) -> None:
-        super().__init__(**options)
+        rule: list[ServerMiddleware[Any]] = [access] if access else []
+        # the next search reads a lesson that changed: nothing is announced, so nobody subscribes
+        super().__init__(subscriptions=False, middleware=rule, **options)
         self._is_listed = is_listed
-        self._may_call = may_call
+        self._access = access
+
+    def is_users(self, context: Context[Any, Any] | None) -> bool:
+        """Whether a request is of this server's user, and not of anybody who can ask its port."""
+        headers = None if context is None else context.headers
+        return self._access is None or self._access.has_token(headers)
 
     async def list_tools(self) -> list[Tool]:
         """Return the tools for the model."""
@@ -54,11 +59,10 @@ class LessonsServer(MCPServer):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; an error is an answer."""
-        if context is not None and not self._may_call(name, arguments, context.headers):
+        if not (may_call(name, arguments) or self.is_users(context)):
             return _error(
-                f"over HTTP, {name} needs the token, as does whatever writes, reads the journal or "
-                "names a project. Next: ask the user to add the header "
-                "`Authorization: Bearer TOKEN`, with what is in ~/.lessons/token."
+                f"over HTTP, {quotation.defused_line(name)[:MAX_NAME]} needs the token, as does all "
+                f"but {', '.join(TOOLS)} of this vault. Next: ask the user to {HEADER}."
             )
         try:
             return await super().call_tool(name, arguments, context)
@@ -70,6 +74,8 @@ class LessonsServer(MCPServer):
     ) -> Iterable[Any] | InputRequiredResult:
         """Read a resource, whose name may hold `/` and `#` as they are or as `%2F` and `%23`."""
         named = str(uri)
+        if not (may_read(named) or self.is_users(context)):
+            raise ResourceNotFoundError(f"over HTTP, only {RESOURCE} is read without the token")
         if named.startswith(RESOURCE):
             named = RESOURCE + quote(unquote(named.removeprefix(RESOURCE)), safe="")
         return await super().read_resource(named, context)

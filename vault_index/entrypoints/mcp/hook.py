@@ -35,7 +35,7 @@ async def on_prompt(agent: Agent, fields: dict[str, str]) -> str:
         ask = partial(_answer, agent, event, started, started + seconds)
         answer = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
     if scope.cancelled_caught:
-        log.log(event, f"no answer in {1000 * seconds:.0f} ms", started)
+        log.log(event, f"no answer in {1000 * seconds:.0f} ms", started, missed=True)
     return json.dumps(answer) if answer else ""
 
 
@@ -75,8 +75,8 @@ def _answer(agent: Agent, event: dict[str, object], started: float, until: float
         question = {"ask": "hook", "with": asked}
         reply = client.ask(root, question, start=True, as_is=True, fetch=False)
         if reply.get("problem"):
-            log.log(event, str(reply["problem"]), started)
+            log.log(event, str(reply["problem"]), started, missed=not reply.get("answer"))
         return reply.get("answer")
     except Exception as error:  # noqa: BLE001  # a hook never fails
-        log.log(event, f"{type(error).__name__}: {error}", started)
+        log.log(event, f"{type(error).__name__}: {error}", started, missed=True)
         return None

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
+from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
@@ -20,7 +21,6 @@ READS = ToolAnnotations(
 PROPOSES = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-WRITING = ("remember", "learn_trigger")  # over HTTP these need the token
 MAX_QUERY_CHARS = 10_000  # a search looks at the beginning
 Name = Annotated[str, Field(max_length=1_000)]  # of a lesson, a project, a file ...
 Limit = Annotated[int, Field(ge=1, le=50)]
@@ -30,7 +30,8 @@ Confidence = Annotated[int, Field(ge=1, le=5)]
 class LessonTools:
     """The tools of an agent; each asks a vault, and returns a text to read."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, server: LessonsServer, agent: Agent) -> None:
+        self._server = server
         self._agent = agent
 
     def learn_search(
@@ -59,12 +60,13 @@ class LessonTools:
         answer = self._agent.ask("learn get", {"name": id}, project)
         return texts.of_lesson(id, answer, cursor)
 
-    def learn_status(self, project: Name = "") -> str:
+    def learn_status(self, context: Context[Any, Any], project: Name = "") -> str:
         """Count the lessons by type and category, those most and never used, and proposals that wait.
 
         Use it when the user asks about the vault, or for the names of categories.
         """
-        return texts.of_status(self._agent.ask("learn status", {}, project))
+        answer = self._agent.ask("learn status", {}, project)
+        return texts.of_status(answer, private=self._server.is_users(context))
 
     def learn_trigger(
         self, scope: Literal["session", "commit", "files"] = "session", target: Name = ""
@@ -100,7 +102,7 @@ class LessonTools:
 
 def add(server: LessonsServer, agent: Agent) -> None:
     """Add the tools of the lessons to a server."""
-    tools = LessonTools(agent)
+    tools = LessonTools(server, agent)
     add_tool(server, tools.learn_search, "Search lessons", READS)
     add_tool(server, tools.learn_get, "Read a lesson", READS)
     add_tool(server, tools.learn_status, "Count lessons", READS)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from vault_index.entrypoints.mcp import texts
+from vault_index.entrypoints.mcp.access import RESOURCE
 from vault_index.entrypoints.mcp.agent import Agent
-from vault_index.entrypoints.mcp.answering import RESOURCE, LessonsServer, explained
+from vault_index.entrypoints.mcp.answering import LessonsServer, explained
 from vault_index.errors import VaultError
 
 _REVIEW = """\

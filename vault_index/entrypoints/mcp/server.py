@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any
 
 from vault_index.entrypoints.mcp import journal_tools, lesson_tools, prompts
+from vault_index.entrypoints.mcp.access import Access
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.answering import LessonsServer
 from vault_index.entrypoints.mcp.hook import on_prompt
@@ -29,22 +29,15 @@ _OF_DATA = (
 LESSONS, JOURNAL, ALL = "lessons", "journal", "all"  # which tools a server has
 
 
-Headers = Mapping[str, str] | None
-
-
-def build(
-    agent: Agent, tools: str = ALL, has_token: Callable[[Headers], bool] | None = None
-) -> LessonsServer:
+def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> LessonsServer:
     """Return the server of an agent, with the tools of lessons, of the journal, or all.
 
-    Those of the journal are listed only while it is on. `has_token` says of a request's headers
-    whether the user sent it; None is for stdio, where nobody else can, and where the agent's hook asks.
+    Those of the journal are listed only while it is on. `access` is the rule for requests over HTTP; None
+    is for stdio, where nobody else can ask, and where the agent's hook asks.
     """
     server = LessonsServer(
         lambda name: name != PROMPT_HOOK and (name not in journal_tools.NAMES or grown.is_on()),
-        lambda name, arguments, headers: (
-            has_token is None or not _needs_token(name, arguments) or has_token(headers)
-        ),
+        access,
         name=NAME,
         title=TITLE,
         version=version("vault-index"),
@@ -56,21 +49,9 @@ def build(
         prompts.add(server, agent)
     if tools != LESSONS:
         journal_tools.add(server, agent)
-    if has_token is None:
+    if access is None:
         _add_prompt_hook(server, agent)
     return server
-
-
-def _needs_token(name: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether only the user may call a tool: others of this machine can ask a port of it.
-
-    It writes, reads the journal, or reads the lessons of another project than the server's.
-    """
-    return (
-        name in lesson_tools.WRITING
-        or name in journal_tools.NAMES
-        or bool(arguments.get("project"))
-    )
 
 
 def _instructions(tools: str) -> Iterator[str]:

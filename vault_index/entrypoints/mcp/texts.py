@@ -5,7 +5,7 @@ Text from files is data, whatever it says: see `recall.quote`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -62,22 +62,27 @@ def of_lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
     return shown
 
 
-def of_status(answer: Mapping[str, Any]) -> str:
-    """Return what a vault holds and what of it was used."""
+def of_status(answer: Mapping[str, Any], *, private: bool) -> str:
+    """Return what a vault holds; with what is private, also what was used, proposed and learned."""
     counts = [
         f"lessons: {answer['lessons']}",
         f"by type: {_counted(answer['by_type'])}",
         f"by category: {_counted(answer['by_category'])}",
-        f"most used: {_counted(answer['most_used'])}",
-        f"never used: {answer['never_used']}{_some(answer['some_never_used'])}",
-        f"proposals waiting: {answer['proposals']}" + _HOW_TO_ACCEPT * bool(answer["proposals"]),
         f"embedder: {line(answer['embedder'])}",
     ]
     if answer["text_only"]:
         counts.append(f"full text only: {line(answer['text_only'])}")
+    return fenced([*counts, *(_private(answer) if private else ())])
+
+
+def _private(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a status that only the user of this machine may read."""
+    yield f"most used: {_counted(answer['most_used'])}"
+    yield f"never used: {answer['never_used']}{_some(answer['some_never_used'])}"
+    yield f"proposals waiting: {answer['proposals']}" + _HOW_TO_ACCEPT * bool(answer["proposals"])
     if learned := answer.get("learning"):
-        counts.append(f"learning: {_learned(learned)}")
-    return fenced([*counts, f"journal: {'on' if answer['journal'] else 'off'}"])
+        yield f"learning: {_learned(learned)}"
+    yield f"journal: {'on' if answer['journal'] else 'off'}"
 
 
 def of_proposal(answer: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import uvicorn
 
 from vault_index.entrypoints.guard import App, Guard, is_loopback, rules_for, token_alone
-from vault_index.entrypoints.listening import listening
+from vault_index.entrypoints.listening import listening, settings
 from vault_index.entrypoints.web import answers
 from vault_index.entrypoints.web.app import MAX_BODY, application, needs_token
 from vault_index.entrypoints.web.door import Door
@@ -54,13 +54,10 @@ def serve(
             host, port, token, needs_token=needs_token, accepts=accepts, max_body=MAX_BODY
         )
         app = application(door, note, keys)
-        guarded = Guard(cast("App", app), rules)
-        config = uvicorn.Config(
-            guarded,
+        config = settings(
+            Guard(cast("App", app), rules),
             log_config=None,
-            access_log=False,
             lifespan="on",
-            server_header=False,
             timeout_graceful_shutdown=END_SECONDS,
         )
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # the application notes bugs

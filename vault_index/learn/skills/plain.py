@@ -1,8 +1,8 @@
 """Texts of lessons as they may be written into a skill's files: data, whatever they say.
 
-In a SKILL.md an agent's program may run what is between `` !` `` and a backtick, and fill in
-`$ARGUMENTS`; a heading of a lesson must not become one of the file's; and what a lesson leaves open -
-a fence, a comment - must not swallow the next.
+In a SKILL.md an agent's program may run what is between `` !` `` and a backtick, fill in `$ARGUMENTS`,
+and read in the file that a word names which begins with `@`. A heading of a lesson must not become one
+of the file's; and what a lesson leaves open - a fence, a comment - must not swallow the next.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ _HEADING = re.compile(r"(#{1,6})([ \t]+\S)")
 _BELOW = 3  # headings of a reference that are above those of a lesson
 _RUN = re.compile(r"!(?=`)")
 _FILLED_IN = re.compile(r"\$(?=[A-Z0-9{])")
+_READ_IN = re.compile(r"(?<!\w)@(?=[^\s@])")  # not the sign of an address: ada@example.org
 
 
 def line(text: str, most: int = 300) -> str:
     """Return a text in one line for a SKILL.md, cut at a word."""
     plain = " ".join(clean(text).split())
-    plain = _FILLED_IN.sub("$ ", _RUN.sub("! ", plain))
+    plain = _READ_IN.sub("@ ", _FILLED_IN.sub("$ ", _RUN.sub("! ", plain)))
     if plain.startswith(("#", "-", "*", "+", ">", "|", "=", "@")):
         plain = plain.lstrip("#-*+>|=@ ")
     return shortened(plain, most)

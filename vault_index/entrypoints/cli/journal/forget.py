@@ -50,9 +50,15 @@ def command(
         return
     if not answer["records"] and not answer["sessions"]:
         output.say("nothing in the journal matches")
-        return
-    sessions = f" and {count(answer['sessions'], 'session')}" if answer["sessions"] else ""
-    output.say(f"forgot {count(answer['records'], 'record')}{sessions}")
+        if not answer["files_searched"]:
+            return
+    else:
+        sessions = f" and {count(answer['sessions'], 'session')}" if answer["sessions"] else ""
+        output.say(f"forgot {count(answer['records'], 'record')}{sessions}")
+    if answer["beside"]:
+        output.say(
+            f"removed {count(answer['beside'], 'file')} of proposals and conversations made of it"
+        )
     output.say(answer["proof"])
     if answer["left"]:
         ctx.exit(1)

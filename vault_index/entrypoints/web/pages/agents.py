@@ -21,7 +21,7 @@ from vault_index.entrypoints.web.writes import one_at_a_time
 AT = "/agents"
 PRIVATE = "/page/private/agents"
 PAGE = 50  # records at once
-BY = {"watcher": "from the watcher", "process": "without a watcher"}
+BY = {"watcher": "from the watcher", "process": "without a watcher", "hook": "missed"}
 TO_SECONDS = "%Y-%m-%d %H:%M:%S"
 
 Word = Annotated[Text, Query(max_length=1000)]

@@ -15,10 +15,10 @@ from vault_index.hotpath.log import HOOK_LOG
 
 def of(root: Path, home: Path, since: float = 0.0) -> list[dict[str, Any]]:
     """Return the lines about a vault since a time (seconds since 1970), oldest first."""
-    try:
-        lines = (home / HOOK_LOG).read_text("utf-8", "replace").split("\n")
-    except OSError:
-        return []
+    lines: list[str] = []
+    for name in (f"{HOOK_LOG}.old", HOOK_LOG):
+        with contextlib.suppress(OSError):
+            lines += (home / name).read_text("utf-8", "replace").split("\n")
     from_then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
     entries = [entry for entry in map(_entry, lines) if entry and str(entry["time"]) >= from_then]
     return [entry for entry in entries if _is_about(entry, root)]

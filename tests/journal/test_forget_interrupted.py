@@ -1,0 +1,156 @@
+"""What is being forgotten is forgotten in the end: after a kill, on a full disk, and all made of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.agent_files import bytes_below, session_id, turn, write_transcript
+from tests.support.commands import run
+from vault_index import config, files
+from vault_index.errors import WriteError
+from vault_index.journal import forget, importing, index
+from vault_index.journal.journal import PENDING, Journal
+from vault_index.journal.record import private_id
+
+WORD = "quokkaburrow"
+SAID = f"Rename the {WORD} service in all of its files"
+KILLS = int(os.environ.get("LESSONS_KILLS", "6"))  # moments: by hand there were 200
+
+
+@pytest.fixture
+def journal(own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    for name, said in (("a", SAID), ("b", "Fix the login of the shop"), ("c", "Speed it up")):
+        write_transcript(own_world, name, turn(name, 1, said, "/code/shop", answer=f"Done: {said}"))
+    journal = Journal(config.load())
+    importing.import_all(journal)
+    index.sync(journal)
+    return journal
+
+
+def having(home: Path, text: str) -> list[str]:
+    """Return the files of the user's folder, but the agent's transcripts, that have a text."""
+    every = bytes_below(home).items()
+    return [path for path, data in every if text.encode() in data.lower() and "claude" not in path]
+
+
+def waiting(journal: Journal) -> bool:
+    return (journal.folder / PENDING).exists()
+
+
+@pytest.mark.slow
+def test_what_was_made_of_a_session_goes_with_it(journal: Journal, own_world: Path) -> None:
+    drafts = journal.config.home / "proposals" / "shop" / "vault"
+    asked = journal.config.home / "ask" / "shop" / "vault"
+    drafts.mkdir(parents=True)
+    asked.mkdir(parents=True)
+    learned = f"---\nproposal: {{session: {private_id(session_id('a'))}}}\n---\nIn other words.\n"
+    (drafts / "0a0a0a0a.md").write_text(learned)
+    (drafts / "0b0b0b0b.md").write_text("---\ntitle: Log in\n---\nOf another session.\n")
+    lines = [{"id": "1", "session": private_id(session_id("a"))}, {"id": "2", "session": ""}]
+    (drafts / "rejected.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    exchange = {"id": "x" * 32, "name": "", "exchanges": [["what was it?", SAID]]}
+    (asked / f"{'x' * 32}.json").write_text(json.dumps(exchange))
+    done = forget.forget(journal, session=session_id("a"))
+    assert (done.sessions, done.beside, done.left, done.lessons) == (1, 3, (), ())
+    assert sorted(path.name for path in drafts.iterdir()) == ["0b0b0b0b.md", "rejected.jsonl"]
+    assert json.loads((drafts / "rejected.jsonl").read_text())["id"] == "2"
+    assert having(own_world, WORD) == [] == list(asked.iterdir())
+
+
+@pytest.mark.slow
+def test_an_accepted_lesson_stays_and_is_named(
+    journal: Journal, own_world: Path, tmp_path: Path
+) -> None:
+    lesson = tmp_path / "team" / "lessons" / "rename.md"
+    lesson.parent.mkdir(parents=True)
+    lesson.write_text(f"# Rename\n\n{SAID}\n")
+    there = replace(journal.config, vault=tmp_path / "team")
+    done = forget.forget(Journal(there), session=session_id("a"))
+    assert (done.left, done.lessons) == ((), (str(lesson),))
+    assert f"accepted lessons keep it: {lesson}" in done.proof
+    assert lesson.exists()
+
+
+@pytest.mark.slow
+def test_a_text_that_only_the_index_has_is_searched_for_and_taken_out(
+    journal: Journal, own_world: Path
+) -> None:
+    for file in journal.folder.glob("*/*/*.md"):
+        if WORD in file.read_text().lower():
+            file.unlink()  # by hand, or by a version that wrote nothing down
+    assert having(journal.folder, WORD)
+    printed = run("lessons", "journal", "forget", "--matching", WORD, "--yes", cwd=own_world).out
+    assert "nothing in the journal matches" in printed
+    assert "nothing of it is left" in printed
+    assert having(own_world, WORD) == []
+
+
+@pytest.mark.slow
+def test_on_a_full_disk_it_is_noted_and_finished_at_the_next_command(
+    journal: Journal, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = files.replace_file
+
+    def full(path: Path, data: bytes) -> None:
+        if path.name not in ("forgotten", PENDING):
+            raise WriteError(f"cannot write {path}: the disk is full", "free some space")
+        write(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "replace_file", full)
+        done = forget.forget(journal, matching=WORD)
+    assert having(own_world, WORD) == [], "an index that cannot be built again is not kept either"
+    assert done.left == ()
+    printed = run("lessons", "journal", "search", "login", "--all-projects", cwd=own_world).out
+    assert "Fix the login" in printed
+    assert having(own_world, WORD) == []
+
+
+@pytest.mark.slow
+def test_after_a_kill_at_any_moment_the_next_command_finishes(
+    journal: Journal, own_world: Path
+) -> None:
+    saved = own_world.parent / "saved"
+    subprocess.run(["cp", "-a", str(journal.folder), str(saved)], check=True)
+    command = [str(Path(sys.executable).parent / "lessons"), "journal", "forget"]
+    command += ["--matching", WORD, "--yes"]
+    began = time.monotonic()
+    subprocess.run(command, check=True, capture_output=True)
+    whole = time.monotonic() - began
+    begun = 0
+    chance = random.Random(KILLS)
+    for number in range(KILLS):
+        subprocess.run(["rm", "-rf", str(journal.folder)], check=True)
+        subprocess.run(["cp", "-a", str(saved), str(journal.folder)], check=True)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if number % 2:  # as soon as something is noted, and a little later
+            while process.poll() is None and not waiting(journal):
+                time.sleep(0.001)
+            time.sleep(chance.uniform(0, 0.2 * whole))
+        else:
+            time.sleep(chance.uniform(0, whole))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        buried = (journal.folder / "forgotten").exists()
+        begun += waiting(journal)
+        run("lessons", "journal", "status", cwd=own_world)
+        assert not waiting(journal)
+        left = having(own_world, WORD)
+        assert left == [] or not buried or _is_whole(journal), left
+    assert begun, f"none of {KILLS} kills came between the note and its end"
+
+
+def _is_whole(journal: Journal) -> bool:
+    """Whether the command was killed before it noted anything: the session's file is as it was."""
+    return any(SAID in file.read_text() for file in journal.folder.glob("*/*/*.md"))
