@@ -332,7 +332,8 @@ def _search_all(
     journal: Journal, needles: set[bytes], ids: set[bytes]
 ) -> tuple[int, int, list[str]]:
     """Search all files; for ids of sessions those of the journal: hooks and counts keep them."""
-    own, others = [], []
+    own: list[Path] = []
+    others: list[Path] = []
     for file in _all_files(journal):
         (own if journal.folder in file.parents else others).append(file)
     count, size, found = _search(own, needles)
