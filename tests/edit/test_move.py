@@ -203,11 +203,6 @@ def test_nothing_leaves_the_vault_through_a_link(make_vault: MakeVault, tmp_path
 
 KILLED = """\
 import os, signal, sys
-import os
-import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from vault_index import files
 from vault_index.files import atomic
