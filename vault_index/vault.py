@@ -133,7 +133,8 @@ class Vault:
     def files(self) -> tuple[list[SourceFile], list[Skipped]]:
         """List the lesson files, sorted by path, and what was passed over.
 
-        Hidden files and folders are not the vault's. Links are not followed: they may lead in a
+        Hidden files and folders are not the vault's; one that a killed writer of ours left is removed.
+        Links are not followed: they may lead in a
         circle, or out of the vault. A name that is not UTF-8 can stand in no index and no JSON.
         """
         sources: list[SourceFile] = []
@@ -152,6 +153,8 @@ class Vault:
             for entry in listing:
                 name = entry.name
                 if name.startswith("."):
+                    if name.endswith(files.TEMPORARY):
+                        files.remove_left_over(folder / name)
                     continue
                 path = prefix + printable(name)
                 is_folder = entry.is_dir(follow_symlinks=False)

@@ -15,6 +15,8 @@ from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
 from vault_index.entrypoints.cli.install import HOOKED
 from vault_index.entrypoints.hook import agents
+from vault_index.errors import WriteError
+from vault_index.files import atomic
 
 JSON_AGENTS = ["codex", "gemini", "cursor"]
 OWN = {
@@ -116,6 +118,36 @@ def test_uninstall_gives_back_the_same_bytes(own_world: Path, agent: str, text: 
     assert wiring.uninstall(settings, own_world)
     assert settings.read_bytes() == before
     assert settings.stat().st_mode & 0o777 == 0o640
+
+
+def test_hooks_whose_copy_cannot_be_kept_are_not_written(project: Path, own_world: Path) -> None:
+    """On a full disk: `uninstall` could not give back what was there."""
+    settings = write(own_world / OWN["codex"], '{"theme":   "dark"}')
+    in_the_way = write(own_world / "installed", "")
+    failed = run("lessons", "install", "codex", cwd=project, check=False)
+    assert (failed.code, len(failed.err.splitlines())) == (1, 2)
+    assert settings.read_text() == '{"theme":   "dark"}'
+    in_the_way.unlink()
+    install("codex", project)
+    uninstall("codex", project)
+    assert settings.read_text() == '{"theme":   "dark"}'
+
+
+def test_settings_that_cannot_be_written_give_back_the_same_bytes_later(own_world: Path) -> None:
+    """Hooks are there, those of the journal come later and fail: the file is as it was."""
+    settings = write(own_world / OWN["codex"], '{"theme":   "dark"}')
+    wiring = agents.AGENTS["codex"].wiring
+    wiring.install(settings, own_world, "lessons-hook")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(atomic, "exchange", no_space)
+        with pytest.raises(WriteError, match="No space left"):
+            wiring.install(settings, own_world, "lessons-hook", journal=True)
+    wiring.uninstall(settings, own_world)
+    assert settings.read_text() == '{"theme":   "dark"}'
+
+
+def no_space(*_: Path) -> bool:
+    raise OSError(28, "No space left on device")
 
 
 @pytest.mark.parametrize("agent", JSON_AGENTS)

@@ -47,7 +47,7 @@ def test_init_makes_a_vault_and_a_second_time_nothing(tmp_path: Path) -> None:
     assert run("lessons", "init", root, cwd=tmp_path).out == (
         "started a git repository\n"
         "made lessons/vault.toml\n"
-        "added .vault_index/ to .gitignore\n"
+        "added .vault_index/ and .*.lessons-tmp to .gitignore\n"
         "switched on the git hooks in .githooks\n"
         "set up the merge driver for lessons in .gitattributes\n"
         f"{root} is a vault\n"
@@ -63,7 +63,7 @@ def test_init_keeps_what_is_there(tmp_path: Path) -> None:
     write(tmp_path / "lessons" / "a.md", "text")
     ran = run("lessons", "init", cwd=tmp_path)
     assert ran.out.splitlines()[0] == "made lessons/vault.toml"
-    assert (tmp_path / ".gitignore").read_text() == "*.pyc\n.vault_index/\n"
+    assert (tmp_path / ".gitignore").read_text() == "*.pyc\n.vault_index/\n.*.lessons-tmp\n"
     assert (tmp_path / "lessons" / "a.md").read_text() == "text"
 
 
@@ -76,7 +76,8 @@ def test_init_adds_a_line_and_changes_no_byte(tmp_path: Path, end: bytes) -> Non
     write(tmp_path / ".gitattributes", attributes).chmod(0o600)
     run("lessons", "init", cwd=tmp_path)
     added = b"lessons/**/*.md merge=lessons" + end
-    assert (tmp_path / ".gitignore").read_bytes() == ignored + b".vault_index/" + end
+    lines = b".vault_index/" + end + b".*.lessons-tmp" + end
+    assert (tmp_path / ".gitignore").read_bytes() == ignored + lines
     assert (tmp_path / ".gitattributes").read_bytes() == attributes + end + added
     assert (tmp_path / ".gitattributes").stat().st_mode & 0o777 == 0o600
     assert run("lessons", "init", cwd=tmp_path).out == f"{tmp_path} is a vault\n"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import run
-from tests.support.files import MakeVault, lesson_text, write
+from tests.support.files import MakeVault, commit, lesson_text, write
+from vault_index import files
 from vault_index.edit.rename import apply, plan
 from vault_index.errors import VaultError, WriteError
 from vault_index.files import atomic
@@ -193,3 +199,58 @@ def test_nothing_leaves_the_vault_through_a_link(make_vault: MakeVault, tmp_path
     (vault.lessons_dir / "b").symlink_to(tmp_path / "out")
     with pytest.raises(WriteError, match="is a link"):
         plan(vault, "a", "b")
+
+
+KILLED = """\
+import os, signal, sys
+from pathlib import Path
+from vault_index import files
+from vault_index.files import atomic
+
+atomic.exchange = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
+place = Path(sys.argv[1])
+files.change_file(place, b"new", expected=place.read_bytes(), within=place.parent)
+"""
+
+
+def left_over(place: Path) -> Path:
+    """Let a process be killed while it changes a file, and return what it leaves beside it."""
+    done = subprocess.run([sys.executable, "-c", KILLED, place], check=False)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = place.parent.glob(f".{place.name}.*")
+    return left
+
+
+def test_what_a_killed_command_leaves_is_not_committed_and_is_removed(
+    make_vault: MakeVault,
+) -> None:
+    vault = make_vault({f"devops/{name}.md": lesson_text(name, "Text.") for name in "abc"})
+    commit(vault.root)
+    left = left_over(vault.lessons_dir / "devops/b.md")
+    run("git", "add", "-A", cwd=vault.root)
+    assert run("git", "status", "--short", cwd=vault.root).out == ""
+    run("lessons", "mv", "devops", "ops", "--write", cwd=vault.root)
+    assert not left.exists()
+    assert not (vault.lessons_dir / "devops").exists()
+
+
+def test_what_a_running_command_writes_is_left_alone(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": lesson_text("A", "Text.")})
+    left = left_over(vault.lessons_dir / "a.md")
+    owner = re.search(r"-(\d+)-", left.name)
+    assert owner
+    ours = left.rename(left.with_name(left.name.replace(owner[0], f"-{os.getpid()}-")))
+    elsewhere = left.with_name(f".a.md.00000000{owner[0]}abcdefgh{files.TEMPORARY}")
+    elsewhere.write_text("of another machine")
+    of_somebody = write(left.with_name(f".notes{files.TEMPORARY}"), "mine")
+    vault.files()
+    files.change_file(
+        vault.lessons_dir / "a.md",
+        b"Other.\n",
+        expected=(vault.lessons_dir / "a.md").read_bytes(),
+        within=vault.root,
+    )
+    assert all(file.exists() for file in (ours, elsewhere, of_somebody))
+    os.utime(elsewhere, (0, 0))
+    vault.files()
+    assert not elsewhere.exists()

@@ -38,10 +38,19 @@ def test_a_log_that_is_in_use_stays(tmp_path: Path) -> None:
     with file.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         log.append(folder, file.name, b"more")
-    assert file.read_bytes().endswith(b"xmore")
+    assert file.read_bytes().endswith(b"x\nmore")
     log.append(folder, file.name, b"new")
     os.close(folder)
     assert file.read_bytes() == b"new"
+
+
+def test_a_line_that_a_full_disk_cut_spoils_no_other(tmp_path: Path) -> None:
+    file = write(tmp_path / "record.jsonl", '{"n": 1}\n{"n": ')
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for number in (2, 3):
+        log.append(folder, file.name, b'{"n": %d}\n' % number)
+    os.close(folder)
+    assert file.read_text().splitlines() == ['{"n": 1}', '{"n": ', '{"n": 2}', '{"n": 3}']
 
 
 @pytest.mark.slow

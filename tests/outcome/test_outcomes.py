@@ -16,6 +16,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.files import commit, lesson_text
+from tests.support.homes import clock_ran
 from vault_index.index import reconcile
 from vault_index.journal import claude_code, places, take
 from vault_index.journal.journal import Journal
@@ -165,6 +166,7 @@ def test_a_renamed_lesson_takes_its_counts_along(team: Vault) -> None:
 
 
 def test_old_injections_are_only_counted(team: Vault) -> None:
+    clock_ran(team.config.home, since=40, last=0.1)
     a_session_that_takes_it(team, days_ago=ledger.OPEN_DAYS + 3)
     a_session_that_takes_it(team, "young")
     for _ in range(2):

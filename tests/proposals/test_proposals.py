@@ -310,14 +310,17 @@ def test_a_commit_is_of_that_file_only(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_a_commit_that_fails_leaves_the_lesson(
+def test_a_commit_that_fails_leaves_the_proposal_and_nothing_staged(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id = remember(team, category="ops")["id"]
     for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
         monkeypatch.setenv(name, "")
-    with pytest.raises(VaultError, match=r"rotate-the-key\.md now, and not committed"):
+    with pytest.raises(VaultError, match="not accepted: git commit"):
         ask(team, "accept proposal", id=id, commit=True)
+    assert run("git", "status", "--short", cwd=team.root).out == ""
+    assert waiting(team) == ["Rotate the key"]
+    ask(team, "accept proposal", id=id)
     assert (team.lessons_dir / "ops/rotate-the-key.md").exists()
 
 

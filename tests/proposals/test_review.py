@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,11 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.homes import clock_ran
 from tests.support.indexed import with_words
 from vault_index import client
 from vault_index.errors import VaultError
+from vault_index.journal import expiry
 from vault_index.journal.record import private_id
 from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, review, shelf
@@ -281,19 +285,55 @@ def test_a_commit_takes_a_file_by_its_name_and_not_as_a_pattern(team: Vault) -> 
     assert run("git", "status", "--short", cwd=team.root).out == "?? lessons/ops/x.md\n"
 
 
-def test_a_commit_that_failed_is_named_with_its_trailer(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["new", "change"])
+def test_a_commit_that_failed_is_made_by_the_next_run_with_its_trailer(
+    team: Vault, kind: str
 ) -> None:
-    id = learned(team)
-    with monkeypatch.context() as patch:
+    id = learned(team) if kind == "new" else change_of_heap(team)
+    with pytest.MonkeyPatch.context() as patch:
         for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
             patch.setenv(name, "")
-        with pytest.raises(VaultError, match="not committed") as refused:
+        with pytest.raises(VaultError, match="not accepted: git commit"):
             ask(team, "accept proposal", id=id, commit=True)
-    assert "commit -m 'Add lesson: Rotate the key'" in refused.value.hint
-    run("sh", "-c", refused.value.hint, cwd=team.root)
+    assert run("git", "status", "--short", cwd=team.root).out == ""
+    ask(team, "accept proposal", id=id, commit=True)
     shown = run("git", "log", "-1", "--format=%(trailers:key=Learned-From)", cwd=team.root)
     assert shown.out.strip() == "Learned-From: session"
+    assert run("git", "status", "--short", cwd=team.root).out == ""
+
+
+@pytest.mark.parametrize("end", ["before the commit", "after the commit"])
+@pytest.mark.parametrize("kind", ["new", "change"])
+def test_a_kill_while_committing_leaves_no_commit_without_its_trailer(
+    team: Vault, tmp_path: Path, end: str, kind: str
+) -> None:
+    """A `git` that kills who asked it to commit stands before the real one."""
+    id = learned(team) if kind == "new" else change_of_heap(team)
+    place = "lessons/ops/rotate-the-key.md" if kind == "new" else "lessons/ops/heap.md"
+    real, said = shutil.which("git"), "signing key" if kind == "new" else "To 8 GB"
+    commits = f'"{real}" "$@"; ' if end == "after the commit" else ""
+    script = f'#!/bin/sh\ncase " $* " in *" commit "*) {commits}kill -9 $PPID; exit 1;; esac\n'
+    write(tmp_path / "bin/git", f'{script}exec "{real}" "$@"\n').chmod(0o755)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    path = os.environ["PATH"]
+    words = ("lessons", "accept", id, "--commit")
+    env = {"TMPDIR": str(scratch), "PATH": f"{tmp_path / 'bin'}:{path}"}
+    assert run(*words, cwd=team.root, env=env, check=False).code == -signal.SIGKILL
+    assert waiting(team) == [id]
+    run("git", "commit", "-q", "--allow-empty", "-a", "-m", "Of somebody", cwd=team.root)
+    run(*words, cwd=team.root, env={**env, "PATH": path})
+
+    assert waiting(team) == []
+    assert said in (team.root / place).read_text()
+    assert run("git", "status", "--short", cwd=team.root).out == ""
+    assert list(scratch.iterdir()) == []
+    form = "--format=%H %(trailers:key=Learned-From,separator=%x2C)"
+    made = run("git", "log", f"-S{said}", form, "--", place, cwd=team.root).out.splitlines()
+    assert made[0].endswith("Learned-From: session")
+    for line in made:
+        there = run("git", "show", f"{line[:40]}:{place}", cwd=team.root, check=False).out
+        assert said not in there or line.endswith("Learned-From: session")
 
 
 @pytest.mark.slow
@@ -435,18 +475,37 @@ def test_what_nobody_reviewed_goes_and_may_come_again(team: Vault, own_world: Pa
     old, young = learned(team), learned(team, "Freeze the clock", "Tests of time freeze the clock.")
     age(team, old, 30.5)
     age(team, young, 29.5)
-    assert review.count(team) == 1
-    listed = run("lessons", "proposals", cwd=team.root)
-    assert young in listed.out
-    assert (
-        listed.err
-        == "note: 1 proposal was not reviewed in 30 days, and went; they may come again\n"
-    )
-    assert run("lessons", "proposals", cwd=team.root).err == ""
-    assert learned(team) == old
-    age(team, old, 31)
-    learned(team, "Another", "Which makes room as it comes.")
+    clock_ran(own_world, since=100, last=1)
+    words = ("remember", "--title", "Another", "--text", "Which makes room as it comes.")
+    noted = run("lessons", *words, cwd=team.root).err
+    assert "note: 1 proposal not reviewed in 30 days went; kept until " in noted
+    assert young in waiting(team)
     assert old not in waiting(team)
+    (kept,) = expiry.put_away_in(own_world, shelf.FOLDER)
+    assert [file.stem for file in kept.rglob("*.md")] == [old]
+    assert learned(team) == old
+
+
+def test_a_command_that_only_reads_lets_nothing_go(team: Vault, own_world: Path) -> None:
+    old = learned(team)
+    age(team, old, 31)
+    clock_ran(own_world, since=100, last=1)
+    before = {path: path.lstat().st_mtime_ns for path in (own_world / "expired").rglob("*")}
+    for words in (["proposals"], ["status"], ["journal", "status"]):
+        assert "went" not in run("lessons", *words, cwd=team.root).err
+    assert old in run("lessons", "proposals", cwd=team.root).out
+    assert review.count(team) == 1
+    after = {path: path.lstat().st_mtime_ns for path in (own_world / "expired").rglob("*")}
+    assert after == before
+
+
+def test_a_clock_that_jumped_lets_no_proposal_go(team: Vault, own_world: Path) -> None:
+    old = learned(team)
+    age(team, old, 40)
+    for last in (40, -40):
+        clock_ran(own_world, since=140, last=last)
+        assert review.expire(team) == ""
+        assert waiting(team) == [old]
 
 
 def test_none_goes_where_the_settings_say_so(team: Vault, own_world: Path) -> None:

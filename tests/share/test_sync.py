@@ -57,6 +57,28 @@ def test_sync_tells_what_happened(team: tuple[Path, Path]) -> None:
     assert log[:3] == ["b", "a", "a vault"]
 
 
+@pytest.mark.parametrize("step", ["update-ref -m", "rebase", "read-tree -m"])
+def test_a_full_disk_is_named_and_the_files_are_as_before(
+    team: tuple[Path, Path], tmp_path: Path, step: str
+) -> None:
+    """A `git` stands before the real one that says at one step what git says on a full disk."""
+    ada, bob = team
+    for clone, name in ((ada, "a"), (bob, "b")):
+        write(clone / f"lessons/{name}.md", lesson_text(name, "Text."))
+        save(clone, name)
+    sync(ada)
+    says = "fatal: cannot lock ref: file 'index.lock' write error. Out of diskspace"
+    full = f'#!/bin/sh\ncase " $* " in *" {step} "*) echo "{says}" >&2; exit 128;; esac\n'
+    write(tmp_path / "bin/git", f'{full}exec "{shutil.which("git")}" "$@"\n').chmod(0o755)
+    env = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    failed = run("lessons", "sync", cwd=bob, env=env, check=False)
+    assert (failed.code, len(failed.err.splitlines())) == (1, 2)
+    assert "Out of diskspace" in failed.err
+    assert failed.err.endswith("Try: free some space\n")
+    assert run("git", "status", "--short", cwd=bob).out == ""
+    assert "pushed 1 commit" in sync(bob).out
+
+
 @pytest.mark.slow
 def test_two_add_sections_and_change_keys_of_one_file(team: tuple[Path, Path]) -> None:
     ada, bob = team

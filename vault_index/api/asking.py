@@ -69,7 +69,9 @@ def ask(
         done = replace(done, status=status, model=name, trouble=trouble.message, hint=trouble.hint)
     is_answered = bool(done.model) and done.status != FAILED  # what is not is not sent again
     try:
-        conversations.add(vault, conversation, Exchange(asked, done.text) if is_answered else None)
+        exchange = Exchange(asked, done.text) if is_answered else None
+        if went := conversations.add(vault, conversation, exchange):
+            caller.note(f"note: {went}")
     except VaultError as error:
         caller.note(f"warning: the conversation is not kept: {error.message}")
     return replace(done, session_id=conversation.id).as_json()

@@ -181,7 +181,8 @@ def import_(
     answer = asdict(done)
     answer["problems"] = [f"{path}: {message}" for path, message in done.problems]
     if not dry_run:
-        forget.expire(journal)
+        if went := forget.expire(journal).went(journal):
+            caller.note(f"note: {went}")
         stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
         answer["seconds"] += stats.seconds
         if journal.config.journal_prompt and stats.wrote and journal_floor.is_stale(journal):

@@ -52,6 +52,8 @@ def remember(
         compared = {"findings": findings}
         caller.note(f"warning: not compared with the lessons: {error.message}")
     proposal = replace(proposal, findings=tuple(compared["findings"]))
+    if went := review.expire(vault):
+        caller.note(f"note: {went}")
     return review.propose(vault, proposal, compared)
 
 
@@ -59,9 +61,9 @@ def list_(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict
     """List the `proposals` that wait, oldest first; with `id` that one, also by its beginning.
 
     `session` is the private id of one, or its beginning. Each has the day on which it `expires`, or
-    "". Those that have expired go now.
+    "", and stays until a command that writes lets it go.
     """
-    _expire(vault, caller)
+    del caller
     listed = [review.find(vault, id, broken=True)] if id else review.waiting(vault)
     if session:
         listed = [proposal for proposal in listed if proposal.session.startswith(session)]
@@ -179,14 +181,6 @@ def _target(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
     outdated = is_outdated(proposal, entry)
     diff = change_of(proposal, entry).diff
     return {"id": entry["id"], "diff": diff, "is_outdated": outdated, "problem": ""}
-
-
-def _expire(vault: Vault, caller: Caller) -> None:
-    count = review.expire(vault)
-    if count:
-        days = vault.config.learn_expire_days
-        which = "1 proposal was" if count == 1 else f"{count} proposals were"
-        caller.note(f"note: {which} not reviewed in {days} days, and went; they may come again")
 
 
 def _as_json(vault: Vault, proposal: Proposal) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import json
 import re
 import secrets
 import threading
-import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import astuple, dataclass
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING
 from vault_index import files
 from vault_index.ask.exchange import Exchange
 from vault_index.errors import VaultError
-from vault_index.journal import shelves
+from vault_index.journal import expiry, shelves
 from vault_index.journal.redact import redact
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ MAX_IN_MEMORY = 256  # conversations of a process; those used longest ago go
 MAX_NAME_CHARS = 100
 MAX_CHARS = 20_000  # of a question or an answer that is kept
 _ID = re.compile(r"[A-Za-z0-9_-]{20,64}")
-_DAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +61,13 @@ def open_(vault: Vault, session_id: str = "", name: str = "") -> Conversation:
     return Conversation(secrets.token_urlsafe(24), name[:MAX_NAME_CHARS])
 
 
-def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> None:
-    """Keep a conversation with a further exchange, as many as are sent again. Raises WriteError.
+def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> str:
+    """Keep a conversation with a further exchange, as many as are sent again.
 
-    What another question of the same conversation added meanwhile stays.
+    What another question of the same conversation added meanwhile stays. Return a line that says what
+    expired, "" if nothing did. Raises WriteError.
     """
-    most = vault.config.ask_history
+    most, went = vault.config.ask_history, ""
     with _lock:
         latest = _in_memory.get((str(vault.root), conversation.id))
         exchanges = conversation.exchanges
@@ -84,10 +83,11 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
             _in_memory.popitem(last=False)
     if vault.config.ask_record:
         with shelves.opened(vault, FOLDER) as folder:
-            _expire(folder, vault.config.journal_retention_days)
+            went = _expire(folder, vault)
             file = folder / f"{now.id}.json"
             with files.writing(file):
                 files.replace_file(file, _dump(now))
+    return went
 
 
 def _in_files(vault: Vault, id: str) -> list[Conversation]:
@@ -118,9 +118,13 @@ def _load(file: Path) -> Conversation | None:
     return None
 
 
-def _expire(folder: Path, days: int) -> None:
-    oldest = time.time() - days * _DAY_SECONDS
-    for file in folder.glob("*.json") if days else ():
-        with suppress(OSError):
-            if file.lstat().st_mtime < oldest:
-                file.unlink()
+def _expire(folder: Path, vault: Vault) -> str:
+    home, days = vault.config.home, vault.config.journal_retention_days
+    oldest = expiry.oldest(home, days)
+    if oldest is None:
+        return ""
+    old = [file for file in folder.glob("*.json") if file.lstat().st_mtime < oldest.timestamp()]
+    for file in old:
+        expiry.put_away(home, file)
+    which = "1 conversation" if len(old) == 1 else f"{len(old)} conversations"
+    return expiry.told(home, f"{which} older than {days} days") if old else ""

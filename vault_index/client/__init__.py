@@ -63,12 +63,10 @@ def ask(
     """
     on_note = _each_once(on_note)
     on_problem = on_problem or on_note
-    if os.path.lexists(f"{locate.home_folder(os.environ)}/{grown.JOURNAL}/{grown.FORGETTING}"):
-        importlib.import_module(f"{__name__}.journal").finish_forgetting(on_note)
+    _finish_forgetting(on_note)
     if (name := question["ask"]) in api.QUESTIONS:
         asked = {**question, "fresh": fresh and not as_is, "settled": settled}
-        answer = _from_watcher(place, asked, on_problem, start=start)
-        if answer is not None:
+        if (answer := _from_watcher(place, asked, on_problem, start=start)) is not None:
             return answer
     if api.is_about_journal(name):
         return _of_journal(question, on_note, on_progress, fetch=fetch)
@@ -85,6 +83,12 @@ def ask(
         vault, question,
         fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,
     )  # fmt: skip
+
+
+def _finish_forgetting(on_note: Note) -> None:
+    """Take out of the journal what an earlier command noted and did not finish."""
+    if os.path.lexists(f"{locate.home_folder(os.environ)}/{grown.JOURNAL}/{grown.FORGETTING}"):
+        importlib.import_module(f"{__name__}.journal").finish_forgetting(on_note)
 
 
 def _warned(vault: Vault, on_problem: Note) -> Vault:

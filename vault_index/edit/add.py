@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ from vault_index.lesson import category, edit_frontmatter, markdown, parse
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
+First = Callable[[Path, bytes], None]
+
 
 def write(
     vault: Vault,
@@ -23,11 +25,13 @@ def write(
     categories: Sequence[str] = (),
     tags: Sequence[str] = (),
     type: str = "",
+    first: First | None = None,
 ) -> Path:
     """Write a lesson file where its category says, and return its path.
 
     `source` is markdown with or without frontmatter; the other values are set in its frontmatter,
-    and `created` if it is missing. Raises LessonError, WriteError, and VaultError if it has no text
+    and `created` if it is missing. `first` gets the path and the content before a byte is written.
+    Raises LessonError, WriteError, and VaultError if it has no text
     or what `lessons check` calls an error, the file exists, or its folder is in another
     git repository.
     """
@@ -46,6 +50,8 @@ def write(
     files.refuse_other_repository(path.parent, vault.lessons_dir)
     data = data if data.endswith(b"\n") else data + b"\n"
     check.refuse_errors(str(path.relative_to(vault.lessons_dir)), data)
+    if first is not None:
+        first(path, data)
     if not files.create_file(path, data, within=vault.root):
         where = path.relative_to(vault.root)
         raise VaultError(f"{where} is there already", "edit it, or give another --title")

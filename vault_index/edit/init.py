@@ -31,15 +31,15 @@ taxonomy = [
 
 @dataclass(frozen=True, slots=True)
 class InitResult:
-    """What `init` had to do; all false where it had been done before."""
+    """What `init` had to do, `ignored` as lines of .gitignore; nothing where it had been done before."""
 
     repository: bool
     vault: bool
-    ignored: bool
+    ignored: tuple[str, ...]
 
 
 def init(folder: Path) -> InitResult:
-    """Make a vault in a folder: a git repository, `lessons/vault.toml`, the index ignored.
+    """Make a vault in a folder: a git repository, `lessons/vault.toml`, a .gitignore.
 
     Existing files stay as they are, so a second run changes nothing. Raises WriteError.
     """
@@ -50,5 +50,6 @@ def init(folder: Path) -> InitResult:
     files.read_if_any(folder / ".gitignore")  # refuses before anything is made
     repository = git.start_repository(folder)
     made = files.create_file(settings, _SETTINGS.encode(), within=folder)
-    ignored = files.add_line(folder / ".gitignore", f"{INDEX}/")
-    return InitResult(repository, made, ignored)
+    lines = (f"{INDEX}/", files.IGNORED)
+    ignored = [line for line in lines if files.add_line(folder / ".gitignore", line)]
+    return InitResult(repository, made, tuple(ignored))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files
+from vault_index.edit.add import First
 from vault_index.errors import VaultError
 from vault_index.lesson import category, edit_body, edit_frontmatter, markdown
 from vault_index.lesson.file import LessonFile
@@ -32,11 +33,13 @@ def write(
     silent_on: Sequence[str] | None = None,
     shown: entries.Entry | None = None,
     unchanged: bool = False,
+    first: First | None = None,
 ) -> Path:
     """Change a lesson and return its file's path. None leaves a value as it is; an empty list removes it.
 
     `name` is its id, its path, or the end of either, and `shown` its entry for a caller that has it:
     with `unchanged` a lesson whose title or text is no longer that of the entry stays as it is.
+    `first` gets the path and the content of its file before a byte is written.
     A section has only title and text of its own: the frontmatter is that of its whole file. The
     index knows at its next sync.
 
@@ -59,6 +62,8 @@ def write(
     data = edit_frontmatter.set_keys(data, keys, entry["path"])
     if data != before:
         check.refuse_errors(entry["path"].partition("/")[2], data, before)
+        if first is not None:
+            first(file, data)
         files.change_file(file, data, expected=before, within=vault.root)
     return file
 

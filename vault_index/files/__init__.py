@@ -10,6 +10,10 @@ the old file away first leaves a moment without any file, for readers and after 
 editor that opened the old file before the exchange and writes to it only after the comparison. Where the
 system cannot exchange names (NFS, FAT), the comparison comes just before the rename.
 
+The name of the hidden file that is written first says which process writes it. The next process that
+writes in that folder, or lists it, removes what a killed one left, and `IGNORED` in a .gitignore keeps
+git from taking it.
+
 A change keeps the mode. It breaks a hard link, as git and most editors do: the other name, which may be
 outside the vault, keeps the old text.
 """
@@ -17,11 +21,14 @@ outside the vault, keeps the old text.
 from __future__ import annotations
 
 import _thread  # `threading` takes milliseconds to load
+import binascii
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
@@ -33,6 +40,12 @@ RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
 # `cp -p`, a swap of two files by rename. Nobody can set a ctime.
 MAX_BYTES = 64 * 1024 * 1024  # of a file that is read whole
 Stamp = tuple[int, int, int, int]
+TEMPORARY = ".lessons-tmp"  # the end of the name of each file that is written beside its place
+IGNORED = f".*{TEMPORARY}"
+_LEFT_SECONDS = (
+    86_400  # by a process of another machine or container, which nobody can ask for here
+)
+_OWNER = re.compile(rf"\..+\.([0-9a-f]{{8}})-([0-9]{{1,9}})-\w+{re.escape(TEMPORARY)}")
 _UMASK = _thread.allocate_lock()  # or the second of two threads reads what the first one set
 
 
@@ -274,7 +287,9 @@ def _write_beside(file: Path, data: bytes, mode: int) -> Path:
     import tempfile  # 10 ms that a reader need not spend
 
     # a name may have 255 bytes, of which a character takes up to four
-    handle, name = tempfile.mkstemp(prefix=f".{file.name[:40]}.", dir=file.parent)
+    remove_left_overs(file.parent)
+    prefix = f".{file.name[:40]}.{_machine()}-{os.getpid()}-"
+    handle, name = tempfile.mkstemp(prefix=prefix, suffix=TEMPORARY, dir=file.parent)
     try:
         with os.fdopen(handle, "wb") as new:
             new.write(data)
@@ -283,6 +298,54 @@ def _write_beside(file: Path, data: bytes, mode: int) -> Path:
         Path(name).unlink(missing_ok=True)
         raise
     return Path(name)
+
+
+def remove_left_overs(folder: Path) -> None:
+    """Remove from a folder what writers that were killed left beside the places of their files."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.name.endswith(TEMPORARY)]
+    except OSError:
+        return
+    for name in names:
+        remove_left_over(folder / name)
+
+
+def remove_left_over(file: Path) -> None:
+    """Remove a file if a writer that was killed left it beside the place of its file."""
+    owner = _OWNER.fullmatch(file.name)
+    if owner is None:
+        return
+    try:
+        seen = file.lstat()
+        if owner[1] == _machine():
+            is_left = not _is_alive(int(owner[2]))
+        else:
+            is_left = time.time() - seen.st_mtime > _LEFT_SECONDS
+        if is_left and stat.S_ISREG(seen.st_mode):
+            file.unlink()
+    except OSError:  # gone, or not ours
+        return
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@lru_cache(maxsize=1)
+def _machine() -> str:
+    """Return what tells apart the machines, and containers, whose processes have their own ids."""
+    try:
+        space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115  # not a file's name
+    except OSError:
+        space = ""
+    return f"{binascii.crc32(f'{os.uname().nodename} {space}'.encode()):08x}"
 
 
 def _umask() -> int:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from vault_index.git.checkout import (
         active_hooks,
         activity,
+        commit_file,
         configure,
         current_branch,
         editor,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from vault_index.git.overwritten import overwritten_files
     from vault_index.git.past import Past, look_back
     from vault_index.git.plain import branch_of, common_folder, index_file, origin_of, top_of
-    from vault_index.git.run import command
+    from vault_index.git.run import command, is_full
     from vault_index.git.shortcuts import head, is_tracked
     from vault_index.git.vouched import Voucher, contents, vouchers
 
@@ -62,6 +63,7 @@ __all__ = [
     "between",
     "branch_of",
     "command",
+    "commit_file",
     "common_folder",
     "configure",
     "contents",
@@ -76,6 +78,7 @@ __all__ = [
     "history",
     "ignored",
     "index_file",
+    "is_full",
     "is_tracked",
     "last_change",
     "look_back",

@@ -12,6 +12,7 @@ from vault_index.git.plain import is_bare
 from vault_index.git.run import Repo, ask, ask_bytes, command, opened, user_setting
 
 RECENT_COMMITS = 10
+_ASIDE = "lessons-commit-"  # a folder for the content of a commit; the process's id follows
 
 CHANGED_FILES = 30
 _NO_EDITOR = (":", "true", "/bin/true", "/usr/bin/true")
@@ -204,6 +205,68 @@ def _ignored(repo: Repo, paths: Sequence[str]) -> set[str]:
     return {path.removeprefix("./") for path in there}
 
 
+def commit_file(folder: Path, path: str, data: bytes, message: Sequence[str]) -> bool:
+    """Commit one file with a content that the work tree need not have yet.
+
+    Git takes it from a work tree aside, so at no moment a kill leaves it staged and not committed.
+    `path` is relative to the folder, `message` the options of `git commit` for it. Return False if
+    the commit that is checked out has the file so. Raises GitError, with nothing staged.
+    """
+    import tempfile
+
+    above = top(folder)
+    inside, now = os.path.relpath(folder / path, above), folder / path
+    if ignored(above, [inside]):
+        raise GitError(f"git add: {inside} is ignored by a .gitignore", "git check-ignore -v")
+    try:
+        _remove_asides()
+        with tempfile.TemporaryDirectory(prefix=f"{_ASIDE}{os.getpid()}-") as aside:
+            file = Path(aside, inside)
+            file.parent.mkdir(parents=True)
+            file.write_bytes(data)
+            file.chmod(now.stat().st_mode & 0o777 if now.exists() else 0o644)
+            return _commit_from(above, aside, inside, message)
+    except OSError as error:
+        raise GitError(f"git commit: {error.strerror or error}", "free some space") from None
+
+
+def _commit_from(above: Path, aside: str, inside: str, message: Sequence[str]) -> bool:
+    words = (f"--work-tree={aside}", "--no-optional-locks", "--literal-pathspecs")
+    is_new = not command(above, *words, "ls-files", "--", inside)
+    if is_new:  # a commit of a path alone asks for one that git knows
+        command(above, *words, "add", "--intent-to-add", "--", inside)
+    try:
+        if not command(above, *words, "status", "--porcelain", "--", inside):
+            return False
+        command(above, *words, "commit", "--quiet", *message, "--", inside)
+    except GitError:
+        if is_new:
+            command(above, "update-index", "--force-remove", "--", inside, check=False)
+        raise
+    return True
+
+
+def _remove_asides() -> None:
+    """Remove the work trees aside of processes of this user that were killed. Raises OSError."""
+    import shutil
+    import tempfile
+
+    for folder in Path(tempfile.gettempdir()).glob(f"{_ASIDE}*-*"):
+        pid = folder.name.removeprefix(_ASIDE).partition("-")[0]
+        if pid.isdigit() and not _is_alive(int(pid)) and folder.lstat().st_uid == os.geteuid():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def start_repository(folder: Path) -> bool:
     """Make a folder a git repository unless it is inside one. Tells whether one was made.
 
@@ -217,5 +280,5 @@ def start_repository(folder: Path) -> bool:
     try:
         command(folder, "init", "--quiet")
     except GitError as error:
-        raise WriteError(f"{folder}: {error.message}") from None
+        raise WriteError(f"{folder}: {error.message}", error.hint) from None
     return True

@@ -9,6 +9,7 @@ none: its `config` would come with any clone.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -137,7 +138,13 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
         return ""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     messages = [line for line in lines if not line.startswith("hint:")]
-    raise GitError(f"git {verb}: {'; '.join(messages[:3]) or 'failed'}")
+    hint = "free some space" if any(map(is_full, messages)) else ""
+    raise GitError(f"git {verb}: {'; '.join(messages[:3]) or 'failed'}", hint)
+
+
+def is_full(message: str) -> bool:
+    """Whether git says that the disk is full."""
+    return os.strerror(errno.ENOSPC) in message or "Out of diskspace" in message
 
 
 def user_setting(folder: Path, key: str) -> str:

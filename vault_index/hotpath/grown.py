@@ -13,6 +13,7 @@ the lock; where it is held, its holder looks again after it has let go. Standard
 
 from __future__ import annotations
 
+import errno
 import os
 
 from vault_index.hotpath import index_files, locate, protocol
@@ -118,10 +119,15 @@ def note(journal: str, transcript: str, suffix: str = "") -> None:
     try:
         handle = index_files.open_in(spool, beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
-            os.write(handle, os.fsencode(transcript))
+            data = os.fsencode(transcript)
+            if os.write(handle, data) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.replace(beside, name, src_dir_fd=spool, dst_dir_fd=spool)
+        except OSError:
+            os.unlink(beside, dir_fd=spool)
+            raise
         finally:
             os.close(handle)
-        os.replace(beside, name, src_dir_fd=spool, dst_dir_fd=spool)
     finally:
         os.close(spool)
 

@@ -63,12 +63,16 @@ def append(
 ) -> None:
     """Append to a log of an open folder, and move it away first if it holds over `max_bytes`.
 
-    It is moved to `old`, else to its own name with `.old`. Raises OSError: see `index_files.open_in`.
+    It is moved to `old`, else to its own name with `.old`. A line that a full disk cut is ended first,
+    so that it does not spoil this one. Raises OSError: see `index_files.open_in`.
     """
     import os
 
     handle = open_for_appending(folder, name, max_bytes=max_bytes, old=old)
     try:
+        size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":
+            data = b"\n" + data
         os.write(handle, data)
     finally:
         os.close(handle)

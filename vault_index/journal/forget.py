@@ -16,14 +16,22 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from vault_index import files
 from vault_index.embed import cache
 from vault_index.errors import VaultError
 from vault_index.hotpath import locate
-from vault_index.journal import index, kept, places, projects, refine, session_file, take
+from vault_index.journal import (
+    expiry,
+    index,
+    kept,
+    places,
+    projects,
+    refine,
+    session_file,
+    take,
+)
 from vault_index.journal.journal import INDEX, PENDING, Journal
 from vault_index.journal.lock import held
 from vault_index.journal.record import ReadTo, Record, Session, private_id, short_id
@@ -53,6 +61,13 @@ class Forgotten:
     left: tuple[str, ...] = ()
     lessons: tuple[str, ...] = ()
 
+    def went(self, journal: Journal) -> str:
+        """Return a line about the sessions that expired; "" if none did."""
+        which = "1 session" if self.sessions == 1 else f"{self.sessions} sessions"
+        days = journal.config.journal_retention_days
+        told = expiry.told(journal.config.home, f"{which} older than {days} days")
+        return told if self.sessions else ""
+
     @property
     def proof(self) -> str:
         """What the search of the raw bytes found, in words."""
@@ -70,6 +85,7 @@ class _Wanted:
     sessions: tuple[str, ...] = ()
     matching: str = ""
     texts: tuple[str, ...] = ()  # what to look for in the bytes of files
+    expired: bool = False  # files stay for a week, and what was made of them expires by itself
 
 
 def forget(
@@ -94,8 +110,9 @@ def forget(
         ]
         done = _take_out(journal, chosen, matching, for_good=True)
         if not done.records and not done.sessions and (matching or session):
-            texts = (matching,) if matching else (session,) if len(session) >= _LEAST else ()
-            done = _finish(journal, _Wanted((), matching, texts)) if texts else done
+            ids = (session,) if len(session) >= _LEAST and not matching else ()
+            texts = (matching,) if matching else ids
+            done = _finish(journal, _Wanted(ids, matching, texts)) if texts else done
         if project and not (session or before or matching):
             with suppress(OSError):
                 (journal.folder / project / places.PROJECT_FILE).unlink()
@@ -129,12 +146,15 @@ def finish(journal: Journal) -> Forgotten | None:
 def expire(journal: Journal) -> Forgotten:
     """Take out the sessions that ended, and were written, more than `retention_days` ago.
 
-    An old transcript that somebody imports is kept as long as a new one. Raises VaultError, WriteError.
+    Their files stay for a week, see `expiry`. An old transcript that somebody imports is kept as long
+    as a new one. Raises VaultError, WriteError.
     """
-    days = journal.config.journal_retention_days
-    if not days or not journal.folder.is_dir():
+    home, days = journal.config.home, journal.config.journal_retention_days
+    oldest = expiry.oldest(home, days) if journal.folder.is_dir() else None
+    for place, _, _ in os.walk(home):
+        files.remove_left_overs(Path(place))
+    if oldest is None:
         return Forgotten()
-    oldest = datetime.now(UTC) - timedelta(days=days)
     month = oldest.strftime("%Y-%m")
     old = [
         file
@@ -155,8 +175,14 @@ def expire(journal: Journal) -> Forgotten:
 def _sessions(
     journal: Journal, project: str, some: Iterable[Path] | None = None
 ) -> Iterator[tuple[Path, Session]]:
-    for file in places.session_files(journal.folder, project) if some is None else some:
+    for file in _session_files(journal, project) if some is None else some:
         yield file, kept.read(file)
+
+
+def _session_files(journal: Journal, project: str = "") -> Iterator[Path]:
+    """Yield the files of sessions, with those that expired in the last week."""
+    for folder in (journal.folder, *expiry.put_away_in(journal.config.home, journal.folder.name)):
+        yield from places.session_files(folder, project)
 
 
 def _is_named(session: Session, name: str) -> bool:
@@ -181,7 +207,7 @@ def _take_out(
         kept.bury(journal.folder, filter(None, _stones(gone)))
     ids = tuple(sorted({session.id for session, _ in gone}))
     texts = (matching,) if matching else tuple(_pieces(gone))
-    wanted = _Wanted(ids, matching, texts)
+    wanted = _Wanted(ids, matching, texts, expired=not for_good)
     with files.writing(journal.folder / PENDING):
         files.replace_file(journal.folder / PENDING, json.dumps(asdict(wanted)).encode())
     files_of = [file for file, session in chosen if session.id in ids]
@@ -195,21 +221,23 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     `files_of` are the files of the sessions; None to look for them. Without sessions the rest is
     looked at: an index that has a text is built again.
     """
-    every = places.session_files(journal.folder) if files_of is None else files_of
-    removed = sum(_remove_from(file, wanted) for file in every if wanted.sessions)
-    beside = _remove_beside(journal, wanted)
+    every = files_of
+    if every is None:
+        every = places.session_files(journal.folder) if wanted.expired else _session_files(journal)
+    removed = sum(_remove_from(journal, file, wanted) for file in every if wanted.sessions)
+    beside = 0 if wanted.expired else _remove_beside(journal, wanted)
     needles = _needles(journal, wanted)
     if wanted.sessions or is_pending(journal) or any(_found_in(_indexes(journal), needles)):
         index.remove(journal, wanted.sessions)
         refine.forget(journal, set(wanted.sessions))
-    searched, size, found = _search(_all_files(journal), needles)
+    searched, size, found = _search_all(journal, needles, _ids(wanted))
     lessons = [file for file in found if journal.config.home not in Path(file).parents]
     (journal.folder / PENDING).unlink(missing_ok=True)
     left = tuple(file for file in found if file not in lessons and Path(file).name != PENDING)
     return Forgotten(removed, 0, beside, searched, size, left, tuple(lessons))
 
 
-def _remove_from(file: Path, wanted: _Wanted) -> bool:
+def _remove_from(journal: Journal, file: Path, wanted: _Wanted) -> bool:
     """Remove a session's file if it is wanted, or its wanted records. Whether the file is gone."""
     head = kept.head_of(file)
     if head is None or head.session not in wanted.sessions:
@@ -225,7 +253,10 @@ def _remove_from(file: Path, wanted: _Wanted) -> bool:
             left = replace(session, records=rest, read=ReadTo())
             files.replace_file(file, session_file.dump(left))
             return False
-        file.unlink(missing_ok=True)
+        if wanted.expired:
+            expiry.put_away(journal.config.home, file)
+        else:
+            file.unlink(missing_ok=True)
         files.remove_empty(file.parent, file.parent.parent)
     return True
 
@@ -235,10 +266,11 @@ def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
     own = {private_id(session).encode() for session in wanted.sessions}
     needles = {form for text in wanted.texts for form in _forms(text)}
     if not wanted.matching:  # a session's id says nothing, and is where hooks are recorded
-        needles -= {form for session in wanted.sessions for form in _forms(session)}
-        needles |= own
+        needles = (needles - _ids(wanted)) | own
     removed = 0
-    for file in _files_below(journal.config.home, MADE_OF_SESSIONS):
+    home = journal.config.home
+    away = (each for kind in MADE_OF_SESSIONS for each in expiry.put_away_in(home, kind))
+    for file in (*_files_below(home, MADE_OF_SESSIONS), *_files_below(home, map(str, away))):
         data = (files.read_if_any(file) or b"").lower()
         if not any(needle in data for needle in needles):
             continue
@@ -286,10 +318,27 @@ def _needles(journal: Journal, wanted: _Wanted) -> set[bytes]:
     """
     needles = {form for text in wanted.texts for form in _forms(text)}
     if not wanted.matching:
-        for file in places.session_files(journal.folder):
+        for file in _session_files(journal):
             data = files.read_file(file).lower()
             needles -= {needle for needle in needles if needle in data}
     return needles
+
+
+def _ids(wanted: _Wanted) -> set[bytes]:
+    return {form for session in wanted.sessions for form in _forms(session)}
+
+
+def _search_all(
+    journal: Journal, needles: set[bytes], ids: set[bytes]
+) -> tuple[int, int, list[str]]:
+    """Search all files; for ids of sessions those of the journal: hooks and counts keep them."""
+    own: list[Path] = []
+    others: list[Path] = []
+    for file in _all_files(journal):
+        (own if journal.folder in file.parents else others).append(file)
+    count, size, found = _search(own, needles)
+    more, bytes_of_more, in_more = _search(others, needles - ids)
+    return count + more, size + bytes_of_more, found + in_more
 
 
 def _search(some: Iterable[Path], needles: set[bytes]) -> tuple[int, int, list[str]]:

@@ -8,7 +8,6 @@ however often it is taken up again, and nothing of it is in the agent's way: err
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +15,13 @@ from typing import Any
 from vault_index.errors import VaultError
 from vault_index.files.private import alone, make_folder
 from vault_index.hotpath import locate
-from vault_index.journal import kept, spool
+from vault_index.journal import expiry, kept, spool
 from vault_index.journal.journal import Journal
 from vault_index.learn import record
 from vault_index.learn.material import SESSION
 
 LOCK = "at_end.lock"
-PATIENCE_SECONDS = 2 * 86_400  # that a session waits for a model that is away
+PATIENCE_DAYS = 2  # that a session waits for a model that is away
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +54,13 @@ def run(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int:
             notes = [note for note in spool.ended(journal) if note.name not in tried]
             if not notes:
                 break
+            oldest = expiry.oldest(journal.config.home, PATIENCE_DAYS)
             for note in notes:
                 tried.add(note.name)
                 ended = _ended(journal, note)
                 status = _learned(ended, learn, say) if ended else ""
                 done += bool(status)
-                is_old = time.time() - note.at > PATIENCE_SECONDS
+                is_old = oldest is not None and note.at < oldest.timestamp()
                 if status not in record.LATER or is_old:
                     spool.remove(journal, note)
     return done

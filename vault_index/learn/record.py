@@ -172,7 +172,7 @@ def _write(config: Config, run: Run) -> None:
     """Write a run in place of the one of its time, else at the end. The caller holds the folder."""
     folder = folder_of(config)
     others = [each for each in runs(config) if each.at != run.at]
-    kept = sorted([*others, run], key=lambda each: each.at)[-MAX_RUNS:]
+    kept = [*others, run][-MAX_RUNS:]  # as they were written: a clock may go back
     text = "".join(f"{json.dumps(asdict(each), ensure_ascii=False)}\n" for each in kept)
     with files.writing(folder / FILE):
         files.replace_file(folder / FILE, text.encode("utf-8", "replace"))

@@ -135,6 +135,8 @@ def learn_from(
         return {**answer, "status": record.NOT_WORTH}
     if not force and _is_learned(run, vault.config):
         return {**answer, "status": record.LEARNED}
+    if went := review.expire(vault):
+        caller.note(f"note: {went}")
     if len(review.waiting(vault)) >= review.MAX_WAITING:
         return {**answer, **_FULL}
     begun = record.begin(vault.config, run)

@@ -1,8 +1,10 @@
 """Make a proposal a lesson, or a part of one: a new file, a change of a lesson, an addition to it.
 
-The place of the lesson is noted in the proposal's file, then the lesson is written, then the proposal
-removed: after a crash in between, accepting it again finds the lesson there and only removes the
-proposal. Nothing of the evidence is written but the private id of the session.
+The place of the lesson is noted in the proposal's file, then the lesson is committed where that is
+wished, then written, then the proposal removed: after a crash in between, accepting it again does only
+what is left. A commit comes first, since a lesson that is written and not committed yet would go into
+somebody's next commit without the trailer. Nothing of the evidence is written but the private id of the
+session.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,10 +62,14 @@ def as_lesson(vault: Vault, name: str, category: str = "", *, commit: bool = Fal
         id = review.id_of(folder, name)
         proposal = review.read(folder, id)
         data = shelf.read(folder, id) or b""
-        path = _written(vault, data) or _write(vault, folder, id, data, category)
+        subject = f"Add lesson: {proposal.title}"
+        committing = _committing(vault, subject, proposal) if commit else None
+        path = _written(vault, data) or _restored(vault, data)
+        if path is None:
+            path = _write(vault, folder, id, data, category, committing)
+        elif committing:
+            committing(path, files.read_file(path))
         shelf.remove(folder, id)
-    if commit:
-        _commit(vault, path, f"Add lesson: {proposal.title}", proposal)
     return path
 
 
@@ -103,18 +108,20 @@ def into_lesson(
         id = review.id_of(folder, name)
         proposal = review.read(folder, id)
         data = shelf.read(folder, id) or b""
+        verb = "Change" if seen is None else "Add to"
+        subject = f"{verb} lesson: {entry['title']}"
+        committing = _committing(vault, subject, proposal) if commit else None
         path = _written(vault, data)
         if path is None:
             changed = change_of if seen is None else addition_of
             change = changed(proposal, entry)
             _refuse_other(proposal, entry, change, seen)
-            if commit:
+            if commit and not _committed(vault, data):
                 _refuse_unfinished(vault, entry["path"])
-            path = _update(vault, folder, id, data, entry, change)
+            path = _update(vault, folder, id, data, entry, change, committing)
+        elif committing:
+            committing(path, files.read_file(path))
         shelf.remove(folder, id)
-    if commit:
-        verb = "Change" if seen is None else "Add to"
-        _commit(vault, path, f"{verb} lesson: {entry['title']}", proposal)
     return path
 
 
@@ -160,7 +167,15 @@ def _refuse_other(proposal: Proposal, entry: Entry, change: Change, seen: str | 
         raise ChangedError(f"{proposal.id} is a change of {entry['id']}, and {_OUTDATED}", hint)
 
 
-def _update(vault: Vault, folder: Path, id: str, data: bytes, entry: Entry, change: Change) -> Path:
+def _update(
+    vault: Vault,
+    folder: Path,
+    id: str,
+    data: bytes,
+    entry: Entry,
+    change: Change,
+    committing: add.First | None,
+) -> Path:
     """Write a change into its lesson, after a note of it in the proposal."""
     _note(folder, id, data, entry["path"], _content(change.title, change.text))
     has_new_tags = len(change.tags) > len(entry["tags"] or ())
@@ -176,10 +191,18 @@ def _update(vault: Vault, folder: Path, id: str, data: bytes, entry: Entry, chan
         silent_on=change.silent_on if has_new_silent else None,
         shown=entry,
         unchanged=True,
+        first=committing,
     )
 
 
-def _write(vault: Vault, folder: Path, id: str, data: bytes, category: str) -> Path:
+def _write(
+    vault: Vault,
+    folder: Path,
+    id: str,
+    data: bytes,
+    category: str,
+    committing: add.First | None,
+) -> Path:
     """Write the lesson of a proposal, after a note of where in the proposal."""
     proposal = draft.from_bytes(id, data)
     learned = {"source": SOURCE, "session": proposal.session} if proposal.session else {}
@@ -194,12 +217,11 @@ def _write(vault: Vault, folder: Path, id: str, data: bytes, category: str) -> P
         hint = "run `lessons review`: e edits its title, c names another category"
         raise VaultError(f"{place} is there already", hint)
     _note(folder, id, data, place, "")
-    return add.write(vault, source, categories=chosen)
+    return add.write(vault, source, categories=chosen, first=committing)
 
 
 def _note(folder: Path, id: str, data: bytes, place: str, content: str) -> None:
-    about = edit_frontmatter.keys_of(data).get(draft.KEY)
-    kept = {**about} if isinstance(about, dict) else {}
+    kept = _about(data)
     kept.pop(_CONTENT, None)  # of an attempt before
     noted = {**kept, _PLACE: place, **({_CONTENT: content} if content else {})}
     shelf.write(folder, id, edit_frontmatter.set_keys(data, {draft.KEY: noted}))
@@ -207,18 +229,53 @@ def _note(folder: Path, id: str, data: bytes, place: str, content: str) -> None:
 
 def _written(vault: Vault, data: bytes) -> Path | None:
     """Return the lesson that an acceptance wrote before it was ended; None where there is none."""
-    about = edit_frontmatter.keys_of(data).get(draft.KEY)
-    about = about if isinstance(about, dict) else {}
-    place, content = about.get(_PLACE), about.get(_CONTENT)
+    path = _noted(vault, data)
+    try:
+        return path if path and _has_it(files.read_file(path), data, path.name) else None
+    except VaultError:
+        return None
+
+
+def _committed(vault: Vault, data: bytes) -> bytes | None:
+    """Return the file of a lesson that an acceptance committed before it was ended; None without."""
+    path = _noted(vault, data)
+    if path is None:
+        return None
+    inside = str(path.relative_to(vault.root))
+    there = git.contents(vault.root, {inside: ("HEAD", inside)}).get(inside)
+    return there if there and _has_it(there, data, path.name) else None
+
+
+def _restored(vault: Vault, data: bytes) -> Path | None:
+    """Write a new lesson that was committed and not written any more, and return its path."""
+    path, there = _noted(vault, data), _committed(vault, data)
+    if path is None or there is None:
+        return None
+    return path if files.create_file(path, there, within=vault.root) else None
+
+
+def _noted(vault: Vault, data: bytes) -> Path | None:
+    """Return where an acceptance was about to write; None if none began."""
+    place = _about(data).get(_PLACE)
     path = vault.root / place if isinstance(place, str) else None
     if path is None or not path.is_relative_to(vault.lessons_dir) or ".." in path.parts:
         return None
+    return path
+
+
+def _about(data: bytes) -> dict[str, Any]:
+    about = edit_frontmatter.keys_of(data).get(draft.KEY)
+    return {**about} if isinstance(about, dict) else {}
+
+
+def _has_it(there: bytes, data: bytes, name: str) -> bool:
+    """Whether a file of a name has the lesson of a proposal's file, as it was noted there."""
     try:
-        there = parse_file(files.read_file(path), path.name)
+        lessons = parse_file(there, name)
     except VaultError:
-        return None
-    (ours,) = parse_file(data, path.name)[:1]
-    return path if any(_is_it(lesson, ours, content) for lesson in there) else None
+        return False
+    (ours,) = parse_file(data, name)[:1]
+    return any(_is_it(lesson, ours, _about(data).get(_CONTENT)) for lesson in lessons)
 
 
 def _is_it(lesson: Lesson, ours: Lesson, content: Any) -> bool:
@@ -255,16 +312,15 @@ def _refuse_unfinished(vault: Vault, inside: str) -> None:
         raise VaultError(f"{inside} has changes that are not committed", hint)
 
 
-def _commit(vault: Vault, path: Path, subject: str, proposal: Proposal) -> None:
-    """Commit one file. Raises GitError, with the file as it was written."""
-    inside = str(path.relative_to(vault.root))
-    trailer = ["-m", TRAILER] if proposal.session else []
-    add = ("--literal-pathspecs", "add", "--", inside)  # a name such as [xy].md is no pattern
-    saved = ("--literal-pathspecs", "commit", "-m", subject, *trailer, "--", inside)
-    try:
-        git.command(vault.root, *add)
-        git.command(vault.root, *saved)
-    except GitError as error:
-        message = f"the lesson is in {inside} now, and not committed: {error.message}"
-        by_hand = " && ".join(shlex.join(["git", *words]) for words in (add, saved))
-        raise GitError(message, error.hint or by_hand) from None
+def _committing(vault: Vault, subject: str, proposal: Proposal) -> add.First:
+    """Return what commits a lesson before it is written. It raises GitError, with nothing done."""
+    message = ["-m", subject, *(["-m", TRAILER] if proposal.session else [])]
+
+    def commit(path: Path, data: bytes) -> None:
+        try:
+            git.commit_file(vault.root, str(path.relative_to(vault.root)), data, message)
+        except GitError as error:
+            hint = error.hint or "run `lessons accept` again after that, or without --commit"
+            raise GitError(f"not accepted: {error.message}", hint) from None
+
+    return commit

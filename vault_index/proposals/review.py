@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import check
 from vault_index.errors import ChangedError, VaultError
+from vault_index.journal import expiry
 from vault_index.lesson import edit_frontmatter, markdown
 from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, shelf, sketch
@@ -54,7 +55,6 @@ def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> di
         return {**answer, "status": IS_LESSON, "near": [[*compared["same"], 1.0]]}
     own = sketch.of(proposal, compared)
     with shelf.opened(vault) as folder:
-        _expire(folder, vault.config.learn_expire_days)
         if compared.get("rejected") or sketch.same(replace(own, vector=""), shelf.rejected(folder)):
             return {**answer, "status": REJECTED}
         waiting = shelf.ids(folder)
@@ -71,24 +71,30 @@ def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> di
 def waiting(vault: Vault) -> list[Proposal]:
     """Return what waits, oldest first; a file that a person broke has an error as its finding."""
     folder = shelf.folder_of(vault)
-    proposals = [
-        _read_or_broken(folder, id) for id in _unexpired(folder, vault.config.learn_expire_days)
-    ]
+    proposals = [_read_or_broken(folder, id) for id in shelf.ids(folder)]
     return sorted(proposals, key=lambda proposal: proposal.created)
 
 
 def count(vault: Vault) -> int:
     """Return how many proposals wait."""
-    return len(_unexpired(shelf.folder_of(vault), vault.config.learn_expire_days))
+    return len(shelf.ids(shelf.folder_of(vault)))
 
 
-def expire(vault: Vault) -> int:
-    """Remove what has waited for too long, and return how many that were. Raises WriteError."""
-    folder, days = shelf.folder_of(vault), vault.config.learn_expire_days
-    if folder is None or len(_unexpired(folder, days)) == len(shelf.ids(folder)):
-        return 0
+def expire(vault: Vault) -> str:
+    """Put away what has waited for too long, and return a line that says so; "" if nothing went.
+
+    For commands that write: see `journal.expiry`. Raises WriteError.
+    """
+    folder, home, days = shelf.folder_of(vault), vault.config.home, vault.config.learn_expire_days
+    oldest = expiry.oldest(home, days) if shelf.ids(folder) else None
+    if oldest is None:
+        return ""
     with shelf.opened(vault) as opened:
-        return _expire(opened, days)
+        old = [id for id in shelf.ids(opened) if (shelf.created(opened, id) or oldest) < oldest]
+        for id in old:
+            expiry.put_away(home, shelf.file_of(opened, id))
+    which = "1 proposal" if len(old) == 1 else f"{len(old)} proposals"
+    return expiry.told(home, f"{which} not reviewed in {days} days") if old else ""
 
 
 def expires(vault: Vault, proposal: Proposal) -> str:
@@ -228,22 +234,3 @@ def _findings(proposal: Proposal, data: bytes, categories: Collection[str]) -> l
         {"level": finding.severity, "rule": finding.rule, "message": finding.message}
         for finding in found
     ]
-
-
-def _unexpired(folder: Path | None, days: int) -> list[str]:
-    """Return the ids of what waits and is younger than some days; 0 means that all are."""
-    ids = shelf.ids(folder)
-    if folder is None or not days:
-        return ids
-    try:
-        oldest = datetime.now(UTC) - timedelta(days)
-    except OverflowError:  # before the year 1
-        return ids
-    return [id for id in ids if (shelf.created(folder, id) or oldest) >= oldest]
-
-
-def _expire(folder: Path, days: int) -> int:
-    expired = {*shelf.ids(folder)} - {*_unexpired(folder, days)}
-    for id in expired:
-        shelf.remove(folder, id)
-    return len(expired)

@@ -52,9 +52,14 @@ def remember(vault: Vault, session: str, injection: Injection) -> None:
 
 
 def forget_old(vault: Vault) -> None:
-    """Remove the files of sessions that received nothing for `SESSION_DAYS`."""
+    """Remove the files of sessions that received nothing for `SESSION_DAYS`.
+
+    Counted from the latest of them: a clock that is wrong now removes none.
+    """
     folder = vault.index_dir / "sessions"
-    oldest = time.time() - SESSION_DAYS * 86_400
-    for file in folder.iterdir() if ownership.is_folder(folder) else ():
-        if file.lstat().st_mtime < oldest and not ownership.is_folder(file):
+    there = list(folder.iterdir()) if ownership.is_folder(folder) else []
+    written = {file: file.lstat().st_mtime for file in there if not ownership.is_folder(file)}
+    oldest = min([time.time(), *sorted(written.values())[-1:]]) - SESSION_DAYS * 86_400
+    for file, when in written.items():
+        if when < oldest:
             file.unlink(missing_ok=True)

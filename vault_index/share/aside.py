@@ -62,7 +62,7 @@ class _Attempt:
 
 def is_race(error: GitError) -> bool:
     """Whether git failed because somebody else changed the same ref or index at this moment."""
-    return any(race in error.message for race in RACES)
+    return not git.is_full(error.message) and any(race in error.message for race in RACES)
 
 
 def join(top: Path, old: str, new: str, remote: str, taken_back: str = "") -> Joined:
@@ -123,7 +123,7 @@ def _rebase(folder: Path, *onto: str) -> _Attempt:
         git.command(folder, *_SETTINGS, "rebase", "--quiet", "--rebase-merges", *onto)
     except GitError as error:
         conflicts = _unmerged(folder)
-        if is_race(error):
+        if is_race(error) or git.is_full(error.message):
             raise
         return _Attempt(conflicts=conflicts)
     return _Attempt(git.command(folder, "rev-parse", "HEAD"))

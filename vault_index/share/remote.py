@@ -192,15 +192,18 @@ def _move(top: Path, branch: str, old: str, tip: str) -> None:
             )
         git.command(top, "read-tree", "-m", "-u", old, tip)
     except GitError as error:
-        if "index.lock" in error.message:
+        if "index.lock" in error.message or git.is_full(error.message):
             raise
         raise GitError(
             f"what is not committed here is in the way: {error.message}",
             "commit it (or git stash), then lessons sync",
         ) from None
-    git.command(
-        top, "update-ref", "-m", "lessons sync", f"refs/heads/{branch}", tip, old, check=False
-    )
+    try:
+        git.command(top, "update-ref", "-m", "lessons sync", f"refs/heads/{branch}", tip, old)
+    except GitError:
+        if git.resolve(top, f"refs/heads/{branch}") == old:  # a full disk: the files go back
+            git.command(top, "read-tree", "-m", "-u", tip, old, check=False)
+            raise
 
 
 def _push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:

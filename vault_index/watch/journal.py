@@ -168,10 +168,17 @@ class JournalWatch:
                 outcome = importlib.import_module("vault_index.recall.outcome")
                 self._unjudged = bool(outcome.of(self._vault(), JUDGING_SECONDS).waiting)
             if time.monotonic() - self._expired > EXPIRE_SECONDS:
-                importlib.import_module("vault_index.journal.forget").expire(self.journal)
-                self._expired = time.monotonic()
+                self._expire()
             if self.journal.config.journal_prompt and journal_floor.is_stale(self.journal):
                 journal_floor.fit(self.journal)
+
+    def _expire(self) -> None:
+        """Put away the sessions and proposals that are kept long enough."""
+        self._expired = time.monotonic()
+        gone = importlib.import_module("vault_index.journal.forget").expire(self.journal)
+        review = importlib.import_module("vault_index.proposals.review")
+        for went in filter(None, (gone.went(self.journal), review.expire(self._vault()))):
+            self._say(f"journal: {went}")
 
     def _take_in(self) -> bool:
         """Take in what is noted, and what grew since it was. Whether it may grow on."""

@@ -11,6 +11,8 @@ import gc
 import importlib
 import os
 import sys
+import threading
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -94,7 +96,10 @@ class _Group(click.Group):
 
             output.text(traceback.format_exc(), err=True)
             sys.exit(1)
-        sys.exit(ended if isinstance(ended, int) else 0)
+        status = ended if isinstance(ended, int) else 0
+        if not (args or extra):  # the program, not a test
+            _end_with_threads(status)
+        sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -107,6 +112,19 @@ class _Group(click.Group):
         except BrokenPipeError:  # `lessons list | head`
             sys.stderr.close()
             ctx.exit(0)
+
+
+def _end_with_threads(status: int) -> None:
+    """End the process at once where daemon threads still work.
+
+    Python would end such a thread inside a library's code, and the library abort the process.
+    """
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    if others and all(thread.daemon for thread in others):
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
 
 
 @click.group(

@@ -20,7 +20,7 @@ def command(path: Path) -> None:
     for key, what in (
         ("repository", "started a git repository"),
         ("vault", "made lessons/vault.toml"),
-        ("ignored", "added .vault_index/ to .gitignore"),
+        ("ignored", f"added {' and '.join(done['ignored'])} to .gitignore"),
         ("hooks", "switched on the git hooks in .githooks"),
         ("upgraded", "brought the git hooks in .githooks up to date: commit them"),
         ("driver", "set up the merge driver for lessons in .gitattributes"),

@@ -60,8 +60,8 @@ class HookSettings:
             hooks.setdefault(event, []).append(entry)
         values = {**self.beside, **values, "hooks": hooks}
         after = _dump(values, before)
-        _write(settings, after, before)
         _keep(settings, home, before, after, had_ours=had_ours)
+        _write(settings, after, before)
         return True
 
     def uninstall(self, settings: Path, home: Path) -> bool:
@@ -90,7 +90,7 @@ class HookSettings:
             del values["hooks"]
         kept = _kept(settings, home)
         copy = _copy(kept)
-        before = copy["before"] if copy.get("after") == text else _dump(values, text)
+        before = copy["before"] if text in _afters(copy) else _dump(values, text)
         if before is None:  # there was no file before
             target = settings.resolve()
             files.remove_file(target, expected=text.encode(), within=target.parent)
@@ -226,22 +226,30 @@ def _dump(values: dict[str, Any], like: str | None) -> str:
 
 
 def _keep(settings: Path, home: Path, before: str | None, after: str, *, had_ours: bool) -> None:
-    """Keep what a file was before our first hook, for `uninstall`."""
-    kept = _kept(settings, home)
+    """Keep what a file was before our first hook, for `uninstall`, before the file is written.
+
+    `was` is what it is where that then fails.
+    """
+    kept, was = _kept(settings, home), before
     if had_ours:  # not a state to go back to; the one of before our first hook is
         first = _copy(kept)
-        if first.get("after") != before:
+        if before not in _afters(first):
             kept.unlink(missing_ok=True)
             return
         before = first["before"]
     with files.writing(kept.parent):
         kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        copy = {"settings": str(settings), "before": before, "after": after}
+        copy = {"settings": str(settings), "before": before, "after": after, "was": was}
         files.replace_file(kept, json.dumps(copy).encode())
 
 
 def _kept(settings: Path, home: Path) -> Path:
     return home / "installed" / f"{hash_of(str(settings.absolute()))[:16]}.json"
+
+
+def _afters(copy: Mapping[str, Any]) -> list[Any]:
+    """Return the texts of a settings file that our hooks alone make differ from its copy."""
+    return [copy[name] for name in ("after", "was") if copy.get(name) is not None]
 
 
 def _copy(kept: Path) -> dict[str, Any]:

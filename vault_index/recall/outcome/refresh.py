@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
-from vault_index.journal import places, shelves
+from vault_index.journal import expiry, places, shelves
 from vault_index.journal.journal import Journal
 from vault_index.recall.outcome import judge, ledger, story, words
 from vault_index.recall.outcome.judge import UNKNOWN
@@ -84,7 +84,8 @@ def of(
         _take_in(vault, latest)
         latest.judged(book, judged)
         oldest = datetime.now(UTC) - timedelta(days=ledger.OPEN_DAYS)
-        latest.fold(oldest.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        is_trusted = expiry.is_trusted(vault.config.home)
+        latest.fold(oldest.strftime("%Y-%m-%dT%H:%M:%SZ") if is_trusted else "")
         ledger.save(folder, latest)
         book = latest
     return Outcomes(book, waiting)
