@@ -55,7 +55,7 @@ def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:
 def injected(done: Ran) -> str:
     """Return the text for the agent; the answer must have the one shape that Claude Code reads."""
     output = done.json["hookSpecificOutput"]
-    assert set(done.json) == {"hookSpecificOutput"}
+    assert set(done.json) <= {"hookSpecificOutput", "systemMessage"}
     assert set(output) == {"hookEventName", "additionalContext"}
     text: str = output["additionalContext"]
     return text
