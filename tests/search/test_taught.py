@@ -58,6 +58,14 @@ def test_a_taught_prompt_fires_and_is_marked(make_taught: MakeTaught, words: boo
     assert all(not hit.taught for hit in query.find(vault, "cache retries of a queue"))
 
 
+def test_without_vectors_order_and_politeness_make_no_other_prompt(
+    make_taught: MakeTaught,
+) -> None:
+    vault = make_taught(False, pytest=([PROMPT], []))
+    assert injected(vault, "Could you please run tests?") == ["pytest"]
+    assert injected(vault, "run the tests of the parser please") == []
+
+
 def test_a_near_prompt_fires_too(make_taught: MakeTaught) -> None:
     vault = make_taught(pytest=([PROMPT], []))
     assert injected(vault, "run our tests please") == ["pytest"]

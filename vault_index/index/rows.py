@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ MAX_FIELD_CHARS = 1000  # of a title and the like: each piece of a long lesson r
 LONG_WHOLE = -1  # the position of a whole that also has pieces: it has no neighbours
 TAUGHT_PLACE = -2  # the position of a taught prompt: it is no part of the text
 FIRES, SILENT = "fires", "silent"  # what a taught prompt says of its lesson
+_WORD = re.compile(r"\w+")
+_POLITE = frozenset("please pls plz kindly can could would you the a an now just".split())
 MAX_TAUGHT = 64  # prompts of each kind that a lesson is searched by
 MAX_TAUGHT_CHARS = 500  # of each
 
@@ -102,8 +105,13 @@ def _rows_of_prompts(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
 
 
 def hash_of_prompt(prompt: str) -> str:
-    """Hash a taught prompt, whatever its capitals and spaces: equal prompts share a row's vector."""
-    return hash_of("taught", " ".join(prompt.split()).casefold())
+    """Hash a taught prompt, whatever its capitals, its order and its politeness.
+
+    Prompts of one hash share a row's vector, and are equal where there are no vectors.
+    """
+    words = _WORD.findall(prompt.casefold())
+    asked = [word for word in words if word not in _POLITE] or words
+    return hash_of("taught", " ".join(sorted(asked)) or prompt.strip())
 
 
 def _taught(prompts: Sequence[str]) -> list[str]:
