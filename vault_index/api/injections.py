@@ -20,19 +20,21 @@ def list_(
     lesson: str = "",
     only: str = "",
     since: str = "",
+    only_prompts: bool = False,
     limit: int = 50,
     offset: int = 0,
 ) -> dict[str, Any]:
     """Return what agents got at which prompt, the latest first: `records`, `totals`, `times`, `more`.
 
     `session` is the beginning of an id and `lesson` a part of one; `only` is "answered" or "silent",
-    `since` ISO 8601. Of a record `text` is the prompt where the journal has it, `lessons` have
-    `score`, `outcome` and whether they are marked false, and of a silence `near` is the lesson that
-    came nearest to the `floor`. See `injected.page`.
+    `since` ISO 8601; `only_prompts` leaves out the starts of sessions. Of a record `text` is the prompt
+    where a file still has it, and of a silence `near` is the lesson that came nearest to the `floor`.
+    `lessons` have `score`, `outcome`, the list they were `taught` it in, and `is_taught`: whether a
+    taught prompt fired them. See `injected.page`.
     """
     if only not in injected.ONLY:
         raise VaultError(f"no kind of record {only!r:.40}", "choose answered or silent")
-    chosen = injected.Chosen(session, lesson, only, since)
+    chosen = injected.Chosen(session, lesson, only, since, only_prompts)
     return injected.page(vault, chosen, max(1, limit), max(0, offset))
 
 

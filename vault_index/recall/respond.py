@@ -61,7 +61,8 @@ def respond(
         ms + 1000 * (time.monotonic() - began),
         by,
         "" if injection.text else injection.silent,
-        (near.lesson_id, near.score) if near else None,
+        (near.lesson_id, near.reason) if near else None,
+        [hit.lesson_id for hit in injection.hits if hit.taught],
     )
     if not injection.text:
         return None

@@ -59,7 +59,7 @@ class _Usable:
 
     hits: list[Hit]
     left_out: dict[str, str]  # path of a file -> why
-    floor: float | None
+    floor: float
     near: Hit | None  # the best below the floor, where none is above it
 
 
@@ -228,8 +228,6 @@ def _above_floor(
         wanted = k + len(already) + (trust.EXTRA_HITS if trust.is_restricted(vault) else 0)
         usable = _usable(vault, text, wanted, text_only)
         least = usable.floor
-        if least is None:
-            return Injection("", silent="no floor was fitted yet: run `lessons index`")
         left_out |= usable.left_out
         near += [usable.near] if usable.near else []
         for hit in trust.only_trusted(vault, usable.hits):
@@ -261,7 +259,7 @@ def _usable(vault: Vault, text: str, k: int, text_only: bool) -> _Usable:
     while True:
         results, least = _over_floor(vault, text, wanted, text_only)
         hits = [hit for hit in results.hits if not hit.withheld]
-        if len(hits) >= k or len(results.hits) < wanted or least is None:
+        if len(hits) >= k or len(results.hits) < wanted:
             left_out = {hit.path: hit.withheld for hit in results.hits if hit.withheld}
             near = next((hit for hit, _ in results.dropped if not results.hits), None)
             return _Usable(hits[:k], left_out, least, near)
@@ -270,9 +268,14 @@ def _usable(vault: Vault, text: str, k: int, text_only: bool) -> _Usable:
 
 def _over_floor(
     vault: Vault, text: str, k: int, text_only: bool
-) -> tuple[query.Results, float | None]:
-    """Search for hits above the floor: that of the vectors or, where they fail, of full text."""
-    least = _full_text_floor(vault) if text_only else floor.in_force(vault)
+) -> tuple[query.Results, float]:
+    """Search for hits above the floor: that of the vectors or, where they fail, of full text.
+
+    Full text answers also while no floor of the vectors is fitted yet: there is no window of silence.
+    """
+    least = None if text_only else floor.in_force(vault)
+    if least is None:
+        text_only, least = True, _full_text_floor(vault)
     results = query.run(vault, Query(text, k, floor=least, text_only=text_only))
     if results.text_only and not text_only:
         least = _full_text_floor(vault)

@@ -51,6 +51,7 @@ class Record:
     silent: str = ""  # why nothing came
     near: str = ""  # the lesson that came nearest to the floor
     near_score: float | None = None
+    taught: tuple[str, ...] = ()  # those of the lessons that a taught prompt fired
 
 
 def record(
@@ -65,6 +66,7 @@ def record(
     by: str,
     silent: str = "",
     near: tuple[str, float] | None = None,
+    taught: Sequence[str] = (),
 ) -> None:
     """Append a record to the file in `.vault_index`. Never raises: a read-only vault has none."""
     search = Record(
@@ -81,9 +83,10 @@ def record(
         silent=silent,
         near=near[0] if near else "",
         near_score=round(near[1], 4) if near else None,
+        taught=tuple(taught),
     )
     values = asdict(search)
-    for name in ("silent", "near", "near_score"):
+    for name in ("silent", "near", "near_score", "taught"):
         if not values[name]:
             del values[name]
     data = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace") + b"\n"

@@ -8,6 +8,7 @@ import click
 
 from vault_index import client
 from vault_index.entrypoints.cli import asking, completion, output, picker
+from vault_index.entrypoints.cli import last as recorded
 from vault_index.entrypoints.cli.options import json_option
 from vault_index.errors import VaultError
 
@@ -15,7 +16,10 @@ FIRES, SILENT = "fires_on", "silent_on"
 
 
 @click.command("teach", epilog='Example: lessons teach "run the tests please" --fires run-tests')
-@click.argument("prompt", nargs=-1, required=True)
+@click.argument("prompt", nargs=-1)
+@click.option(
+    "--last", type=click.IntRange(1, 100), help="The prompt of that number in `lessons last`."
+)
 @click.option(
     "--fires", metavar="ID", shell_complete=completion.ids, help="The lesson that should fire."
 )
@@ -28,22 +32,30 @@ FIRES, SILENT = "fires_on", "silent_on"
 def command(
     named: str | None,
     prompt: tuple[str, ...],
+    last: int | None,
     fires: str | None,
     silent: str | None,
     undo: bool,
     as_json: bool,
 ) -> None:
-    """Teach a lesson PROMPT: fire at it, or stay out.
+    """Teach a lesson PROMPT, or the prompt of `--last N`: fire at it, or stay out.
 
     Without --fires and --not, choose among the nearest lessons at a terminal. The lesson's file gets
     the prompt under fires_on or silent_on, and acts at the next prompt.
     """
-    text = " ".join(prompt)
+    if bool(prompt) is bool(last):
+        raise click.UsageError("name one prompt: PROMPT, or --last N")
+    record = recorded.chosen(named, last) if last else {}
+    text = " ".join(prompt) or record["text"]
+    if not text:
+        raise VaultError("the text of this prompt was not kept", "type it: lessons teach PROMPT")
     if fires and silent:
         raise VaultError("both --fires and --not", "choose one of them")
     lesson, kind = (silent, SILENT) if silent else (fires, FIRES)
     name = client.name_in_vault(named, lesson) if lesson else picker.pick(named, text)
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
+    if record:
+        values |= {"session": record["session"], "key": record["prompt"]}
     done = asking.ask(named, "teach", values)
     if as_json:
         output.json(done)

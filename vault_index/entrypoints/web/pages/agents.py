@@ -17,6 +17,7 @@ from vault_index.entrypoints.web.pages.latency import milliseconds, plot
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
 from vault_index.entrypoints.web.writes import one_at_a_time
+from vault_index.search.hit import percent_of
 
 AT = "/agents"
 PRIVATE = "/page/private/agents"
@@ -69,7 +70,7 @@ def list_(
     return fragment(
         "agents_list.html",
         is_first=offset == 0,
-        rounded=rounded,
+        percent_of=percent_of,
         by=BY,
         is_narrowed=any(values.values()),
         totals=totals,
@@ -134,16 +135,11 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def rounded(score: float) -> str:
-    """Return a score for people; those of full text alone are a tenth of the others."""
-    return f"{score:.2f}" if score >= 0.1 else f"{score:.3f}"
-
-
 def _why(record: Mapping[str, Any]) -> str:
     near, floor, said = record["near"], record["floor"], record["silent"]
     if near and floor is not None and near["score"] is not None and near["score"] < floor:
-        scores = rounded(near["score"])
-        return f"the nearest lesson scores {scores}, below the floor of {rounded(floor)}"
+        scores = percent_of(near["score"])
+        return f"the nearest lesson scores {scores}%, below the floor of {percent_of(floor)}%"
     if said == "nothing new":
         return "the session has this lesson already" if near else "the session has it already"
     if said == "nothing above the floor" and not near:
