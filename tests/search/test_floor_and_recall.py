@@ -206,10 +206,12 @@ def test_a_prompt_that_no_lesson_answers_gets_nothing(make_vault: MakeVault) -> 
     assert (given.text, given.silent) == ("", "nothing above the floor")
 
 
-def test_without_a_floor_nothing_is_injected(make_vault: MakeVault) -> None:
+def test_full_text_answers_until_a_floor_is_fitted(make_vault: MakeVault) -> None:
     vault = with_topics(make_vault)
     given = select.for_prompt(vault, "postgres migrations block on alter table")
-    assert (given.text, given.silent) == ("", "no floor was fitted yet: run `lessons index`")
+    assert [hit.lesson_id for hit in given.hits] == ["lock"]
+    assert not given.hits[0].cosine
+    assert select.for_prompt(vault, "write me a poem about whales in october").text == ""
 
 
 def test_at_most_three_lessons_and_none_twice(make_vault: MakeVault) -> None:

@@ -38,9 +38,13 @@ def typed(vault: Vault, **options: Any) -> dict[str, Any]:
     return {"search": found, "recall": recall(vault, str(options["text"]))}
 
 
-def hook(vault: Vault, event: dict[str, Any], ms: float, until: float) -> dict[str, Any]:
+def hook(
+    vault: Vault, event: dict[str, Any], ms: float, until: float, from_files: bool = False
+) -> dict[str, Any]:
     """Answer a hook event: `answer` is what the agent's hook prints, None for silence.
 
-    `ms` is how long the hook has taken so far, `until` the monotonic time at which it gives up.
+    `ms` is how long the hook has taken so far, `until` the monotonic time at which it gives up;
+    `from_files` asks no index.
     """
-    return {"answer": respond.respond(vault, event, by="watcher", ms=ms, until=until)}
+    answer = respond.respond(vault, event, by="watcher", ms=ms, until=until, from_files=from_files)
+    return {"answer": answer}

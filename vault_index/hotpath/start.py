@@ -53,6 +53,8 @@ def ask(
             return None
         if not _is_starting(folder) and not _start(root, folder, autostart):
             return None
+        if not index_files.has_index(folder):  # it will not listen soon: the files answer
+            return None
         places = protocol.places(root)
         while time.monotonic() < until and _is_starting(folder):
             try:

@@ -15,7 +15,7 @@ from vault_index import git
 from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
 from vault_index.recall import block, journal, trust
-from vault_index.search import floor, query, scoring
+from vault_index.search import floor, query, scoring, unindexed
 from vault_index.search.hit import Hit
 from vault_index.search.options import Query
 from vault_index.store import filters, schema
@@ -92,6 +92,24 @@ def for_prompt(
     injection = _rendered(injection, suggested, config.prompt_tokens, done)
     return (
         replace(injection, records=(record,)) if record and record in injection.text else injection
+    )
+
+
+def from_files(vault: Vault, prompt: str, already: Collection[str] = ()) -> Injection:
+    """Return what a prompt should get where there is no index: from the files, by their words."""
+    reason = chatter.why_skipped(prompt)
+    if reason:
+        return Injection("", silent=reason)
+    config = vault.config
+    wanted = config.prompt_lessons + len(already)
+    every, files = unindexed.find(vault, prompt, wanted)
+    least = floor.before_fit(files)
+    hits = [hit for hit in trust.only_trusted(vault, every) if hit.score >= least]
+    fresh = [hit for hit in hits if hit.lesson_id not in already][: config.prompt_lessons]
+    silent = "" if fresh else "nothing new" if hits else NOTHING
+    near = next(iter(every), None)
+    return _rendered(
+        Injection("", fresh, floor=least, silent=silent, near=near), [], config.prompt_tokens
     )
 
 
@@ -266,9 +284,7 @@ def _usable(vault: Vault, text: str, k: int, text_only: bool) -> _Usable:
         wanted *= 4
 
 
-def _over_floor(
-    vault: Vault, text: str, k: int, text_only: bool
-) -> tuple[query.Results, float]:
+def _over_floor(vault: Vault, text: str, k: int, text_only: bool) -> tuple[query.Results, float]:
     """Search for hits above the floor: that of the vectors or, where they fail, of full text.
 
     Full text answers also while no floor of the vectors is fitted yet: there is no window of silence.

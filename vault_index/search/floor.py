@@ -19,8 +19,9 @@ from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.hotpath import chatter
 from vault_index.lesson.digest import hash_of
-from vault_index.search import query
+from vault_index.search import bm25, query
 from vault_index.search.options import Query
+from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.store import ownership
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ SMALLEST_VAULT = 0.973  # the share in the smallest
 # that are about a skill's subject and ask for other work. Few skills say little about what is
 # foreign to them, hence the lowest.
 SKILLS_QUANTILE, SKILLS_LOWEST = 0.98, 0.4
-MIN_FULL_TEXT = 0.1  # of full text, however few lessons there are: two rare words in common
+RARE_WORDS = 3  # of one lesson alone, or their weight in words of more: few lessons have no less
 REFIT_SHARE = 0.1  # of the lessons changed in number since the fit
 
 _FILE = "floor.json"
@@ -87,7 +88,8 @@ def before_fit(lessons: int) -> float:
     tenth of it: 1, 2 and 1 of 80 prompts without an answer get something, and 21, 29 and 67% of the
     others a right lesson; with the fitted floor it is 2, 2 and 1, and 22, 29 and 67%.
     """
-    return max(MIN_FULL_TEXT, 0.04 * math.log(max(1, lessons)) - 0.05)
+    least = RARE_WORDS * FULL_TEXT_WEIGHT * bm25.rarity(1, max(1, lessons))
+    return max(least, 0.04 * math.log(max(1, lessons)) - 0.05)
 
 
 def for_skills(vault: Vault, *, text_only: bool = False) -> float | None:

@@ -23,9 +23,9 @@ NOT_KEPT = "(the text of this prompt was not kept)"
 @json_option
 @click.pass_obj
 def command(named: str | None, count: int, as_json: bool) -> None:
-    """Show the latest prompts of agents: what each got, or why it got nothing.
+    """Show the latest prompts of agents and what each got.
 
-    The numbers are those of `lessons teach --last N`.
+    Where one got nothing, it says why. The numbers are those of `lessons teach --last N`.
     """
     records = latest(named, count)
     if as_json:
@@ -50,7 +50,7 @@ def latest(named: str | None, count: int) -> list[dict[str, Any]]:
     return list(asking.ask(named, "injections", values)["records"])
 
 
-def chosen(named: str | None, number: int) -> dict[str, Any]:
+def record_of(named: str | None, number: int) -> dict[str, Any]:
     """Return the record of a prompt by its number in the list. Raises VaultError."""
     records = latest(named, number)
     if len(records) < number:

@@ -8,7 +8,7 @@ import click
 
 from vault_index import client
 from vault_index.entrypoints.cli import asking, completion, output, picker
-from vault_index.entrypoints.cli import last as recorded
+from vault_index.entrypoints.cli.last import record_of
 from vault_index.entrypoints.cli.options import json_option
 from vault_index.errors import VaultError
 
@@ -38,14 +38,14 @@ def command(
     undo: bool,
     as_json: bool,
 ) -> None:
-    """Teach a lesson PROMPT, or the prompt of `--last N`: fire at it, or stay out.
+    """Teach a lesson to fire at PROMPT, or to stay out.
 
-    Without --fires and --not, choose among the nearest lessons at a terminal. The lesson's file gets
+    With --last N, PROMPT is the one of that number in `lessons last`. Without --fires and --not, choose among the nearest lessons at a terminal. The lesson's file gets
     the prompt under fires_on or silent_on, and acts at the next prompt.
     """
     if bool(prompt) is bool(last):
         raise click.UsageError("name one prompt: PROMPT, or --last N")
-    record = recorded.chosen(named, last) if last else {}
+    record = record_of(named, last) if last else {}
     text = " ".join(prompt) or record["text"]
     if not text:
         raise VaultError("the text of this prompt was not kept", "type it: lessons teach PROMPT")
