@@ -40,8 +40,9 @@ def command(
 ) -> None:
     """Teach a lesson to fire at PROMPT, or to stay out.
 
-    With --last N, PROMPT is the one of that number in `lessons last`. Without --fires and --not, choose among the nearest lessons at a terminal. The lesson's file gets
-    the prompt under fires_on or silent_on, and acts at the next prompt.
+    --last N takes the prompt of that number in `lessons last`. Without --fires and --not, choose among
+    the nearest lessons at a terminal. The lesson's file gets the prompt under fires_on or silent_on,
+    and acts at the next prompt.
     """
     if bool(prompt) is bool(last):
         raise click.UsageError("name one prompt: PROMPT, or --last N")
