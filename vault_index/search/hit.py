@@ -72,6 +72,10 @@ class Hit:
         """What a floor is compared with: the score without what is no reason to inject."""
         return self.score - self.no_reason
 
+    def is_above(self, floor: float | None) -> bool:
+        """Whether the score is reason enough for a floor; True without one."""
+        return floor is None or self.reason >= floor
+
     @property
     def percent(self) -> int:
         """The score for people, 0..99; a score above 1 counts as 1."""
