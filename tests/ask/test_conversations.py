@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.files import MakeVault
+from tests.support.homes import clock_ran
 from vault_index.ask import conversations
 from vault_index.ask.exchange import Exchange, turns
 from vault_index.vault import Vault, open_vault
@@ -99,6 +100,7 @@ def test_what_is_old_or_damaged_is_as_if_it_were_not_there(
         conversations.add(vault, each, Exchange("q", "a"))
     places = {file.stem: file for file in files_of(own_world)}
     os.utime(places[old.id], (0, 0))
+    clock_ran(vault.config.home, since=40, last=0.1)
     places[damaged.id].write_text("{")
     conversations.add(vault, new, Exchange("q", "a"))
     assert {file.stem for file in files_of(own_world)} == {damaged.id, new.id}
