@@ -13,7 +13,8 @@ key `where` says which view of the text they search:
                signs are how an agent is spoken to, acts what it is to do
     report    as it is written, without quotations: what shows that a text reports (quoted.py)
 
-Severity: almost never innocent is an error, otherwise a warning, which stops no commit. An error in
+Severity: almost never innocent is an error, otherwise a warning, which stops no commit. Signs that add
+up hold a lesson back from agents until a person has looked at it. An error in
 what is read is only a warning where the text reports or quotes the sentence, and for a pattern with
 `order = true` where the sentence is not an order ("small models ignore ...").
 
@@ -108,7 +109,8 @@ def findings(path: str, text: str) -> Iterator[Finding]:
         if likely or severity == ERROR or rule.where not in _GATED
     }
     for (line, message), (severity, rule) in worst.items():
-        yield Finding(path, line, RULE, message, severity, rule.id)
+        holds = severity == WARNING and rule.where == "sign"
+        yield Finding(path, line, RULE, message, severity, rule.id, holds)
     for first, last, score in scores:
         if score > scorer.SUSPECT and not any(first <= line <= last for line, _ in worst):
             yield Finding(path, first, RULE, _SCORED_WHY, WARNING, _SCORED)
