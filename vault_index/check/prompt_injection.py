@@ -30,7 +30,7 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import chain
 
-from vault_index.check import pattern, scorer
+from vault_index.check import encoded, pattern, scorer
 from vault_index.check.finding import ERROR, WARNING, Finding, line_counter
 from vault_index.check.pattern import Pattern
 from vault_index.check.quoted import without_reported
@@ -93,27 +93,43 @@ _SCORED_WHY = (
     "reads like orders to an agent, by its words taken together: say what people should do and why,"
     " or put what you only report in quotation marks"
 )
+_ENCODED = "encoded"
+_ENCODED_WHY = "hides words of an order, such as in rot13 or base64"
 _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is harmless
 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
-    worst = _worst(text, text)
-    scores = _scores(text)
-    if (worst or scores) and (unreported := without_reported(text)) != text:
-        worst, scores = _worst(text, unreported), _scores(unreported)
+    said = encoded.decoded(text)
+    worst, scores = _worst(text, text, said), _scores(said)
+    if worst or scores or said != text:
+        unreported = without_reported(text)
+        if unreported != text:
+            said = encoded.decoded(unreported)
+            worst, scores = _worst(text, unreported, said), _scores(said)
+        for line in _hiding_lines(unreported, said):
+            yield Finding(path, line, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
     likely = bool(scores) or len(_WORD.findall(text)) < _FEW_WORDS or _has_endless_line(text)
     worst = {
         where: (severity, rule)
         for where, (severity, rule) in worst.items()
         if likely or severity == ERROR or rule.where not in _GATED
     }
+    best = max((score for _, _, score in scores), default=0.0)
     for (line, message), (severity, rule) in worst.items():
-        holds = severity == WARNING and rule.where == "sign"
+        holds = severity == WARNING and (rule.where == "sign" or best > scorer.SURE)
         yield Finding(path, line, RULE, message, severity, rule.id, holds)
     for first, last, score in scores:
         if score > scorer.SUSPECT and not any(first <= line <= last for line, _ in worst):
-            yield Finding(path, first, RULE, _SCORED_WHY, WARNING, _SCORED)
+            holds = score > scorer.SURE
+            yield Finding(path, first, RULE, _SCORED_WHY, WARNING, _SCORED, holds)
+
+
+def _hiding_lines(text: str, said: str) -> Iterator[int]:
+    """Yield the numbers of the lines whose words were decoded."""
+    if text != said:
+        pairs = zip(text.split("\n"), said.split("\n"), strict=True)
+        yield from (number for number, (line, plain) in enumerate(pairs, 1) if line != plain)
 
 
 def _has_endless_line(text: str) -> bool:
@@ -121,15 +137,18 @@ def _has_endless_line(text: str) -> bool:
     return any(len(line) > _ENDLESS for line in text.splitlines())
 
 
-def _worst(text: str, unreported: str) -> dict[tuple[int, str], tuple[str, Pattern]]:
-    """Return severity and pattern by line and message; `unreported` is the text without reported orders."""
+def _worst(text: str, unreported: str, said: str) -> dict[tuple[int, str], tuple[str, Pattern]]:
+    """Return severity and pattern by line and message.
+
+    `unreported` is the text without reported orders, `said` the same decoded.
+    """
     worst: dict[tuple[int, str], tuple[str, Pattern]] = {}
-    plain = as_read(unreported)
+    plain = as_read(said)
     for line, rule, message, severity in chain(
         _prose(plain),
         _signs(plain),
-        _marks(unreported),
-        _hidden(unreported),
+        _marks(said),
+        _hidden(said),
         _characters(text, unreported),
     ):
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
@@ -141,10 +160,9 @@ def _scores(text: str) -> list[tuple[int, int, float]]:
     """Return the first line, the last line and the score of each piece that may be an attack."""
     plain = as_read(text)
     line = line_counter(plain)
-    scored = ((start, piece, scorer.score(piece)) for start, piece in scorer.pieces(plain))
     return [
         (line(start), line(start + len(piece)), score)
-        for start, piece, score in scored
+        for start, piece, score in scorer.scores(plain)
         if score > scorer.UNLIKELY
     ]
 

@@ -11,6 +11,7 @@ import re
 import tomllib
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ COUNT = IDEA_FEATURES + (1 << WORD_BITS)
 
 PIECE_CHARS = 350
 _REACH = 4  # words from one idea to the next that count as in order
+_WINDOW = 2  # sentences
 _STEM = 6  # letters of a word that count
 _LONGEST_PREFIX = 16
 
@@ -69,6 +71,20 @@ def pieces(text: str) -> Iterator[tuple[int, str]]:
         if part:
             yield index, part
         start += len(paragraph)
+
+
+def windows(piece: str) -> Iterator[tuple[int, str]]:
+    """Yield each two sentences of a longer piece that follow each other, and where they begin.
+
+    An order among harmless sentences is in one of them almost alone.
+    """
+    at, last = [], 0
+    for sentence in _sentences(piece):
+        last = piece.index(sentence, last)
+        at.append((last, last + len(sentence)))
+        last += len(sentence)
+    if len(at) > _WINDOW:
+        yield from ((start, piece[start:end]) for (start, _), (_, end) in pairwise(at))
 
 
 def numbers(piece: str) -> set[int]:
