@@ -18,8 +18,10 @@ up hold a lesson back from agents until a person has looked at it. An error in
 what is read is only a warning where the text reports or quotes the sentence, and for a pattern with
 `order = true` where the sentence is not an order ("small models ignore ...").
 
-A score that is learned from examples (`scorer`) decides about warnings: a high one is a warning of its
-own, called `scored`, and a pattern for prose that warns is dropped where the whole text scores low.
+A score that is learned from examples (`scorer`) decides about warnings: a high one, with what signs add
+to it, is a warning of its own, called `scored`, and a very high one holds a lesson back; a pattern for
+prose that warns is dropped where the whole text scores low. What a text hides in a code is searched as
+well (`encoded`).
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import chain
+from typing import NamedTuple
 
 from vault_index.check import encoded, pattern, scorer
 from vault_index.check.finding import ERROR, WARNING, Finding, line_counter
@@ -38,6 +41,16 @@ from vault_index.lesson.file import LessonFile
 
 RULE = "prompt-injection"
 _Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
+
+
+class _Piece(NamedTuple):
+    """A piece of a text: its lines, its score, and the score with what its signs add."""
+
+    first: int
+    last: int
+    score: float
+    evidence: float
+
 
 _COMMENT = re.compile(
     r"<!--(.*?)(?:-->|\Z)|^\[(?://|comment|_metadata_)[^\]\n]{0,200}\]:[ \t]*#?[ \t]*([^\n]*)",
@@ -57,6 +70,7 @@ _MIN_SIGN_WEIGHT = 2
 _SUSPECT_WEIGHT = 4
 _ACTS_WEIGHT = 5  # where hardly anything says that an agent is spoken to
 _SURE_WEIGHT = 9
+_WORTH = 0.25  # what a weight of one adds to a score
 
 # Cyrillic and Greek letters that look like Latin ones
 _LOOKALIKES = str.maketrans("аеорсухіѕјԁոԛѡВЕНКМОРСТХАІοναιρ", "aeopcyxisjdnqwBEHKMOPCTXAIovaip")
@@ -109,20 +123,22 @@ def findings(path: str, text: str) -> Iterator[Finding]:
             worst, scores = _worst(text, unreported, said), _scores(said)
         for line in _hiding_lines(unreported, said):
             yield Finding(path, line, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
-    likely = bool(scores) or len(_WORD.findall(text)) < _FEW_WORDS or _has_endless_line(text)
+    is_likely = any(piece.score > scorer.UNLIKELY for piece in scores)
+    is_likely = is_likely or len(_WORD.findall(text)) < _FEW_WORDS or _has_endless_line(text)
     worst = {
         where: (severity, rule)
         for where, (severity, rule) in worst.items()
-        if likely or severity == ERROR or rule.where not in _GATED
+        if is_likely or severity == ERROR or rule.where not in _GATED
     }
-    best = max((score for _, _, score in scores), default=0.0)
+    most = max((piece.evidence for piece in scores), default=0.0)
     for (line, message), (severity, rule) in worst.items():
-        holds = severity == WARNING and (rule.where == "sign" or best > scorer.SURE)
+        holds = severity == WARNING and (rule.where == "sign" or most > scorer.SURE)
         yield Finding(path, line, RULE, message, severity, rule.id, holds)
-    for first, last, score in scores:
-        if score > scorer.SUSPECT and not any(first <= line <= last for line, _ in worst):
-            holds = score > scorer.SURE
-            yield Finding(path, first, RULE, _SCORED_WHY, WARNING, _SCORED, holds)
+    for piece in scores:
+        is_new = not any(piece.first <= line <= piece.last for line, _ in worst)
+        if is_new and piece.evidence > scorer.SUSPECT:
+            holds = piece.evidence > scorer.SURE
+            yield Finding(path, piece.first, RULE, _SCORED_WHY, WARNING, _SCORED, holds)
 
 
 def _hiding_lines(text: str, said: str) -> Iterator[int]:
@@ -156,15 +172,24 @@ def _worst(text: str, unreported: str, said: str) -> dict[tuple[int, str], tuple
     return worst
 
 
-def _scores(text: str) -> list[tuple[int, int, float]]:
-    """Return the first line, the last line and the score of each piece that may be an attack."""
+def _scores(text: str) -> list[_Piece]:
+    """Return the pieces of a text that may be an attack."""
     plain = as_read(text)
     line = line_counter(plain)
+    possible = [each for each in scorer.scores(plain) if each[2] > scorer.POSSIBLE]
+    whole = _joined(plain).lower() if possible else ""
     return [
-        (line(start), line(start + len(piece)), score)
-        for start, piece, score in scorer.scores(plain)
-        if score > scorer.UNLIKELY
+        _Piece(line(start), line(start + len(piece)), score, score + _weight(whole, piece) * _WORTH)
+        for start, piece, score in possible
     ]
+
+
+def _weight(whole: str, piece: str) -> int:
+    """Return how much the signs in a piece of a text say; less than nothing where it asks for care."""
+    signs = _matching("sign", whole, piece)
+    least = min((rule.weight for rule in signs), default=0)
+    acts = _matching("act", whole, piece) if least >= 0 else []
+    return least if least < 0 else sum(rule.weight for rule in signs + acts)
 
 
 @functools.cache
