@@ -61,8 +61,8 @@ def test_it_waits_and_everyone_sees_that(team: Vault) -> None:
     checked = lessons("check", FILE)
     assert "warning: reads like orders to an agent" in checked.stdout
     assert f"hooks leave it out; {COMMAND}" in checked.stdout
-    (finding,) = [each for each in json.loads(lessons("check", "--json").stdout) if each["holds"]]
-    assert finding["severity"] == check.WARNING
+    findings = json.loads(lessons("check", "--json").stdout)
+    assert {each["severity"] for each in findings if each["holds"]} == {check.WARNING}
 
 
 def test_no_agent_looks_it_up_before_it_is_confirmed(team: Vault) -> None:

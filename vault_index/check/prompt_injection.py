@@ -70,7 +70,7 @@ _MIN_SIGN_WEIGHT = 2
 _SUSPECT_WEIGHT = 4
 _ACTS_WEIGHT = 5  # where hardly anything says that an agent is spoken to
 _SURE_WEIGHT = 9
-_WORTH = 0.25  # what a weight of one adds to a score
+_SIGN_WORTH, _ACT_WORTH = 0.3, 0.15  # what a weight of one adds to a score
 
 # Cyrillic and Greek letters that look like Latin ones
 _LOOKALIKES = str.maketrans("аеорсухіѕјԁոԛѡВЕНКМОРСТХАІοναιρ", "aeopcyxisjdnqwBEHKMOPCTXAIovaip")
@@ -179,17 +179,18 @@ def _scores(text: str) -> list[_Piece]:
     possible = [each for each in scorer.scores(plain) if each[2] > scorer.POSSIBLE]
     whole = _joined(plain).lower() if possible else ""
     return [
-        _Piece(line(start), line(start + len(piece)), score, score + _weight(whole, piece) * _WORTH)
+        _Piece(line(start), line(start + len(piece)), score, score + _signs_add(whole, piece))
         for start, piece, score in possible
     ]
 
 
-def _weight(whole: str, piece: str) -> int:
-    """Return how much the signs in a piece of a text say; less than nothing where it asks for care."""
-    signs = _matching("sign", whole, piece)
-    least = min((rule.weight for rule in signs), default=0)
-    acts = _matching("act", whole, piece) if least >= 0 else []
-    return least if least < 0 else sum(rule.weight for rule in signs + acts)
+def _signs_add(whole: str, piece: str) -> float:
+    """Return what the signs in a piece add to its score; less than nothing where it asks for care."""
+    signs = [rule.weight for rule in _matching("sign", whole, piece)]
+    if min(signs, default=0) < 0:
+        return _SIGN_WORTH * min(signs)
+    acts = sum(rule.weight for rule in _matching("act", whole, piece))
+    return _SIGN_WORTH * sum(signs) + _ACT_WORTH * acts
 
 
 @functools.cache
