@@ -44,12 +44,22 @@ _Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
 
 
 class _Piece(NamedTuple):
-    """A piece of a text: its lines, its score, and the score with what its signs add."""
+    """A piece of a text: its lines, its score, and what its signs add to that."""
 
     first: int
     last: int
     score: float
-    evidence: float
+    signs: float
+
+    @property
+    def is_suspect(self) -> bool:
+        return self.score + self.signs > scorer.SUSPECT
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is an order by its words and its signs, or by its words beyond doubt."""
+        both = self.signs >= _SIGN_WORTH and self.score + self.signs > scorer.SURE
+        return both or (self.signs >= 0 and self.score > scorer.CERTAIN)
 
 
 _COMMENT = re.compile(
@@ -130,15 +140,14 @@ def findings(path: str, text: str) -> Iterator[Finding]:
         for where, (severity, rule) in worst.items()
         if is_likely or severity == ERROR or rule.where not in _GATED
     }
-    most = max((piece.evidence for piece in scores), default=0.0)
+    is_sure = any(piece.is_sure for piece in scores)
     for (line, message), (severity, rule) in worst.items():
-        holds = severity == WARNING and (rule.where == "sign" or most > scorer.SURE)
+        holds = severity == WARNING and (rule.where == "sign" or is_sure)
         yield Finding(path, line, RULE, message, severity, rule.id, holds)
     for piece in scores:
         is_new = not any(piece.first <= line <= piece.last for line, _ in worst)
-        if is_new and piece.evidence > scorer.SUSPECT:
-            holds = piece.evidence > scorer.SURE
-            yield Finding(path, piece.first, RULE, _SCORED_WHY, WARNING, _SCORED, holds)
+        if is_new and piece.is_suspect:
+            yield Finding(path, piece.first, RULE, _SCORED_WHY, WARNING, _SCORED, piece.is_sure)
 
 
 def _hiding_lines(text: str, said: str) -> Iterator[int]:
@@ -179,13 +188,13 @@ def _scores(text: str) -> list[_Piece]:
     possible = [each for each in scorer.scores(plain) if each[2] > scorer.POSSIBLE]
     whole = _joined(plain).lower() if possible else ""
     return [
-        _Piece(line(start), line(start + len(piece)), score, score + _signs_add(whole, piece))
+        _Piece(line(start), line(start + len(piece)), score, _signs_add(whole, piece))
         for start, piece, score in possible
     ]
 
 
 def _signs_add(whole: str, piece: str) -> float:
-    """Return what the signs in a piece add to its score; less than nothing where it asks for care."""
+    """Return what the signs in a piece add to its score; they take from it where it asks for care."""
     signs = [rule.weight for rule in _matching("sign", whole, piece)]
     if min(signs, default=0) < 0:
         return _SIGN_WORTH * min(signs)

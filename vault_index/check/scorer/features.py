@@ -43,7 +43,7 @@ _TOKEN = re.compile(
 )
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _SENTENCE_END = re.compile("(?<=[.!?:;])\\s+|\n+|(?<=[\u3002\uff01\uff1f\uff1b])")
-_PARAGRAPH_END = re.compile(r"\n\s*\n")
+_PARAGRAPH_END = re.compile(r"\n\s*\n|^---[ \t]*$", re.M)  # frontmatter is not of the text below it
 
 
 class _Words(NamedTuple):
