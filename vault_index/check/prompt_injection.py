@@ -125,12 +125,14 @@ _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
     said = encoded.decoded(text)
-    worst, scores = _worst(text, text, said), _scores(said)
+    plain = as_read(said)
+    worst, scores = _worst(text, text, said, plain), _scores(plain)
     if worst or scores or said != text:
         unreported = without_reported(text)
         if unreported != text:
             said = encoded.decoded(unreported)
-            worst, scores = _worst(text, unreported, said), _scores(said)
+            plain = as_read(said)
+            worst, scores = _worst(text, unreported, said, plain), _scores(plain)
         for line in _hiding_lines(unreported, said):
             yield Finding(path, line, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
     is_likely = any(piece.score > scorer.UNLIKELY for piece in scores)
@@ -162,13 +164,14 @@ def _has_endless_line(text: str) -> bool:
     return any(len(line) > _ENDLESS for line in text.splitlines())
 
 
-def _worst(text: str, unreported: str, said: str) -> dict[tuple[int, str], tuple[str, Pattern]]:
+def _worst(
+    text: str, unreported: str, said: str, plain: str
+) -> dict[tuple[int, str], tuple[str, Pattern]]:
     """Return severity and pattern by line and message.
 
-    `unreported` is the text without reported orders, `said` the same decoded.
+    `unreported` is the text without reported orders, `said` the same decoded, `plain` that as it is read.
     """
     worst: dict[tuple[int, str], tuple[str, Pattern]] = {}
-    plain = as_read(said)
     for line, rule, message, severity in chain(
         _prose(plain),
         _signs(plain),
@@ -181,9 +184,8 @@ def _worst(text: str, unreported: str, said: str) -> dict[tuple[int, str], tuple
     return worst
 
 
-def _scores(text: str) -> list[_Piece]:
-    """Return the pieces of a text that may be an attack."""
-    plain = as_read(text)
+def _scores(plain: str) -> list[_Piece]:
+    """Return the pieces of a text as it is read that may be an attack."""
     line = line_counter(plain)
     possible = [each for each in scorer.scores(plain) if each[2] > scorer.POSSIBLE]
     whole = _joined(plain).lower() if possible else ""
