@@ -30,7 +30,7 @@ STEP = 4.0
 PUBLIC_WEIGHT = 1.5  # of all public texts together, those of our own being 1
 # how far a weight of each kind of feature may go: there are many pairs, and they say less
 _SCALE = 1 / 6
-_PAIR, _WORD = 0.4, 0.85
+_PAIR, _WORD = 0.4, 1.0
 
 Pieces = list[np.ndarray]
 

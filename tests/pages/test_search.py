@@ -107,7 +107,7 @@ def test_a_withheld_lesson_is_named_with_the_reason_and_its_text_is_not_shown(
     with visiting(browser, served) as visit:
         page = visit.go("/?q=the+build+has+a+key")
         assert re.search(
-            r"never get it: .*secret|never get it: .*key", hit(page, "The build has a")
+            r"do not get it: .*secret|do not get it: .*key", hit(page, "The build has a")
         )
         assert "q8Lr2Vn0" not in page.content()
 

@@ -61,7 +61,9 @@ def run(
             check=False,
         )
     if check:
-        assert done.returncode == 0, f"{words} ended with {done.returncode}: {done.stderr or done.stdout}"
+        assert done.returncode == 0, (
+            f"{words} ended with {done.returncode}: {done.stderr or done.stdout}"
+        )
     return Ran(done.returncode, done.stdout, done.stderr)
 
 

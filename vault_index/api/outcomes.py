@@ -43,9 +43,11 @@ def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
 
 
 def confirm_lessons(vault: Vault, caller: Caller, names: Sequence[str]) -> dict[str, Any]:
-    """Write into lessons that they hold as of today: `confirmed`, with `id`, `path` and `changed`.
+    """Write into lessons that they hold as of today: `confirmed`: `id`, `path`, `changed`, `released`.
 
-    All names are looked up before a file is written; what then cannot be written is in `failed`.
+    A lesson that `check` holds back is `released` to this user's agents, also if its file says already
+    that it was confirmed: the next prompt finds it. All names are looked up before a file is written;
+    what then cannot be written is in `failed`.
     """
     today = datetime.now(UTC).date()
     asked = [caller.ask({"ask": "show", "with": {"name": name}}, prompts=False) for name in names]
@@ -53,9 +55,18 @@ def confirm_lessons(vault: Vault, caller: Caller, names: Sequence[str]) -> dict[
     failed: list[str] = []
     for entry in {answer["entry"]["id"]: answer["entry"] for answer in asked}.values():
         try:
-            file, changed = confirm.write(vault, entry, today)
+            made = confirm.write(vault, entry, today)
         except VaultError as error:
             failed.append(error.message)
             continue
-        done.append({"id": entry["id"], "path": str(file), "changed": changed})
+        done.append(
+            {
+                "id": entry["id"],
+                "path": str(made.file),
+                "changed": made.is_changed,
+                "released": made.is_released,
+            }
+        )
+    if any(each["released"] for each in done):
+        caller.index(vault, or_stale=True)  # no file need have changed
     return {"confirmed": done, "date": today.isoformat(), "failed": failed}

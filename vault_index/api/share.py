@@ -107,7 +107,8 @@ def _findings(
                 continue
             began = time.process_time()
             limit = min(seconds, deadline.RULE_SECONDS)
-            findings += check.of_text(candidate, categories, limit)
+            said = check.of_text(candidate, categories, limit)
+            findings += check.with_command(candidate, said, vault.config.home)
             seconds -= time.process_time() - began
             if candidate.is_lesson and not candidate.as_on_disk:
                 about = "duplicates and prompts are those of the file on disk"

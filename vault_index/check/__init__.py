@@ -4,16 +4,18 @@ Of skills and the vault's settings, which come before an agent as well, all but 
 needed but the file: what a lesson is beside others, `duplicates` finds. A check changes nothing.
 
 An error keeps a file out of the vault on every way in (`refuse_errors`), and what came in another way
-out of an agent's context: the index asks `withheld` when it reads a file.
+out of an agent's context: the index asks `withheld` when it reads a file. A warning that holds keeps a
+lesson out of an agent's context, too, until the user releases its text (`store.released`).
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from vault_index import git
 from vault_index.check import (
@@ -27,7 +29,9 @@ from vault_index.check import (
 )
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
+from vault_index.lesson import parse
 from vault_index.lesson.file import MAX_BYTES, decode
+from vault_index.store import released
 from vault_index.vault import SETTINGS, shown
 
 if TYPE_CHECKING:
@@ -38,6 +42,7 @@ __all__ = [
     "WARNING",
     "Candidate",
     "Finding",
+    "Withheld",
     "everything",
     "first_error",
     "named",
@@ -46,6 +51,7 @@ __all__ = [
     "outgoing",
     "refuse_errors",
     "staged",
+    "with_command",
     "withheld",
 ]
 
@@ -161,14 +167,58 @@ def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:
         yield from every
 
 
-def withheld(path: str, data: bytes, *, is_lesson: bool = True) -> str:
-    """Return why hooks leave out what a file holds, such as "line 3: secret: ..."; "" if they do not.
+class Withheld(NamedTuple):
+    """Why hooks leave out what a file holds, such as "line 3: secret: ..."; "" if they do not.
+
+    `until` is the name of the text that the user can release, "" for an error: it has to be corrected.
+    """
+
+    why: str
+    until: str = ""
+
+
+def withheld(
+    path: str, data: bytes, home: Path | None = None, *, is_lesson: bool = True
+) -> Withheld:
+    """Return why hooks leave out what a file holds, for the user whose folder `home` is.
 
     Wrong frontmatter is not a reason: it harms no agent.
     """
     candidate = Candidate(path, data, is_lesson=is_lesson)
-    errors = _errors(_of_words(candidate, deadline.RULE_SECONDS))
-    return _reason(min(errors)) if errors else ""
+    every = list(_of_words(candidate, deadline.RULE_SECONDS))
+    errors = _errors(every)
+    if errors:
+        return Withheld(_reason(min(errors)))
+    holding = [finding for finding in every if finding.holds]
+    name = released.name_of(data) if holding else ""
+    if not holding or (home and released.has(home, name)):
+        return Withheld("")
+    return Withheld(f"{_reason(min(holding))}; {_command(candidate)}", name)
+
+
+def with_command(candidate: Candidate, every: Iterable[Finding], home: Path) -> list[Finding]:
+    """Return findings of a file; one that holds names the command, unless the text is released."""
+    listed = list(every)
+    if not any(finding.holds for finding in listed):
+        return listed
+    if released.has(home, released.name_of(candidate.data)):
+        return [replace(finding, holds=False) for finding in listed]
+    said = f"; hooks leave it out; {_command(candidate)}"
+    return [
+        replace(finding, message=finding.message + said) if finding.holds else finding
+        for finding in listed
+    ]
+
+
+def _command(candidate: Candidate) -> str:
+    """Return what releases a lesson's file: for a person to copy, so the shell reads a name only."""
+    name = parse.id_of(candidate.path)
+    try:
+        first = parse.parse_file(candidate.data, candidate.path)[0].id
+    except (LessonError, IndexError):
+        first = ""
+    section = "".join(first.partition("#")[1:])
+    return f"if agents may get it: lessons confirm {shlex.quote(name + section)}"
 
 
 def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:

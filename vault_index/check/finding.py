@@ -15,7 +15,8 @@ ERROR, WARNING = "error", "warning"
 class Finding:
     """One thing that is wrong. `path` is relative to the vault's root; lines count from 1.
 
-    `pattern` is the id of the pattern that matched, for rules that have patterns.
+    `pattern` is the id of the pattern that matched, for rules that have patterns. A warning that
+    `holds` keeps a lesson from agents until a person has looked at it.
     """
 
     path: str
@@ -24,6 +25,7 @@ class Finding:
     message: str
     severity: str = ERROR
     pattern: str = ""
+    holds: bool = False
 
     def __str__(self) -> str:
         word = "" if self.severity == ERROR else f"{self.severity}: "

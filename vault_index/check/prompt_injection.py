@@ -13,12 +13,15 @@ key `where` says which view of the text they search:
                signs are how an agent is spoken to, acts what it is to do
     report    as it is written, without quotations: what shows that a text reports (quoted.py)
 
-Severity: almost never innocent is an error, otherwise a warning, which stops no commit. An error in
+Severity: almost never innocent is an error, otherwise a warning, which stops no commit. Signs that add
+up hold a lesson back from agents until a person has looked at it. An error in
 what is read is only a warning where the text reports or quotes the sentence, and for a pattern with
 `order = true` where the sentence is not an order ("small models ignore ...").
 
-A score that is learned from examples (`scorer`) decides about warnings: a high one is a warning of its
-own, called `scored`, and a pattern for prose that warns is dropped where the whole text scores low.
+A score that is learned from examples (`scorer`) decides about warnings: a high one, with what signs add
+to it, is a warning of its own, called `scored`, and a very high one holds a lesson back; a pattern for
+prose that warns is dropped where the whole text scores low. What a text hides in a code is searched as
+well (`encoded`).
 """
 
 from __future__ import annotations
@@ -28,8 +31,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import chain
+from typing import NamedTuple
 
-from vault_index.check import pattern, scorer
+from vault_index.check import encoded, pattern, scorer
 from vault_index.check.finding import ERROR, WARNING, Finding, line_counter
 from vault_index.check.pattern import Pattern
 from vault_index.check.quoted import without_reported
@@ -37,6 +41,26 @@ from vault_index.lesson.file import LessonFile
 
 RULE = "prompt-injection"
 _Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
+
+
+class _Piece(NamedTuple):
+    """A piece of a text: its lines, its score, and what its signs add to that."""
+
+    first: int
+    last: int
+    score: float
+    signs: float
+
+    @property
+    def is_suspect(self) -> bool:
+        return self.score + self.signs > scorer.SUSPECT
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is an order by its words and its signs, or by its words beyond doubt."""
+        both = self.signs >= _SIGN_WORTH and self.score + self.signs > scorer.SURE
+        return both or (self.signs >= 0 and self.score > scorer.CERTAIN)
+
 
 _COMMENT = re.compile(
     r"<!--(.*?)(?:-->|\Z)|^\[(?://|comment|_metadata_)[^\]\n]{0,200}\]:[ \t]*#?[ \t]*([^\n]*)",
@@ -56,6 +80,7 @@ _MIN_SIGN_WEIGHT = 2
 _SUSPECT_WEIGHT = 4
 _ACTS_WEIGHT = 5  # where hardly anything says that an agent is spoken to
 _SURE_WEIGHT = 9
+_SIGN_WORTH, _ACT_WORTH = 0.3, 0.15  # what a weight of one adds to a score
 
 # Cyrillic and Greek letters that look like Latin ones
 _LOOKALIKES = str.maketrans("аеорсухіѕјԁոԛѡВЕНКМОРСТХАІοναιρ", "aeopcyxisjdnqwBEHKMOPCTXAIovaip")
@@ -92,26 +117,46 @@ _SCORED_WHY = (
     "reads like orders to an agent, by its words taken together: say what people should do and why,"
     " or put what you only report in quotation marks"
 )
+_ENCODED = "encoded"
+_ENCODED_WHY = "hides words of an order, such as in rot13 or base64"
 _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is harmless
 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
-    worst = _worst(text, text)
-    scores = _scores(text)
-    if (worst or scores) and (unreported := without_reported(text)) != text:
-        worst, scores = _worst(text, unreported), _scores(unreported)
-    likely = bool(scores) or len(_WORD.findall(text)) < _FEW_WORDS or _has_endless_line(text)
+    said = encoded.decoded(text)
+    plain = as_read(said)
+    worst, scores = _worst(text, text, said, plain), _scores(plain)
+    if worst or scores or said != text:
+        unreported = without_reported(text)
+        if unreported != text:
+            said = encoded.decoded(unreported)
+            plain = as_read(said)
+            worst, scores = _worst(text, unreported, said, plain), _scores(plain)
+        for line in _hiding_lines(unreported, said):
+            yield Finding(path, line, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
+    is_likely = any(piece.score > scorer.UNLIKELY for piece in scores)
+    is_likely = is_likely or len(_WORD.findall(text)) < _FEW_WORDS or _has_endless_line(text)
     worst = {
         where: (severity, rule)
         for where, (severity, rule) in worst.items()
-        if likely or severity == ERROR or rule.where not in _GATED
+        if is_likely or severity == ERROR or rule.where not in _GATED
     }
+    is_sure = any(piece.is_sure for piece in scores)
     for (line, message), (severity, rule) in worst.items():
-        yield Finding(path, line, RULE, message, severity, rule.id)
-    for first, last, score in scores:
-        if score > scorer.SUSPECT and not any(first <= line <= last for line, _ in worst):
-            yield Finding(path, first, RULE, _SCORED_WHY, WARNING, _SCORED)
+        holds = severity == WARNING and (rule.where == "sign" or is_sure)
+        yield Finding(path, line, RULE, message, severity, rule.id, holds)
+    for piece in scores:
+        is_new = not any(piece.first <= line <= piece.last for line, _ in worst)
+        if is_new and piece.is_suspect:
+            yield Finding(path, piece.first, RULE, _SCORED_WHY, WARNING, _SCORED, piece.is_sure)
+
+
+def _hiding_lines(text: str, said: str) -> Iterator[int]:
+    """Yield the numbers of the lines whose words were decoded."""
+    if text != said:
+        pairs = zip(text.split("\n"), said.split("\n"), strict=True)
+        yield from (number for number, (line, plain) in enumerate(pairs, 1) if line != plain)
 
 
 def _has_endless_line(text: str) -> bool:
@@ -119,15 +164,19 @@ def _has_endless_line(text: str) -> bool:
     return any(len(line) > _ENDLESS for line in text.splitlines())
 
 
-def _worst(text: str, unreported: str) -> dict[tuple[int, str], tuple[str, Pattern]]:
-    """Return severity and pattern by line and message; `unreported` is the text without reported orders."""
+def _worst(
+    text: str, unreported: str, said: str, plain: str
+) -> dict[tuple[int, str], tuple[str, Pattern]]:
+    """Return severity and pattern by line and message.
+
+    `unreported` is the text without reported orders, `said` the same decoded, `plain` that as it is read.
+    """
     worst: dict[tuple[int, str], tuple[str, Pattern]] = {}
-    plain = as_read(unreported)
     for line, rule, message, severity in chain(
         _prose(plain),
         _signs(plain),
-        _marks(unreported),
-        _hidden(unreported),
+        _marks(said),
+        _hidden(said),
         _characters(text, unreported),
     ):
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
@@ -135,16 +184,24 @@ def _worst(text: str, unreported: str) -> dict[tuple[int, str], tuple[str, Patte
     return worst
 
 
-def _scores(text: str) -> list[tuple[int, int, float]]:
-    """Return the first line, the last line and the score of each piece that may be an attack."""
-    plain = as_read(text)
+def _scores(plain: str) -> list[_Piece]:
+    """Return the pieces of a text as it is read that may be an attack."""
     line = line_counter(plain)
-    scored = ((start, piece, scorer.score(piece)) for start, piece in scorer.pieces(plain))
+    possible = [each for each in scorer.scores(plain) if each[2] > scorer.POSSIBLE]
+    whole = _joined(plain).lower() if possible else ""
     return [
-        (line(start), line(start + len(piece)), score)
-        for start, piece, score in scored
-        if score > scorer.UNLIKELY
+        _Piece(line(start), line(start + len(piece)), score, _signs_add(whole, piece))
+        for start, piece, score in possible
     ]
+
+
+def _signs_add(whole: str, piece: str) -> float:
+    """Return what the signs in a piece add to its score; they take from it where it asks for care."""
+    signs = [rule.weight for rule in _matching("sign", whole, piece)]
+    if min(signs, default=0) < 0:
+        return _SIGN_WORTH * min(signs)
+    acts = sum(rule.weight for rule in _matching("act", whole, piece))
+    return _SIGN_WORTH * sum(signs) + _ACT_WORTH * acts
 
 
 @functools.cache

@@ -20,6 +20,7 @@ _QUOTATION = re.compile(
     r"|^[ \t]{0,3}>[^\n]{1,400}$",
     re.M,
 )
+_NAME = re.compile(r"`+[\w.~/:@$%*=+-]+`+")  # of a file or an option: it quotes nobody
 _MAX_QUOTATIONS = 300  # that are looked at; a text with more is not a short report
 _OWN_FENCE = re.compile(r"(?i)/\s{0,9}lessons")  # what would end it is reported wherever it is
 
@@ -33,7 +34,8 @@ def without_reported(text: str) -> str:
     pieces, end = [], 0
     for match in quotations:
         around = unquoted[max(0, match.start() - _BEFORE_CHARS) : match.end() + _AFTER_CHARS]
-        if _is_report(around) and not _OWN_FENCE.search(match[0]):
+        is_kept = _NAME.fullmatch(match[0]) or _OWN_FENCE.search(match[0])
+        if not is_kept and _is_report(around):
             pieces += [text[end : match.start()], "." * len(match[0])]
             end = match.end()
     return "".join([*pieces, text[end:]])

@@ -19,10 +19,12 @@ from vault_index.index.stats import Problem
 from vault_index.lesson import digest, parse
 from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import Lesson
+from vault_index.store import released
 from vault_index.store.manifest import FileEntry, Manifest
 from vault_index.vault import SourceFile, shown
 
 if TYPE_CHECKING:
+    from vault_index import check
     from vault_index.store.schema import LessonRow
     from vault_index.vault import Skipped, Vault
 
@@ -66,6 +68,8 @@ class ReadFile:
 def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = False) -> Diff:
     """Compare the disk with a manifest, by stat; with `read_all` by content, too.
 
+    A text that the user released since is to be read again, too.
+
     With `ask_git=False` authors stay as the manifest has them; those of new files are filled in by
     the next sync that asks.
     """
@@ -76,6 +80,7 @@ def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = Fa
         for path, source in listed.items()
         if (entry := manifest.files.get(path)) is None
         or tuple(entry.stamp) != source.stamp
+        or released.has(vault.config.home, entry.held)
         or (read_all and _hash_now(vault, path) != entry.hash)
     )
     # a file below a folder that cannot be listed is not known to be gone
@@ -127,11 +132,11 @@ def problems(manifest: Manifest, skipped: Iterable[Skipped]) -> list[Problem]:
     return sorted(broken + passed_over, key=lambda problem: (problem.path, problem.line))
 
 
-def withheld_by(path: str, data: bytes) -> str:
-    """Return why hooks leave out what is in a file: the first error in it; "" without one."""
+def withheld_by(vault: Vault, path: str, data: bytes) -> check.Withheld:
+    """Return why hooks leave out what is in a file: see `check.withheld`."""
     from vault_index import check  # compiles its patterns: only where a file has to be read
 
-    return check.withheld(path, data)
+    return check.withheld(path, data, vault.config.home)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +157,14 @@ class _Reader:
             data = content(self.vault, path)
             hashed = digest.hash_of_file(data)
             is_same = before is not None and before.hash == hashed
+            is_same = is_same and not released.has(self.vault.config.home, entry.held)
             if before and is_same and not even_if_same and not _has_other_author(before, entry):
                 return ReadFile(path, entry)
             entry = replace(entry, hash=hashed)
             lessons = parse.parse_file(data, path)
             if self.withheld and (before is None or not is_same or before.problem):
-                entry = replace(entry, withheld=withheld_by(path, data))
+                why, until = withheld_by(self.vault, path, data)
+                entry = replace(entry, withheld=why, held=until)
         except LessonError as error:
             return ReadFile(path, replace(entry, problem=error.message, line=error.line))
         except FileNotFoundError:  # deleted since it was listed: the next look takes it out
@@ -227,6 +234,7 @@ def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
             entry,
             lessons=before.lessons if before else 0,
             withheld=before.withheld if before else "",
+            held=before.held if before else "",
             problem=_unexpected(file.path, error),
             line=0,
         )

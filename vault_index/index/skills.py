@@ -154,7 +154,7 @@ def _read_all(listed: dict[str, tuple[files.Stamp, str]]) -> Iterator[Skill]:
             continue
         skill = read(data, path, scope)
         if skill is not None:  # those of a project and of the user the agent has loaded itself
-            why = check.withheld(path, data, is_lesson=False) if scope == VAULT else ""
+            why = check.withheld(path, data, is_lesson=False).why if scope == VAULT else ""
             yield replace(skill, withheld=why)
 
 

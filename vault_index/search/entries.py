@@ -139,7 +139,7 @@ def entry_from_file(
     entry |= Entry(text=more.pop("text"), file_hash=now.hashes[below])
     entry |= more
     if not names_only and below in now.unchecked:
-        entry["withheld"] = diff.withheld_by(below, data)
+        entry["withheld"] = diff.withheld_by(vault, below, data).why
     return entry, now
 
 

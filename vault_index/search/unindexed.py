@@ -66,7 +66,7 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
             score = score_of(Counter(map(bm25.stem, words)), len(row["fulltext"].encode()))
             hits += _hit(row, prompt, score)
     hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
-    return list(_usable(hits, data, k)), len(data)
+    return list(_usable(vault, hits, data, k)), len(data)
 
 
 def _read(vault: Vault) -> Iterator[tuple[str, bytes]]:
@@ -101,11 +101,11 @@ def _hit(row: LessonRow, prompt: str, score: float) -> Iterator[Hit]:
     yield hit
 
 
-def _usable(hits: list[Hit], data: Mapping[str, bytes], k: int) -> Iterator[Hit]:
+def _usable(vault: Vault, hits: list[Hit], data: Mapping[str, bytes], k: int) -> Iterator[Hit]:
     """Yield the hits that hooks do not leave out for an error in their file, at most `k`."""
     left = k
     for hit in hits:
         path = hit.path.partition("/")[2]
-        if left and not diff.withheld_by(path, data[path]):
+        if left and not diff.withheld_by(vault, path, data[path]).why:
             left -= 1
             yield hit

@@ -31,7 +31,7 @@ from vault_index.store import ownership
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-SCHEMA = 8  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
+SCHEMA = 9  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one
 
 NO_EMBEDDER = "none"
@@ -56,6 +56,7 @@ class FileEntry:
     problem: str = ""
     line: int = 0
     withheld: str = ""  # why hooks leave out the rows: an error in the text that they are from
+    held: str = ""  # the name in `released` that would end it
 
 
 # a value that most files have is not written: half of the time to load it

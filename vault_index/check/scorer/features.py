@@ -11,6 +11,7 @@ import re
 import tomllib
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ COUNT = IDEA_FEATURES + (1 << WORD_BITS)
 
 PIECE_CHARS = 350
 _REACH = 4  # words from one idea to the next that count as in order
+_WINDOW = 2  # sentences
 _STEM = 6  # letters of a word that count
 _LONGEST_PREFIX = 16
 
@@ -41,7 +43,7 @@ _TOKEN = re.compile(
 )
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _SENTENCE_END = re.compile("(?<=[.!?:;])\\s+|\n+|(?<=[\u3002\uff01\uff1f\uff1b])")
-_PARAGRAPH_END = re.compile(r"\n\s*\n")
+_PARAGRAPH_END = re.compile(r"\n\s*\n|^---[ \t]*$", re.M)  # frontmatter is not of the text below it
 
 
 class _Words(NamedTuple):
@@ -69,6 +71,20 @@ def pieces(text: str) -> Iterator[tuple[int, str]]:
         if part:
             yield index, part
         start += len(paragraph)
+
+
+def windows(piece: str) -> Iterator[tuple[int, str]]:
+    """Yield each two sentences of a longer piece that follow each other, and where they begin.
+
+    An order among harmless sentences is in one of them almost alone.
+    """
+    at, last = [], 0
+    for sentence in _sentences(piece):
+        last = piece.index(sentence, last)
+        at.append((last, last + len(sentence)))
+        last += len(sentence)
+    if len(at) > _WINDOW:
+        yield from ((start, piece[start:end]) for (start, _), (_, end) in pairwise(at))
 
 
 def numbers(piece: str) -> set[int]:

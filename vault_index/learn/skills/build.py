@@ -163,7 +163,7 @@ class _Foreign(VaultError):
 
 def _refuse_unsafe(name: str, made: Files) -> None:
     """Raise VaultError if hooks would withhold the skill, whatever each lesson of it says alone."""
-    why = check.withheld(f"{FOLDER}/{name}/{FILE}", made.skill, is_lesson=False)
+    why = check.withheld(f"{FOLDER}/{name}/{FILE}", made.skill, is_lesson=False).why
     if why:
         raise VaultError(f"it would be withheld: {why}")
 
