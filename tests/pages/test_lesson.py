@@ -198,7 +198,7 @@ def test_a_withheld_lesson_is_for_whoever_has_the_key(
     with visiting(browser, served) as visit:
         page = opened(visit.go("/lesson/odd/leaked"))
         assert "AWS_SECRET_ACCESS_KEY" in page.locator(".text").inner_text()
-        assert "Agents do not get this lesson until its file is corrected: line 4: secret" in page.locator("#body").inner_text()
+        assert "Agents do not get this lesson: line 4: secret" in page.locator("#body").inner_text()
         assert barriers(page, axe) == []
     html = served.ask("GET", "/lesson/odd/leaked", token=False)
     assert html.status_code == 200
