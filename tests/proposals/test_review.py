@@ -234,7 +234,8 @@ def test_an_outdated_change_is_accepted_once_it_is_edited(team: Vault) -> None:
     ask(team, "edit proposal", id=id, text=edited, seen=seen)
     target = ask(team, "review", id=id)["proposals"][0]["target"]
     assert not target["is_outdated"]
-    assert [x for x in target["diff"].splitlines()[2:] if x[0] in "+-"] == ["+- related: docker"]
+    changed = [x for x in target["diff"].splitlines()[2:] if x[0] in "+-"]
+    assert changed == ["+fires_on: the installer refuses it", "+- related: docker"]
     assert ask(team, "proposals", id=id)["proposals"][0]["added"] == "- related: docker"
     ask(team, "accept proposal", id=id)
     assert lesson(team, "ops/heap.md").text == f"{saved}\n- related: docker"
@@ -544,3 +545,28 @@ def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
     ):
         proposal = draft.of("Sign releases again", text, quotes=quotes, session=session)
         assert review.propose(team, proposal, {})["status"] == status, (text, session, quotes)
+
+
+# a lesson that was there and did not come
+
+
+def test_a_prompt_for_a_lesson_is_shown_in_a_line_and_acts_once_accepted(team: Vault) -> None:
+    prompt = "the runner dies while it builds the shop"
+    id = learned(
+        team,
+        "Raise the heap",
+        HEAP,
+        changes="ops/heap",
+        base=draft.id_of("Raise the heap", HEAP),
+        category_path="",
+        fires_on=[prompt],
+    )
+    (card,) = ask(team, "review", id=id)["proposals"]
+    shown = [line for line in card["target"]["diff"].splitlines()[2:] if line[0] in "+-"]
+    assert shown == [f"+fires_on: {prompt}"]
+    before = lesson(team, "ops/heap.md")
+    ask(team, "accept proposal", id=id)
+    after = lesson(team, "ops/heap.md")
+    assert after.fires_on == (*before.fires_on, prompt)
+    assert (after.title, after.text) == (before.title, before.text)
+    assert [hit["lesson_id"] for hit in ask(team, "recall", query=prompt)["hits"]] == ["ops/heap"]
