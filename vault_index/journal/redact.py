@@ -38,24 +38,31 @@ _WORDS = (
     *"curl docker podman unzip ldap keytool smbclient snmp ipmitool chpasswd useradd wget".split(),
     *"mosquitto psexec winexe xfreerdp -----begin putty identified seed recovery master".split(),
     *"_auth client-key-data identitytoken einmal".split(),
-    *("mot de passe", "api key", " otp", "backup code", "emergency code", "log in"),
+    *"parola codice lösenord adgangskode heslo jelszó salasana şifre mdp identifiants acces".split(),
+    *"logged login signed wi-fi wifi wlan keychain keystore unlock define( getenv env( pdo".split(),
+    *"lftp openssl masterauth rzp_ _connect( getconn clé".split(),
+    *("mot de passe", "mots de passe", "code d'acc", "code d’acc", "net use", "basic auth"),
+    *("api key", " otp", "backup code", "emergency code", "log in", "nonce_"),
     *('"auth"', "kind: secret", "| sudo"),
 )
 _NOT_PASS = tuple(word for word in _WORDS if "pass" not in word)
+_HOLDER = "(?:root|admin|superuser|service|backup|deploy)"
 # Words that are in too many texts: what has to follow them.
 _PHRASES = {
     gate: re.compile(regex, re.MULTILINE)
     for gate, regex in {
-        "user": r"user(?:name)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|secret|password)",
-        "account": r"account\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
+        "user": r"user(?:name)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|secret|password)"
+    rf"|{_HOLDER} user\b",
+        "account": rf"account\b[^\n]{{0,130}}?[/:]\s?\S{{0,60}}?[\d!@#$%^&*+?~]|{_HOLDER} account\b",
         "benutzer": r"benutzer\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
         "log": r"\blog(?:ge|gt|in|ins| ?in)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|\bis\b)",
         "sign": r"\bsign in\b|signing.?key",
-        "key": r"(?:access|private|cryption)_key|key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
+        "ac": r"\bac[0-9a-f]{32}\b",
+    "key": r"(?:access|private|cryption)_key|_key[\"']|key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
         "pin": r"\bpin\b",
         "puk": r"\bpuk\b",
         "pw": r"(?:\b|_)pw\b",
-        "pass": r"\bpass(?:es|wort)?\b(?!: test).{0,3}[:=\"'`]|pass=|\b[-_]p(?:ass)?[ =]",
+        "pass": r"\bpass(?:es|wort)?\b(?!: test).{0,3}[:=\"'`]|pass=|\wpass\s{0,4}[:=]|requirepass|\b[-_]p(?:ass)?[ =]",
         "wort": r"wort\b",
         "auth": r"\bauth[\"'=:]|auth[_-]?(?:token|key)|--auth| -a ",
         "://": r"://[^\s/@\"'<>]{1,400}@|://[^\s\"'<>]{1,400}[?&;][\w.-]{1,40}=",
@@ -80,6 +87,7 @@ _NO_KEY = re.compile(  # UUIDs and hashes
     r"(?i)(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])"
     r"|(?<![0-9a-f])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])"
 )
+_UUID = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])")
 _HASHES = (40, 56, 64, 96, 128)  # hexadecimal digits of git's hashes and those of SHA-2
 _TURN = re.compile(r"[a-z][A-Z0-9]|[0-9][A-Za-z]|[A-Z][0-9]|[A-Z]{2}(?=[a-z])")
 _TURNS = 0.24  # of the characters of a random token; names in code have .15 and less
@@ -308,7 +316,8 @@ def _token(
     bare = _NO_KEY.sub("", run)
     solid = bare.replace("-", "").replace("_", "")
     if len(bare) < _MIN_TOKEN or (solid.isdecimal() and len(solid) < 40):
-        if bare and bare != run and _PREFIX.match(run):  # `dop_v1_` and a hash
+        # `dop_v1_` and a hash; a UUID, which may be the key of a service
+        if (bare and bare != run and _PREFIX.match(run)) or _UUID.search(run):
             yield begin, begin + len(run), False
         return
     is_hex = _HEX.fullmatch(solid) is not None
