@@ -41,7 +41,7 @@ def test_no_planted_secret_is_left() -> None:
         ("run --token=plumtree9", "run --token=[redacted: secret]"),
         ("It printed 7Hq2mXw4Nb3vLtE9pRzK8c.", "It printed [redacted: random text]."),
         ("-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7Hq2mX\nw4Nb3vLt\n-----END PRIVATE KEY-----",
-         "[redacted: private key]-----END PRIVATE KEY-----"),
+         "[redacted: private key]"),
         ("w4Nb3vLt\nkJHd7Qa9Zx==\n-----END PRIVATE KEY-----",
          "[redacted: private key]\n-----END PRIVATE KEY-----"),
         ("- name: DB_PASSWORD\n  value: OldHunter77xyz\n- name: LOG",

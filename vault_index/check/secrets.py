@@ -70,9 +70,12 @@ _DOCUMENTED = (
 _NAME = re.compile(
     r"(?i)^(?:sha-?\d+|md[45]|utf-?\d+|base-?\d+(?:url)?|argon2\w{0,2}|bcrypt|scrypt|pbkdf2\S{0,20}|oauth-?\d\S{0,10}|http/?\d\S{0,4}|ed25519|x\.?509"
     r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d"
-    r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)$"
+    r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|[\w.-]+/[\w./-]+@[\w.-]+)$"
 )
-_CODE = re.compile(r"[({\[=]|://|^[./~]|^--?\w|\.[A-Za-z]\w{0,3}$|::|->")  # code, a path, an address
+_CODE = re.compile(
+    r"[({\[=]|://|^[./~]|^--?\w|\.[A-Za-z]\w{0,3}$|::|->"
+)  # code, a path, an address
 # frontmatter of which YAML can make no value of several lines
 _ONE_LINE_EACH = re.compile(r"---\n(?:[!-\[\]-~][ -\[\]-~]*\n)*?---\n")
 _ENDS = ".,:;!?*_`\\="  # of a sentence, or of emphasis
@@ -85,12 +88,16 @@ _CALL = re.compile(
 )
 _TURN = re.compile(r"[a-z][A-Z0-9]|[0-9][A-Za-z]|[A-Z][0-9]|[A-Z]{2}(?=[a-z])")
 _TURNS = 0.2  # of the characters of a random value; names in code have .15 and less
+_LETTER_TURNS = 0.3
 _LEAST_TURNS = 3
 _LONG = 12  # characters; a shorter value in quotes needs all kinds of them
+_HASH = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-fA-F])")
 _OF_MOST_ENTROPY = 0.75  # a short value cannot have more bits a character than its length allows
 _SIGN = re.compile(r"[!#%*+?@^~$]")
 # a word, two digits and a sign, as people make passwords up: `Winter-otter1983!`
 _WORD_AND_SIGN = re.compile(r"(?=.*[A-Z])(?=.*\d\d)(?=.*[a-z]{3})(?=.*[!#$%&*?@^~§+].*)[^/\\]+$")
+# words of a passphrase that a program made; patterns ask for a verb before it
+_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,5}[-_.]?\d{2,4}")
 _VERSION = re.compile(r"^[A-Za-z]+[@#+-]?v?[\d.]+[+?]?$")
 _PLAIN_WORD = re.compile(r"['’]?[^\W\d_]?[a-zà-ž]*(?:['’-][^\W\d_]+)*")
 
@@ -180,6 +187,8 @@ def _is_password(value: str) -> bool:
         return False
     if _CODE.search(value):
         return _is_made_up(value)
+    if _is_scrambled(value):
+        return True
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     signs = len(re.findall(r"[!@#$%^&*+?~§]", value))
@@ -196,7 +205,9 @@ def _is_random(value: str) -> bool:
     digits = sum(map(str.isdigit, value))
     signs = len(value) - letters - digits
     if not digits or not letters:
-        return bool(letters and signs >= 2 and len(value) >= 8 and re.search(r"[!@#$%^&*+]", value))
+        return _is_scrambled(value) or bool(
+            letters and signs >= 2 and len(value) >= 8 and re.search(r"[!@#$%^&*+]", value)
+        )
     return (len(value) >= 8 and _entropy(value) >= _ENTROPY) or _is_made_up(value)
 
 
@@ -208,7 +219,11 @@ def _is_made_up(value: str) -> bool:
         return False
     if value.startswith(("/", "./", "~/", "-")) or value.count("/") > 1:
         return False
+    if _HASH.search(value):
+        return False
     if _WORD_AND_SIGN.search(value) and not _CODE.search(value):
+        return True
+    if _WORDS.fullmatch(value):
         return True
     turns = len(_TURN.findall(value))
     is_mixed = turns >= _LEAST_TURNS and turns / len(value) >= _TURNS
@@ -216,6 +231,12 @@ def _is_made_up(value: str) -> bool:
         return False
     least = min(_ENTROPY, _OF_MOST_ENTROPY * math.log2(len(value)))
     return _kinds(value) >= (3 if is_mixed else 4) and _entropy(value) >= least
+
+
+def _is_scrambled(value: str) -> bool:
+    """Whether letters change their case too often for a name."""
+    turns = len(_TURN.findall(value))
+    return value.isalpha() and turns >= _LEAST_TURNS and turns / len(value) >= _LETTER_TURNS
 
 
 def _is_argument(value: str) -> bool:
