@@ -31,19 +31,20 @@ _MAX_LINE = 400  # characters of a line that a piece is widened to
 # A text without any of these, and without a token, is none that a rule finds something in.
 _WORDS = (
     *"pbkdf2 mlsn. passw passc passp passk pass= pass\" pass' pass` _pass -pass pass> pwd psk".split(),
-    *"kennw zugang anmeld losung schlüssel senha clave contrase wacht hasło пароль 密码 密碼".split(),
-    *"パスワード 口令 secret token credential creds authoriz cookie bearer api_key api-key".split(),
-    *"apikey accesskey privatekey webhook hooks.slack mnemonic wallet 2fa mfa totp otpauth".split(),
-    *"authenticator community sig= redis-cli mongo sqlplus expdp impdp sqlcmd mysql mariadb".split(),
-    *"curl docker podman unzip ldap keytool smbclient snmp ipmitool chpasswd useradd wget".split(),
-    *"mosquitto psexec winexe xfreerdp -----begin putty identified seed recovery master".split(),
-    *"_auth client-key-data identitytoken einmal".split(),
-    *"parola codice lösenord adgangskode heslo jelszó salasana şifre mdp identifiants acceso accesso".split(),
-    *"acesso acesse connecte wi-fi wifi wlan keychain keystore unlock define( getenv env( pdo".split(),
-    *"lftp openssl masterauth rzp_ _connect( getconn clé".split(),
-    *("mot de passe", "mots de passe", "code d'acc", "code d’acc", "net use", "basic auth"),
-    *("api key", " otp", "backup code", "emergency code", "log in", "nonce_"),
-    *('"auth"', "kind: secret", "| sudo"),
+    *"kennw zugang anmeld losung senha clave contrase wacht parola codice adgangskode heslo".split(),
+    *"salasana mdp identifiants acess connecte secret token credential creds authoriz".split(),
+    *"cookie bearer api_key api-key apikey accesskey privatekey webhook hooks.slack".split(),
+    *"mnemonic wallet 2fa mfa totp otpauth authenticator community sig= redis-cli mongo".split(),
+    *"sqlplus expdp impdp sqlcmd mysql mariadb curl docker podman unzip ldap keytool".split(),
+    *"smbclient snmp ipmitool chpasswd useradd wget rabbitmqctl mosquitto psexec winexe".split(),
+    *"xfreerdp lftp openssl -----begin putty identified seed recovery master pdo( _connect(".split(),
+    *"getconn rzp_ _auth _salt client-key-data identitytoken einmal wi-fi wifi wlan".split(),
+    *"keychain keystore unlock".split(),
+    *("de passe", "code d", "net use", "basic auth", "api key", " otp", "backup code"),
+    *("emergency code", "log in", '"auth"', "kind: secret", "| sudo"),
+)
+_WORDS_BEYOND_ASCII = (
+    *"schlüssel hasło пароль 密码 密碼 パスワード 口令 비밀번호 lösenord jelszó şifre clé".split(),
 )
 _NOT_PASS = tuple(word for word in _WORDS if "pass" not in word)
 _HOLDER = "(?:root|admin|superuser|service|backup|deploy)"
@@ -58,8 +59,8 @@ _PHRASES = {
         "log": r"\blog(?:ge|gt|in|ins| ?in)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|\bis\b)"
         r"|\blog(?:ged|ging)? ?[io]ns?\b[\s\S]{0,130}?\d",
         "sign": r"\bsign(?:ed)? in\b|signing.?key",
-        "ac": r"\bac[0-9a-f]{32}\b",
-        "key": r"(?:access|private|cryption)_key|_key[\"']|key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
+        "acces": r"\bacces{1,2}o\b",
+        "key": r"(?:access|private|cryption)_key|key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
         "pin": r"\bpin\b",
         "root": r"\broot\b[^\n]{0,110}?\d",
         "sudo": r"\bsudo\b[^\n]{0,110}?\d",
@@ -138,6 +139,14 @@ _FLAG = re.compile(
 _LOGIN = re.compile(
     r"(?i)(?:\bauthorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|bearer|token)"
     r"|\blogin\s{1,4}\S{1,60}\s{1,4}password)\s{1,4}(?P<plain>[^\s\"'`$<>(]{8,600})"
+)
+# each with words of which a text has one, in lower case, where the expression matches: most have none
+_BY_NAME = (
+    (_NAMED, (":", "=")),
+    (_UPPER_NAMED, ("=",)),
+    (_FLAG, ("-",)),
+    (_LOGIN, ("authorization", "login")),
+    (_BELOW, ("value", "default", "string")),
 )
 _NO_VALUE = re.compile(
     r"(?i)^(?:[$%{<@*&!.(]|\[redacted)|^(?:none|null|nil|true|false|undefined|string|str|bytes|text|int"
@@ -263,7 +272,10 @@ def _pieces(text: str, tokens: list[tuple[int, int]]) -> list[tuple[int, int]]:
     if len(lowered) != len(text):  # some capitals have small letters of two characters
         lowered = "".join(one if len(one := char.lower()) == 1 else char for char in text)
     around = [(begin - _AROUND, end + _AROUND) for begin, end in tokens]
-    for word in filter(lowered.__contains__, _WORDS if "pass" in lowered else _NOT_PASS):
+    words = _WORDS if "pass" in lowered else _NOT_PASS
+    if not lowered.isascii():
+        words += _WORDS_BEYOND_ASCII
+    for word in filter(lowered.__contains__, words):
         at = lowered.find(word)
         while at >= 0:
             around.append((at - _BEFORE, at + len(word) + _AFTER))
@@ -285,7 +297,8 @@ def _pieces(text: str, tokens: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _named(text: str) -> Iterator[tuple[int, int]]:
-    for regex in (_NAMED, _UPPER_NAMED, _FLAG, _LOGIN, _BELOW):
+    lowered = text.lower()
+    for regex in [regex for regex, words in _BY_NAME if any(map(lowered.__contains__, words))]:
         for match in regex.finditer(text):
             groups = match.groupdict()
             if groups.get("quoted"):
