@@ -69,7 +69,7 @@ _DOCUMENTED = (
 # names with digits: a value of this form is not a secret
 _NAME = re.compile(
     r"(?i)^(?:sha-?\d+|md[45]|utf-?\d+|base-?\d+(?:url)?|argon2\w{0,2}|bcrypt|scrypt|pbkdf2\S{0,20}|oauth-?\d\S{0,10}|http/?\d\S{0,4}|ed25519|x\.?509"
-    r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d"
+    r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d|(?:[a-z]+-)+[a-z]+\d|\w*e2e\w*|[a-z]+(?::\w+)*:v\d+|\d{4}-\d\d-\d\dT\S*"
     r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|[\w.-]+/[\w./-]+@[\w.-]+)$"
 )
@@ -93,7 +93,7 @@ _LEAST_TURNS = 3
 _LONG = 12  # characters; a shorter value in quotes needs all kinds of them
 _HASH = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-fA-F])")
 _OF_MOST_ENTROPY = 0.75  # a short value cannot have more bits a character than its length allows
-_SIGN = re.compile(r"[!#%*+?@^~$]")
+_SIGN = re.compile(r"[!#%&*?^~$](?!\w+=)")  # no query of an address
 # a word, two digits and a sign, as people make passwords up: `Winter-otter1983!`
 _WORD_AND_SIGN = re.compile(r"(?=.*[A-Z])(?=.*\d\d)(?=.*[a-z]{3})(?=.*[!#$%&*?@^~§+].*)[^/\\]+$")
 # words of a passphrase that a program made; patterns ask for a verb before it
@@ -227,7 +227,7 @@ def _is_made_up(value: str) -> bool:
         return True
     turns = len(_TURN.findall(value))
     is_mixed = turns >= _LEAST_TURNS and turns / len(value) >= _TURNS
-    if not is_mixed and len(set(_SIGN.findall(value))) < 2:
+    if not is_mixed and (turns < _LEAST_TURNS - 1 or not _SIGN.search(value)):
         return False
     least = min(_ENTROPY, _OF_MOST_ENTROPY * math.log2(len(value)))
     return _kinds(value) >= (3 if is_mixed else 4) and _entropy(value) >= least

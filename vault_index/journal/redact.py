@@ -39,7 +39,7 @@ _WORDS = (
     *"smbclient snmp ipmitool chpasswd useradd wget rabbitmqctl mosquitto psexec winexe".split(),
     *"xfreerdp lftp openssl -----begin putty identified seed recovery master pdo( _connect(".split(),
     *"getconn rzp_ _auth _salt client-key-data identitytoken einmal wi-fi wifi wlan".split(),
-    *"keychain keystore unlock".split(),
+    *"keychain keystore unlock bindpw rootpw assword: keygen nuget composer put-parameter auth( auth=(".split(),
     *("de passe", "code d", "net use", "basic auth", "api key", " otp", "backup code"),
     *("emergency code", "log in", '"auth"', "kind: secret", "| sudo"),
 )
@@ -53,7 +53,7 @@ _PHRASES = {
     gate: re.compile(regex, re.MULTILINE)
     for gate, regex in {
         "user": r"user(?:name)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|secret|password)"
-        rf"|{_HOLDER} user\b",
+        rf"|{_HOLDER} user\b|user(?:name)?:?\s\S{{1,40}}\spass\s",
         "account": rf"account\b[^\n]{{0,130}}?[/:]\s?\S{{0,60}}?[\d!@#$%^&*+?~]|{_HOLDER} account\b",
         "benutzer": r"benutzer\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
         "log": r"\blog(?:ge|gt|in|ins| ?in)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|\bis\b)"
@@ -73,7 +73,7 @@ _PHRASES = {
         "pw": r"(?:\b|_)pw\b",
         "pass": r"\bpass(?:es|wort)?\b(?!: test).{0,3}[:=\"'`]|pass=|\wpass\s{0,4}[:=]|requirepass|\b[-_]p(?:ass)?[ =]",
         "wort": r"wort\b",
-        "auth": r"\bauth[\"'=:]|auth[_-]?(?:token|key)|--auth| -a ",
+        "auth": r"\bauth[\"'=:]|auth[_-]?(?:token|key)|--auth| -a |^\s{0,4}auth\s",
         "://": r"://[^\s/@\"'<>]{1,400}@|://[^\s\"'<>]{1,400}[?&;][\w.-]{1,40}=",
         "::": r"::[\w.-]{0,40}:|:::",
         ":": r"^[ \t>*`-]{0,6}[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:",
