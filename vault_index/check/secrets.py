@@ -40,7 +40,8 @@ _PLACEHOLDER_WORD = re.compile(
 _PLACEHOLDER_SIGN = re.compile(r"^[$<%@&(\[!{]|\$\{|\$\(|\{\{|\(\)?$")
 # of a value in quotes only what a language replaces: a secret may begin with any sign
 _VARIABLE = re.compile(
-    r"\$\{[^}]*\}|\$\([^)]*\)|\{\{.*?\}\}|<[^<>]*>|%[A-Za-z_]+%|@[A-Z_]+@|\$[A-Za-z_]{3,}\b"
+    r"\$\{[\w.:?-]*\}|\$\([\w ./-]*\)|\{\{[\w .|-]*\}\}|<[\w .-]{1,40}>"
+    r"|%[A-Za-z_]+%|@[A-Z_]+@|\$[A-Za-z_]{3,}\b"
 )
 # in a key of a known form
 _FAKE_KEY = re.compile(
@@ -99,7 +100,7 @@ _WORD_AND_SIGN = re.compile(r"(?=.*[A-Z])(?=.*\d\d)(?=.*[a-z]{3})(?=.*[!#$%&*?@^
 # words of a passphrase that a program made; patterns ask for a verb before it
 _WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,5}[-_.]?\d{2,4}")
 _VERSION = re.compile(r"^[A-Za-z]+[@#+-]?v?[\d.]+[+?]?$")
-_PLAIN_WORD = re.compile(r"['’]?[^\W\d_]?[a-zà-ž]*(?:['’-][^\W\d_]+)*")
+_PLAIN_WORD = re.compile(r"'?[^\W\d_]?[a-zà-ž]*(?:['\u2019-][^\W\d_]+)*")
 
 
 def findings(path: str, text: str) -> Iterator[Finding]:

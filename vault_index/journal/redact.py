@@ -39,7 +39,8 @@ _WORDS = (
     *"smbclient snmp ipmitool chpasswd useradd wget rabbitmqctl mosquitto psexec winexe".split(),
     *"xfreerdp lftp openssl -----begin putty identified seed recovery master pdo( _connect(".split(),
     *"getconn rzp_ _auth _salt client-key-data identitytoken einmal wi-fi wifi wlan".split(),
-    *"keychain keystore unlock bindpw rootpw assword: keygen nuget composer put-parameter auth( auth=(".split(),
+    *"keychain keystore unlock bindpw rootpw assword: keygen nuget composer".split(),
+    *"put-parameter auth( auth=(".split(),
     *("de passe", "code d", "net use", "basic auth", "api key", " otp", "backup code"),
     *("emergency code", "log in", '"auth"', "kind: secret", "| sudo"),
 )
@@ -71,7 +72,8 @@ _PHRASES = {
         " / ": r"\w[\"'`]? / [\"'`]?(?=\S{0,60}\d)\S{8}",
         "puk": r"\bpuk\b",
         "pw": r"(?:\b|_)pw\b",
-        "pass": r"\bpass(?:es|wort)?\b(?!: test).{0,3}[:=\"'`]|pass=|\wpass\s{0,4}[:=]|requirepass|\b[-_]p(?:ass)?[ =]",
+        "pass": r"\bpass(?:es|wort)?\b(?!: test).{0,3}[:=\"'`]|pass=|\wpass\s{0,4}[:=]"
+        r"|requirepass|\b[-_]p(?:ass)?[ =]",
         "wort": r"wort\b",
         "auth": r"\bauth[\"'=:]|auth[_-]?(?:token|key)|--auth| -a |^\s{0,4}auth\s",
         "://": r"://[^\s/@\"'<>]{1,400}@|://[^\s\"'<>]{1,400}[?&;][\w.-]{1,40}=",
@@ -140,12 +142,22 @@ _LOGIN = re.compile(
     r"(?i)(?:\bauthorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|bearer|token)"
     r"|\blogin\s{1,4}\S{1,60}\s{1,4}password)\s{1,4}(?P<plain>[^\s\"'`$<>(]{8,600})"
 )
+# the option of commands that is a password; a word is one, too, unless a sentence goes on with it
+_OPTION = re.compile(
+    r"(?i)(?:\bsshpass\s+-p\s*|\b(?:mysql(?:dump|admin)?|mariadb)\b[^\n;|]{0,200}?\s-p"
+    r"|\bredis-cli\b[^\n;|]{0,200}?\s-a\s+|\blogin\b[^\n;|&,]{0,200}?\s-p\s+)[\"']?"
+    r"(?!(?:leaves?|exposes?|prints?|asks?|shows?|needs?|puts?|reads?|takes?|makes?|leaks?|prompts?"
+    r"|keeps?|stays?|goes|ends|does|would|will|with|without|instead|because|since|flag|option"
+    r"|argument|that|this|then|from|into|only|must|when|where|which)\b)"
+    r"(?P<plain>[^\s\"'`$<>(;&|-][^\s\"'`$<>(;&|]{3,300})"
+)
 # each with words of which a text has one, in lower case, where the expression matches: most have none
 _BY_NAME = (
     (_NAMED, (":", "=")),
     (_UPPER_NAMED, ("=",)),
     (_FLAG, ("-",)),
     (_LOGIN, ("authorization", "login")),
+    (_OPTION, (" -p", " -a")),
     (_BELOW, ("value", "default", "string")),
 )
 _NO_VALUE = re.compile(
@@ -307,7 +319,8 @@ def _named(text: str) -> Iterator[tuple[int, int]]:
             else:
                 value, group = groups["plain"].rstrip(".:*_`"), "plain"
                 is_value = not (_NO_VALUE.search(value) or secrets.is_placeholder(value)) and (
-                    regex in (_UPPER_NAMED, _LOGIN) or not (_CODE.search(value) or value.isalpha())
+                    regex in (_UPPER_NAMED, _LOGIN, _OPTION)
+                    or not (_CODE.search(value) or value.isalpha())
                 )
             if is_value and len(value) >= 4 and not value.isdecimal():
                 yield match.start(group), match.start(group) + len(value)
