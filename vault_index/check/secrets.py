@@ -70,7 +70,7 @@ _DOCUMENTED = (
 # names with digits: a value of this form is not a secret
 _NAME = re.compile(
     r"(?i)^(?:sha-?\d+|md[45]|utf-?\d+|base-?\d+(?:url)?|argon2\w{0,2}|bcrypt|scrypt|pbkdf2\S{0,20}|oauth-?\d\S{0,10}|http/?\d\S{0,4}|ed25519|x\.?509"
-    r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d|(?:[a-z]+-)+[a-z]+\d|\w*e2e\w*|[a-z]+(?::\w+)*:v\d+|\d{4}-\d\d-\d\dT\S*"
+    r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d|(?:[a-z]+-)+[a-z]+\d|[a-z]+e2e\d?[a-z]*|[a-z]+(?::\w+)*:v\d+|\d{4}-\d\d-\d\dT\S*"
     r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|[\w.-]+/[\w./-]+@[\w.-]+)$"
 )
@@ -80,6 +80,7 @@ _CODE = re.compile(
 # frontmatter of which YAML can make no value of several lines
 _ONE_LINE_EACH = re.compile(r"---\n(?:[!-\[\]-~][ -\[\]-~]*\n)*?---\n")
 _ENDS = ".,:;!?*_`\\="  # of a sentence, or of emphasis
+_SIGN_ENTROPY = 2.4  # with a sign among letters and digits; "C0ff33&xR" has 2.7
 _PAUSES = ".,:;?*_`\\="
 _ENTROPY = 2.8  # bits a character; "correcthorse" has 2.9, "password1" 2.9, "aaaa1111" 1.0
 _MAX_ENCODED_TEXT = 200  # bytes; more is a certificate or an image
@@ -209,7 +210,8 @@ def _is_random(value: str) -> bool:
         return _is_scrambled(value) or bool(
             letters and signs >= 2 and len(value) >= 8 and re.search(r"[!@#$%^&*+]", value)
         )
-    return (len(value) >= 8 and _entropy(value) >= _ENTROPY) or _is_made_up(value)
+    least = _SIGN_ENTROPY if _SIGN.search(value) else _ENTROPY
+    return (len(value) >= 8 and _entropy(value) >= least) or _is_made_up(value)
 
 
 def _is_made_up(value: str) -> bool:
