@@ -34,6 +34,7 @@ _PLACEHOLDER_WORD = re.compile(
     r"|example|beispiel|placeholder|platzhalter|mot[_-]?de[_-]?passe|contrase|senha|utilisateur|benutzer|kennwort|change[_-]?(?:me|it|this)|your[_-]?|[_-]here$|redacted|dummy|^fake|sample|^todo|^foo"
     r"|not[_-]?a?[_-]?real|(?-i:^[A-Z]+(?:_[A-Z]+)*$)|^process\.env|^os\.environ|^env\.|^secrets?[.:/]|^vault[.:/]|^op://|^ENC[\[(]|^!vault|^(?:1password|bitwarden|keepass\w*|lastpass|keychain|keyring|gopass|dashlane)|(?-i:^Ag[A-Z][A-Za-z0-9+/]{40})|^age1|^vault:v\d|^arn:|^ssm:|^file:"
     r"|^(?:pass(?:word|wd|wort)?|my[_-]?(?:password|secret|token)|secret|s3cret|token|geheim|hunter2|qwerty|admin|root|user|test(?:ing)?|guest|demo|letmein"
+    r"|(?:wrong|invalid|valid|correct|new|old|test|secure|strong|some)[_-]?pass(?:word|wd|wort)?|test@"
     r"|p[a@4][s5$]{2}w[o0]rd|bar|null|none|nil|undefined|true|false)\d{0,4}!?$|^123456+$"
 )
 # and variables, calls, tags
@@ -53,6 +54,7 @@ _DOCUMENTED = (
     "4eC39HqLyjWDarjtT1zdp7dc",
     "eyJzdWIiOiIxMjM0NTY3ODkw",
     "JBSWY3DPEHPK3PXP",
+    "6LeIxAcTAAAAA",  # of reCAPTCHA, which pass always
     "R9h/cIPz0gi.URNNX3kh2OPST9",
     "GEZDGNBVGY3TQOJQ",
     "QWxhZGRpbjpvcGVuIHNlc2FtZQ",
@@ -94,8 +96,9 @@ _LETTER_TURNS = 0.3
 _LEAST_TURNS = 3
 _LONG = 12  # characters; a shorter value in quotes needs all kinds of them
 _HASH = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-fA-F])")
+_PUBLIC = re.compile(r"\\|-----|^MII[A-Za-z]|^AAAA[BCE]3Nza|^ssh-|^sha\d{3}-")  # keys, and escapes
 _OF_MOST_ENTROPY = 0.75  # a short value cannot have more bits a character than its length allows
-_SIGN = re.compile(r"[!#%&*?^~$](?!\w+=)")  # no query of an address
+_SIGN = re.compile(r"[!#%&*?^~$](?![\w-]+=)")  # no query of an address
 # a word, two digits and a sign, as people make passwords up: `Winter-otter1983!`
 _WORD_AND_SIGN = re.compile(r"(?=.*[A-Z])(?=.*\d\d)(?=.*[a-z]{3})(?=.*[!#$%&*?@^~§+].*)[^/\\]+$")
 # words of a passphrase that a program made; patterns ask for a verb before it
@@ -222,7 +225,7 @@ def _is_made_up(value: str) -> bool:
         return False
     if value.startswith(("/", "./", "~/", "-")) or value.count("/") > 1:
         return False
-    if _HASH.search(value):
+    if _HASH.search(value) or _PUBLIC.search(value) or _stands_for_text(value):
         return False
     if _WORD_AND_SIGN.search(value) and not _CODE.search(value):
         return True
@@ -242,9 +245,18 @@ def _is_scrambled(value: str) -> bool:
     return value.isalpha() and turns >= _LEAST_TURNS and turns / len(value) >= _LETTER_TURNS
 
 
+def _stands_for_text(value: str) -> bool:
+    """Whether a value is base64 of a placeholder."""
+    try:
+        decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except ValueError:
+        return False
+    return decoded.isascii() and is_placeholder(decoded.decode("ascii").strip())
+
+
 def _is_argument(value: str) -> bool:
     """Whether an argument of a command is a value, and no word of a sentence about the command."""
-    return not _PLAIN_WORD.fullmatch(value) and not value.startswith("-")
+    return not _PLAIN_WORD.fullmatch(value) and not value.startswith(("-", "\\"))
 
 
 def _is_quoted(value: str) -> bool:
