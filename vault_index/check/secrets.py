@@ -6,8 +6,10 @@ The patterns are in `patterns/secrets.toml`. Their key `value` says how sure a m
     any      the group `value` is a secret, unless it is a placeholder
     password the group `value` is a secret if it could be a password
     random   the group `value` is a secret if it looks made by a machine or a careful person
+    made-up  as `random`, for a value that no word assigns: no name or plain word looks like it
     base64   the group `value` is a secret if it is base64 of a text other than a placeholder
     quoted   as `random`, for a value in quotes, which may have the signs of code
+    argument the group `value` is a secret unless it may be a word of a sentence
 """
 
 from __future__ import annotations
@@ -26,13 +28,21 @@ from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 
 RULE = "secret"
-# in place of a secret: variables, calls, references to a store, words that say so
-_PLACEHOLDER = re.compile(
-    r"(?i)^[\W_]*$|x{4,}|\*{3,}|\.{3,}|…|•{3,}|^\$|\$\{|\$\(|\{\{|^<|^%|^@|^&|^\(|\(\)?$|^\[|^:\w+$|^!|^\{"
+# in place of a secret: words that say so, references to a store
+_PLACEHOLDER_WORD = re.compile(
+    r"(?i)^[\W_]*$|x{4,}|\*{3,}|\.{3,}|…|•{3,}|^:\w+$"
     r"|example|beispiel|placeholder|platzhalter|mot[_-]?de[_-]?passe|contrase|senha|utilisateur|benutzer|kennwort|change[_-]?(?:me|it|this)|your[_-]?|[_-]here$|redacted|dummy|^fake|sample|^todo|^foo"
     r"|not[_-]?a?[_-]?real|(?-i:^[A-Z]+(?:_[A-Z]+)*$)|^process\.env|^os\.environ|^env\.|^secrets?[.:/]|^vault[.:/]|^op://|^ENC[\[(]|^!vault|^(?:1password|bitwarden|keepass\w*|lastpass|keychain|keyring|gopass|dashlane)|(?-i:^Ag[A-Z][A-Za-z0-9+/]{40})|^age1|^vault:v\d|^arn:|^ssm:|^file:"
     r"|^(?:pass(?:word|wd|wort)?|my[_-]?(?:password|secret|token)|secret|s3cret|token|geheim|hunter2|qwerty|admin|root|user|test(?:ing)?|guest|demo|letmein"
+    r"|(?:wrong|invalid|valid|correct|new|old|test|secure|strong|some)[_-]?pass(?:word|wd|wort)?|test@"
     r"|p[a@4][s5$]{2}w[o0]rd|bar|null|none|nil|undefined|true|false)\d{0,4}!?$|^123456+$"
+)
+# and variables, calls, tags
+_PLACEHOLDER_SIGN = re.compile(r"^[$<%@&(\[!{]|\$\{|\$\(|\{\{|\(\)?$")
+# of a value in quotes only what a language replaces: a secret may begin with any sign
+_VARIABLE = re.compile(
+    r"\$\{[\w.:?-]*\}|\$\([\w ./-]*\)|\{\{[\w .|-]*\}\}|<[\w .-]{1,40}>"
+    r"|%[A-Za-z_]+%|@[A-Z_]+@|\$[A-Za-z_]{3,}\b"
 )
 # in a key of a known form
 _FAKE_KEY = re.compile(
@@ -44,6 +54,7 @@ _DOCUMENTED = (
     "4eC39HqLyjWDarjtT1zdp7dc",
     "eyJzdWIiOiIxMjM0NTY3ODkw",
     "JBSWY3DPEHPK3PXP",
+    "6LeIxAcTAAAAA",  # of reCAPTCHA, which pass always
     "R9h/cIPz0gi.URNNX3kh2OPST9",
     "GEZDGNBVGY3TQOJQ",
     "QWxhZGRpbjpvcGVuIHNlc2FtZQ",
@@ -52,19 +63,48 @@ _DOCUMENTED = (
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGy",  # the Cosmos DB emulator
     "legal winner thank",
     "letter advice cage",
+    "123e4567-e89b-12d3-a456-426614174000",
+    "12345678-1234-",
+    "550e8400-e29b-41d4-a716-446655440000",
+    "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+    "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
 )
 # names with digits: a value of this form is not a secret
 _NAME = re.compile(
     r"(?i)^(?:sha-?\d+|md[45]|utf-?\d+|base-?\d+(?:url)?|argon2\w{0,2}|bcrypt|scrypt|pbkdf2\S{0,20}|oauth-?\d\S{0,10}|http/?\d\S{0,4}|ed25519|x\.?509"
-    r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d"
-    r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$"
+    r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d|(?:[a-z]+-)+[a-z]+\d|[a-z]+e2e\d?[a-z]*|[a-z]+(?::\w+)*:v\d+|\d{4}-\d\d-\d\dT\S*"
+    r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|[\w.-]+/[\w./-]+@[\w.-]+)$"
 )
-_CODE = re.compile(r"[({\[=]|://|^[./~]|^--?\w|\.\w{1,4}$|::|->")  # code, a path, an address
+_CODE = re.compile(
+    r"[({\[=]|://|^[./~]|^--?\w|\.[A-Za-z]\w{0,3}$|::|->"
+)  # code, a path, an address
 # frontmatter of which YAML can make no value of several lines
 _ONE_LINE_EACH = re.compile(r"---\n(?:[!-\[\]-~][ -\[\]-~]*\n)*?---\n")
+_ENDS = ".,:;!?*_`\\="  # of a sentence, or of emphasis
+_SIGN_ENTROPY = 2.4  # with a sign among letters and digits; "C0ff33&xR" has 2.7
+_PAUSES = ".,:;?*_`\\="
 _ENTROPY = 2.8  # bits a character; "correcthorse" has 2.9, "password1" 2.9, "aaaa1111" 1.0
 _MAX_ENCODED_TEXT = 200  # bytes; more is a certificate or an image
 _STRONG_ENTROPY = 3.2  # of a value that may look like code
+_CALL = re.compile(
+    r"^[\w.$>:-]*\w[(\[].*[)\]];?$|://|^\w+(?:\.\w+)+[(\[]|^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$"
+)
+_TURN = re.compile(r"[a-z][A-Z0-9]|[0-9][A-Za-z]|[A-Z][0-9]|[A-Z]{2}(?=[a-z])")
+_TURNS = 0.2  # of the characters of a random value; names in code have .15 and less
+_LETTER_TURNS = 0.3
+_LEAST_TURNS = 3
+_LONG = 12  # characters; a shorter value in quotes needs all kinds of them
+_HASH = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-fA-F])")
+_PUBLIC = re.compile(r"\\|-----|^MII[A-Za-z]|^AAAA[BCE]3Nza|^ssh-|^sha\d{3}-")  # keys, and escapes
+_OF_MOST_ENTROPY = 0.75  # a short value cannot have more bits a character than its length allows
+_SIGN = re.compile(r"[!#%&*?^~$](?![\w-]+=)")  # no query of an address
+# a word, two digits and a sign, as people make passwords up: `Winter-otter1983!`
+_WORD_AND_SIGN = re.compile(r"(?=.*[A-Z])(?=.*\d\d)(?=.*[a-z]{3})(?=.*[!#$%&*?@^~§+].*)[^/\\]+$")
+# words of a passphrase that a program made; patterns ask for a verb before it
+_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,5}[-_.]?\d{2,4}")
+_VERSION = re.compile(r"^[A-Za-z]+[@#+-]?v?[\d.]+[+?]?$")
+_PLAIN_WORD = re.compile(r"'?[^\W\d_]?[a-zà-ž]*(?:['\u2019-][^\W\d_]+)*")
 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
@@ -103,10 +143,8 @@ def _matches(text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
 
 def is_placeholder(value: str) -> bool:
     """Whether a value is in the place of a secret: a variable, a word that says so, an example."""
-    value = value.rstrip(".,:;!?*_`\\=")
-    if any(sample in value for sample in _DOCUMENTED):
-        return True
-    return bool(_PLACEHOLDER.search(value)) or _is_uniform(value)
+    value = value.rstrip(_ENDS)
+    return bool(_PLACEHOLDER_SIGN.search(value)) or _is_sample(value)
 
 
 def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
@@ -115,8 +153,18 @@ def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
         return False
     if not rule.value:
         return not _FAKE_KEY.search(match[0])
-    value = match["value"].rstrip(".,:;!?*_`\\=")
+    value = match["value"].rstrip(_ENDS)
+    if rule.value == "quoted":
+        return not _is_sample(value) and _is_quoted(match["value"])
+    if rule.value == "made-up":
+        return not is_placeholder(value) and _is_made_up(match["value"].rstrip(_PAUSES))
     return not is_placeholder(value) and _LOOKS[rule.value](value)
+
+
+def _is_sample(value: str) -> bool:
+    if any(sample in value for sample in _DOCUMENTED):
+        return True
+    return bool(_PLACEHOLDER_WORD.search(value)) or _is_uniform(value)
 
 
 def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
@@ -140,8 +188,12 @@ def _is_uniform(value: str) -> bool:
 
 def _is_password(value: str) -> bool:
     """Whether a value has digits or signs among its letters, unlike a word, name, path or code."""
-    if _CODE.search(value) or _NAME.search(value) or len(value) < 6:
+    if _NAME.search(value) or len(value) < 6:
         return False
+    if _CODE.search(value):
+        return _is_made_up(value)
+    if _is_scrambled(value):
+        return True
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     signs = len(re.findall(r"[!@#$%^&*+?~§]", value))
@@ -150,23 +202,79 @@ def _is_password(value: str) -> bool:
 
 def _is_random(value: str) -> bool:
     """Whether a generator or a person made a value up: it is not a word, name, path or code."""
-    if _CODE.search(value) or _NAME.search(value):
+    if _NAME.search(value):
         return False
+    if _CODE.search(value):
+        return _is_made_up(value)
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     signs = len(value) - letters - digits
     if not digits or not letters:
-        return bool(letters and signs >= 2 and len(value) >= 8 and re.search(r"[!@#$%^&*+]", value))
-    return len(value) >= 8 and _entropy(value) >= _ENTROPY
+        return _is_scrambled(value) or bool(
+            letters and signs >= 2 and len(value) >= 8 and re.search(r"[!@#$%^&*+]", value)
+        )
+    least = _SIGN_ENTROPY if _SIGN.search(value) else _ENTROPY
+    return (len(value) >= 8 and _entropy(value) >= least) or _is_made_up(value)
+
+
+def _is_made_up(value: str) -> bool:
+    """Whether a value is so mixed that it is a password wherever it stands."""
+    if len(value) < 8 or not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
+        return False
+    if _CALL.search(value) or _NAME.search(value) or _VERSION.search(value):
+        return False
+    if value.startswith(("/", "./", "~/", "-")) or value.count("/") > 1:
+        return False
+    if _HASH.search(value) or _PUBLIC.search(value) or _stands_for_text(value):
+        return False
+    if _WORD_AND_SIGN.search(value) and not _CODE.search(value):
+        return True
+    if _WORDS.fullmatch(value):
+        return True
+    turns = len(_TURN.findall(value))
+    is_mixed = turns >= _LEAST_TURNS and turns / len(value) >= _TURNS
+    if not is_mixed and (turns < _LEAST_TURNS - 1 or not _SIGN.search(value)):
+        return False
+    least = min(_ENTROPY, _OF_MOST_ENTROPY * math.log2(len(value)))
+    return _kinds(value) >= (3 if is_mixed else 4) and _entropy(value) >= least
+
+
+def _is_scrambled(value: str) -> bool:
+    """Whether letters change their case too often for a name."""
+    turns = len(_TURN.findall(value))
+    return value.isalpha() and turns >= _LEAST_TURNS and turns / len(value) >= _LETTER_TURNS
+
+
+def _stands_for_text(value: str) -> bool:
+    """Whether a value is base64 of a placeholder."""
+    try:
+        decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except ValueError:
+        return False
+    return decoded.isascii() and is_placeholder(decoded.decode("ascii").strip())
+
+
+def _is_argument(value: str) -> bool:
+    """Whether an argument of a command is a value, and no word of a sentence about the command."""
+    return not _PLAIN_WORD.fullmatch(value) and not value.startswith(("-", "\\"))
+
+
+def _is_quoted(value: str) -> bool:
+    """Whether a value in quotes is too mixed to be code or a name."""
+    return any(map(_is_strong, _VARIABLE.sub(" ", value).split()))
 
 
 def _is_strong(value: str) -> bool:
-    """Whether a quoted value is too mixed to be code or a name."""
-    kinds = (str.islower, str.isupper, str.isdigit, lambda c: not c.isalnum())
-    if value.startswith(("/", "./", "~/")):
+    if value.startswith(("/", "./", "~/")) or _CALL.search(value) or len(value) < 8:
         return False
-    mixed = sum(any(map(kind, value)) for kind in kinds)
-    return mixed >= 3 and any(map(str.isdigit, value)) and _entropy(value) >= _STRONG_ENTROPY
+    kinds = _kinds(value) - (len(value) < _LONG)
+    return kinds >= 3 and any(map(str.isdigit, value)) and _entropy(value) >= _STRONG_ENTROPY
+
+
+def _kinds(value: str) -> int:
+    """Return how many of small letters, capitals, digits and signs a value has."""
+    kinds = (str.islower, str.isupper, str.isdigit, lambda char: not char.isalnum())
+    return sum(any(map(kind, value)) for kind in kinds)
 
 
 def _is_encoded(value: str) -> bool:
@@ -178,7 +286,7 @@ def _is_encoded(value: str) -> bool:
     if len(decoded) > _MAX_ENCODED_TEXT or not all(31 < byte < 127 for byte in decoded.strip()):
         return _entropy(value) >= _STRONG_ENTROPY and any(map(str.isdigit, value))
     text = decoded.decode("ascii").strip().rpartition(":")[2]
-    return len(text) >= 3 and not _PLACEHOLDER.search(text) and not _is_uniform(text)
+    return len(text) >= 3 and not is_placeholder(text)
 
 
 def _entropy(value: str) -> float:
@@ -191,6 +299,8 @@ _LOOKS: dict[str, Callable[[str], bool]] = {
     "any": bool,
     "password": _is_password,
     "random": _is_random,
+    "made-up": _is_made_up,
     "base64": _is_encoded,
-    "quoted": _is_strong,
+    "quoted": _is_quoted,
+    "argument": _is_argument,
 }

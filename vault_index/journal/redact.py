@@ -31,33 +31,51 @@ _MAX_LINE = 400  # characters of a line that a piece is widened to
 # A text without any of these, and without a token, is none that a rule finds something in.
 _WORDS = (
     *"pbkdf2 mlsn. passw passc passp passk pass= pass\" pass' pass` _pass -pass pass> pwd psk".split(),
-    *"kennw zugang anmeld losung schlüssel senha clave contrase wacht hasło пароль 密码 密碼".split(),
-    *"パスワード 口令 secret token credential creds authoriz cookie bearer api_key api-key".split(),
-    *"apikey accesskey privatekey webhook hooks.slack mnemonic wallet 2fa mfa totp otpauth".split(),
-    *"authenticator community sig= redis-cli mongo sqlplus expdp impdp sqlcmd mysql mariadb".split(),
-    *"curl docker podman unzip ldap keytool smbclient snmp ipmitool chpasswd useradd wget".split(),
-    *"mosquitto psexec winexe xfreerdp -----begin putty identified seed recovery master".split(),
-    *"_auth client-key-data identitytoken einmal".split(),
-    *("mot de passe", "api key", " otp", "backup code", "emergency code", "log in"),
-    *('"auth"', "kind: secret", "| sudo"),
+    *"kennw zugang anmeld losung senha clave contrase wacht parola codice adgangskode heslo".split(),
+    *"salasana mdp identifiants acess connecte secret token credential creds authoriz".split(),
+    *"cookie bearer api_key api-key apikey accesskey privatekey webhook hooks.slack".split(),
+    *"mnemonic wallet 2fa mfa totp otpauth authenticator community sig= redis-cli mongo".split(),
+    *"sqlplus expdp impdp sqlcmd mysql mariadb curl docker podman unzip ldap keytool".split(),
+    *"smbclient snmp ipmitool chpasswd useradd wget rabbitmqctl mosquitto psexec winexe".split(),
+    *"xfreerdp lftp openssl -----begin putty identified seed recovery master pdo( _connect(".split(),
+    *"getconn rzp_ _auth _salt client-key-data identitytoken einmal wi-fi wifi wlan".split(),
+    *"keychain keystore unlock bindpw rootpw assword: keygen nuget composer".split(),
+    *"put-parameter auth( auth=(".split(),
+    *("de passe", "code d", "net use", "basic auth", "api key", " otp", "backup code"),
+    *("emergency code", "log in", '"auth"', "kind: secret", "| sudo"),
+)
+_WORDS_BEYOND_ASCII = (
+    *"schlüssel hasło пароль 密码 密碼 パスワード 口令 비밀번호 lösenord jelszó şifre clé".split(),
 )
 _NOT_PASS = tuple(word for word in _WORDS if "pass" not in word)
+_HOLDER = "(?:root|admin|superuser|service|backup|deploy)"
 # Words that are in too many texts: what has to follow them.
 _PHRASES = {
     gate: re.compile(regex, re.MULTILINE)
     for gate, regex in {
-        "user": r"user(?:name)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|secret|password)",
-        "account": r"account\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
+        "user": r"user(?:name)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|secret|password)"
+        rf"|{_HOLDER} user\b|user(?:name)?:?\s\S{{1,40}}\spass\s",
+        "account": rf"account\b[^\n]{{0,130}}?[/:]\s?\S{{0,60}}?[\d!@#$%^&*+?~]|{_HOLDER} account\b",
         "benutzer": r"benutzer\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
-        "log": r"\blog(?:ge|gt|in|ins| ?in)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|\bis\b)",
-        "sign": r"\bsign in\b|signing.?key",
+        "log": r"\blog(?:ge|gt|in|ins| ?in)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|\bis\b)"
+        r"|\blog(?:ged|ging)? ?[io]ns?\b[\s\S]{0,130}?\d",
+        "sign": r"\bsign(?:ed)? in\b|signing.?key",
+        "acces": r"\bacces{1,2}o\b",
         "key": r"(?:access|private|cryption)_key|key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
         "pin": r"\bpin\b",
+        "root": r"\broot\b[^\n]{0,110}?\d",
+        "sudo": r"\bsudo\b[^\n]{0,110}?\d",
+        "admin": r"\badmin(?:istrator)?s?\b[^\n]{0,110}?\d",
+        "entra": r"\bentra[rs]?\b[^\n]{0,110}?\d",
+        "accede": r"\baccede[rs]?\b[^\n]{0,110}?\d",
+        "melde": r"\bmelde[nt]? (?:uns|sich|dich|mich|euch)\b[^\n]{0,110}?\d",
+        " / ": r"\w[\"'`]? / [\"'`]?(?=\S{0,60}\d)\S{8}",
         "puk": r"\bpuk\b",
         "pw": r"(?:\b|_)pw\b",
-        "pass": r"\bpass(?:es|wort)?\b(?!: test).{0,3}[:=\"'`]|pass=|\b[-_]p(?:ass)?[ =]",
+        "pass": r"\bpass(?:es|wort)?\b(?!: test).{0,3}[:=\"'`]|pass=|\wpass\s{0,4}[:=]"
+        r"|requirepass|\b[-_]p(?:ass)?[ =]",
         "wort": r"wort\b",
-        "auth": r"\bauth[\"'=:]|auth[_-]?(?:token|key)|--auth| -a ",
+        "auth": r"\bauth[\"'=:]|auth[_-]?(?:token|key)|--auth| -a |^\s{0,4}auth\s",
         "://": r"://[^\s/@\"'<>]{1,400}@|://[^\s\"'<>]{1,400}[?&;][\w.-]{1,40}=",
         "::": r"::[\w.-]{0,40}:|:::",
         ":": r"^[ \t>*`-]{0,6}[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:",
@@ -80,6 +98,7 @@ _NO_KEY = re.compile(  # UUIDs and hashes
     r"(?i)(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])"
     r"|(?<![0-9a-f])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])"
 )
+_UUID = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])")
 _HASHES = (40, 56, 64, 96, 128)  # hexadecimal digits of git's hashes and those of SHA-2
 _TURN = re.compile(r"[a-z][A-Z0-9]|[0-9][A-Za-z]|[A-Z][0-9]|[A-Z]{2}(?=[a-z])")
 _TURNS = 0.24  # of the characters of a random token; names in code have .15 and less
@@ -122,6 +141,24 @@ _FLAG = re.compile(
 _LOGIN = re.compile(
     r"(?i)(?:\bauthorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|bearer|token)"
     r"|\blogin\s{1,4}\S{1,60}\s{1,4}password)\s{1,4}(?P<plain>[^\s\"'`$<>(]{8,600})"
+)
+# the option of commands that is a password; a word is one, too, unless a sentence goes on with it
+_OPTION = re.compile(
+    r"(?i)(?:\bsshpass\s+-p\s*|\b(?:mysql(?:dump|admin)?|mariadb)\b[^\n;|]{0,200}?\s-p"
+    r"|\bredis-cli\b[^\n;|]{0,200}?\s-a\s+|\blogin\b[^\n;|&,]{0,200}?\s-p\s+)[\"']?"
+    r"(?!(?:leaves?|exposes?|prints?|asks?|shows?|needs?|puts?|reads?|takes?|makes?|leaks?|prompts?"
+    r"|keeps?|stays?|goes|ends|does|would|will|with|without|instead|because|since|flag|option"
+    r"|argument|that|this|then|from|into|only|must|when|where|which)\b)"
+    r"(?P<plain>[^\s\"'`$<>(;&|-][^\s\"'`$<>(;&|]{3,300})"
+)
+# each with words of which a text has one, in lower case, where the expression matches: most have none
+_BY_NAME = (
+    (_NAMED, (":", "=")),
+    (_UPPER_NAMED, ("=",)),
+    (_FLAG, ("-",)),
+    (_LOGIN, ("authorization", "login")),
+    (_OPTION, (" -p", " -a")),
+    (_BELOW, ("value", "default", "string")),
 )
 _NO_VALUE = re.compile(
     r"(?i)^(?:[$%{<@*&!.(]|\[redacted)|^(?:none|null|nil|true|false|undefined|string|str|bytes|text|int"
@@ -247,7 +284,10 @@ def _pieces(text: str, tokens: list[tuple[int, int]]) -> list[tuple[int, int]]:
     if len(lowered) != len(text):  # some capitals have small letters of two characters
         lowered = "".join(one if len(one := char.lower()) == 1 else char for char in text)
     around = [(begin - _AROUND, end + _AROUND) for begin, end in tokens]
-    for word in filter(lowered.__contains__, _WORDS if "pass" in lowered else _NOT_PASS):
+    words = _WORDS if "pass" in lowered else _NOT_PASS
+    if not lowered.isascii():
+        words += _WORDS_BEYOND_ASCII
+    for word in filter(lowered.__contains__, words):
         at = lowered.find(word)
         while at >= 0:
             around.append((at - _BEFORE, at + len(word) + _AFTER))
@@ -269,7 +309,8 @@ def _pieces(text: str, tokens: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _named(text: str) -> Iterator[tuple[int, int]]:
-    for regex in (_NAMED, _UPPER_NAMED, _FLAG, _LOGIN, _BELOW):
+    lowered = text.lower()
+    for regex in [regex for regex, words in _BY_NAME if any(map(lowered.__contains__, words))]:
         for match in regex.finditer(text):
             groups = match.groupdict()
             if groups.get("quoted"):
@@ -278,7 +319,8 @@ def _named(text: str) -> Iterator[tuple[int, int]]:
             else:
                 value, group = groups["plain"].rstrip(".:*_`"), "plain"
                 is_value = not (_NO_VALUE.search(value) or secrets.is_placeholder(value)) and (
-                    regex in (_UPPER_NAMED, _LOGIN) or not (_CODE.search(value) or value.isalpha())
+                    regex in (_UPPER_NAMED, _LOGIN, _OPTION)
+                    or not (_CODE.search(value) or value.isalpha())
                 )
             if is_value and len(value) >= 4 and not value.isdecimal():
                 yield match.start(group), match.start(group) + len(value)
@@ -308,7 +350,8 @@ def _token(
     bare = _NO_KEY.sub("", run)
     solid = bare.replace("-", "").replace("_", "")
     if len(bare) < _MIN_TOKEN or (solid.isdecimal() and len(solid) < 40):
-        if bare and bare != run and _PREFIX.match(run):  # `dop_v1_` and a hash
+        # `dop_v1_` and a hash; a UUID, which may be the key of a service
+        if (bare and bare != run and _PREFIX.match(run)) or _UUID.search(run):
             yield begin, begin + len(run), False
         return
     is_hex = _HEX.fullmatch(solid) is not None
