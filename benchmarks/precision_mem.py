@@ -22,8 +22,11 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -88,8 +91,9 @@ class Memory:
         return self._folder / re.sub(r"\W", "-", user) / re.sub(r"\W", "-", scope)
 
 
-def provider(memory: Memory) -> ThreadingHTTPServer:
-    """Return a server that answers the harness, one request at a time."""
+@contextmanager
+def serving(memory: Memory) -> Iterator[str]:
+    """Answer the harness at an address while the `with` block runs, one request at a time."""
     lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -104,12 +108,15 @@ def provider(memory: Memory) -> ThreadingHTTPServer:
             self.end_headers()
             self.wfile.write(data)
 
-        do_POST = do_PUT = do_DELETE = _answer  # noqa: N815  # names of the standard library
+        do_POST = do_PUT = do_DELETE = _answer  # names of the standard library
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    return ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
 
 
 def answer(memory: Memory, path: str, asked: dict[str, Any]) -> dict[str, Any]:
@@ -130,23 +137,29 @@ def run(clone: Path, scratch: Path) -> list[dict[str, Any]]:
     copy = scratch / "harness"
     shutil.copytree(clone, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
     providers = json.loads((copy / "providers.config.json").read_text())
-    server = provider(Memory(scratch / "vaults"))
-    url = f"http://127.0.0.1:{server.server_address[1]}"
-    ours = {"envVar": "LESSONS_URL", "defaultUrl": url, "seedDelayMs": 0, "supportsUpdate": True}
-    providers[NAME] = {**ours, "beliefToText": "canonical_name_aliases"}
-    (copy / "providers.config.json").write_text(json.dumps(providers))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    reports = []
-    for part in PARTS:
-        path = f"{copy}/node_modules/.bin{os.pathsep}{os.environ['PATH']}"  # a Node of the clone, if any
-        environ = {**os.environ, "PATH": path, "MEMORY_PROVIDER": NAME, "RESEED": "true"}
-        command = ["npx", "ava", f"src/{part}.external.eval.test.ts"]
-        subprocess.run(command, cwd=copy, env=environ, capture_output=True, check=False)
-        report = copy / "test-results" / f"{part}-report-{NAME}.json"
-        reports.append(json.loads(report.read_text()))
-    server.shutdown()
-    server.server_close()
-    return reports
+    with serving(Memory(scratch / "vaults")) as url:
+        ours = {
+            "envVar": "LESSONS_URL",
+            "defaultUrl": url,
+            "seedDelayMs": 0,
+            "supportsUpdate": True,
+        }
+        providers[NAME] = {**ours, "beliefToText": "canonical_name_aliases"}
+        (copy / "providers.config.json").write_text(json.dumps(providers))
+        return [_report(copy, part) for part in PARTS]
+
+
+def _report(copy: Path, part: str) -> dict[str, Any]:
+    """Run a part of the harness and return its report."""
+    path = (
+        f"{copy}/node_modules/.bin{os.pathsep}{os.environ['PATH']}"  # a Node of the clone, if any
+    )
+    environ = {**os.environ, "PATH": path, "MEMORY_PROVIDER": NAME, "RESEED": "true"}
+    command = ["npx", "ava", f"src/{part}.external.eval.test.ts"]
+    subprocess.run(command, cwd=copy, env=environ, capture_output=True, check=False)
+    report = copy / "test-results" / f"{part}-report-{NAME}.json"
+    written: dict[str, Any] = json.loads(report.read_text())
+    return written
 
 
 def main() -> None:
@@ -164,9 +177,12 @@ def main() -> None:
     single, session = (report["retrieval"] for report in reports)
     figures = [single["totalPassed"], single["meanPrecision"], single["meanRecall"]]
     ours = (*figures, session["totalPassed"])
-    print(f"{single['activeRetrievalPasses']} active passes, p50 {single['p50LatencyMs']} ms")
+    sys.stdout.write(
+        f"{single['activeRetrievalPasses']} active passes, p50 {single['p50LatencyMs']} ms\n"
+    )
     for name, (passes, precision, recall, turns) in {"ours": ours, **OTHERS}.items():
-        print(f"{name:22} {passes:3}/77  precision {precision:.2f}  recall {recall:.2f}  {turns}/12")
+        shown = f"precision {precision:.2f}  recall {recall:.2f}  {turns}/12"
+        sys.stdout.write(f"{name:22} {passes:3}/77  {shown}\n")
 
 
 if __name__ == "__main__":
