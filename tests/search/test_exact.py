@@ -64,6 +64,13 @@ def test_an_identifier_that_no_lesson_has_speaks_against_all(vault: Vault) -> No
     assert unknown.reason < known.reason
 
 
+def test_a_whole_prompt_in_quotes_is_no_phrase_that_is_missing(vault: Vault) -> None:
+    asked = "rain fell in week 3 and the sky was blue"
+    plain = query.find(vault, asked, k=1)[0]
+    quoted = query.find(vault, f'"{asked}"', k=1)[0]
+    assert quoted.reason == pytest.approx(plain.reason, abs=0.01)
+
+
 def test_the_part_of_a_dotted_name_counts_where_the_whole_is_unknown(vault: Vault) -> None:
     hits = query.find(vault, "module.sub.repl_co_names is None", k=2)
     assert {hit.lesson_id for hit in hits} == {"about", "passing"}

@@ -27,10 +27,11 @@ ABOUT = (
     0.10  # of the score, for each unit of rarity (7.1 for one lesson of 1,870, 1.4 for one of 5)
 )
 PASSING = 0.05
-UNKNOWN = 0.10  # for each identifier that no lesson has
+UNKNOWN = 0.10  # for each identifier or short phrase that no lesson has
 MOST = 0.7  # that all exact words of a query add to a lesson
 MAX_UNKNOWN = 0.2
 RARE = 32  # lessons; a word in more is common
+TERM_WORDS = 3  # a longer phrase is a sentence: that no lesson has it word for word says nothing
 PHRASE_ROWS = 200  # lessons, the best by words, that are read for a phrase
 # The words of substance in a prompt: beside more of them an identifier is a smaller part of it.
 ABOUT_WORDS, PASSING_WORDS = 3, 4
@@ -69,7 +70,8 @@ def look_up(table: Table, query: str, where: str | None) -> Exact:
         if having is None:
             continue
         if not having:
-            unknown += UNKNOWN
+            if len(mark.text.split()) <= TERM_WORDS:
+                unknown += UNKNOWN
             continue
         rarity = max(0.0, math.log((lessons + 1) / (len(having) + 0.5)))
         for row, is_about in having.items():
