@@ -180,7 +180,7 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None
     taught = kept(entry_of(), around(ask=there))
     assert (taught.changes, taught.title, taught.text) == ("shop/login", lesson["title"], LOGIN)
     assert (taught.fires_on, taught.added) == ((PROMPT,), "")
-    assert taught.base == draft.id_of(lesson["title"], LOGIN)
+    assert taught.base == draft.id_of(str(lesson["title"]), LOGIN)
     assert taught.why.startswith("the lesson was there and did not come; ")
     assert taught.quotes
 
@@ -235,7 +235,7 @@ def test_what_is_near_a_lesson_becomes_a_change_that_keeps_its_text() -> None:
     there = around(ask=answers(compare_proposal=compared, show={"entry": lesson}))
     change = kept(entry_of(), there)
     assert (change.changes, change.title) == ("shop/login", "Redirects after a login")
-    assert change.base == draft.id_of(lesson["title"], LOGIN)
+    assert change.base == draft.id_of(str(lesson["title"]), LOGIN)
     before, after = LOGIN.split("\n\n## Related")
     assert change.text.startswith(f"{before}\n\n- ")
     assert change.text.endswith(f"## Related{after}")
