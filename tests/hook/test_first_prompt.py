@@ -154,12 +154,20 @@ def test_ten_first_prompts_at_once_start_one_watcher_and_get_ten_answers(team: V
     assert (team.index_dir / launch.LOG).read_text().count(" watching ") <= 1
 
 
+def bound(team: Vault) -> socket.socket:
+    """Return a socket where a watcher's is; with a long path that is a folder which outlives a test."""
+    place = protocol.places(str(team.root))[0]
+    Path(place).unlink(missing_ok=True)
+    own = socket.socket(socket.AF_UNIX)
+    own.bind(place)
+    return own
+
+
 def test_a_watcher_that_starts_is_waited_for(team: Vault) -> None:
     with starting_watcher(team):
         hook = Hook(team)
         soon(hook.waits)
-        listening = socket.socket(socket.AF_UNIX)
-        listening.bind(protocol.places(str(team.root))[0])
+        listening = bound(team)
         listening.listen()
         connection, _ = listening.accept()
         with connection, listening:
@@ -218,9 +226,7 @@ def test_without_an_index_a_prompt_is_answered_from_the_files_and_a_start_counts
 @pytest.mark.parametrize("age", [0, OLD], ids=["just now", "long ago"])
 def test_after_a_watcher_was_killed(team: Vault, age: float) -> None:
     """What it leaves says nothing; just after, it is not started again with each prompt."""
-    dead = socket.socket(socket.AF_UNIX)
-    dead.bind(protocol.places(str(team.root))[0])
-    dead.close()
+    bound(team).close()
     with starting_watcher(team, age):
         pass
     assert "node-heap.md" in Hook(team, AUTOSTART).answer()
