@@ -65,7 +65,8 @@ class Config:
     prompt_tokens: int = 600  # tokens per prompt, at most; a token is 4 characters
     session_lessons: int = 8  # lessons at the start of a session, at most
     token_budget: int = 2000  # tokens at the start of a session, at most
-    session_sources: tuple[str, ...] = ("startup",)  # which session starts get lessons
+    session_sources: tuple[str, ...] = ("startup", "compact")  # which session starts get lessons
+    receipt: bool = True  # a prompt that got lessons shows the person their titles in a line
     floor: float | None = None  # score below which hooks are silent; None: fitted to the vault
     trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
     trusted_authors: tuple[

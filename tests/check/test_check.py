@@ -120,15 +120,15 @@ def test_a_line_without_end_is_checked_all_the_same(words: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_near_duplicate_and_prompts_that_fail(make_vault: MakeVault, with_model: Path) -> None:
+def test_near_duplicates_and_prompts_that_clash(make_vault: MakeVault, with_model: Path) -> None:
     text = HEAP.format(
         fires='"our build dies with heap out of memory", "the printer is on fire"',
-        silent='"the frontend build in CI runs out of heap", "lunch"',
+        silent='"The  printer is on fire", "lunch"',
     )
     files = {
         "devops/heap.md": text,
         "devops/again.md": text.replace("Raise the heap", "Raise heap").partition("fires_on")[0]
-        + "---\n"
+        + 'fires_on: ["our build dies with heap out of memory"]\n---\n'
         + text.rpartition("---\n")[2],
     }
     vault = make_vault(
@@ -139,15 +139,13 @@ def test_a_near_duplicate_and_prompts_that_fail(make_vault: MakeVault, with_mode
     lines = [line.split(": ", 2)[:2] for line in ran.out.splitlines()]
     assert ["lessons/devops/again.md:1", "near-duplicate"] in lines
     assert ["lessons/devops/heap.md:1", "near-duplicate"] in lines
-    assert ["lessons/devops/heap.md:3", "fires-on"] in lines
-    assert ["lessons/devops/heap.md:4", "silent-on"] in lines
-    assert "'the printer is on fire'" in ran.out
-    assert "our build dies" not in ran.out
+    assert ["lessons/devops/heap.md:3", "taught-twice"] in lines
+    assert ["lessons/devops/heap.md:4", "taught-both"] in lines
     assert "lunch" not in ran.out
     assert "lessons/devops/again.md" in next(
         line for line in ran.out.splitlines() if line.startswith("lessons/devops/heap.md:1")
     )
-    assert ran.err.splitlines()[-1] == "2 files checked: 2 errors, 2 warnings"
+    assert ran.err.splitlines()[-1] == "2 files checked: 1 error, 4 warnings"
 
 
 @pytest.mark.slow

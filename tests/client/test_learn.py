@@ -141,14 +141,16 @@ def test_a_lesson_by_its_name_and_names_near_a_wrong_one(team: Vault) -> None:
 
 @pytest.mark.slow
 def test_use_is_counted_and_is_no_prompt(team: Vault) -> None:
+    taught = "---\ntitle: Heap of them all\nfires_on: [which heap is it]\n---\nThe heap.\n"
+    write(team.lessons_dir / "ops/all.md", taught)
     ask(team, "learn status")
     injections.record(
         team.index_dir, "UserPromptSubmit", "s", "a prompt", [], [], 0.7, 5, "watcher"
     )
     before = ask(team, "status")["injections"]
-    first = ask(team, "learn search", query="heap")
+    first = ask(team, "learn search", query="which heap is it")
     assert len(first["hits"]) == 10
-    ask(team, "learn search", query="heap", cursor=first["next"])
+    ask(team, "learn search", query="which heap is it", cursor=first["next"])
     ask(team, "learn search", query="no word of this matches anything")
     ask(team, "learn get", name="heap-22")
     ask(team, "learn get", name="missing")
@@ -159,12 +161,12 @@ def test_use_is_counted_and_is_no_prompt(team: Vault) -> None:
         each for each in injections.records(team.index_dir) if each["event"].startswith("Learn")
     ]
     assert [each["event"] for each in kept] == ["LearnSearch", "LearnGet"]
-    assert kept[0]["lessons"] == [hit["lesson_id"] for hit in first["hits"][:5]]
+    assert kept[0]["lessons"] == ["ops/all"], "what is below the floor is not counted"
     assert kept[1]["lessons"] == ["ops/heap-22"]
     assert "heap" not in kept[0]["prompt"]
     summed = ask(team, "learn status")
     assert ["ops/heap-22", 1] in summed["most_used"] or len(summed["most_used"]) == 5
-    assert summed["never_used"] == 23 - len({*kept[0]["lessons"], "ops/heap-22"})
+    assert summed["never_used"] == 22
 
 
 @pytest.mark.slow

@@ -81,7 +81,26 @@ def test_the_watcher_and_the_hook_itself_give_the_same(team: Vault) -> None:
         start = hook(team, hook_event_name="SessionStart", source="startup", prompt=None)
         assert start.out == ""
         assert hook(team, hook_event_name="SessionStart", source="compact").out == ""
-    assert by(team) == ["process", "watcher", "watcher", "watcher"]
+    assert by(team) == ["process", "watcher", "watcher", "watcher", "watcher"]
+
+
+@pytest.mark.slow
+def test_a_change_of_the_settings_is_in_force_at_the_next_prompt(team: Vault) -> None:
+    with watched(team):
+        assert "node-heap.md" in hook(team, session_id="one").out
+        write(team.lessons_dir / "vault.toml", "prompt_lessons = 0\n")
+        assert hook(team, session_id="two").out == ""
+
+
+@pytest.mark.slow
+def test_no_prompt_is_silent_while_the_index_is_built_again(team: Vault) -> None:
+    manifest = next(team.index_dir.glob("*/manifest.json"))
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"schema": 1}))
+    asked = 0
+    with watched(team):
+        while by(team)[-1:] != ["watcher"] or asked < 10:
+            assert "node-heap.md" in hook(team, session_id=f"session {asked}").out
+            asked += 1
 
 
 @pytest.mark.slow
@@ -165,9 +184,8 @@ def test_an_unindexed_vault_is_indexed_by_the_watcher(
     make_vault: MakeVault, with_model: Path
 ) -> None:
     vault = make_vault(FILES)
-    assert hook(vault, PATIENT | AUTOSTART).out == ""
-    soon(lambda: "node-heap.md" in hook(vault).out, seconds=60)
-    assert by(vault)[-1] == "watcher"
+    assert "node-heap.md" in hook(vault, PATIENT | AUTOSTART).out  # from the files
+    soon(lambda: "node-heap.md" in hook(vault).out and by(vault)[-1] == "watcher", seconds=60)
     launch.stop(vault.root, vault.index_dir)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,28 @@ def test_the_same_material_is_learned_from_once_unless_forced(
     assert reasons(forced) == ["a proposal says it already"]
     summary = client.ask(team, {"ask": "learn status", "with": {}})["learning"]
     assert (summary["runs"], summary["proposed"], summary["usage"]["calls"]) == (2, 1, 8)
+
+
+@pytest.mark.slow
+def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt(
+    team: Vault, server: OllamaServer
+) -> None:
+    let(server, well(an_entry()))
+    (first,) = learn(team)["proposals"]
+    accept = {"ask": "accept proposal", "with": {"id": first["id"], "category": "shop"}}
+    client.ask(team, accept)
+    prompt = "After signing in, the parameters of the cart are gone from the address"
+    first_said, *others = a_material().prompts
+    said = (replace(first_said, text=prompt), *others)
+    again = learn(team, a_material(prompts=said, session="another", digest="another"))
+    (taught,) = again["proposals"]
+    (lesson,) = [each for each in client.ask(team, {"ask": "list", "with": {}})["entries"]
+                 if each["id"].startswith("shop/")]  # fmt: skip
+    assert (taught["changes"], taught["title"]) == (lesson["id"], lesson["title"])
+    client.ask(team, {"ask": "accept proposal", "with": {"id": taught["id"]}})
+    found = client.ask(team, {"ask": "recall", "with": {"query": prompt}})
+    assert [hit["lesson_id"] for hit in found["hits"]] == [lesson["id"]]
+    assert found["hits"][0]["taught_prompt"] == prompt
 
 
 def test_a_dry_run_sends_and_writes_nothing(team: Vault, server: OllamaServer) -> None:

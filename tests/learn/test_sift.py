@@ -18,6 +18,7 @@ from vault_index.learn.entry import Entry
 from vault_index.learn.material import COMMITS
 from vault_index.learn.sift import Around, Kept
 from vault_index.proposals import draft
+from vault_index.store import injections
 
 HEAP = (
     "When the frontend build in CI dies with ENOMEM, raise the heap of node: set NODE_OPTIONS to"
@@ -159,7 +160,42 @@ def test_an_entry_with_a_secret_is_dropped() -> None:
 
 def answers(**by_name: Any) -> Any:
     """Return a function that answers questions of the api, each from a table."""
-    return lambda name, _values: by_name[name.replace(" ", "_")]
+
+    def ask(name: str, _values: Any) -> Any:
+        if (key := name.replace(" ", "_")) not in by_name:
+            raise VaultError(f"nobody answers {name}", "")
+        return by_name[key]
+
+    return ask
+
+
+PROMPT = "The login redirect loses the query string"
+TOLD = {"fires_on": [], "silent_on": [], "withheld": ""}  # of a lesson that nobody taught anything
+
+
+def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None:
+    lesson = {"id": "shop/login", "title": "Redirects after a login", "text": LOGIN, **TOLD}
+    same = {"same": [lesson["id"], lesson["title"]]}
+    there = answers(compare_proposal=same, show={"entry": lesson})
+    taught = kept(entry_of(), around(ask=there))
+    assert (taught.changes, taught.title, taught.text) == ("shop/login", lesson["title"], LOGIN)
+    assert (taught.fires_on, taught.added) == ((PROMPT,), "")
+    assert taught.base == draft.id_of(str(lesson["title"]), LOGIN)
+    assert taught.why.startswith("the lesson was there and did not come; ")
+    assert taught.quotes
+
+    came = injections.key_of(a_material().prompts[0].text)
+    for moment in ("", came):  # at the session's start, and at the first prompt
+        given = a_material(injected=("shop/login",), given_at=(moment,))
+        assert sift.sift(entry_of(), around(ask=there, material=given)) == sift.LESSON
+    later = injections.key_of(a_material().prompts[1].text)
+    given = a_material(injected=("shop/login",), given_at=(later,))
+    assert kept(entry_of(), around(ask=there, material=given)).changes == "shop/login"
+    for known in ({"fires_on": [PROMPT]}, {"silent_on": [f"{PROMPT} please"]}, {"withheld": "x"}):
+        other = answers(compare_proposal=same, show={"entry": {**lesson, **known}})
+        assert sift.sift(entry_of(), around(ask=other)) == sift.LESSON
+    commits = a_material(prompts=(), scope=COMMITS, session="")
+    assert sift.sift(entry_of(), around(ask=there, material=commits)) == sift.LESSON
 
 
 def test_what_is_there_already_is_dropped() -> None:
@@ -193,12 +229,13 @@ def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
 
 
 def test_what_is_near_a_lesson_becomes_a_change_that_keeps_its_text() -> None:
-    lesson = {"id": "shop/login", "title": "Redirects after a login", "text": LOGIN}
+    lesson = {"id": "shop/login", "title": "Redirects after a login", "text": LOGIN, **TOLD}
+    lesson |= {"fires_on": [PROMPT]}
     compared = {"near": [["shop/login", lesson["title"], 0.93]], "categories": ["shop"]}
     there = around(ask=answers(compare_proposal=compared, show={"entry": lesson}))
     change = kept(entry_of(), there)
     assert (change.changes, change.title) == ("shop/login", "Redirects after a login")
-    assert change.base == draft.id_of(lesson["title"], LOGIN)
+    assert change.base == draft.id_of(str(lesson["title"]), LOGIN)
     before, after = LOGIN.split("\n\n## Related")
     assert change.text.startswith(f"{before}\n\n- ")
     assert change.text.endswith(f"## Related{after}")

@@ -22,6 +22,7 @@ from tests.support.three_lessons import FILES
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.server import build
+from vault_index.store import injections
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.anyio
@@ -126,7 +127,25 @@ async def test_text_of_a_lesson_cannot_leave_its_fence(client: Client) -> None:
     ):
         assert text.count("</lessons>") == 1
         assert not re.search(r"<(?!/?lessons>)", text)
-        assert "> ```\n</lessons>" in text  # the code that it leaves open is closed
+    assert "> ```\n</lessons>" in text  # the code that it leaves open is closed
+
+
+async def test_what_is_not_there_costs_three_titles_and_counts_as_no_use(
+    client: Client, team: Vault
+) -> None:
+    text = await call(client, "learn_search", query="bake bread of dates and layers at home")
+    assert text.startswith("No lesson is about this. The nearest are below")
+    assert 1 <= text.count("\n- ") <= 3
+    assert "Store dates" not in text
+    uses = [each for each in injections.records(team.index_dir) if each["event"] == "LearnSearch"]
+    assert uses == []
+
+
+async def test_an_unknown_argument_is_an_error_that_lists_the_right_ones(client: Client) -> None:
+    answer = await client.call_tool("learn_search", {"query": "heap", "kategory": "devops"})
+    assert answer.is_error
+    said = "learn_search cannot take that: there is no argument 'kategory'. Next: call it again; it takes"
+    assert str(getattr(answer.content[0], "text", "")).startswith(f"{said} query, type")
 
 
 async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,7 +89,7 @@ def test_one_click_writes_the_prompt_into_the_lesson_and_another_takes_it_out(
     before = file.read_bytes()
     with visiting(browser, team) as visit:
         page = opened(visit)
-        place = at(page, FALSE).locator(".mark")
+        place = at(page, FALSE).locator(".mark").first
         place.get_by_role("button", name="Should not have fired").click()
         undo = place.get_by_role("button", name="Undo")
         undo.wait_for()
@@ -98,7 +97,7 @@ def test_one_click_writes_the_prompt_into_the_lesson_and_another_takes_it_out(
         assert file.read_bytes() == before.replace(b"---\r\nWhen", line)
         said = place.locator(".said")
         assert "Written into lessons/devops/heap.md" in said.inner_text()
-        assert re.search(r"(still|no longer) finds the lesson above the floor", said.inner_text())
+        assert "The prompt no longer gets" in said.inner_text()
         opened(visit)
         assert "marked false 1" in " ".join(page.locator(".totals").inner_text().split())
         undo.press("Enter")
@@ -111,15 +110,9 @@ def test_a_prompt_that_was_not_kept_is_asked_for(browser: Browser, team: Serving
     before = file.read_bytes()
     with visiting(browser, team) as visit:
         page = opened(visit, f"/agents?session={UNKNOWN}")
-        place = page.locator(".mark")
+        place = page.locator(".mark").first
         place.get_by_role("button", name="Should not have fired").click()
         field = place.get_by_label("The prompt, or words of it")
-        field.fill(HEAP.upper())
-        field.press("Enter")
-        place.get_by_text("names this prompt in fires_on").wait_for()
-        assert file.read_bytes() == before
-        assert len(visit.errors) == 1  # the browser's own line about status 422
-        visit.errors.clear()
         field.fill("a heap of photos")
         field.press("Enter")
         place.get_by_role("button", name="Undo").wait_for()
@@ -132,7 +125,7 @@ def test_a_prompt_that_was_not_kept_is_asked_for(browser: Browser, team: Serving
 
 def test_without_the_key_nothing_of_it_is_shown(browser: Browser, team: Serving) -> None:
     assert team.ask("GET", "/page/private/agents/list", token=False).status_code == 401
-    assert team.ask("POST", "/page/private/agents/silence", token=False).status_code == 401
+    assert team.ask("POST", "/page/private/agents/teach", token=False).status_code == 401
     with visiting(browser, team, key=False) as visit:
         page = visit.go("/agents")
         page.get_by_text("open the page from a terminal: lessons serve --open").wait_for()
@@ -182,7 +175,7 @@ def test_a_thousand_records_come_a_page_at_a_time(browser: Browser, busy: Servin
     with visiting(browser, busy) as visit:
         page = opened(visit)
         assert page.locator(".records > li").count() == 50
-        near = "the nearest lesson scores 0.41, below the floor of 0.60"
+        near = "the nearest lesson scores 41%, below the floor of 60%"
         assert near in page.locator("#list").inner_text()
         for pages in (2, 3):
             page.get_by_role("button", name="More").click()

@@ -207,6 +207,7 @@ def test_a_person_at_a_terminal_gets_a_lesson_with_a_typed_prompt(
         terminal.types(ENTER, then="Claude Code v2")
         terminal.types(HEAP, then=HEAP)
         terminal.types(ENTER, then="● ok")
+        terminal.sees("lessons: Node")  # the line that says what came
     request = asked(api, HEAP)
     assert injections(request) == 1
     assert "NODE_OPTIONS=4096" in json.dumps(request["messages"])

@@ -219,6 +219,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "proposals": "proposals", "accept": "accept proposal", "reject": "reject proposal",
         "stale": "stale", "confirm": "confirm",
         "skills": "skills build", "review": "review", "learn": "learn",
+        "teach": "teach", "last": "injections",
     }  # fmt: skip
     assert set(questions.values()) <= {*api.QUESTIONS, *api.COMMANDS, "init"}
     offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Lessons:")[1]

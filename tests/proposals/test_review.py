@@ -96,12 +96,14 @@ def test_the_score_foreseen_is_that_of_the_lesson_once_accepted(team: Vault) -> 
     prompt = "our installer refuses the signed package"
     id = learned(team, fires_on=[prompt, "raise the heap of node"])
     foreseen, other = ask(team, "review", id=id)["proposals"][0]["prompts"]
-    assert other["then"]["place"] > 1
+    assert other["then"]["is_above"], "its own prompt is taught once it is accepted"
     ask(team, "accept proposal", id=id)
     (hit, *_) = ask(team, "search", text=prompt)["hits"]
     assert hit["lesson_id"] == "ops/rotate-the-key"
     assert foreseen["then"]["place"] == 1
-    assert abs(hit["score"] - foreseen["then"]["score"]) < 0.15 * hit["score"]
+    own = hit["score"] - hit["taught"]
+    assert abs(own - foreseen["then"]["score"]) < 0.15 * own
+    assert foreseen["then"]["is_above"]
 
 
 def test_with_vectors_too(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +234,8 @@ def test_an_outdated_change_is_accepted_once_it_is_edited(team: Vault) -> None:
     ask(team, "edit proposal", id=id, text=edited, seen=seen)
     target = ask(team, "review", id=id)["proposals"][0]["target"]
     assert not target["is_outdated"]
-    assert [x for x in target["diff"].splitlines()[2:] if x[0] in "+-"] == ["+- related: docker"]
+    changed = [x for x in target["diff"].splitlines()[2:] if x[0] in "+-"]
+    assert changed == ["+fires_on: the installer refuses it", "+- related: docker"]
     assert ask(team, "proposals", id=id)["proposals"][0]["added"] == "- related: docker"
     ask(team, "accept proposal", id=id)
     assert lesson(team, "ops/heap.md").text == f"{saved}\n- related: docker"
@@ -542,3 +545,28 @@ def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
     ):
         proposal = draft.of("Sign releases again", text, quotes=quotes, session=session)
         assert review.propose(team, proposal, {})["status"] == status, (text, session, quotes)
+
+
+# a lesson that was there and did not come
+
+
+def test_a_prompt_for_a_lesson_is_shown_in_a_line_and_acts_once_accepted(team: Vault) -> None:
+    prompt = "the runner dies while it builds the shop"
+    id = learned(
+        team,
+        "Raise the heap",
+        HEAP,
+        changes="ops/heap",
+        base=draft.id_of("Raise the heap", HEAP),
+        category_path="",
+        fires_on=[prompt],
+    )
+    (card,) = ask(team, "review", id=id)["proposals"]
+    shown = [line for line in card["target"]["diff"].splitlines()[2:] if line[0] in "+-"]
+    assert shown == [f"+fires_on: {prompt}"]
+    before = lesson(team, "ops/heap.md")
+    ask(team, "accept proposal", id=id)
+    after = lesson(team, "ops/heap.md")
+    assert after.fires_on == (*before.fires_on, prompt)
+    assert (after.title, after.text) == (before.title, before.text)
+    assert [hit["lesson_id"] for hit in ask(team, "recall", query=prompt)["hits"]] == ["ops/heap"]

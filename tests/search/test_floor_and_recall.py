@@ -21,7 +21,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index import reconcile
 from vault_index.recall import block, quote, select
-from vault_index.search import evaluate, floor, query
+from vault_index.search import evaluate, floor, query, scoring
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.hit import Hit
 from vault_index.vault import Vault, open_vault
@@ -130,7 +130,7 @@ def test_the_floor_is_a_quantile_of_what_foreign_prompts_score(make_vault: MakeV
 def best_foreign_scores(vault: Vault) -> list[float]:
     """Return the best score of each foreign prompt that is searched for at all."""
     asked = [prompt for prompt in floor.foreign_prompts() if not chatter.why_skipped(prompt)]
-    found = [query.find(vault, prompt, k=query.CANDIDATES) for prompt in asked]
+    found = [query.find(vault, prompt, k=scoring.CANDIDATES) for prompt in asked]
     return [max((hit.score for hit in hits), default=0.0) for hits in found]
 
 
@@ -172,19 +172,14 @@ def test_the_floor_of_vault_toml_wins(make_vault: MakeVault) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["fires_on", "silent_on"])
-def test_own_prompts_move_the_floor_within_bounds_only(make_vault: MakeVault, key: str) -> None:
+def test_own_prompts_do_not_move_the_floor(make_vault: MakeVault, key: str) -> None:
     prompts = json.dumps([f"own words as they stand in the lesson {n}" for n in range(8)])
-    text = f"---\ntitle: Own\n{key}: {prompts}\n---\nOwn words as they stand in the lesson.\n"
-    vault = with_topics(make_vault, {"own.md": text})
-    best = best_foreign_scores(vault)
-    highest = floor.quantile(best, floor.HIGHEST_SHARE)
-    assert floor.fit(vault).vectors == pytest.approx(highest)  # these ask for more than that
-
-    far = text.replace(prompts, json.dumps([f"the lesson, number {n}" for n in range(8)]))
-    write(vault.lessons_dir / "own.md", far)
+    text = "---\ntitle: Own\n{}---\nOwn words as they stand in the lesson.\n"
+    vault = with_topics(make_vault, {"own.md": text.format("")})
+    fitted = floor.fit(vault).vectors
+    write(vault.lessons_dir / "own.md", text.format(f"{key}: {prompts}\n"))
     reconcile.sync(vault)
-    lowest = floor.quantile(best, floor.LOWEST_SHARE)
-    assert lowest - 1e-6 <= floor.fit(vault).vectors <= highest + 1e-6
+    assert floor.fit(vault).vectors == pytest.approx(fitted)
 
 
 # what is injected
@@ -211,10 +206,12 @@ def test_a_prompt_that_no_lesson_answers_gets_nothing(make_vault: MakeVault) -> 
     assert (given.text, given.silent) == ("", "nothing above the floor")
 
 
-def test_without_a_floor_nothing_is_injected(make_vault: MakeVault) -> None:
+def test_full_text_answers_until_a_floor_is_fitted(make_vault: MakeVault) -> None:
     vault = with_topics(make_vault)
     given = select.for_prompt(vault, "postgres migrations block on alter table")
-    assert (given.text, given.silent) == ("", "no floor was fitted yet: run `lessons index`")
+    assert [hit.lesson_id for hit in given.hits] == ["lock"]
+    assert not given.hits[0].cosine
+    assert select.for_prompt(vault, "write me a poem about whales in october").text == ""
 
 
 def test_at_most_three_lessons_and_none_twice(make_vault: MakeVault) -> None:

@@ -11,4 +11,4 @@ def test_the_share_rises_as_a_vault_gets_smaller() -> None:
     assert shares == sorted(shares)
     assert floor.share_of(1870) == floor.share_of(100_000) == floor.QUANTILE
     assert 0.97 < floor.share_of(187) <= floor.SMALLEST_VAULT
-    assert floor.share_of(0) == floor.SMALLEST_VAULT < floor.HIGHEST_SHARE
+    assert floor.share_of(0) == floor.SMALLEST_VAULT < 1

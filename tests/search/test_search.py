@@ -18,7 +18,7 @@ from vault_index.edit import init
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.index import reconcile
 from vault_index.lesson.category import normalise, prefixes
-from vault_index.search import entries, floor
+from vault_index.search import entries, floor, scoring
 from vault_index.search import query as search
 from vault_index.search.hit import Hit
 from vault_index.search.options import Query
@@ -142,8 +142,8 @@ def test_a_score_is_cosine_and_a_hundredth_of_bm25(many: Vault) -> None:
     for hit in hits:
         assert hit.cosine == pytest.approx(cosines[hit.lesson_id], abs=1e-5)
         assert hit.full_text == pytest.approx(0.01 * bm25[hit.lesson_id], abs=1e-6)
-        assert hit.score == hit.cosine + hit.full_text
-    assert hits == sorted(hits, key=search.rank, reverse=True)
+        assert hit.score == hit.cosine + hit.full_text + hit.exact
+    assert hits == sorted(hits, key=scoring.rank, reverse=True)
 
 
 @pytest.mark.parametrize("k", [1, 3, 70])
@@ -180,7 +180,7 @@ def test_confidence_orders_what_is_alike_and_is_not_in_the_score(make_vault: Mak
     hits = search.find(vault, "raise the heap")
     assert [hit.lesson_id for hit in hits] == ["b", "c", "a", "d"]
     assert len({round(hit.score, 6) for hit in hits[:3]}) == 1
-    assert search.rank(hits[0]) == pytest.approx(1.05 * hits[0].score)
+    assert scoring.rank(hits[0]) == pytest.approx(1.05 * hits[0].score)
 
 
 # queries
@@ -222,7 +222,7 @@ def test_an_empty_query_finds_nothing(many: Vault, query: str) -> None:
 def test_any_query_is_answered_in_order(many: Vault, query: str) -> None:
     hits = search.find(many, query, k=5)
     assert len(hits) == (5 if query.strip() else 0)
-    assert hits == sorted(hits, key=search.rank, reverse=True)
+    assert hits == sorted(hits, key=scoring.rank, reverse=True)
 
 
 def test_an_unknown_kind_is_an_error(many: Vault) -> None:

@@ -173,9 +173,8 @@ def test_a_session_begins_with_the_rules_of_the_project(tmp_path: Path) -> None:
     run("git", "init", "-q", cwd=project)
     commit(project, "Postgres migrations: set lock_timeout before alter table, review")
     given = started(vault, project)
-    assert [given[0].lesson_id, len(given)] == ["rule", 10]
-    assert given[0].score < given[1].score  # which a prompt goes by
-    assert "foreign" not in {hit.lesson_id for hit in given}  # what does not matter here stays out
+    assert [hit.lesson_id for hit in given[:2]] == ["foreign", "rule"]  # whatever the work is
+    assert len(given) == 11
     prompt = "postgres migrations: set lock_timeout before alter table"
     assert select.for_prompt(vault, prompt).hits[0].lesson_id != "rule"
 

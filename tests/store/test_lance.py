@@ -25,7 +25,15 @@ from tests.support.places import REPO
 from tests.support.tables import DIMENSION, WORDS, some_rows
 from vault_index.store.filters import below, of_paths
 from vault_index.store.lance import Door, narrow, wide
-from vault_index.store.schema import DOCUMENTS, FULL_TEXT, LESSONS, LEVELS, SKILLS, Schema
+from vault_index.store.schema import (
+    DOCUMENTS,
+    FULL_TEXT,
+    IDENTIFIERS,
+    LESSONS,
+    LEVELS,
+    SKILLS,
+    Schema,
+)
 from vault_index.store.table import COMPACT_AFTER, Table
 from vault_index.vault import Vault
 
@@ -113,7 +121,7 @@ def test_both_doors_make_the_same_table(tmp_path: Path) -> None:
     schema = pa.schema([pa.field(one.name, one.type, one.nullable) for one in keyed])
     for name, module in (("narrow", narrow), ("wide", wide)):
         made.append(module.create(tmp_path / name, LESSONS.table, schema))
-        made[-1].prepare("id", FULL_TEXT, single, LEVELS)
+        made[-1].prepare("id", (FULL_TEXT, IDENTIFIERS), single, LEVELS)
         rows = pa.Table.from_pylist(list(some_rows(40, 1)), schema=schema)
         made[-1].merge(rows, "id", False, None)
         made[-1].merge(rows.slice(5, 20), "id", True, "path = 'lessons/o''0.md'")
@@ -128,7 +136,7 @@ def test_both_doors_make_the_same_table(tmp_path: Path) -> None:
         for table in tables
     ]
     assert kinds[0] == kinds[1]
-    assert made[0].indexed() == made[1].indexed() == {*single, *LEVELS, FULL_TEXT}
+    assert made[0].indexed() == made[1].indexed() == {*single, *LEVELS, FULL_TEXT, IDENTIFIERS}
     assert in_order(made[0].scan(None, None, False)) == in_order(made[1].scan(None, None, False))
     assert made[0].count_versions() == made[1].count_versions()
     for word in WORDS:
@@ -153,7 +161,7 @@ def test_each_table_has_the_columns_of_its_rows(
         set(narrow.open_table(tmp_path, schema.table).scan(None, None, False).column_names)
         == columns
     )
-    indexed = {*schema.indexed, *schema.indexed_lists, schema.full_text} - {""}
+    indexed = {*schema.indexed, *schema.indexed_lists, schema.full_text, schema.exact_text} - {""}
     assert narrow.open_table(tmp_path, schema.table).indexed() == indexed
     assert {*schema.shown, *indexed} <= columns
     if dimension:

@@ -78,7 +78,7 @@ COMMANDS: Mapping[str, str] = {
     "rename": "edit.rename_category",
     "accept": "edit.accept_categories",
     "confirm": "outcomes.confirm_lessons",
-    "silence": "injections.silence_lesson",
+    "teach": "injections.teach_lesson",
     "stale": "outcomes.stale_lessons",
     "import": "edit.import_from",
     "remember": "proposals.remember",

@@ -20,7 +20,7 @@ def search(vault: Vault, **options: Any) -> dict[str, Any]:
     `neighbours` each lesson has that many passages before and after the one that matched, as
     [position, title, text].
     """
-    asked = replace(Query.from_json(options), weighted=True)
+    asked = replace(Query.from_json(options), weighted=True, phrases=True)
     results = query.every_kind(vault, asked)
     hits = [hit.as_json() for hit in results.hits]
     for hit, values in zip(results.hits, hits, strict=True):
@@ -44,7 +44,9 @@ def for_program(vault: Vault, **options: Any) -> dict[str, Any]:
 
     The options are those of `search.Query`.
     """
-    results = query.every_kind(vault, replace(Query.from_json(options), weighted=True))
+    results = query.every_kind(
+        vault, replace(Query.from_json(options), weighted=True, phrases=True)
+    )
     return {"hits": [hit.as_json() for hit in results.hits], **_searched_with(vault, results)}
 
 

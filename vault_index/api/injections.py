@@ -1,11 +1,10 @@
-"""What agents were given, and that something should not have come."""
+"""What agents were given, and what a person teaches about it."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.edit import silence
+from vault_index.edit import teach
 from vault_index.errors import VaultError
 from vault_index.recall import injected
 from vault_index.store import injections
@@ -21,65 +20,74 @@ def list_(
     lesson: str = "",
     only: str = "",
     since: str = "",
+    only_prompts: bool = False,
     limit: int = 50,
     offset: int = 0,
 ) -> dict[str, Any]:
     """Return what agents got at which prompt, the latest first: `records`, `totals`, `times`, `more`.
 
     `session` is the beginning of an id and `lesson` a part of one; `only` is "answered" or "silent",
-    `since` ISO 8601. Of a record `text` is the prompt where the journal has it, `lessons` have
-    `score`, `outcome` and whether they are marked false, and of a silence `near` is the lesson that
-    came nearest to the `floor`. See `injected.page`.
+    `since` ISO 8601; `only_prompts` leaves out the starts of sessions. Of a record `text` is the prompt
+    where a file still has it, and of a silence `near` is the lesson that came nearest to the `floor`.
+    `lessons` have `score`, `outcome`, the list they were `taught` it in, and `is_taught`: whether a
+    taught prompt fired them. See `injected.page`.
     """
     if only not in injected.ONLY:
         raise VaultError(f"no kind of record {only!r:.40}", "choose answered or silent")
-    chosen = injected.Chosen(session, lesson, only, since)
+    chosen = injected.Chosen(session, lesson, only, since, only_prompts)
     return injected.page(vault, chosen, max(1, limit), max(0, offset))
 
 
-def silence_lesson(
+def teach_lesson(
     vault: Vault,
     caller: Caller,
     name: str,
+    kind: str,
     prompt: str = "",
     session: str = "",
     key: str = "",
     undo: bool = False,
 ) -> dict[str, Any]:
-    """Write into a lesson that it should not come for a prompt; with `undo` take that out again.
+    """Write into a lesson that it fires at a prompt, or stays out; with `undo` take that back.
 
-    The prompt is `prompt` or, of an injection, that of the `session` with the hash `key`, as far as
-    the journal has it. The answer: `id`, `path`, the `prompt` as written, `changed`, and whether the
-    prompt `still` finds the lesson above the floor.
+    `kind` is fires_on or silent_on. The prompt is `prompt` or, of a record, that of the `session`
+    with the hash `key`, as far as its text was kept. The answer: `id`, `title`, `path`, the `prompt`
+    as written, `kind`, `changed`, and whether it `acts`: whether an agent would get the lesson for
+    it now, or not, as taught; `silent` says why nothing comes.
     """
+    if kind not in (teach.FIRES, teach.SILENT):
+        raise VaultError(f"no list of prompts {kind!r:.40}", "choose fires_on or silent_on")
     entry: Any = caller.ask({"ask": "show", "with": {"name": name}})["entry"]
-    if undo and not prompt:
-        written = injected.written_for(vault, entry["id"], session, key)
-        prompt = next(
-            (each for each in entry["silent_on"] if injections.key_of(each) == written), ""
-        )
+    mark = injected.mark_of(vault, entry["id"], session, key or _key(prompt)) if undo else None
+    if undo and mark and not prompt.strip():
+        prompts = (each for each in entry[kind] if _key(each) == mark["written"])
+        prompt = next(prompts, "")
     prompt = prompt if prompt.strip() else injected.prompt_of(vault, session, key)
     if not prompt.strip():
         raise VaultError("the text of this prompt was not kept", "type the prompt, or words of it")
-    path, written_as, changed = silence.write(vault, entry, prompt, undo=undo)
-    if key:
-        hash_of_it = "" if undo else injections.key_of(written_as)
-        injections.mark(vault.index_dir, entry["id"], session, key, hash_of_it)
+    if undo:
+        moved = bool(mark and mark.get("moved"))
+        change = teach.undo(vault, entry, prompt, kind, moved=moved)
+    else:
+        change = teach.write(vault, entry, prompt, kind)
+    written = "" if undo else _key(change.prompt)
+    injections.mark(
+        vault.index_dir, entry["id"], session, key or _key(prompt), written, kind, change.moved
+    )
+    asked = {"ask": "recall", "with": {"query": change.prompt}}
+    now = caller.ask(asked, settled=True)
+    comes = entry["id"] in [hit["lesson_id"] for hit in now["hits"]]
     return {
         "id": entry["id"],
-        "path": str(path),
-        "prompt": written_as,
-        "changed": changed,
-        "still": not undo and _still_finds(vault, caller, path, written_as),
+        "title": entry["title"],
+        "path": str(change.file),
+        "prompt": change.prompt,
+        "kind": kind,
+        "changed": change.changed,
+        "acts": undo or comes is (kind == teach.FIRES),
+        "silent": now["silent"],
     }
 
 
-def _still_finds(vault: Vault, caller: Caller, path: Path, prompt: str) -> bool:
-    """Whether a prompt of a lesson's own `silent_on` finds it, by the floor after the change."""
-    asked = {"paths": [str(path.relative_to(vault.lessons_dir))]}
-    findings = caller.ask({"ask": "compare", "with": asked}, settled=True)["findings"]
-    about = f"{prompt!r:.80} "  # as the finding begins
-    return any(
-        finding["rule"] == "silent-on" and finding["message"].startswith(about)
-        for finding in findings
-    )
+def _key(prompt: str) -> str:
+    return injections.key_of(" ".join(prompt.split()))

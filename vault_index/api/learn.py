@@ -52,16 +52,19 @@ def search(
         filters=filters.Filter(type=type, min_confidence=min_confidence),
         for_agent=True,
         weighted=True,
+        phrases=True,
     )
     results, following = pages.page(vault, asked, cursor)
     hits = trust.only_trusted(vault, results.hits)
+    least = floor.in_force(vault, text_only=bool(results.text_only))
     if not cursor:
-        used = [(hit.lesson_id, hit.score) for hit in hits[:COUNTED]]
+        above = [hit for hit in hits if hit.is_above(least)]
+        used = [(hit.lesson_id, hit.score) for hit in above[:COUNTED]]
         _count(vault, SEARCH, query, used, began)
     return {
         "hits": [hit.as_json() for hit in hits],
         "next": following,
-        "floor": floor.in_force(vault, text_only=bool(results.text_only)),
+        "floor": least,
         "text_only": results.text_only,
         "embedder": vault.config.embedder,
         "place": "",

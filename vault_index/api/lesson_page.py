@@ -14,7 +14,8 @@ from vault_index.edit import save
 from vault_index.errors import VaultError
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
-from vault_index.search import around, duplicates, entries
+from vault_index.recall import select
+from vault_index.search import around, entries
 from vault_index.share import history
 
 if TYPE_CHECKING:
@@ -61,11 +62,16 @@ def prompts(vault: Vault, id: str) -> dict[str, Any]:
         {
             "prompt": prompt,
             "is_silent": is_silent,
-            "passes": duplicates.finds(vault, prompt, entry["path"]) is not is_silent,
+            "passes": _comes(vault, prompt, entry["id"]) is not is_silent,
         }
         for prompt, is_silent in own[:MOST_PROMPTS]
     ]
     return {"prompts": tried, "left_out": len(own) - len(tried)}
+
+
+def _comes(vault: Vault, prompt: str, id: str) -> bool:
+    """Whether an agent would get a lesson for a prompt."""
+    return any(hit.lesson_id == id for hit in select.for_prompt(vault, prompt).hits)
 
 
 def edits(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
-    """Return what an agent would get for a prompt: `text`, `hits`, `skills`, `floor`, `silent`.
+    """Return what an agent would get for a prompt: `text`, `hits`, `skills`, `floor`, `silent`, `near`.
 
-    `text` is "" for silence, and `silent` then says why. `project` is the folder the agent is in.
+    `text` is "" for silence; `silent` then says why, and `near` is the nearest lesson, if any.
+    `project` is the folder the agent is in.
     """
     injection = select.for_prompt(vault, query, project=Path(project) if project else None)
     return {
@@ -24,6 +25,7 @@ def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
         "skills": [hit.as_json() for hit in injection.skills],
         "floor": injection.floor,
         "silent": injection.silent,
+        "near": injection.near.as_json() if injection.near and not injection.text else None,
     }
 
 
@@ -36,9 +38,13 @@ def typed(vault: Vault, **options: Any) -> dict[str, Any]:
     return {"search": found, "recall": recall(vault, str(options["text"]))}
 
 
-def hook(vault: Vault, event: dict[str, Any], ms: float, until: float) -> dict[str, Any]:
+def hook(
+    vault: Vault, event: dict[str, Any], ms: float, until: float, from_files: bool = False
+) -> dict[str, Any]:
     """Answer a hook event: `answer` is what the agent's hook prints, None for silence.
 
-    `ms` is how long the hook has taken so far, `until` the monotonic time at which it gives up.
+    `ms` is how long the hook has taken so far, `until` the monotonic time at which it gives up;
+    `from_files` asks no index.
     """
-    return {"answer": respond.respond(vault, event, by="watcher", ms=ms, until=until)}
+    answer = respond.respond(vault, event, by="watcher", ms=ms, until=until, from_files=from_files)
+    return {"answer": answer}

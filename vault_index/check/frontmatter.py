@@ -42,6 +42,7 @@ def findings(
         *_types(shown, text, metadata),
         *_categories(shown, text, path, lessons, known),
         *_size(shown, lessons),
+        *_taught_both(shown, text, lessons),
     ]
     return problems, lessons
 
@@ -126,6 +127,16 @@ def _is_typo(name: str, other: str) -> bool:
     from rapidfuzz.distance import OSA  # 20 ms, for new categories only
 
     return name != other and OSA.distance(name, other, score_cutoff=1) <= 1
+
+
+def _taught_both(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
+    """Report prompts in both lists of a file: they can fire its lessons or silence them, not both."""
+    for lesson in lessons[:1]:  # the prompts are those of the file
+        fires = {" ".join(prompt.split()).casefold() for prompt in lesson.fires_on}
+        for prompt in lesson.silent_on:
+            if " ".join(prompt.split()).casefold() in fires:
+                message = f"{brief(prompt)} is in fires_on, too: remove it from one of them"
+                yield Finding(shown, line_of_key(text, "silent_on"), "taught-both", message)
 
 
 def _size(shown: str, lessons: list[Lesson]) -> Iterator[Finding]:

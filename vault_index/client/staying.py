@@ -61,7 +61,7 @@ def from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | Non
         if not opened.config.watch_autostart:
             return None
         launch.start(opened.root, opened.index_dir)
-        answer = start.ask(root, question, until, lambda _settings: True)
+        answer = start.ask(root, question, until, lambda _: True, waits_for_index=True)
         if answer is None and launch.is_running(opened.index_dir):
             raise busy()
         return answer

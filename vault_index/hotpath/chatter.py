@@ -23,7 +23,7 @@ _OPENERS = (
     "yes yep yeah yup ya no nope nah ok okay k sure fine right thanks thank thx ty great perfect nice "
     "cool awesome lovely excellent brilliant good looks sounds lgtm approved agreed correct exactly "
     "done stop wait hold hang hm hmm hmmm oh ah alright "
-    "please that's thats that never nevermind actually wow haha lol"
+    "that's thats that never nevermind actually wow haha lol"
 ).split()  # fmt: skip
 # ... and goes on with nothing but these.
 _CHATTER = frozenset(

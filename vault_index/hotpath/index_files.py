@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 OWNER, KEY = "owner", "index.key"
+POINTER = "current"  # names the index in force
 _TYPE, _FOLDER, _PLAIN = 0o170000, 0o040000, 0o100000  # the module `stat` is one more to load
 
 
@@ -39,6 +40,15 @@ def open_in(folder: int, name: str, flags: int) -> int:
         os.close(handle)
         raise refused(name)
     return handle
+
+
+def has_index(folder: int) -> bool:
+    """Whether an open `.vault_index` has an index in force."""
+    try:
+        os.stat(POINTER, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
 
 
 def refused(name: str) -> OSError:

@@ -34,12 +34,18 @@ _NOT_PASSED_ON = ("CLAUDE", "GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_P
 
 
 def ask(
-    root: str, question: Mapping[str, Any], until: float, autostart: Callable[[str], bool]
+    root: str,
+    question: Mapping[str, Any],
+    until: float,
+    autostart: Callable[[str], bool],
+    *,
+    waits_for_index: bool = False,
 ) -> dict[str, Any] | None:
     """Start the watcher unless one is starting, wait until it listens, and return its answer.
 
     None if no watcher will answer: hooks may not start one, it died, it takes too long, or the index
-    folder is not ours yet. `until` is a time of the monotonic clock. `autostart` reads the setting of
+    folder is not ours yet. A hook does not wait for a watcher that has no index yet: a command that
+    `waits_for_index` does. `until` is a time of the monotonic clock. `autostart` reads the setting of
     that name from the settings file of a vault, and is called only where a file mentions it. Raises
     protocol.NoAnswer.
     """
@@ -53,6 +59,8 @@ def ask(
             return None
         if not _is_starting(folder) and not _start(root, folder, autostart):
             return None
+        if not (waits_for_index or index_files.has_index(folder)):
+            return None  # it will not listen soon: the files answer
         places = protocol.places(root)
         while time.monotonic() < until and _is_starting(folder):
             try:

@@ -154,13 +154,13 @@ class _Reader:
         before = self.manifest.files.get(path)
         entry = self._entry(source, before)
         try:
-            data = _content(self.vault, path)
-            content = digest.hash_of_file(data)
-            is_same = before is not None and before.hash == content
+            data = content(self.vault, path)
+            hashed = digest.hash_of_file(data)
+            is_same = before is not None and before.hash == hashed
             is_same = is_same and not released.has(self.vault.config.home, entry.held)
             if before and is_same and not even_if_same and not _has_other_author(before, entry):
                 return ReadFile(path, entry)
-            entry = replace(entry, hash=content)
+            entry = replace(entry, hash=hashed)
             lessons = parse.parse_file(data, path)
             if self.withheld and (before is None or not is_same or before.problem):
                 why, until = withheld_by(self.vault, path, data)
@@ -201,7 +201,7 @@ def _stamp_of(entry: FileEntry) -> files.Stamp:
     return size, mtime, ctime, inode
 
 
-def _content(vault: Vault, path: str) -> bytes:
+def content(vault: Vault, path: str) -> bytes:
     """Return the content of a file; of one that is too large for a lesson just enough to tell."""
     with (vault.lessons_dir / path).open("rb") as file:
         return file.read(MAX_BYTES + 1)
@@ -209,7 +209,7 @@ def _content(vault: Vault, path: str) -> bytes:
 
 def _hash_now(vault: Vault, path: str) -> str:
     try:
-        return digest.hash_of_file(_content(vault, path))
+        return digest.hash_of_file(content(vault, path))
     except OSError:
         return ""
 

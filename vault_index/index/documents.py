@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.embed.cache import VectorCache
 from vault_index.lesson import category
 from vault_index.lesson.digest import hash_of
+from vault_index.store import filters
 from vault_index.store.schema import DOCUMENTS, DocumentRow
 from vault_index.store.table import Table
 
@@ -31,7 +32,7 @@ def refresh(lessons: Table, embedder: Embedder | None, cache: VectorCache) -> No
     The caller holds the index's lock. Raises WriteError, EmbedderError.
     """
     table = Table(lessons.index, lessons.dimension, DOCUMENTS)
-    sources = lessons.rows(_SOURCE)
+    sources = lessons.rows(_SOURCE, filters.PASSAGES)
     rows = [*_documents(sources), *_categories(sources)]
     if not table.exists():
         if not rows:

@@ -1,12 +1,13 @@
-"""A lesson as rows of the index, one per passage, and what of a row is embedded."""
+"""A lesson as rows of the index: one per passage and taught prompt, and what of a row is embedded."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from vault_index.lesson import category, passages
+from vault_index.lesson import category, identifiers, passages
 from vault_index.lesson.digest import hash_of
 from vault_index.lesson.parse import Lesson
 from vault_index.store.schema import LessonRow
@@ -25,6 +26,12 @@ EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 
 MAX_FIELD_CHARS = 1000  # of a title and the like: each piece of a long lesson repeats them
 LONG_WHOLE = -1  # the position of a whole that also has pieces: it has no neighbours
+TAUGHT_PLACE = -2  # the position of a taught prompt: it is no part of the text
+FIRES, SILENT = "fires", "silent"  # what a taught prompt says of its lesson
+_WORD = re.compile(r"\w+")
+_POLITE = frozenset("please pls plz kindly can could would you the a an now just".split())
+MAX_TAUGHT = 64  # prompts of each kind that a lesson is searched by
+MAX_TAUGHT_CHARS = 500  # of each
 
 # who says what a lesson is about: its frontmatter, its folder, the classifier, or nobody yet
 AUTHOR, FOLDER, NOBODY = "author", "folder", "nobody"
@@ -71,12 +78,46 @@ def of_lesson(
             text=text,
             content_hash=hash_of(*_titles(shared), text),
             is_whole=number == 0,
+            taught="",
             **shared,
         )
         for number, text in enumerate(passages.cut(lesson.text))
     ]
+    cut += _rows_of_prompts(lesson, shared)
     filed = declared or [folder if is_category and folder else category.UNCATEGORIZED]
     return [with_categories(row, filed) for row in cut]
+
+
+def _rows_of_prompts(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
+    """Make the rows of a lesson's taught prompts, with what they share with its passages."""
+    return [
+        shared
+        | LessonRow(
+            id=f"{lesson.id}@{kind} {number}",
+            text=prompt,
+            content_hash=hash_of_prompt(prompt),
+            is_whole=False,
+            taught=kind,
+        )
+        for kind, prompts in ((FIRES, lesson.fires_on), (SILENT, lesson.silent_on))
+        for number, prompt in enumerate(_taught(prompts))
+    ]
+
+
+def hash_of_prompt(prompt: str) -> str:
+    """Hash a taught prompt, whatever its capitals, its order and its politeness.
+
+    Prompts of one hash share a row's vector, and are equal where there are no vectors.
+    """
+    words = _WORD.findall(prompt.casefold())
+    asked = [word for word in words if word not in _POLITE] or words
+    return hash_of("taught", " ".join(sorted(asked)) or prompt.strip())
+
+
+def _taught(prompts: Sequence[str]) -> list[str]:
+    """Return the prompts that a lesson is searched by, each once, on one line."""
+    lines = {hash_of_prompt(prompt): " ".join(prompt.split()) for prompt in prompts}
+    return [line[:MAX_TAUGHT_CHARS] for line in lines.values() if line][:MAX_TAUGHT]
 
 
 def of_file(
@@ -94,8 +135,12 @@ def of_file(
     position = 0
     for lesson in lessons:
         several = of_lesson(lesson, path, provenance, file_hash, withheld)
+        pieces = sum(not row["taught"] for row in several) - 1
         for number, row in enumerate(several):
-            whole = number == 0 and len(several) > 1
+            if row["taught"]:
+                row["position"] = TAUGHT_PLACE
+                continue
+            whole = number == 0 and pieces > 0
             row["position"] = LONG_WHOLE if whole else position
             position += not whole
         made += several
@@ -113,6 +158,7 @@ def with_categories(row: LessonRow, filed: Sequence[str], filed_by: str = "") ->
         category_l2=third,
         category_l3=fourth,
         fulltext=heading if row["is_whole"] else "",
+        identifiers=identifiers.column_of(row["title"], row["text"]) if row["is_whole"] else "",
         filed_by=filed_by or row["filed_by"],
     )
 
@@ -123,10 +169,13 @@ def _titles(row: LessonRow) -> list[str]:
 
 
 def embed(embedder: Embedder, rows: Sequence[LessonRow]) -> list[np.ndarray]:
-    """Return the vectors of rows: see `embed_titled`."""
-    texts = [passages.prose(row["text"]) or row["title"] for row in rows]
-    titles = [": ".join(_titles(row)) for row in rows]
-    return embed_titled(embedder, list(zip(titles, texts, strict=True)))
+    """Return the vectors of rows: of passages as `embed_titled` makes them, of prompts as queries."""
+    texts = [row for row in rows if not row["taught"]]
+    titled = [
+        (": ".join(_titles(row)), passages.prose(row["text"]) or row["title"]) for row in texts
+    ]
+    vectors = iter(embed_titled(embedder, titled) if titled else [])
+    return [embedder.embed_query(row["text"]) if row["taught"] else next(vectors) for row in rows]
 
 
 def embed_titled(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[np.ndarray]:

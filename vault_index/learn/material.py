@@ -57,7 +57,7 @@ class Material:
     """What happened. `target` is a session's id, revisions (`A..B`), or paths.
 
     `diff` is unified, without ignored paths. `narrative` is what the agent said, in its order.
-    `injected` are the ids of lessons that the session was given.
+    `injected` are the ids of lessons that the session was given; "" in `given_at` is its start.
     """
 
     scope: str  # SESSION | COMMITS | FILES
@@ -73,6 +73,7 @@ class Material:
     changes: tuple[FileChange, ...] = ()
     diff: str = ""
     injected: tuple[str, ...] = ()
+    given_at: tuple[str, ...] = ()  # the hash of the prompt at which each of them came first
     refused: int = 0  # calls of tools that the user refused, with a reason or without
     novel: tuple[
         str, ...

@@ -17,6 +17,8 @@ from typing import Any
 
 from vault_index.check import prompt_injection
 from vault_index.errors import VaultError
+from vault_index.hotpath import chatter
+from vault_index.index.rows import hash_of_prompt
 from vault_index.journal.record import private_id
 from vault_index.journal.redact import redact
 from vault_index.learn import evidence, specific
@@ -25,6 +27,7 @@ from vault_index.learn.material import SESSION, Material
 from vault_index.lesson import parse, parts
 from vault_index.proposals import draft, review, sketch
 from vault_index.proposals.draft import Proposal
+from vault_index.store import injections
 
 TITLE_WORDS = (5, 10)
 CONFIDENCE = (1, 5)
@@ -52,6 +55,7 @@ GIVEN = "it repeats a lesson that the session was given"
 LESSON = "a lesson says it already"
 WAITS = "a proposal says it already"
 REJECTED = "it was rejected before"
+ABSENT = "the lesson was there and did not come"
 _BREAK = re.compile(
     r"[,;:.(\u2013\u2014]|\s-\s|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b",
     re.IGNORECASE,
@@ -94,6 +98,8 @@ def sift(entry: Entry, around: Around) -> Kept | str:
     if not reason:
         entry, reason = _proven(entry, around)
     reason = reason or _worth(entry, around)
+    if reason == GIVEN:
+        return _teaching(entry, _repeated(entry, around), around) or GIVEN
     if reason:
         return reason
     try:
@@ -103,10 +109,16 @@ def sift(entry: Entry, around: Around) -> Kept | str:
         compared = _compared(around, {**values, **evidence_of})
         proposal = _filed(proposal, compared)
         reason = _there(proposal, compared, around)
+        near = [
+            *(compared.get("same") or ())[:1],
+            *(each[0] for each in compared.get("near") or ()),
+        ]
+        if reason in (GIVEN, LESSON) and near:
+            return _teaching(entry, near[0], around) or reason
         if not reason and compared.get("near"):
             change = _change(entry, proposal, compared["near"][0][0], around)
             if change is None:
-                return LESSON
+                return _teaching(entry, near[0], around) or LESSON
             proposal, compared = change, {**compared, "same": None}
         return reason or Kept(_checked(proposal, compared), compared)
     except VaultError as error:
@@ -196,11 +208,62 @@ def _worth(entry: Entry, around: Around) -> str:
         return SECRET
     if any(evidence.obeys(everything, order) for order in around.orders):
         return ORDER
-    if any(evidence.repeats(text, lesson) for lesson in around.given.values()):
+    if _repeated(entry, around):
         return GIVEN
     if entry.by_rule:  # what a person stated is particular, unless it is a stock phrase
         return GENERIC if specific.points(text, around.known) < 0 else ""
     return GENERIC if specific.is_generic(text, around.known, entry.quotes) else ""
+
+
+def _repeated(entry: Entry, around: Around) -> str:
+    """Return the id of the lesson that the session was given and an entry repeats, "" for none."""
+    text = f"{entry.title}\n\n{parts.text_of(entry.parts)}"
+    return next((id for id, there in around.given.items() if evidence.repeats(text, there)), "")
+
+
+def _teaching(entry: Entry, id: str, around: Around) -> Kept | None:
+    """Return the proposal that a lesson fires at a prompt at which it did not come; None without one."""
+    if around.material.scope != SESSION:
+        return None
+    try:
+        lesson = around.ask("show", {"name": id})["entry"]
+        taught = {*map(hash_of_prompt, (*lesson["fires_on"], *lesson["silent_on"]))}
+        prompts = [
+            prompt
+            for prompt in entry.fires_on
+            if len(prompt) <= draft.MAX_MEMBER_CHARS
+            and not chatter.why_skipped(prompt)
+            and hash_of_prompt(prompt) not in taught
+            and not _came(id, prompt, around.material)
+        ]
+        if not prompts or lesson["withheld"]:
+            return None
+        proposal = draft.of(lesson["title"], lesson["text"], "", (), prompts[:1], around.by)
+        proposal = replace(
+            proposal,
+            quotes=entry.quotes,
+            why=f"{ABSENT}; {around.why}",
+            session=private_id(around.material.session),
+            changes=lesson["id"],
+            base=proposal.id,
+            is_draft=entry.by_rule,
+        )
+        return Kept(_checked(proposal, {}), {})
+    except VaultError:  # it was deleted since
+        return None
+
+
+def _came(id: str, prompt: str, material: Material) -> bool:
+    """Whether a session had a lesson when it was asked a prompt: at its start, before, or then."""
+    given = dict.fromkeys(material.injected, "")
+    given |= dict(zip(material.injected, material.given_at, strict=False))
+    if id not in given:
+        return False
+    keys = [injections.key_of(said.text) for said in material.prompts]
+    asked = [prompt.casefold() in said.text.casefold() for said in material.prompts]
+    if given[id] not in keys or True not in asked:
+        return True
+    return keys.index(given[id]) <= asked.index(True)
 
 
 def _proposal(entry: Entry, around: Around) -> Proposal:

@@ -136,6 +136,8 @@ def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
         for name, body in ((entry["title"], entry["text"]), (title, text))
     )
     fires_on = _united(entry["fires_on"], proposal.fires_on)
+    new = fires_on[len(entry["fires_on"] or ()) :]
+    after = [*(f"fires_on: {prompt}\n" for prompt in new), *after]
     finding = {prompt.casefold() for prompt in fires_on}
     silent_on = [prompt for prompt in proposal.silent_on if prompt.casefold() not in finding]
     shown = difflib.unified_diff(before, after, entry["path"], entry["path"])

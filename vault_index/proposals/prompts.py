@@ -8,8 +8,6 @@ most): the stems of words are about those of LanceDB.
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ from vault_index.errors import EmbedderError
 from vault_index.index import rows
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import likeness
-from vault_index.search import duplicates, floor, query
+from vault_index.search import bm25, floor, query, scoring
 from vault_index.search.options import Query
 from vault_index.search.pieces import PIECE_WEIGHT
 from vault_index.store import filters
@@ -31,22 +29,8 @@ if TYPE_CHECKING:
     from vault_index.store.table import Table
     from vault_index.vault import Vault
 
-K1, B = 1.2, 0.75  # of LanceDB's BM25
+SHOWN = 4  # the best lessons of a prompt, beside which the draft has a place
 SAMPLE = 500  # lessons that say how long one is
-_WORD = re.compile(r"[^\W_]+")
-_ENDINGS = "ations ation ings ing edly ied ies ers ed er es ly s e".split()
-_MIN_STEM = 3
-# the words that LanceDB leaves out
-_STOP_WORDS = frozenset(
-    """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her
-    hers herself it its itself they them their theirs themselves what which who whom this that these
-    those am is are was were be been being have has had having do does did doing a an the and but if or
-    because as until while of at by for with about against between into through during before after
-    above below to from up down in out on off over under again further then once here there when where
-    why how all any both each few more most other some such no nor not only own same so than too very
-    s t can will just don should now d ll m o re ve y ain aren couldn didn doesn hadn hasn haven isn ma
-    mightn mustn needn shan shouldn wasn weren won wouldn""".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +63,11 @@ def outlook(
     score = _scorer(vault, drafted)
     prompts = [*((prompt, False) for prompt in fires_on), *((each, True) for each in silent_on)]
     return [
-        {"prompt": prompt, "is_silent": is_silent, **_found(vault, drafted, score, prompt, changes)}
+        {
+            "prompt": prompt,
+            "is_silent": is_silent,
+            **_found(vault, drafted, score, prompt, changes, is_silent),
+        }
         for prompt, is_silent in prompts
     ]
 
@@ -90,18 +78,20 @@ def _found(
     score: Callable[[str], float],
     prompt: str,
     changes: str,
+    is_silent: bool,
 ) -> dict[str, Any]:
-    results = query.run(vault, Query(prompt, duplicates.TOP_K + 1, for_agent=True))
+    results = query.run(vault, Query(prompt, SHOWN, for_agent=True))
     least = floor.in_force(vault, text_only=bool(results.text_only))
     others = [hit for hit in results.hits if hit.lesson_id != changes]
     own = score(prompt)
-    ranked = query.rank_of(own, drafted.confidence)
+    taught = 0.0 if is_silent else 1.0  # the cosine of a prompt with itself: see `search.taught`
+    ranked = scoring.rank_of(own + taught, drafted.confidence)
     return {
         "now": _as_json(results.hits[0], least) if results.hits else None,
         "then": {
-            "place": 1 + sum(query.rank(hit) > ranked for hit in others),
+            "place": 1 + sum(scoring.rank(hit) > ranked for hit in others),
             "score": round(own, 3),
-            "is_above": least is None or own >= least,
+            "is_above": not is_silent,  # the prompt is a taught one then
         },
     }
 
@@ -114,7 +104,7 @@ def _as_json(hit: Hit, least: float | None) -> dict[str, Any]:
 
 def _of(vault: Vault, lesson: Lesson) -> _Draft:
     made = rows.of_lesson(lesson, likeness.PATH, None)
-    words = Counter(map(_stem, _words(made[0]["fulltext"])))
+    words = Counter(map(bm25.stem, bm25.words(made[0]["fulltext"])))
     vectors: Sequence[np.ndarray] = []
     try:
         embedder, _ = query.embedder_for(vault, vault.open_index())
@@ -136,24 +126,20 @@ def _scorer(vault: Vault, drafted: _Draft) -> Callable[[str], float]:
         if vector is not None and drafted.vectors:
             whole, *pieces = (float(own @ vector) for own in drafted.vectors)
             cosine = max([whole, *(PIECE_WEIGHT * piece for piece in pieces)])
-        words = [word for word in _words(text) if drafted.words[_stem(word)]]
+        words = [word for word in bm25.words(text) if drafted.words[bm25.stem(word)]]
         spread = {word: _lessons_with(opened.store, word) for word in dict.fromkeys(words)}
-        matched = (_bm25(drafted, word, spread[word], opened.lessons, usual) for word in words)
-        return cosine + query.FULL_TEXT_WEIGHT * sum(matched)
+        long = drafted.length / usual
+        matched = (
+            bm25.score(drafted.words[bm25.stem(word)], long, spread[word] + 1, opened.lessons + 1)
+            for word in words  # the draft being one of the lessons
+        )
+        return cosine + scoring.FULL_TEXT_WEIGHT * sum(matched)
 
     return score
 
 
-def _bm25(drafted: _Draft, word: str, lessons_with: int, lessons: int, usual: float) -> float:
-    """Return what a word of a prompt adds, the draft being one of the lessons."""
-    every, having = lessons + 1, lessons_with + 1
-    rarity = math.log(1 + (every - having + 0.5) / (having + 0.5))
-    times = drafted.words[_stem(word)]
-    return rarity * times * (K1 + 1) / (times + K1 * (1 - B + B * drafted.length / usual))
-
-
 def _lessons_with(table: Table, word: str) -> int:
-    return len(table.matches(word, query.MAX_SCORED, None)[0])
+    return len(table.matches(word, scoring.MAX_SCORED, None)[0])
 
 
 def _usual_length(table: Table) -> float:
@@ -162,17 +148,4 @@ def _usual_length(table: Table) -> float:
     if not len(texts):
         return 1.0
     some = texts.take(list(range(0, len(texts), max(1, len(texts) // SAMPLE)))).to_pylist()
-    return max(1.0, sum(len(_words(text)) for text in some) / max(1, len(some)))
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
-
-
-def _stem(word: str) -> str:
-    """Return about what LanceDB's stemmer leaves of an English word."""
-    for ending in _ENDINGS:
-        stem = word.removesuffix(ending)
-        if stem != word and len(stem) >= _MIN_STEM:
-            return stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
-    return word
+    return max(1.0, sum(len(bm25.words(text)) for text in some) / max(1, len(some)))

@@ -15,6 +15,7 @@ FENCE_OPEN, FENCE_CLOSE = "<lessons>", "</lessons>"
 CHARS_PER_TOKEN = 4
 MAX_CHARS = 9_500  # Claude Code replaces a longer hook output (10,000) by the name of a file
 SKILL_CHARS = 300  # of what a skill says it is for
+RECEIPT_TITLES, RECEIPT_CHARS = 2, 80  # of a receipt
 MIN_TEXT_CHARS = 80  # less of a lesson than that is not worth its header
 
 _LESSONS, _SKILLS = "## Relevant lessons", "## Suggested skills"
@@ -97,7 +98,15 @@ def header(hit: Hit) -> str:
     title = quote.defused_line(named(hit))[:200]
     filed = quote.defused_line(", ".join(hit.filed_under))[:200]
     path = quote.defused_line(hit.path)[:300]
-    return f"- [{filed}] {title} ({hit.percent}%)\n  {path}{signed(quote.defused_line(hit.author), hit)}"
+    found = f"{hit.percent}%" if hit.score else hit.type.replace("_", " ") or "again"
+    return f"- [{filed}] {title} ({found})\n  {path}{signed(quote.defused_line(hit.author), hit)}"
+
+
+def receipt(hits: Sequence[Hit]) -> str:
+    """Return the line by which a person sees what was injected: titles, at most two."""
+    titles = [quote.shorten_line(quote.defused_line(named(hit)), RECEIPT_CHARS) for hit in hits]
+    more = f" and {len(titles) - RECEIPT_TITLES} more" if len(titles) > RECEIPT_TITLES else ""
+    return f"lessons: {' · '.join(titles[:RECEIPT_TITLES])}{more}"
 
 
 def named(hit: Hit) -> str:

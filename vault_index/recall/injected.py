@@ -1,12 +1,13 @@
 """What agents were given, for people: the record of injections with what else is known of each.
 
-Of a lesson its title and what the agent did with it, of a prompt its text: where the journal has it
-under the same hash. Reads only, but for the ledger of outcomes, which goes on as for any reader.
+Of a lesson its title and what the agent did with it, of a prompt its text: where the journal or the
+agent's own transcript has it under the same hash. Reads only, but for the ledger of outcomes, which
+goes on as for any reader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.hotpath import grown
-from vault_index.journal import places, session_file
+from vault_index.hotpath.log import MAX_SESSION_CHARS
+from vault_index.journal import kept, places, session_file, take
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import PROMPT, Session
 from vault_index.recall import outcome
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 START = "SessionStart"
+SILENT_ON = "silent_on"
 SHOWN = (injections.PROMPT, START)  # what hooks asked; lookups of agents are no injections
 ANSWERED, SILENT = "answered", "silent"
 ONLY = ("", ANSWERED, SILENT)
@@ -40,6 +43,7 @@ class Chosen:
     lesson: str = ""  # its id, or a part of that
     only: str = ""  # one of ONLY
     since: str = ""  # ISO 8601
+    prompts: bool = False  # without the starts of sessions
 
     def has(self, record: Mapping[str, Any]) -> bool:
         """Whether a record is wanted."""
@@ -47,6 +51,7 @@ class Chosen:
         is_silent = not (record["lessons"] or record.get("skills"))
         return (
             str(record.get("session") or "").startswith(self.session)
+            and not (self.prompts and record["event"] != injections.PROMPT)
             and any(self.lesson in lesson for lesson in lessons)
             and self.only in ("", SILENT if is_silent else ANSWERED)
             and str(record.get("time") or "") >= self.since[:19]
@@ -59,9 +64,9 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     `times` are those of the latest searches, oldest first, as [time, milliseconds, whether something
     came]; `more` is whether records follow.
     """
-    kept = injections.with_names_of_now(_kept(vault))
-    marks = _marks(kept)
-    wanted = [each for each in kept if each.get("event") in SHOWN and chosen.has(each)]
+    lines = injections.with_names_of_now(_recorded(vault))
+    marks = _marks(lines)
+    wanted = [each for each in lines if each.get("event") in SHOWN and chosen.has(each)]
     wanted.reverse()
     some = wanted[offset : offset + limit]
     known = _Known(vault, some, marks)
@@ -76,38 +81,40 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
 
 
 def prompt_of(vault: Vault, session: str, key: str) -> str:
-    """Return the text of a prompt by its hash; "" where the journal is off or has it not."""
-    return _prompts(_session(vault, session)).get(key, "") if grown.is_on() else ""
+    """Return the text of a prompt by its hash, redacted; "" where no file has it any more."""
+    return _Texts(vault).of(session, key)
 
 
-def written_for(vault: Vault, lesson: str, session: str, key: str) -> str:
-    """Return the hash of the prompt that a lesson's file got when it was marked; "" if it is not."""
-    marks = _marks(injections.with_names_of_now(_kept(vault)))
-    return marks.get((session[:80], key, lesson), "")
+def mark_of(vault: Vault, lesson: str, session: str, key: str) -> Mapping[str, Any] | None:
+    """Return what somebody taught a lesson about a prompt: `kind`, `written`, `moved`, or None."""
+    marks = _marks(injections.with_names_of_now(_recorded(vault)))
+    return marks.get((session[:MAX_SESSION_CHARS], key, lesson))
 
 
-def _kept(vault: Vault) -> list[dict[str, Any]]:
+def _recorded(vault: Vault) -> list[dict[str, Any]]:
     try:
         return injections.with_misses(vault.index_dir)
     except VaultError:  # somebody else made the folder
         return []
 
 
-def _marks(kept: Iterable[Mapping[str, Any]]) -> dict[_Key, str]:
-    """Return the injections that are marked false, each with the hash of what the lesson got."""
-    marks: dict[_Key, str] = {}
-    for line in kept:
+def _marks(lines: Iterable[Mapping[str, Any]]) -> dict[_Key, Mapping[str, Any]]:
+    """Return what was taught about prompts of the record, and not taken back since."""
+    marks: dict[_Key, Mapping[str, Any]] = {}
+    for line in lines:
         if line.get("event") == injections.MARK:
             key = (str(line.get("session")), str(line.get("prompt")), str(line.get("lesson")))
-            marks[key] = str(line.get("written") or "")
-    return {key: written for key, written in marks.items() if written}
+            marks[key] = line
+    return {key: line for key, line in marks.items() if line.get("written")}
 
 
-def _totals(prompts: Sequence[Mapping[str, Any]], marks: Mapping[_Key, str]) -> dict[str, Any]:
+def _totals(
+    prompts: Sequence[Mapping[str, Any]], marks: Mapping[_Key, Mapping[str, Any]]
+) -> dict[str, Any]:
     summed = injections.total(prompts[::-1], [])
     times = [ms for ms in (each.get("ms") for each in prompts) if isinstance(ms, (int, float))]
     marked = sum(
-        (str(each.get("session")), str(each.get("prompt")), lesson) in marks
+        _taught(marks, str(each.get("session")), str(each.get("prompt")), lesson) == SILENT_ON
         for each in prompts
         for lesson in each["lessons"]
     )
@@ -137,44 +144,50 @@ class _Known:
     """What else is known of some records: titles, outcomes, texts of prompts."""
 
     def __init__(
-        self, vault: Vault, some: Sequence[Mapping[str, Any]], marks: Mapping[_Key, str]
+        self,
+        vault: Vault,
+        some: Sequence[Mapping[str, Any]],
+        marks: Mapping[_Key, Mapping[str, Any]],
     ) -> None:
-        self._vault = vault
         self._marks = marks
         near = {str(each.get("near") or "") for each in some}
-        ids = sorted({lesson for each in some for lesson in each["lessons"]} | near - {""})
+        shown = {lesson for each in some for lesson in each["lessons"]}
+        asked = {_prompt_of(each) for each in some}
+        taught = {lesson for session, key, lesson in marks if (session, key) in asked}
+        ids = sorted((shown | near | taught) - {""})
         self._titles = _titles(vault, ids)
         self._verdicts = _verdicts(vault) if any(each["lessons"] for each in some) else {}
-        self._sessions: dict[str, Session | None] = {}
-        self._has_journal = grown.is_on()
+        self._texts = _Texts(vault)
 
     def shown(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a record with all that is known of it."""
-        session, key = str(record.get("session") or ""), str(record.get("prompt") or "")
-        if self._has_journal and session not in self._sessions:
-            self._sessions[session] = _session(self._vault, session)
-        kept = self._sessions.get(session)
+        session, key = _prompt_of(record)
+        in_journal = self._texts.kept(session)
         time, floor, ms = str(record.get("time") or ""), record.get("floor"), record.get("ms")
         scores = [score for score in record.get("scores") or () if isinstance(score, float)]
         lessons = record["lessons"]
         skills = [str(skill) for skill in record.get("skills") or ()]
         scores += [0.0] * (len(lessons) + len(skills) - len(scores))
         near = str(record.get("near") or "")
-        nearest = {**self._lesson(near), "score": record.get("near_score")} if near else None
+        nearest = None
+        if near:
+            taught = _taught(self._marks, session, key, near)
+            nearest = {**self._lesson(near), "score": record.get("near_score"), "taught": taught}
         return {
             "time": time,
             "event": str(record["event"]),
             "session": session,
-            "project": kept.project if kept else "",
-            "is_kept": kept is not None,
+            "project": in_journal.project if in_journal else "",
+            "is_kept": in_journal is not None,
             "prompt": key,
-            "text": _prompts(kept).get(key, ""),
+            "text": self._texts.of(session, key),
             "lessons": [
                 {
                     **self._lesson(lesson),
                     "score": score,
                     "outcome": self._verdicts.get((time, session, key, lesson), ""),
-                    "is_marked": (session, key, lesson) in self._marks,
+                    "taught": _taught(self._marks, session, key, lesson),
+                    "is_taught": lesson in (record.get("taught") or ()),
                 }
                 for lesson, score in zip(lessons, scores, strict=False)
             ],
@@ -186,12 +199,32 @@ class _Known:
             "silent": str(record.get("silent") or ""),
             "missed": record.get("missed") is True,
             "near": nearest,
+            "others": self._others(session, key, {*lessons, near}),
             "ms": ms if isinstance(ms, (int, float)) else None,
             "by": str(record.get("by") or ""),
         }
 
+    def _others(self, session: str, key: str, shown: Collection[str]) -> list[dict[str, Any]]:
+        """Return what a prompt was taught about lessons that are not shown with it."""
+        return [
+            {**self._lesson(lesson), "taught": _taught(self._marks, session, key, lesson)}
+            for *of_prompt, lesson in sorted(self._marks)
+            if of_prompt == [session[:MAX_SESSION_CHARS], key] and lesson not in shown
+        ]
+
     def _lesson(self, id: str) -> dict[str, Any]:
         return {"id": id, "title": self._titles.get(id, ""), "is_there": id in self._titles}
+
+
+def _prompt_of(record: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the session and the hash of a record's prompt."""
+    return str(record.get("session") or ""), str(record.get("prompt") or "")
+
+
+def _taught(marks: Mapping[_Key, Mapping[str, Any]], session: str, prompt: str, lesson: str) -> str:
+    """Return the list that a prompt of the record went into: fires_on | silent_on, "" for none."""
+    mark = marks.get((session[:MAX_SESSION_CHARS], prompt, lesson))
+    return str(mark.get("kind") or SILENT_ON) if mark else ""
 
 
 def _titles(vault: Vault, ids: Sequence[str]) -> dict[str, str]:
@@ -214,17 +247,46 @@ def _verdicts(vault: Vault) -> dict[tuple[str, str, str, str], str]:
     }
 
 
-def _session(vault: Vault, id: str) -> Session | None:
-    """Return a session that the journal has, by its whole id."""
-    if not id:
+class _Texts:
+    """The texts of prompts by their hashes: of the journal and, where it has them not yet, of agents."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._folder = Journal(vault.config).folder
+        self._kept: dict[str, Session | None] = {}
+        self._written: dict[str, dict[str, str]] = {}
+
+    def of(self, session: str, key: str) -> str:
+        """Return the text of a prompt, redacted; "" where no file has it."""
+        if not (session and key):
+            return ""
+        text = _prompts(self.kept(session)).get(key, "")
+        if not text and session not in self._written:
+            self._written[session] = _prompts(self._of_agent(session))
+        return text or self._written[session].get(key, "")
+
+    def kept(self, id: str) -> Session | None:
+        """Return a session that the journal has, by its whole id."""
+        if id and id not in self._kept and grown.is_on():
+            self._kept[id] = self._of_journal(id)
+        return self._kept.get(id)
+
+    def _of_journal(self, id: str) -> Session | None:
+        for file in places.session_files(self._folder, named=places.file_name(id)):
+            with suppress(VaultError):
+                session = session_file.parse(files.read_file(file), file)
+                if session.id[:MAX_SESSION_CHARS] == id[:MAX_SESSION_CHARS]:
+                    return session
         return None
-    folder = Journal(vault.config).folder
-    for file in places.session_files(folder, named=places.file_name(id)):
-        with suppress(VaultError):
-            session = session_file.parse(files.read_file(file), file)
-            if session.id[:80] == id[:80]:
-                return session
-    return None
+
+    def _of_agent(self, id: str) -> Session | None:
+        """Return a session as the agent's transcript has it; None for one that was forgotten."""
+        if kept.stone_of_session(id) in kept.tombstones(self._folder):
+            return None
+        for transcript in places.transcripts():
+            if transcript.path.stem.endswith(id):
+                with suppress(VaultError):
+                    return take.read(transcript.path, transcript.agent, None)[0]
+        return None
 
 
 def _prompts(session: Session | None) -> dict[str, str]:

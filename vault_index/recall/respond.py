@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.index import skills
-from vault_index.recall import once, select
+from vault_index.recall import block, once, select
 from vault_index.recall.select import Injection
-from vault_index.recall.sessions import file_of, forget_old, given, remember
+from vault_index.recall.sessions import file_of, forget_given, forget_old, given, remember
 from vault_index.store import injections
 from vault_index.vault import Vault
+
+COMPACT = "compact"  # the source of a start after which the agent has lost what it was given
 
 
 def respond(
@@ -25,52 +27,73 @@ def respond(
     by: str,
     ms: float,
     text_only: bool = False,
+    from_files: bool = False,
     until: float = float("inf"),
 ) -> dict[str, Any] | None:
     """Search for an event and record the injection; None for silence.
 
-    `ms` is how long the hook has taken so far; after `until`, by the monotonic clock, the hook has
-    gone on without this answer, so nothing is recorded. Of two hooks of one event the second is silent.
-    Raises VaultError.
+    `ms` is how long the hook has taken so far; `from_files` asks no index. After `until`, by the
+    monotonic clock, the hook has gone on without this answer, so nothing is recorded. Of two hooks of
+    one event the second is silent. Raises VaultError.
     """
     began = time.monotonic()
     since = float(event.get("began") or time.time() - ms / 1000)
     name = str(event["hook_event_name"])
     source = event.get("source", "startup")
     if name == "SessionStart" and source not in vault.config.session_sources:
+        if source == COMPACT:
+            forget_given(vault, str(event.get("session_id") or ""))
         return None
     session = str(event.get("session_id") or "")
-    injection = _injection(vault, event, session, text_only)
+    injection = _injection(vault, event, session, text_only, from_files)
     if time.monotonic() > until:
         return None
     if session and not once.claim(file_of(vault, session), event, since):
         return None
+    _record(vault, event, injection, ms + 1000 * (time.monotonic() - began), by)
+    if source == COMPACT:
+        forget_given(vault, session)
+    if not injection.text:
+        return None
+    remember(vault, session, injection)
+    output = {"hookEventName": name, "additionalContext": injection.text}
+    shown = [*injection.hits, *injection.skills]
+    is_shown = name == injections.PROMPT and vault.config.receipt and shown
+    seen = {"systemMessage": block.receipt(shown)} if is_shown else {}
+    return {"hookSpecificOutput": output, **seen}
+
+
+def _record(vault: Vault, event: dict[str, Any], injection: Injection, ms: float, by: str) -> None:
+    """Record what an event got, or why it got nothing."""
     near = None if injection.text else injection.near
     injections.record(
         vault.index_dir,
-        name,
-        session,
+        str(event["hook_event_name"]),
+        str(event.get("session_id") or ""),
         str(event.get("prompt") or ""),
         [(hit.lesson_id, hit.score) for hit in injection.hits],
         [(hit.title, hit.score) for hit in injection.skills],
         injection.floor,
-        ms + 1000 * (time.monotonic() - began),
+        ms,
         by,
         "" if injection.text else injection.silent,
-        (near.lesson_id, near.score) if near else None,
+        (near.lesson_id, near.reason) if near else None,
+        [hit.lesson_id for hit in injection.hits if hit.taught],
     )
-    if not injection.text:
-        return None
-    remember(vault, session, injection)
-    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": injection.text}}
 
 
-def _injection(vault: Vault, event: dict[str, Any], session: str, text_only: bool) -> Injection:
+def _injection(
+    vault: Vault, event: dict[str, Any], session: str, text_only: bool, from_files: bool
+) -> Injection:
     already = given(vault, session)
+    if from_files:
+        return select.from_files(vault, str(event.get("prompt") or ""), already)
     project = Path(str(event.get("cwd") or "."))
     skills.register(vault, project)
     if event["hook_event_name"] == "SessionStart":
         forget_old(vault)
+        if event.get("source") == COMPACT:
+            return select.after_compaction(vault, already)
         return select.for_session(vault, project, already, session=session, text_only=text_only)
     prompt = str(event.get("prompt") or "")
     return select.for_prompt(

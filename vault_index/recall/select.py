@@ -15,12 +15,13 @@ from vault_index import git
 from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
 from vault_index.recall import block, journal, trust
-from vault_index.search import floor, query
+from vault_index.search import floor, query, scoring, unindexed
+from vault_index.search.hit import Hit
 from vault_index.search.options import Query
+from vault_index.store import filters, schema
 
 if TYPE_CHECKING:
     from vault_index.config import Config
-    from vault_index.search.hit import Hit
     from vault_index.vault import Vault
 
 
@@ -31,6 +32,7 @@ _journals: WeakKeyDictionary[Vault, Journal] = WeakKeyDictionary()
 NOTHING = "nothing above the floor"
 _WITHHELD = " is left out: "
 RULE = "project_rule"  # the type of lessons that a session begins with
+MAX_RULES = 20  # more are no rules that anybody keeps in mind
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class _Usable:
 
     hits: list[Hit]
     left_out: dict[str, str]  # path of a file -> why
-    floor: float | None
+    floor: float
     near: Hit | None  # the best below the floor, where none is above it
 
 
@@ -93,6 +95,24 @@ def for_prompt(
     )
 
 
+def from_files(vault: Vault, prompt: str, already: Collection[str] = ()) -> Injection:
+    """Return what a prompt should get where there is no index: from the files, by their words."""
+    reason = chatter.why_skipped(prompt)
+    if reason:
+        return Injection("", silent=reason)
+    config = vault.config
+    wanted = config.prompt_lessons + len(already)
+    every, files = unindexed.find(vault, prompt, wanted)
+    least = floor.before_fit(files)
+    hits = [hit for hit in trust.only_trusted(vault, every) if hit.score >= least]
+    fresh = [hit for hit in hits if hit.lesson_id not in already][: config.prompt_lessons]
+    silent = "" if fresh else "nothing new" if hits else NOTHING
+    near = next(iter(every), None)
+    return _rendered(
+        Injection("", fresh, floor=least, silent=silent, near=near), [], config.prompt_tokens
+    )
+
+
 def for_session(
     vault: Vault,
     project: Path,
@@ -105,20 +125,60 @@ def for_session(
 
     Before the lessons comes what was done here last, older than this `session` (`recall.journal`).
 
-    Each of the last commits' subjects is a query, and so are the branch and the changed files with
-    the project's name: a subject found among ten others in one query would be lost. Rules of the
-    project come first, as an agent needs them before the work begins.
+    Rules of the project come first, whatever it is doing, as an agent needs them before the work
+    begins. Each of the last commits' subjects is a query, and so are the branch and the changed files
+    with the project's name: a subject found among ten others in one query would be lost.
     """
     activity = git.activity(project)
     about = " ".join([activity.name, *_words(activity.branch), *map(_name, activity.changed)])
     queries = [about, *activity.subjects]
     asked = [text for text in dict.fromkeys(queries) if not chatter.why_skipped(text)]
     config = vault.config
-    injection = _above_floor(
-        vault, asked, config.session_lessons, already, first=RULE, text_only=text_only
+    rules = _rules(vault, already)
+    room = max(0, config.session_lessons - len(rules))
+    had = [*already, *(hit.lesson_id for hit in rules)]
+    injection = (
+        _above_floor(vault, asked, room, had, text_only=text_only) if room else Injection("")
     )
+    if rules:
+        injection = replace(injection, hits=[*rules, *injection.hits], silent="")
     done = journal.section(Journal(config), project, session)
     return _rendered(injection, [], config.token_budget, done)
+
+
+def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
+    """Return what a session gets again after a compaction: the rules, and the last that it was given.
+
+    `already` are the ids that it received, the latest last.
+    """
+    config = vault.config
+    rules = _rules(vault, ())
+    again = [id for id in already if id not in {hit.lesson_id for hit in rules}]
+    again = again[-config.session_lessons :] if config.session_lessons else []
+    where = filters.all_of(filters.wholes_of(again), filters.FOR_AGENTS)
+    rows = vault.open_index().store.rows(schema.LESSONS.shown, where) if again else []
+    hits = trust.only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
+    if not rules and not hits:
+        return Injection("", silent="nothing new")
+    return _rendered(Injection("", [*rules, *hits]), [], config.token_budget)
+
+
+def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
+    """Return the rules of the project that an agent may get: the surest first, then the latest."""
+    where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *filters.Filter(type=RULE).where())
+    rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
+    hits = trust.only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    fresh = [hit for hit in hits if hit.lesson_id not in already]
+    fresh.sort(key=lambda hit: hit.lesson_id)
+    fresh.sort(key=_changed, reverse=True)
+    fresh.sort(key=lambda hit: hit.confidence, reverse=True)
+    return fresh[:MAX_RULES]
+
+
+def _changed(hit: Hit) -> float:
+    when = hit.updated_at or hit.created_at
+    return when.timestamp() if when else float("inf")  # not committed yet
 
 
 def without_vault(config: Config, project: Path, session: str) -> Injection:
@@ -175,10 +235,9 @@ def _above_floor(
     already: Collection[str],
     share_of_first: float = 0.0,
     *,
-    first: str = "",
     text_only: bool = False,
 ) -> Injection:
-    """Search for queries: the best `k` lessons above the floor, those of type `first` before others."""
+    """Search for queries: the best `k` lessons above the floor."""
     best: dict[str, Hit] = {}
     left_out: dict[str, str] = {}
     least: float | None = None
@@ -187,20 +246,19 @@ def _above_floor(
         wanted = k + len(already) + (trust.EXTRA_HITS if trust.is_restricted(vault) else 0)
         usable = _usable(vault, text, wanted, text_only)
         least = usable.floor
-        if least is None:
-            return Injection("", silent="no floor was fitted yet: run `lessons index`")
         left_out |= usable.left_out
         near += [usable.near] if usable.near else []
         for hit in trust.only_trusted(vault, usable.hits):
             before = best.get(hit.lesson_id)
-            if hit.score >= least and (before is None or hit.score > before.score):
+            if hit.reason >= least and (before is None or hit.score > before.score):
                 best[hit.lesson_id] = hit
-    least_beside = share_of_first * max((hit.score for hit in best.values()), default=0.0)
+    untaught = (hit.score for hit in best.values() if not hit.taught)
+    least_beside = share_of_first * max(untaught, default=0.0)
     fresh = [
         hit for hit in best.values() if hit.lesson_id not in already and hit.score >= least_beside
     ]
-    fresh.sort(key=lambda hit: (-query.rank(hit), hit.lesson_id))
-    hits = sorted(fresh, key=lambda hit: hit.type != first)[:k] if first else fresh[:k]
+    fresh.sort(key=lambda hit: (-scoring.rank(hit), hit.lesson_id))
+    hits = fresh[:k]
     if not hits:
         silent = "nothing new" if best else NOTHING
         for path, why in () if best else sorted(left_out.items())[:1]:
@@ -219,22 +277,25 @@ def _usable(vault: Vault, text: str, k: int, text_only: bool) -> _Usable:
     while True:
         results, least = _over_floor(vault, text, wanted, text_only)
         hits = [hit for hit in results.hits if not hit.withheld]
-        if len(hits) >= k or len(results.hits) < wanted or least is None:
+        if len(hits) >= k or len(results.hits) < wanted:
             left_out = {hit.path: hit.withheld for hit in results.hits if hit.withheld}
             near = next((hit for hit, _ in results.dropped if not results.hits), None)
             return _Usable(hits[:k], left_out, least, near)
         wanted *= 4
 
 
-def _over_floor(
-    vault: Vault, text: str, k: int, text_only: bool
-) -> tuple[query.Results, float | None]:
-    """Search for hits above the floor: that of the vectors or, where they fail, of full text."""
-    least = _full_text_floor(vault) if text_only else floor.in_force(vault)
-    results = query.run(vault, Query(text, k, min_score=least, text_only=text_only))
+def _over_floor(vault: Vault, text: str, k: int, text_only: bool) -> tuple[query.Results, float]:
+    """Search for hits above the floor: that of the vectors or, where they fail, of full text.
+
+    Full text answers also while no floor of the vectors is fitted yet: there is no window of silence.
+    """
+    least = None if text_only else floor.in_force(vault)
+    if least is None:
+        text_only, least = True, _full_text_floor(vault)
+    results = query.run(vault, Query(text, k, floor=least, text_only=text_only))
     if results.text_only and not text_only:
         least = _full_text_floor(vault)
-        results = query.run(vault, Query(text, k, min_score=least, text_only=True))
+        results = query.run(vault, Query(text, k, floor=least, text_only=True))
     return results, least
 
 

@@ -19,14 +19,21 @@ def file_of(vault: Vault, session: str) -> Path:
     return vault.index_dir / "sessions" / name
 
 
-def given(vault: Vault, session: str) -> set[str]:
-    """Return the ids of the lessons that a session received."""
+def given(vault: Vault, session: str) -> dict[str, None]:
+    """Return the ids of the lessons that a session received, the latest last."""
     if not session:
-        return set()
+        return {}
     try:
-        return set(ownership.read_text(file_of(vault, session)).splitlines())
+        lines = ownership.read_text(file_of(vault, session)).splitlines()
     except (OSError, UnicodeDecodeError):
-        return set()
+        return {}
+    return dict.fromkeys(reversed(dict.fromkeys(reversed(lines))))
+
+
+def forget_given(vault: Vault, session: str) -> None:
+    """Empty the record of what a session received: the agent has lost it."""
+    if session:
+        file_of(vault, session).unlink(missing_ok=True)
 
 
 def remember(vault: Vault, session: str, injection: Injection) -> None:

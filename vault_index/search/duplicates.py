@@ -1,4 +1,4 @@
-"""A lesson beside the others: whether the vault has it already, whether its own prompts find it.
+"""A lesson beside the others: whether the vault has it already, and fires at the same prompts.
 
 `against_index` asks the index, in the watcher where there is one.
 """
@@ -14,8 +14,7 @@ from vault_index.index import rows
 from vault_index.lesson import category
 from vault_index.lesson.file import MAX_BYTES, decode
 from vault_index.lesson.parse import Lesson, parse_file
-from vault_index.search import floor, query
-from vault_index.search.options import Query
+from vault_index.store import filters
 from vault_index.vault import shown
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 # Four pairs of the evaluation set's 1,870 notes are above it: three say the same, one nearly.
 DUPLICATE_COSINE = 0.9
-TOP_K = 3  # a prompt of its own must find a lesson among these: as many as a hook injects
 
 
 def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
@@ -55,7 +53,7 @@ def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
             continue
         yield from _duplicates(vault, lessons, path)
         for lesson in lessons[:1]:  # the prompts are those of the file
-            yield from _prompts(vault, lesson, path, text)
+            yield from _clashes(vault, lesson, path, text)
 
 
 def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Finding]:
@@ -100,26 +98,14 @@ def vectors(vault: Vault, lessons: list[Lesson], path: str) -> list[np.ndarray]:
     return [by_hash[row["content_hash"]] for row in firsts]
 
 
-def _prompts(vault: Vault, lesson: Lesson, path: str, text: str) -> Iterator[Finding]:
-    for prompt in lesson.fires_on:
-        if not finds(vault, prompt, shown(path)):
-            message = f"{prompt!r:.80} does not find it among the first {TOP_K} above the floor"
-            yield Finding(shown(path), line_of_key(text, "fires_on"), "fires-on", message)
-    for prompt in lesson.silent_on:
-        if finds(vault, prompt, shown(path)):
-            message = f"{prompt!r:.80} finds it above the floor"
-            yield Finding(shown(path), line_of_key(text, "silent_on"), "silent-on", message)
-
-
-def finds(vault: Vault, prompt: str, path: str) -> bool:
-    """Whether a hook would inject a lesson of a file, named from the vault's root, for a prompt."""
-    return path in _injected(vault, prompt)
-
-
-def _injected(vault: Vault, prompt: str) -> list[str]:
-    """Return the paths of what a hook would inject for a prompt, if it was not chatter."""
-    results = query.run(vault, Query(prompt, TOP_K, min_score=floor.in_force(vault)))
-    if results.text_only:
-        least = floor.in_force(vault, text_only=True)
-        results = query.run(vault, Query(prompt, TOP_K, min_score=least, text_only=True))
-    return [hit.path for hit in results.hits]
+def _clashes(vault: Vault, lesson: Lesson, path: str, text: str) -> Iterator[Finding]:
+    """Report taught prompts that fire another lesson, too."""
+    hashes = {rows.hash_of_prompt(prompt): prompt for prompt in lesson.fires_on}
+    store = vault.open_index().store
+    others: dict[str, str] = {}
+    for row in store.rows(("path", "content_hash"), filters.taught_in(rows.FIRES, hashes)):
+        if row["path"] != shown(path):
+            others.setdefault(row["content_hash"], row["path"])
+    for key, other in sorted(others.items()):
+        message = f"{hashes[key]!r:.80} fires {other}, too: the better match of the two comes first"
+        yield Finding(shown(path), line_of_key(text, "fires_on"), "taught-twice", message, WARNING)

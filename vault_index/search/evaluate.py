@@ -175,9 +175,9 @@ def _look(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
     first = hits[0].lesson_id if hits else ""
     if chatter.why_skipped(prompt.query):
         return _Outcome(prompt, rank, -1.0, -1.0, -1.0, first)
-    right = [hit.score for hit in hits[:INJECTED] if hit.lesson_id in prompt.relevant]
-    others = [hit.score for hit in hits if hit.lesson_id not in prompt.relevant]
-    best = max((hit.score for hit in hits), default=-1.0)
+    right = [hit.reason for hit in hits[:INJECTED] if hit.lesson_id in prompt.relevant]
+    others = [hit.reason for hit in hits if hit.lesson_id not in prompt.relevant]
+    best = max((hit.reason for hit in hits), default=-1.0)
     without = max(others, default=-1.0)
     return _Outcome(prompt, rank, best, max(right, default=-1.0), without, first)
 

@@ -3,7 +3,7 @@
 A constant does not carry from one vault to another: BM25 and the best of n cosines grow with the
 vault. So prompts that no lesson answers, shipped with the package, are searched in the vault at
 hand, and a high quantile of their best scores is the floor. A vault's own `fires_on` and
-`silent_on` prompts move it, within bounds.
+`silent_on` prompts do not move it: they act by themselves (`search.taught`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.hotpath import chatter
 from vault_index.lesson.digest import hash_of
-from vault_index.search import query
+from vault_index.search import bm25, query
 from vault_index.search.options import Query
-from vault_index.store import filters, ownership
+from vault_index.search.scoring import FULL_TEXT_WEIGHT
+from vault_index.store import ownership
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,16 +43,13 @@ QUANTILE = 0.95
 MEASURED_ON = 1870  # lessons: from there on it is QUANTILE
 SMALL_VAULT = 4.7  # times 1 / lessons is what the share rises by
 SMALLEST_VAULT = 0.973  # the share in the smallest
-LOWEST_SHARE, HIGHEST_SHARE = 0.92, 0.98  # as far as a vault's own prompts may move the floor
-OWN_PROMPTS = 5  # fewer say nothing
 # A wrong skill costs more than a wrong lesson: an agent does what it says. On 120 prompts for 40
 # skills (40 of them written for other work) this keeps 32 of the 60 right ones, none of them second
 # to a wrong one, and lets through none of 35 requests and chatter that no skill is for; 7 of 25
 # that are about a skill's subject and ask for other work. Few skills say little about what is
 # foreign to them, hence the lowest.
 SKILLS_QUANTILE, SKILLS_LOWEST = 0.98, 0.4
-OWN_LOST_SHARE = 0.02  # the share of the vault's own prompts that may stay below its floor
-MIN_FULL_TEXT = 0.1  # of full text, however few lessons there are: two rare words in common
+RARE_WORDS = 3  # of one lesson alone, or their weight in words of more: few lessons have no less
 REFIT_SHARE = 0.1  # of the lessons changed in number since the fit
 
 _FILE = "floor.json"
@@ -90,7 +88,8 @@ def before_fit(lessons: int) -> float:
     tenth of it: 1, 2 and 1 of 80 prompts without an answer get something, and 21, 29 and 67% of the
     others a right lesson; with the fitted floor it is 2, 2 and 1, and 22, 29 and 67%.
     """
-    return max(MIN_FULL_TEXT, 0.04 * math.log(max(1, lessons)) - 0.05)
+    least = RARE_WORDS * FULL_TEXT_WEIGHT * bm25.rarity(1, max(1, lessons))
+    return max(least, 0.04 * math.log(max(1, lessons)) - 0.05)
 
 
 def for_skills(vault: Vault, *, text_only: bool = False) -> float | None:
@@ -144,9 +143,8 @@ def _fit_lessons(
     query.load_ahead(vault, rows=True)  # or each search reads its rows: twice the time
     searched = partial(query.run, vault)
     scores, texts = best_scores(vault, vault.open_index(), prompts, searched, progress)
-    fires, silent = _own_scores(vault)
     return Floor(
-        vectors=_choose(scores, fires, silent, share_of(lessons)),
+        vectors=quantile(scores, share_of(lessons)),
         full_text=quantile(texts, QUANTILE),
         lessons=lessons,
         prompts=len(prompts),
@@ -192,7 +190,7 @@ def best_scores(
 
 def _highest(results: query.Results | JournalResults) -> float:
     every = [*results.hits, *(hit for hit, _ in results.dropped)]
-    return max([hit.score for hit in every], default=0.0)
+    return max([hit.evidence for hit in every], default=0.0)
 
 
 def _vectors(
@@ -232,36 +230,6 @@ def share_of(lessons: int) -> float:
     """Return the share of the foreign prompts that a vault of so many lessons is silent for."""
     rise = SMALL_VAULT * (1 / max(1, lessons) - 1 / MEASURED_ON)
     return min(SMALLEST_VAULT, max(QUANTILE, QUANTILE + rise))
-
-
-def _choose(
-    foreign: Sequence[float], fires: Sequence[float], silent: Sequence[float], share: float
-) -> float:
-    """Choose the floor: the quantile, moved within bounds by the vault's own prompts.
-
-    With `fires_on` prompts it goes where nearly all of them still find their lesson, `silent_on`
-    prompts raise it.
-    """
-    chosen = quantile(foreign, share)
-    if len(fires) >= OWN_PROMPTS:
-        lowest, highest = quantile(foreign, LOWEST_SHARE), quantile(foreign, HIGHEST_SHARE)
-        chosen = max(lowest, min(highest, quantile(fires, OWN_LOST_SHARE)))
-    if silent:
-        chosen = max(chosen, min(quantile(foreign, HIGHEST_SHARE), max(silent) + 1e-6))
-    return chosen
-
-
-def _own_scores(vault: Vault) -> tuple[list[float], list[float]]:
-    """Return the scores that lessons get from the prompts they carry: `fires_on`, `silent_on`."""
-    fires: list[float] = []
-    silent: list[float] = []
-    columns = ("lesson_id", "fires_on", "silent_on")
-    for row in vault.open_index().store.rows(columns, filters.WHOLE):
-        for column, into in (("fires_on", fires), ("silent_on", silent)):
-            for prompt in row[column] or ():
-                hits = query.find(vault, prompt, k=3)
-                into += [hit.score for hit in hits if hit.lesson_id == row["lesson_id"]]
-    return fires, silent
 
 
 def _load(vault: Vault) -> Floor | None:

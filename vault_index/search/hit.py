@@ -22,11 +22,14 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A lesson or skill and why it was found. `score` is `cosine + full_text`, in absolute units.
+    """A lesson or skill and why it was found. `score` is the sum of its terms, in absolute units.
 
-    `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25. `text` is the best
-    passage. `confidence` only orders hits of like score: it is not in `score`. Of a skill `title`
-    is the name, `text` what it is for and `type` where it is from: vault, user or project.
+    `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25; `exact` is what rare words
+    of the query add, and `no_reason` the part of the score that finds a lesson and does not inject it:
+    words in passing, and what words that no lesson has take off. `taught` is the cosine of
+    the lesson's taught prompt that fires, `taught_prompt`, else 0. `text` is the best passage.
+    `confidence` only orders hits of like score: it is not in `score`. Of a skill `title` is the name,
+    `text` what it is for and `type` where it is from: vault, user or project.
     """
 
     lesson_id: str
@@ -43,6 +46,10 @@ class Hit:
     score: float
     cosine: float
     full_text: float
+    exact: float = 0.0
+    no_reason: float = 0.0
+    taught: float = 0.0
+    taught_prompt: str = ""
     kind: str = "lessons"  # lessons | skills
     document: str = ""  # the title of what the lesson is a part of; its own if of nothing
     link: str = ""
@@ -56,9 +63,33 @@ class Hit:
     suggestible: bool = True  # whether an agent may load the skill by itself; not in the JSON
 
     @property
+    def evidence(self) -> float:
+        """What floors are fitted to: the score without exact words and what somebody taught."""
+        return self.cosine + self.full_text
+
+    @property
+    def reason(self) -> float:
+        """What a floor is compared with: the score without what is no reason to inject."""
+        return self.score - self.no_reason
+
+    def is_above(self, floor: float | None) -> bool:
+        """Whether the score is reason enough for a floor; True without one."""
+        return floor is None or self.reason >= floor
+
+    @property
     def percent(self) -> int:
         """The score for people, 0..99; a score above 1 counts as 1."""
-        return max(0, min(99, round(100 * self.score)))
+        return percent_of(self.score)
+
+    @property
+    def terms(self) -> list[tuple[str, float]]:
+        """The terms of the score with their names; they add up to it."""
+        return [
+            ("cosine", self.cosine),
+            ("full text", self.full_text),
+            *([("exact words", self.exact)] if self.exact else []),
+            *([("taught prompt", self.taught)] if self.taught else []),
+        ]
 
     @property
     def filed_under(self) -> tuple[str, ...]:
@@ -70,7 +101,7 @@ class Hit:
         values = {name: getattr(self, name) for name in _IN_JSON}
         for key in ("created_at", "updated_at"):
             values[key] = values[key].isoformat() if values[key] else None
-        for key in ("score", "cosine", "full_text"):
+        for key in ("score", "cosine", "full_text", "exact", "no_reason", "taught"):
             values[key] = round(values[key], 4)
         if self.weighted:
             values["weighted"] = [round(term, 4) for term in self.weighted]
@@ -136,6 +167,11 @@ class Hit:
             given[key] = tuple(given[key])
         given["weighted"] = tuple(given.get("weighted") or ())
         return cls(**given)
+
+
+def percent_of(score: float) -> int:
+    """Return a score or a floor for people, 0..99: the one scale that people see."""
+    return max(0, min(99, round(100 * score)))
 
 
 _IN_JSON = tuple(

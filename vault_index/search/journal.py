@@ -18,7 +18,8 @@ from vault_index.journal import rows
 from vault_index.journal.journal import Journal
 from vault_index.journal.open_index import open_index
 from vault_index.search.options import OF_JOURNAL, Query
-from vault_index.search.query import FULL_TEXT_WEIGHT, query_vector, searched
+from vault_index.search.query import query_vector, searched
+from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.store import filters
 from vault_index.store.warm_table import WarmTable
 
@@ -56,6 +57,11 @@ class JournalHit:
     cosine: float = 0.0
     full_text: float = 0.0
     path: str = ""  # of the session's file, from the journal's folder; not in the JSON
+
+    @property
+    def evidence(self) -> float:
+        """The score: nobody teaches the journal."""
+        return self.score
 
     def as_json(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the hit as JSON values; with `explain` also `cosine` and `full_text`."""

@@ -21,6 +21,7 @@ from vault_index.store import ownership
 
 # Of the foreign prompts' best scores. On 37 real sessions 41 of 60 questions are above it, 27 of them
 # with the right record first; with .98 it is 30 and 17.
+LOWEST_FULL_TEXT = 0.1  # however few records there are: two rare words in common
 QUANTILE = 0.95
 
 _FILE = "floor.json"
@@ -62,7 +63,7 @@ def fit(
     scores, texts = floor.best_scores(journal, opened, prompts, searched, progress)
     fitted = JournalFloor(
         vectors=floor.quantile(scores, QUANTILE),
-        full_text=max(floor.MIN_FULL_TEXT, floor.quantile(texts, QUANTILE)),
+        full_text=max(LOWEST_FULL_TEXT, floor.quantile(texts, QUANTILE)),
         rows=opened.store.count(),
     )
     with files.writing(opened.store.index):

@@ -46,6 +46,8 @@ class Query:
     concept: str = ""  # of the journal
     weighted: bool = False  # put lessons in order by the weights of the settings, if there are any
     offset: int = 0  # lessons to pass over: a multiple of `k`, as pages are
+    floor: float | None = None  # hits with less reason to be injected are left out: `Hit.reason`
+    phrases: bool = False  # what is quoted in the text must stand in a lesson
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.kinds) - set(KINDS))

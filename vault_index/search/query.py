@@ -1,23 +1,16 @@
-"""A query -> hits, with the evidence for each. Lessons and skills are two tables with one search.
-
-The score is `cosine + 0.01 x BM25`, a plain sum of evidence in absolute units: measured on the
-evaluation set it ranks better than either alone and than reciprocal rank fusion, which also throws
-away the magnitude that the floor needs.
-"""
+"""A query -> hits, with the evidence for each. Lessons and skills are two tables with one search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index.errors import EmbedderError, VaultError
-from vault_index.index.skills import NOT_FOR, prompt_kind, visible
+from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
-from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
-from vault_index.search import documents, pieces, weighted
+from vault_index.search import documents, exact, scoring, weighted
 from vault_index.search.hit import Hit, Passage
 from vault_index.search.options import LESSONS, SKILLS, Query
 from vault_index.store import filters
@@ -33,13 +26,7 @@ if TYPE_CHECKING:
     from vault_index.search.documents import Document
     from vault_index.vault import OpenIndex, Vault
 
-FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
-PROMPT_WEIGHT = 0.9  # of the cosine of a prompt of a skill that was built of lessons
-CANDIDATES = 16  # lessons, at least, that confidence may put in order
 EXPLAINED = 64  # when it is to be told what was left out
-MAX_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
-RESCORED = 1000  # passages of a larger table that each side finds; both sides' evidence is exact
-CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 _NO_VECTORS = "the index has no vectors"
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
@@ -166,22 +153,27 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
     opened = vault.open_index()
     text = searched(query.text)
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
+    if query.phrases and table.schema.exact_text:
+        where = exact.with_phrases(table, text, where)
     if query.weighted and vector is not None and weighted.weights_of(vault.config):
-        every, _ = _candidates(table, text, vector, range(weighted.POOL), where, None)
-        return _by_weights(vault, query, every)
+        scored = scoring.candidates(table, text, vector, range(weighted.POOL), where, None)
+        return _by_weights(vault, query, scored.hits)
     wanted = EXPLAINED if query.explain else _block(query)
     min_score = query.min_score
     first = query.offset // wanted * wanted if query.offset else 0
-    candidates, has_more = _candidates(
+    scored = scoring.candidates(
         table,
         text,
         vector,
         range(first, first + wanted),
         where,
         None if query.explain else min_score,
+        None if query.explain else query.floor,
     )
-    candidates = candidates[query.offset - first :]
-    return replace(_cut(query, candidates, why), has_more=has_more or len(candidates) > query.k)
+    candidates = scored.hits[query.offset - first :]
+    cut = _cut(query, candidates, why)
+    has_more = scored.has_more or len(candidates) > query.k
+    return replace(cut, dropped=cut.dropped + scored.silent, has_more=has_more)
 
 
 def _by_weights(vault: Vault, query: Query, every: list[Hit]) -> Results:
@@ -201,6 +193,8 @@ def _cut(query: Query, candidates: list[Hit], text_only: str) -> Results:
     for hit in candidates:
         if min_score is not None and hit.score < min_score:
             dropped.append((hit, f"below {min_score:.3f}"))
+        elif query.floor is not None and hit.reason < query.floor:
+            dropped.append((hit, f"below {query.floor:.3f}"))
         elif len(hits) < query.k:
             hits.append(hit)
         else:
@@ -210,18 +204,8 @@ def _cut(query: Query, candidates: list[Hit], text_only: str) -> Results:
 
 def _block(query: Query) -> int:
     """Return how many lessons confidence may put in order: whole pages, so that they fit together."""
-    pages = max(4, -(-CANDIDATES // max(1, query.k)))
-    return query.k * pages or CANDIDATES
-
-
-def rank(hit: Hit) -> float:
-    """Return what orders hits: the score, moved by up to 5% by the author's confidence."""
-    return rank_of(hit.score, hit.confidence)
-
-
-def rank_of(score: float, confidence: int) -> float:
-    """Return what orders a lesson of this score and confidence among hits."""
-    return score * (1 + CONFIDENCE_STEP * (confidence - DEFAULT_CONFIDENCE))
+    pages = max(4, -(-scoring.CANDIDATES // max(1, query.k)))
+    return query.k * pages or scoring.CANDIDATES
 
 
 def embed_ahead(vault: Vault, query: str) -> None:
@@ -285,110 +269,3 @@ def embedder_for(
         now = embedder.name if embedder else "none"
         return None, f"the index was built with {opened.embedder}, the embedder is {now}"
     return embedder, ""
-
-
-def _candidates(
-    table: Table,
-    query: str,
-    vector: np.ndarray | None,
-    wanted: range,
-    where: str | None,
-    least: float | None,
-) -> tuple[list[Hit], bool]:
-    """Score every lesson on both sides; return some of the best, with evidence, best first.
-
-    `wanted` are their places by score. Also return whether there are more.
-    A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
-    that of a piece counts `pieces.PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
-    """
-    import numpy as np
-
-    none = np.empty(0, np.uint64), np.empty(0, np.float32)
-    limit = RESCORED if table.is_large else MAX_SCORED
-    near, cosines = none if vector is None else table.nearest(vector, limit, where)
-    matched, scores = table.matches(query, limit, where) if query else none
-    of_pieces, wholes = table.families if len(near) else (none[0], none[0])
-    ids = np.sort(np.concatenate([near, matched, wholes[np.isin(of_pieces, near)]]))
-    ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]  # union1d() would load numpy.ma for this
-    if table.is_large:  # what the other side left out
-        near, cosines = _with_rest(near, cosines, ids, partial(_cosines, table, vector))
-        may_rise = _may_rise(near, cosines, matched, scores, wanted.stop)
-        matched, scores = _with_rest(matched, scores, may_rise, partial(_scores, table, query))
-    cosine = np.zeros(len(ids))
-    cosine[np.searchsorted(ids, near)] = cosines
-    text = np.zeros(len(ids))
-    text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
-    shown = np.arange(len(ids))  # the row to show for a lesson
-    is_piece = np.isin(ids, of_pieces)
-    if is_piece.any():
-        whole_of = np.searchsorted(ids, wholes[np.searchsorted(of_pieces, ids[is_piece])])
-        cosine, shown = pieces.with_nearest(cosine, shown, np.flatnonzero(is_piece), whole_of)
-    score = cosine + text
-    order = np.argsort(np.where(is_piece, np.inf, -score), kind="stable")[: (~is_piece).sum()]
-    if least is not None:  # of a silence the nearest lesson is kept, to be dropped
-        order = order[: max(((score >= least) & ~is_piece).sum(), table.schema.has_pieces)]
-    has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
-    rows = table.take(ids[shown[order]].tolist())
-    if vector is None and table.schema.has_pieces:
-        rows = pieces.with_texts(table, rows, query)
-    hit_of = Hit.of_lesson if table.schema.has_pieces else _skill
-    hits = [
-        hit_of(row, float(cosine[at]), float(text[at])) for row, at in zip(rows, order, strict=True)
-    ]
-    # equal ones by id, so that the order is fixed
-    return sorted(hits, key=lambda hit: (-rank(hit), hit.lesson_id)), has_more
-
-
-def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
-    kind = prompt_kind(row["id"])
-    hit = Hit.of_skill(row, cosine * (PROMPT_WEIGHT if kind else 1), full_text)
-    return replace(hit, kind=kind) if kind == NOT_FOR else hit
-
-
-def _may_rise(
-    near: np.ndarray, cosines: np.ndarray, matched: np.ndarray, scores: np.ndarray, first: int
-) -> np.ndarray:
-    """Return the rows that may be among the first by words that full text did not return.
-
-    It returns its best, so each other row has at most the words of the last of them.
-    """
-    import numpy as np
-
-    if not len(matched) or not len(near):  # nothing by words, or by vectors
-        return matched[:0]
-    order = np.argsort(near)
-    near, cosines = near[order], cosines[order]
-    text = np.zeros(len(near))
-    text[near.searchsorted(matched)] = FULL_TEXT_WEIGHT * scores
-    score = cosines + text
-    first = min(first + CANDIDATES, len(score))
-    least = pieces.PIECE_WEIGHT * np.partition(score, -first)[-first]
-    rows: np.ndarray = near[cosines + FULL_TEXT_WEIGHT * scores.min() > least]
-    return rows
-
-
-def _with_rest(
-    ids: np.ndarray,
-    values: np.ndarray,
-    wanted: np.ndarray,
-    ask: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows with their evidence, and those of `wanted` that were not among them."""
-    import numpy as np
-
-    more, evidence = ask(wanted[~np.isin(wanted, ids)])
-    return np.concatenate([ids, more]), np.concatenate([values, evidence])
-
-
-def _cosines(
-    table: Table, vector: np.ndarray | None, ids: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    if vector is None:
-        return ids[:0], ids[:0].astype("f4")
-    return ids, table.cosines(ids, vector)
-
-
-def _scores(table: Table, query: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if not query:
-        return ids[:0], ids[:0].astype("f4")
-    return table.matches(query, max(1, len(ids)), filters.of_rows(ids.tolist()))

@@ -13,6 +13,7 @@ from typing import Any
 from vault_index.lesson.category import MAX_DEPTH, CategoryPath
 
 WHOLE = "is_whole"  # the row of a whole lesson, and none of its pieces
+PASSAGES = "taught = ''"  # the rows of wholes and pieces, and none of taught prompts
 FOR_AGENTS = "withheld = ''"
 WITHHELD = "withheld != ''"  # what hooks, agents and models never get
 # of a course: its number comes first, as `lesson.number` reads it
@@ -175,7 +176,17 @@ def wholes_of(lesson_ids: Iterable[str]) -> str:
 
 def pieces_of(lesson_ids: Iterable[str]) -> str:
     """Return the condition for the rows of these lessons that are pieces of long ones."""
-    return f"NOT {WHOLE} AND {of_lessons(lesson_ids)}"
+    return f"NOT {WHOLE} AND {PASSAGES} AND {of_lessons(lesson_ids)}"
+
+
+def taught_in(kind: str, content_hashes: Iterable[str]) -> str:
+    """Return the condition for the rows of taught prompts of a kind: fires | silent."""
+    return f"taught = {quoted(kind)} AND {any_of('content_hash', content_hashes)}"
+
+
+def taught_as(content_hash: str) -> str:
+    """Return the condition for the rows of a taught prompt, in whatever lessons."""
+    return f"taught != '' AND {any_of('content_hash', [content_hash])}"
 
 
 def any_of(column: str, values: Iterable[str]) -> str:

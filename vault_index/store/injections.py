@@ -51,6 +51,7 @@ class Record:
     silent: str = ""  # why nothing came
     near: str = ""  # the lesson that came nearest to the floor
     near_score: float | None = None
+    taught: tuple[str, ...] = ()  # those of the lessons that a taught prompt fired
 
 
 def record(
@@ -65,6 +66,7 @@ def record(
     by: str,
     silent: str = "",
     near: tuple[str, float] | None = None,
+    taught: Sequence[str] = (),
 ) -> None:
     """Append a record to the file in `.vault_index`. Never raises: a read-only vault has none."""
     search = Record(
@@ -81,9 +83,10 @@ def record(
         silent=silent,
         near=near[0] if near else "",
         near_score=round(near[1], 4) if near else None,
+        taught=tuple(taught),
     )
     values = asdict(search)
-    for name in ("silent", "near", "near_score"):
+    for name in ("silent", "near", "near_score", "taught"):
         if not values[name]:
             del values[name]
     data = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
@@ -91,10 +94,19 @@ def record(
         _append(folder / FILE, data)
 
 
-def mark(folder: Path, lesson: str, session: str, prompt: str, written: str) -> None:
-    """Note that a lesson should not have come for a prompt, or with `written` "" that it should.
+def mark(
+    folder: Path,
+    lesson: str,
+    session: str,
+    prompt: str,
+    written: str,
+    kind: str = "silent_on",
+    moved: bool = False,
+) -> None:
+    """Note what somebody taught a lesson about a prompt; `written` "" takes it back. Never raises.
 
-    `prompt` is its hash, and `written` that of the prompt that the lesson's file got. Never raises.
+    `prompt` is its hash, `written` that of the prompt that the lesson's file got, `kind` the list
+    that it is in, and `moved` whether it left the other list.
     """
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     about = {
@@ -103,7 +115,7 @@ def mark(folder: Path, lesson: str, session: str, prompt: str, written: str) -> 
         "lesson": lesson,
         "written": written,
     }
-    line = {"time": when, "event": MARK, "lessons": [], **about}
+    line = {"time": when, "event": MARK, "lessons": [], **about, "kind": kind, "moved": moved}
     with suppress(OSError):
         _append(folder / FILE, json.dumps(line).encode() + b"\n")
 

@@ -25,18 +25,18 @@ from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.errors import IndexStateError
+from vault_index.hotpath import index_files
 from vault_index.store import ownership
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-SCHEMA = 7  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
+SCHEMA = 9  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one
 
 NO_EMBEDDER = "none"
 
 BUILDING = "building"  # the folder of an index that is not whole yet
-_POINTER = "current"
 _FILE = "manifest.json"
 _DIRTY = "dirty.json"
 
@@ -86,7 +86,7 @@ def current(folder: Path) -> Path | None:
     if not ownership.is_ours(folder):
         return None
     try:
-        name = ownership.read_text(folder / _POINTER).strip()
+        name = ownership.read_text(folder / index_files.POINTER).strip()
     except (OSError, UnicodeDecodeError):
         return None
     whole = ownership.INDEX_NAME.fullmatch(name) and ownership.is_folder(folder / name)
@@ -239,7 +239,7 @@ def _index_name() -> str:
 def remove_all(folder: Path) -> None:
     """Remove every index of a `.vault_index`, the one in force and one that is being built, too."""
     with files.writing(folder):
-        (folder / _POINTER).unlink(missing_ok=True)
+        (folder / index_files.POINTER).unlink(missing_ok=True)
         for index in folder.iterdir():
             if index.name == BUILDING or ownership.INDEX_NAME.fullmatch(index.name):
                 ownership.remove_tree(index)
@@ -248,7 +248,7 @@ def remove_all(folder: Path) -> None:
 def make_current(folder: Path, index: Path, *, keep_seconds: float = KEEP_OLD_SECONDS) -> None:
     """Put an index in force, in one rename, and remove those that nobody can use any more."""
     with files.writing(folder):
-        files.replace_file(folder / _POINTER, index.name.encode())
+        files.replace_file(folder / index_files.POINTER, index.name.encode())
         now = time.time()
         for other in folder.iterdir():
             if other == index or not ownership.INDEX_NAME.fullmatch(other.name):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VECTOR = "vector"
+IDENTIFIERS = "identifiers"  # of a whole lesson: see `lesson.identifiers`
 FULL_TEXT = "fulltext"  # of a lesson: categories, title, title, text; of a skill: name, name, text
 Key = int  # of 64 bits
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
@@ -35,8 +36,10 @@ class LessonRow(TypedDict, total=False):
     written_by: str
     text: str
     fulltext: str  # "" for the pieces of a long lesson: its whole has their words
-    is_whole: bool  # False for a piece of a long lesson
-    position: int  # among the passages of the file; -1 for a whole that also has pieces
+    identifiers: str  # "" for pieces, too
+    is_whole: bool  # False for a piece of a long lesson and for a taught prompt
+    position: int  # among the passages of the file; -1 for a whole with pieces, -2 for a prompt
+    taught: str  # of a taught prompt, which is in `text`: fires | silent; "" for a passage
     filed_by: str  # author | folder | classifier | nobody
     categories: list[str]
     category_l0: list[str]
@@ -126,6 +129,7 @@ class Schema:
     indexed: tuple[str, ...]  # columns of single values
     indexed_lists: tuple[str, ...] = ()
     full_text: str = ""  # the column that full text searches; "" for none
+    exact_text: str = ""  # the column whose words are searched whole, between spaces; "" for none
     shown: tuple[str, ...] = ()
     in_memory: tuple[str, ...] = ()  # columns of numbers and times that each search needs
     has_pieces: bool = False  # rows with `is_whole` false are pieces of the whole of a lesson
@@ -164,6 +168,7 @@ LESSONS = Schema(
     indexed=("id", "lesson_id", "path", "content_hash"),
     indexed_lists=LEVELS,
     full_text=FULL_TEXT,
+    exact_text=IDENTIFIERS,
     shown=(
         *("id", "lesson_id", "path", "title", "document", "link", "text", "is_whole", "categories"),
         *("tags", "position", "type", "confidence", "created_at", "updated_at", "author"),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from vault_index.store.families import Families
     from vault_index.store.latest import Pair
     from vault_index.store.schema import DocumentRow, JournalRow, SkillRow
 
@@ -40,7 +41,6 @@ KEPT_FILTERS = 16  # whose rows a reader remembers: 80 kB each, 0.8 MB among 100
 MANY = 0.5  # of all rows: a filter that keeps so many is looked at after full text, not in it
 MAX_DAMAGE_CHARS = 160  # of what LanceDB says of an index, without its path
 _AT_ONCE = 1000  # values in one filter
-_FAMILY = ("lesson_id", "is_whole")
 
 
 class Table:
@@ -75,7 +75,12 @@ class Table:
             self._table.create(schema.arrow(self.dimension))
         # without a key two processes that insert the same new ids duplicate them
         self._ask(
-            lambda door: door.prepare("id", schema.full_text, schema.indexed, schema.indexed_lists)
+            lambda door: door.prepare(
+                "id",
+                (schema.full_text, schema.exact_text),
+                schema.indexed,
+                schema.indexed_lists,
+            )
         )
 
     def replace(self, rows: Sequence[LessonRow | JournalRow], paths: Iterable[str]) -> None:
@@ -236,18 +241,18 @@ class Table:
     @cached_property
     def _all_vectors(self) -> Pair:
         """The table's row ids and vectors: multiplying takes less time than asking for it (5 ms)."""
-        family = _FAMILY if self.schema.has_pieces else ()
+        family = families.COLUMNS if self.schema.has_pieces else ()
         rows = self._scan([VECTOR, *family], ids=True)
         if family:
             self.__dict__["families"] = families.of(rows)
         return rows["_rowid"].to_numpy().copy(), matrix(rows, self.dimension).copy()
 
     @cached_property
-    def families(self) -> Pair:
-        """Row ids, uint64[n], of the pieces of long lessons, sorted, and of the whole of each."""
+    def families(self) -> Families:
+        """The rows that are pieces of long lessons or taught prompts, and the whole of each."""
         if not self.schema.has_pieces:
             return families.none()
-        return families.of(self._scan(_FAMILY, ids=True))
+        return families.of(self._scan(families.COLUMNS, ids=True))
 
     @latest.kept
     def matches(self, text: str, limit: int, where: str | None) -> Pair:
@@ -262,6 +267,17 @@ class Table:
             return ids, scores
         inside = kept[np.minimum(kept.searchsorted(ids), len(kept) - 1)] == ids
         return ids[inside], scores[inside]
+
+    def identified(self, name: str, limit: int, where: str | None) -> np.ndarray:
+        """Return the row ids, uint64[n], of lessons that have an identifier, which is folded."""
+        column = self.schema.exact_text
+        rows = self._ask(lambda door: door.matches(name, column, limit, where))
+        ids: np.ndarray = rows["_rowid"].to_numpy()
+        return ids
+
+    def count_wholes(self) -> int:
+        """Count the rows that are no pieces and no taught prompts."""
+        return self.count() - len(self.families.ids)
 
     def _kept_by(self, where: str) -> np.ndarray | None:
         """Return the row ids that a filter keeps, sorted, if a reader that stays finds it keeps many.
@@ -304,6 +320,11 @@ class Table:
             keys = rows["content_hash"].to_pylist()
             vectors.update(zip(keys, matrix(rows, self.dimension), strict=True))
         return vectors
+
+    def row_ids(self, where: str) -> np.ndarray:
+        """Return the row ids of the rows that a filter names, uint64[n]."""
+        ids: np.ndarray = self._scan(["id"], where, ids=True)["_rowid"].to_numpy()
+        return ids
 
     def rows(self, columns: Sequence[str], where: str | None = None) -> list[dict[str, Any]]:
         """Return columns of all rows, or of those a filter names."""

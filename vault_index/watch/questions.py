@@ -16,6 +16,7 @@ from typing import Any
 from vault_index import api
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import protocol
+from vault_index.store import injections
 from vault_index.watch.current import CurrentVault
 from vault_index.watch.events import FileEvents
 from vault_index.watch.progress import Progress
@@ -58,7 +59,11 @@ class Questions:
         if api.is_about_journal(str(question.get("ask"))):
             return self._of_journal(question)
         notes = self._catch_up(bool(question.get("settled"))) if question.get("fresh") else []
-        if question.get("ask") == "hook":
+        is_hook = question.get("ask") == "hook"
+        if is_hook and self._current.settings_changed():  # they are in force at once
+            self._events.wake()
+            return {"declined": "the settings have just changed"}
+        if is_hook:
             return {"notes": notes, **self._answer_hook(question)}
         notes = [*self._current.vault.config.warnings(), *notes]
         if self._current.settings_changed():  # since the loop looked
@@ -97,9 +102,15 @@ class Questions:
         try:
             return {**problem, **self._search(question)}
         except VaultError as error:
-            if isinstance(error, IndexStateError):
-                self._report(error)
-            return {"answer": None, "problem": error.message}
+            if not isinstance(error, IndexStateError):
+                return {"answer": None, "problem": error.message}
+            self._report(error)
+            is_prompt = question["with"]["event"]["hook_event_name"] == injections.PROMPT
+            if error.newer or not is_prompt:
+                return {"answer": None, "problem": error.message}
+            problem["problem"] = f"{error.message}; the lesson files were searched"
+        with_files = {**question, "with": {**question["with"], "from_files": True}}
+        return {**problem, "missed": False, **self._search(with_files)}
 
     def _search(self, question: Answer) -> Answer:
         with self._slots:

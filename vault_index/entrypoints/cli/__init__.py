@@ -29,7 +29,7 @@ atexit.register(gc.freeze)
 
 # as in the README
 SECTIONS = {
-    "Lessons": "add list show edit rm log stale confirm import",
+    "Lessons": "add list show edit rm last teach log stale confirm import",
     "Search": "search ask recall eval",
     "Journal": "journal",
     "Proposals": "learn remember review proposals accept reject",

@@ -34,3 +34,11 @@ def _moment(text: str, days_more: int) -> str:
         return moment.astimezone(UTC).isoformat()
     except (ValueError, OverflowError):
         raise VaultError(f"no date {text!r}", "write it like 2026-03-31, 30d or 8w") from None
+
+
+def ago(seconds: float) -> str:
+    """Return how long ago something was, such as "5 minutes ago"."""
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size:.0f} {unit} ago"
+    return f"{max(0, seconds):.0f} seconds ago"

@@ -15,17 +15,20 @@ MAX_SHOWN = 20
 LINES_BESIDE = 3  # of the screen: what was typed, how many there are, the question
 
 
-def pick(named: str | None) -> str:
-    """Ask for a lesson and return its id. Raises UsageError where nobody can answer."""
+def pick(named: str | None, near: str = "") -> str:
+    """Ask for a lesson and return its id, beginning with those nearest to a text.
+
+    Raises UsageError where nobody can answer.
+    """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError("name a lesson by its ID; `lessons list` shows the ids")
     lessons = asking.ask(named, "list", names_only=True)["entries"]
     if not lessons:
         raise VaultError("no lessons yet", "add one: lessons add --title ... --text ...")
-    words = ""
+    words = near
     while True:
         matching = _search(named, lessons, words) if words else lessons
-        if len(matching) == 1 and words:
+        if len(matching) == 1 and words and words is not near:
             return str(matching[0]["id"])
         shown = matching[: _room()]
         _show(shown, len(matching), words)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, output, watch
+from vault_index.entrypoints.cli import asking, moments, output, watch
 from vault_index.entrypoints.cli.options import count
 
 
@@ -31,7 +31,7 @@ def lines(state: dict[str, Any]) -> Iterator[str]:
         age = built["age_seconds"]
         yield (
             f"index      {count(state['lessons'], 'lesson')} in {count(built['files'], 'file')},"
-            f" {built['bytes'] / 1e6:.1f} MB, written {_ago(age)}"
+            f" {built['bytes'] / 1e6:.1f} MB, written {moments.ago(age)}"
         )
         least = built["floor"]
         yield "floor      " + (
@@ -152,13 +152,6 @@ def shown_value(value: Any) -> str:
     if isinstance(value, (list, tuple)) and len(value) > 3:
         return f"{len(value)} entries"
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _ago(seconds: int) -> str:
-    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit} ago"
-    return f"{seconds} seconds ago"
 
 
 @click.command("status", epilog="Example: lessons status --json")

@@ -211,7 +211,8 @@ def _answer(event: dict[str, object], started: float) -> object:
         reply = _ask(root, event, started, min(patience, _left()))
         if reply is not None:
             if reply.get("problem"):
-                log(event, str(reply["problem"]), started, missed=not reply.get("answer"))
+                is_missed = bool(reply.get("missed", not reply.get("answer")))
+                log(event, str(reply["problem"]), started, missed=is_missed)
             return reply.get("answer")
     except protocol.NoAnswer as error:
         runs, hung = True, not isinstance(error, protocol.Declined)

@@ -13,10 +13,12 @@ from vault_index.hotpath import log
 from vault_index.index import reconcile
 from vault_index.recall.respond import respond
 from vault_index.search import floor, query
+from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import background_index, launch, warming
 
 FILES_AT_ONCE = 8  # changed files that a hook embeds itself: about 0.1 s
+NO_INDEX = "the index is not built yet"
 BUSY_SECONDS = 0.4  # to wait for another process: it indexes the few files of a pull in that time
 
 
@@ -36,21 +38,36 @@ def answer(
     if may_start and vault.config.watch_autostart:
         with contextlib.suppress(WriteError):  # a read-only vault has no watcher
             launch.start(vault.root, vault.index_dir)  # for the next prompt
+    why = NO_INDEX
     try:
         project = Path(str(event.get("cwd") or "."))
         prompt = "" if text_only else str(event.get("prompt") or project.name)
         with warming.embedding(vault, prompt):
-            if not _bring_up_to_date(vault):
-                log.log(event, "the index is not built yet", began, missed=True)
-                return None
-            if prompt:
+            has_index = _bring_up_to_date(vault)
+            if has_index and prompt:
                 query.load_ahead(vault)
-        ms = 1000 * (time.monotonic() - began)
-        return respond(vault, event, by="process", ms=ms, text_only=text_only)
+        if has_index:
+            ms = 1000 * (time.monotonic() - began)
+            return respond(vault, event, by="process", ms=ms, text_only=text_only)
     except IndexStateError as error:
-        if not error.newer and not vault.config.watch_autostart:  # only searching shows this damage
+        if error.newer:
+            raise
+        why = error.message
+        if not vault.config.watch_autostart:  # only searching shows this damage
             background_index.start(vault, "--rebuild")
-        raise
+    return _from_files(vault, event, began, why)
+
+
+def _from_files(
+    vault: Vault, event: dict[str, Any], began: float, why: str
+) -> dict[str, Any] | None:
+    """Answer a prompt where there is no index to ask yet; a session's start gets nothing."""
+    is_prompt = event["hook_event_name"] == injections.PROMPT
+    log.log(event, why, began, missed=not is_prompt)
+    if not is_prompt:
+        return None
+    ms = 1000 * (time.monotonic() - began)
+    return respond(vault, event, by="process", ms=ms, from_files=True)
 
 
 def _bring_up_to_date(vault: Vault) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -64,6 +64,9 @@ class LessonsServer(MCPServer):
                 f"over HTTP, {quotation.defused_line(name)[:MAX_NAME]} needs the token, as does all "
                 f"but {', '.join(TOOLS)} of this vault. Next: ask the user to {HEADER}."
             )
+        known = await self._arguments(name)
+        if known is not None and (unknown := [each for each in arguments if each not in known]):
+            return _error(await self._refused(name, f"there is no argument {unknown[0]!r:.40}"))
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -114,11 +117,19 @@ class LessonsServer(MCPServer):
             f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg'].lower()}"
             for each in error.errors(include_url=False, include_input=False)
         ]
-        tool = next((tool for tool in await super().list_tools() if tool.name == name), None)
-        names = ", ".join(tool.input_schema.get("properties", {})) if tool else ""
-        return (
-            f"{name} cannot take that: {'; '.join(wrong)}. Next: call it again; it takes {names}."
-        )
+        return await self._refused(name, "; ".join(wrong))
+
+    async def _refused(self, name: str, why: str) -> str:
+        names = ", ".join(await self._arguments(name) or ()) or "no argument"
+        why = quotation.defused_line(why)
+        return f"{name} cannot take that: {why}. Next: call it again; it takes {names}."
+
+    async def _arguments(self, name: str) -> Collection[str] | None:
+        """Return the names of a tool's arguments; None if there is no such tool."""
+        for tool in await super().list_tools():
+            if tool.name == name:
+                return list(tool.input_schema.get("properties", {}))
+        return None
 
 
 def _error(text: str) -> CallToolResult:

@@ -11,11 +11,12 @@ from typing import Any
 
 from vault_index.errors import VaultError
 from vault_index.recall import block, quote
-from vault_index.search.hit import Hit
+from vault_index.search.hit import Hit, percent_of
 
 MAX_CHARS = (
     24_000  # of an answer; Claude Code warns at 10,000 tokens, dense text has 3 characters each
 )
+BELOW = 3  # titles of hits below the floor
 HIT_CHARS = 1_200  # of the passage of a hit
 HEADER_CHARS = 1_100  # of the lines above a passage, at most
 LINE_CHARS = 300
@@ -25,17 +26,25 @@ INTRO = (
 
 
 def of_search(answer: Mapping[str, Any]) -> str:
-    """Return hits, and how to get more."""
-    hits = [Hit.from_json(hit) for hit in answer["hits"]]
+    """Return hits, and how to get more; of those below the floor a few titles."""
+    every = [Hit.from_json(hit) for hit in answer["hits"]]
+    hits = [hit for hit in every if hit.is_above(answer["floor"])]
+    below = [f"- {line(hit.lesson_id)}: {line(hit.title)} ({hit.percent}%)" for hit in every
+             if hit not in hits][:BELOW]  # fmt: skip
     notes = [f"Full text only: {line(answer['text_only'])}."] if answer["text_only"] else []
-    if not hits:
+    if not every:
         return " ".join(["No lesson matches.", *notes, "Next: try other words, or go on without."])
-    if answer["floor"] and all(hit.score < answer["floor"] for hit in hits):
-        notes.append(f"All are below {100 * answer['floor']:.0f}%, so none may be about this.")
+    if not hits:
+        said = f"No lesson is about this. The nearest are below {percent_of(answer['floor'])}%:"
+        return "\n".join([said, fenced(below), " ".join([*notes, "Next: go on without."])])
     notes.append("Whole text: learn_get(id).")
-    if answer["next"]:
+    if answer["next"] and not below:
         notes.append(f"More: the same search with cursor={answer['next']!r}.")
-    return "\n".join([fenced(_hits(hits)), " ".join(notes)])
+    return "\n".join([fenced([*_hits(hits), *_less(below)]), " ".join(notes)])
+
+
+def _less(below: Sequence[str]) -> list[str]:
+    return ["Below the floor, so perhaps not about this:", *below] if below else []
 
 
 def of_lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from vault_index import files as file_access
 from vault_index import git
 from vault_index.errors import VaultError
+from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.journal import refined
 from vault_index.journal.journal import Journal
 from vault_index.journal.left_out import LeftOut
@@ -43,6 +45,7 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     parts = kept.of_replay(played, chosen, LeftOut(globs)) if played else kept.of_records(chosen)
     changed = _since(vault, chosen) or _by_edits(played, chosen, diff.wanted(globs))
     subjects = [*(played.subjects if played else ()), *map(_subject, changed.messages)]
+    given = _injected(vault, chosen.id)
     return _whole(
         Material(
             *(SESSION, chosen.id, chosen.project, chosen.id, chosen.began, chosen.ended),
@@ -52,7 +55,8 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
             subjects=tuple(dict.fromkeys(subjects))[:MOST_SUBJECTS],
             changes=changed.changes,
             diff=changed.text,
-            injected=_injected(vault, chosen.id),
+            injected=tuple(given),
+            given_at=tuple(given.values()),
             refused=played.refused if played else sum(said.is_refusal for said in parts.prompts),
             novel=changed.novel,
             notes=changed.notes,
@@ -187,14 +191,26 @@ def _subject(message: str) -> str:
     return message.partition("\n")[0].strip()
 
 
-def _injected(vault: Vault, session: str) -> tuple[str, ...]:
-    """Return the ids of the lessons that a session was given, in the order of the first time."""
+def _injected(vault: Vault, session: str) -> dict[str, str]:
+    """Return the ids of the lessons that a session was given, with the prompt of the first time.
+
+    It is the prompt's hash, "" for the session's start.
+    """
     try:
         records = list(injections.records(vault.index_dir))
     except VaultError:
-        return ()
-    given = [each["lessons"] for each in records if each.get("session") == session[:80]]
-    return tuple(dict.fromkeys(str(lesson) for lessons in given for lesson in lessons))
+        return {}
+    given: dict[str, str] = {}
+    for each in records:
+        if each.get("session") == session[:MAX_SESSION_CHARS]:
+            for lesson in each["lessons"]:
+                given.setdefault(str(lesson), _prompt_of(each))
+    return given
+
+
+def _prompt_of(record: Mapping[str, Any]) -> str:
+    is_prompt = record.get("event") == injections.PROMPT
+    return str(record.get("prompt")) if is_prompt else ""
 
 
 def _whole(material: Material) -> Material:

@@ -73,8 +73,13 @@ class Door(Protocol):
     def indexed(self) -> set[str]:
         """Return the columns that have an index."""
 
-    def prepare(self, key: str, text: str, single: Sequence[str], lists: Sequence[str]) -> None:
-        """Set the key of an empty table, and make its indexes: of a text (unless ""), columns, lists."""
+    def prepare(
+        self, key: str, texts: tuple[str, str], single: Sequence[str], lists: Sequence[str]
+    ) -> None:
+        """Set the key of an empty table, and make its indexes: of texts, columns and lists.
+
+        `texts` are a column of prose and one of whole words between spaces, "" for none.
+        """
 
     def index_vectors(self, column: str) -> None:
         """Make the approximate index that a large table needs."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+MAX_WORD = 100  # bytes of a word that is indexed whole
 _ALWAYS = 0.0  # seconds: see what other processes committed
 
 _introduced = False  # whether the module has found what it takes for asyncio
@@ -138,15 +139,18 @@ class Opened:
         """Return the columns that have an index."""
         return {column for index in wait(self._table.list_indices) for column in index.columns}
 
-    def prepare(self, key: str, text: str, single: Sequence[str], lists: Sequence[str]) -> None:
-        """Set the key of an empty table, and make its indexes: of a text (unless ""), columns, lists."""
+    def prepare(
+        self, key: str, texts: tuple[str, str], single: Sequence[str], lists: Sequence[str]
+    ) -> None:
+        """Set the key of an empty table, and make its indexes: of texts, columns and lists."""
         wait(self._table.set_unenforced_primary_key, [key])
         for column in single:
             self._index(column, BTree())
         for column in lists:
             self._index(column, LabelList())
-        if text:
-            self._index(text, FTS())
+        for column, config in zip(texts, (FTS(), FTS(whole_words=True)), strict=True):
+            if column:
+                self._index(column, config)
 
     def index_vectors(self, column: str) -> None:
         """Make the approximate index that a large table needs."""
@@ -235,12 +239,8 @@ class FTS:
     """An index of a text. Without positions: no phrases are asked for."""
 
     with_position = False
-    base_tokenizer = "simple"
     language = "English"
-    max_token_length = 40
     lower_case = True
-    stem = True
-    remove_stop_words = True
     ascii_folding = True
     ngram_min_length = 3
     ngram_max_length = 3
@@ -250,6 +250,11 @@ class FTS:
     memory_limit = None
     num_workers = None
     document_granularity = "row"
+
+    def __init__(self, *, whole_words: bool = False) -> None:
+        self.base_tokenizer = "whitespace" if whole_words else "simple"
+        self.max_token_length = MAX_WORD if whole_words else 40
+        self.stem = self.remove_stop_words = not whole_words
 
 
 class IvfFlat:

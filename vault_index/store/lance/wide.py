@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+MAX_WORD = 100  # bytes of a word that is indexed whole
 _ALWAYS = timedelta(0)  # see what other processes committed
 
 
@@ -103,8 +104,10 @@ class Opened:
         """Return the columns that have an index."""
         return {column for index in self._table.list_indices() for column in index.columns}
 
-    def prepare(self, key: str, text: str, single: Sequence[str], lists: Sequence[str]) -> None:
-        """Set the key of an empty table, and make its indexes: of a text (unless ""), columns, lists."""
+    def prepare(
+        self, key: str, texts: tuple[str, str], single: Sequence[str], lists: Sequence[str]
+    ) -> None:
+        """Set the key of an empty table, and make its indexes: of texts, columns and lists."""
         from lancedb.index import FTS, BTree, LabelList
 
         self._table.set_unenforced_primary_key(key)
@@ -112,9 +115,16 @@ class Opened:
             self._table.create_index(column, config=BTree())
         for column in lists:
             self._table.create_index(column, config=LabelList())
-        if text:
+        prose, words = texts
+        if prose:
             config = FTS(with_position=False, stem=True, remove_stop_words=True)
-            self._table.create_index(text, config=config)
+            self._table.create_index(prose, config=config)
+        if words:
+            whole = FTS(
+                with_position=False, base_tokenizer="whitespace", max_token_length=MAX_WORD,
+                stem=False, remove_stop_words=False,
+            )  # fmt: skip
+            self._table.create_index(words, config=whole)
 
     def index_vectors(self, column: str) -> None:
         """Make the approximate index that a large table needs."""

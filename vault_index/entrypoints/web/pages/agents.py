@@ -17,6 +17,7 @@ from vault_index.entrypoints.web.pages.latency import milliseconds, plot
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
 from vault_index.entrypoints.web.writes import one_at_a_time
+from vault_index.search.hit import percent_of
 
 AT = "/agents"
 PRIVATE = "/page/private/agents"
@@ -30,10 +31,11 @@ Only = Literal["", "answered", "silent"]
 routes = APIRouter(include_in_schema=False)
 
 
-class SilenceBody(BaseModel):
-    """An injection that should not have been: of which lesson, in which session, at which prompt."""
+class TeachBody(BaseModel):
+    """A prompt of a session that a lesson should fire at, or should not."""
 
     lesson: Id
+    kind: Literal["fires_on", "silent_on"]
     session: Id = ""
     key: Id = ""  # the hash of the prompt
     prompt: Annotated[Text, Field(max_length=MAX_PROMPT_CHARS)] = ""  # where the journal has it not
@@ -68,7 +70,7 @@ def list_(
     return fragment(
         "agents_list.html",
         is_first=offset == 0,
-        rounded=rounded,
+        percent_of=percent_of,
         by=BY,
         is_narrowed=any(values.values()),
         totals=totals,
@@ -80,13 +82,13 @@ def list_(
     )
 
 
-@routes.post(f"{PRIVATE}/silence", dependencies=[Depends(one_at_a_time)])
-def silence(door: OpenDoor, body: SilenceBody) -> HTMLResponse:
-    """Write into a lesson that it should not come for a prompt, or take that out again."""
+@routes.post(f"{PRIVATE}/teach", dependencies=[Depends(one_at_a_time)])
+def teach(door: OpenDoor, body: TeachBody) -> HTMLResponse:
+    """Write into a lesson that it fires at a prompt, or stays out; or take that back."""
     values = {"name": body.lesson, "session": body.session, "key": body.key}
-    values |= {"prompt": body.prompt}
-    done = door.change("silence", {**values, "undo": body.undo}, lambda answer: [answer["path"]])
-    lesson = {"id": done["id"], "is_marked": not body.undo, "is_there": True}
+    values |= {"prompt": body.prompt, "kind": body.kind}
+    done = door.change("teach", {**values, "undo": body.undo}, lambda answer: [answer["path"]])
+    lesson = {"id": done["id"], "taught": "" if body.undo else body.kind, "is_there": True}
     text = "" if body.prompt else "kept"
     record = {"session": body.session, "prompt": body.key, "text": text}
     return fragment(
@@ -94,6 +96,7 @@ def silence(door: OpenDoor, body: SilenceBody) -> HTMLResponse:
         done=done,
         path=door.shown(done["path"]),
         lesson=lesson,
+        kind=body.kind,
         record=record,
         typed=body.prompt,
     )
@@ -132,16 +135,11 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def rounded(score: float) -> str:
-    """Return a score for people; those of full text alone are a tenth of the others."""
-    return f"{score:.2f}" if score >= 0.1 else f"{score:.3f}"
-
-
 def _why(record: Mapping[str, Any]) -> str:
     near, floor, said = record["near"], record["floor"], record["silent"]
     if near and floor is not None and near["score"] is not None and near["score"] < floor:
-        scores = rounded(near["score"])
-        return f"the nearest lesson scores {scores}, below the floor of {rounded(floor)}"
+        scores = percent_of(near["score"])
+        return f"the nearest lesson scores {scores}%, below the floor of {percent_of(floor)}%"
     if said == "nothing new":
         return "the session has this lesson already" if near else "the session has it already"
     if said == "nothing above the floor" and not near:

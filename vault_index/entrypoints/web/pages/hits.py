@@ -10,7 +10,7 @@ from typing import Any
 from vault_index.characters import clean
 from vault_index.recall import block
 from vault_index.recall.outcome.words import plain_words
-from vault_index.search.hit import Hit
+from vault_index.search.hit import Hit, percent_of
 from vault_index.search.weighted import TERMS
 
 EXCERPT_CHARS = 320
@@ -62,7 +62,7 @@ def with_floor(
         cut = len(drawn)  # confidence orders, too: some above the cut may score less
         while cut and not drawn[cut - 1].is_above:
             cut -= 1
-        floor = None if least is None else round(100 * least)
+        floor = None if least is None else percent_of(least)
         if drawn:
             groups.append(Group(kind, drawn[:cut], drawn[cut:], floor))
     return groups
@@ -90,8 +90,8 @@ def _drawn(
         block.signed(clean(hit.author), hit).removeprefix(" · "),
         [] if hit.withheld else excerpt(hit.text, marked),
         hit.lesson_id in injected,
-        least is not None and hit.score >= least,
-        [("cosine", hit.cosine), ("full text", hit.full_text)],
+        least is not None and hit.reason >= least,
+        hit.terms,
         list(zip(TERMS, hit.weighted, strict=False)),
     )
 

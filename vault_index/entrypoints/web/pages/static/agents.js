@@ -1,4 +1,4 @@
-// The page of agents: its filter, more records, and marks of what should not have fired.
+// The page of agents: its filter, more records, and what people teach about them.
 
 import { Refused, load, notice, request } from "./page.js";
 
@@ -20,9 +20,9 @@ async function more(button) {
 
 // Have the server write a mark, and show what came of it in its place.
 async function write(place, values) {
-  const { lesson, session, key, typed } = place.dataset;
-  const body = { lesson, session, key, prompt: typed, ...values };
-  const answer = await request("/page/private/agents/silence", { method: "POST", body });
+  const { lesson, kind, session, key, typed } = place.dataset;
+  const body = { lesson, kind, session, key, prompt: typed, ...values };
+  const answer = await request("/page/private/agents/teach", { method: "POST", body });
   const part = document.createElement("div");
   part.innerHTML = await answer.text();
   const next = part.querySelector(".mark");
@@ -35,7 +35,7 @@ async function write(place, values) {
 function ask(place) {
   const form = place.querySelector("form");
   form.hidden = false;
-  form.elements.prompt.focus();
+  form.querySelector("input").focus();
 }
 
 // Do something of a mark's; where it is refused, say why, and let another wording be typed.
@@ -48,7 +48,7 @@ async function attempt(place, action) {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     place.querySelector(".said").textContent = error.message;
-    if (error.status === 422 && place.querySelector("form")) ask(place);
+    if (error.status === 422 && place.querySelector("form input")) ask(place);
   } finally {
     for (const button of buttons) button.disabled = false;
   }
@@ -74,8 +74,8 @@ list.addEventListener("click", async (event) => {
 list.addEventListener("submit", async (event) => {
   event.preventDefault();
   const place = event.target.closest(".mark");
-  const prompt = event.target.elements.prompt.value;
-  await attempt(place, () => write(place, { prompt }));
+  const values = Object.fromEntries(new FormData(event.target));
+  await attempt(place, () => write(place, values));
 });
 
 // A link may name a prompt by its hash.

@@ -1,4 +1,4 @@
-"""An injection that should not have been: its prompt goes into the lesson's file, and out of it again."""
+"""Teaching: a prompt goes into the lesson's file, acts at the next prompt, and goes out of it again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.files import MakeVault, lesson_text
 from vault_index import client, files
-from vault_index.edit import silence
+from vault_index.edit import teach
 from vault_index.errors import ChangedError, LessonError, VaultError
 from vault_index.index import reconcile
 from vault_index.search import entries, floor
@@ -33,7 +33,13 @@ def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 
 def say(vault: Vault, **values: Any) -> dict[str, Any]:
-    return client.ask(vault, {"ask": "silence", "with": {"name": "heap", **values}})
+    given = {"name": "heap", "kind": "silent_on", **values}
+    return client.ask(vault, {"ask": "teach", "with": given})
+
+
+def injected(vault: Vault, prompt: str) -> list[str]:
+    answer = client.ask(vault, {"ask": "recall", "with": {"query": prompt}})
+    return [hit["lesson_id"] for hit in answer["hits"]]
 
 
 def content(vault: Vault) -> bytes:
@@ -44,7 +50,7 @@ def test_only_the_one_line_changes_and_once(team: Vault) -> None:
     done = say(team, prompt=f"  {BATTERY}\n")
     written = FILE.replace(b"['a flat tyre']", f"[a flat tyre, {BATTERY}]".encode())
     assert content(team) == written
-    assert (done["prompt"], done["changed"], done["still"]) == (BATTERY, True, False)
+    assert (done["prompt"], done["changed"], done["acts"]) == (BATTERY, True, True)
     again = say(team, prompt=BATTERY.upper())
     assert (content(team), again["changed"]) == (written, False)
     assert say(team, prompt=BATTERY, undo=True)["changed"]
@@ -52,14 +58,42 @@ def test_only_the_one_line_changes_and_once(team: Vault) -> None:
     assert not say(team, prompt=BATTERY, undo=True)["changed"]
 
 
-def test_it_says_whether_the_prompt_still_finds_the_lesson(team: Vault) -> None:
-    assert say(team, prompt="raise the heap of the heap")["still"]
+def test_a_taught_prompt_acts_at_once_and_above_any_floor(team: Vault) -> None:
+    prompt = "run the whole thing please"
+    assert injected(team, prompt) == []
+    done = say(team, kind="fires_on", prompt=prompt)
+    assert (done["id"], done["acts"], done["changed"]) == ("ops/heap", True, True)
+    assert injected(team, "Run the  WHOLE thing please") == ["ops/heap"]
+    assert say(team, kind="fires_on", prompt=prompt, undo=True)["changed"]
+    assert injected(team, prompt) == []
+
+
+def test_what_is_taught_last_counts_and_undo_restores_what_was(team: Vault) -> None:
+    prompt = "the build is out of heap"
+    assert injected(team, prompt) == ["ops/heap"]
+    done = say(team, prompt=prompt)
+    assert done["acts"]
+    assert injected(team, prompt) == []
+    lesson = entries.entry(team, "heap")
+    assert (lesson["fires_on"], lesson["silent_on"]) == ([], ["a flat tyre", prompt])
+    say(team, prompt=prompt, undo=True)
+    lesson = entries.entry(team, "heap")
+    assert (lesson["fires_on"], lesson["silent_on"]) == ([prompt], ["a flat tyre"])
+    assert injected(team, prompt) == ["ops/heap"]
+
+
+def test_it_says_when_a_lesson_still_does_not_come(team: Vault) -> None:
+    token = "ghp_" + "4Kd92mLqTz81VbXw30RfPnYc5HsJgE6uAo7i"
+    (team.lessons_dir / "ops/lock.md").write_text(f"# Lock\n\nIt waits. token = {token}\n")
+    done = say(team, name="lock", kind="fires_on", prompt="why does it wait so long")
+    assert not done["acts"]
+    assert "is left out" in done["silent"]
 
 
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [
-        ("The build is out of heap", "names this prompt in fires_on"),
+        ("thanks, looks good", "hooks never search for this prompt"),
         ("word " * 101, "too long"),
         ("log in with password: hunter2-Xy7Zq", "holds a secret"),
         ("  \n", "was not kept"),
@@ -85,7 +119,7 @@ def test_a_file_that_was_saved_meanwhile_stays(
 
     monkeypatch.setattr(files, "change_file", change_late)
     with pytest.raises(ChangedError):
-        silence.write(team, entries.entry(team, "heap"), BATTERY)
+        teach.write(team, entries.entry(team, "heap"), BATTERY, teach.SILENT)
     assert file.read_bytes() == b"Saved.\n"
 
 
@@ -111,10 +145,13 @@ def test_a_mark_is_of_one_injection_and_survives_a_rename(team: Vault) -> None:
     def marked() -> dict[str, bool]:
         answer = client.ask(team, {"ask": "injections", "with": {}})
         assert answer["totals"]["marked"] == sum(
-            each["lessons"][0]["is_marked"] for each in answer["records"]
+            each["lessons"][0]["taught"] == "silent_on" for each in answer["records"]
         )
         assert {each["lessons"][0]["id"] for each in answer["records"]} == {"ops/node"}
-        return {each["session"]: each["lessons"][0]["is_marked"] for each in answer["records"]}
+        return {
+            each["session"]: each["lessons"][0]["taught"] == "silent_on"
+            for each in answer["records"]
+        }
 
     assert marked() == {"s1": True, "s2": False}
     say(team, name="ops/node", session="s1", key=key, undo=True)

@@ -1,0 +1,84 @@
+"""`lessons last`: what agents asked lately and what they got, and teaching by its numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.conversations import Conversation
+from tests.support.files import MakeVault, lesson_text
+from tests.support.indexed import with_words
+from vault_index.index import reconcile
+from vault_index.recall import respond
+from vault_index.search import floor
+from vault_index.vault import Vault
+
+PROMPT = "run the tests please"
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, own_world: Path) -> Vault:
+    texts = {"uv.md": lesson_text("Tests run under uv", "Start pytest as uv run pytest.")}
+    vault = make_vault(texts | {"dates.md": lesson_text("Dates are UTC", "Store dates in UTC.")})
+    with_words(vault)
+    reconcile.sync(vault)
+    floor.fit(vault)
+    return vault
+
+
+def asks(vault: Vault, session: Conversation, prompt: str) -> None:
+    """Let an agent ask as its hook does, and keep its own transcript."""
+    session.asks(prompt)
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": session.id, "prompt": prompt}
+    respond.respond(vault, {**event, "cwd": str(vault.root)}, by="process", ms=1.0)
+
+
+def last(vault: Vault, *words: str) -> str:
+    return run("lessons", "last", *words, cwd=vault.root).out
+
+
+def test_the_latest_prompts_say_what_came_and_why_not(team: Vault) -> None:
+    assert "no agent has asked yet" in last(team)
+    session = Conversation(team.root, "build")
+    asks(team, session, "store dates in UTC")
+    asks(team, session, PROMPT)
+    shown = last(team)
+    assert shown.index(f"  {PROMPT}\n   silent: nothing above the floor") < shown.index(
+        "  store dates in UTC\n   Dates are UTC ("
+    )
+    assert [each["text"] for each in json.loads(last(team, "-n", "1", "--json"))] == [PROMPT]
+
+
+def test_a_prompt_is_taught_by_its_number(team: Vault) -> None:
+    session = Conversation(team.root, "build")
+    asks(team, session, PROMPT)
+    asks(team, session, "store dates in UTC")
+    run("lessons", "teach", "--last", "2", "--fires", "uv", cwd=team.root)
+    assert "fires_on:" in (team.lessons_dir / "uv.md").read_text()
+    assert "taught fires_on: Tests run under uv" in last(team)
+    reconcile.sync(team)
+    asks(team, session, PROMPT)
+    assert "%, taught) uv" in last(team, "-n", "1")
+    run("lessons", "teach", "--last", "1", "--not", "uv", cwd=team.root)
+    assert "taught silent_on" in last(team, "-n", "1")
+    run("lessons", "teach", "--last", "1", "--not", "uv", "--undo", cwd=team.root)
+    assert "taught silent_on" not in last(team, "-n", "1")
+
+
+def test_a_number_that_is_not_there_is_an_error(team: Vault) -> None:
+    done = run("lessons", "teach", "--last", "9", "--fires", "uv", cwd=team.root, check=False)
+    assert (done.code, done.err.splitlines()[0]) == (1, "Error: no prompt 9 in the record")
+    both = run("lessons", "teach", "x", "--last", "1", cwd=team.root, check=False)
+    assert both.code == 2
+
+
+def test_the_text_of_a_transcript_that_is_gone_has_to_be_typed(team: Vault) -> None:
+    session = Conversation(team.root, "build")
+    asks(team, session, PROMPT)
+    session.file.unlink()
+    assert "(the text of this prompt was not kept)" in last(team)
+    done = run("lessons", "teach", "--last", "1", "--fires", "uv", cwd=team.root, check=False)
+    assert "type it: lessons teach PROMPT" in done.err

@@ -1,0 +1,109 @@
+"""Exact words: an identifier or a quoted phrase finds its lesson; about it, it also injects it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.files import MakeVault, lesson_text
+from tests.support.indexed import with_words
+from vault_index.index import reconcile
+from vault_index.lesson import identifiers
+from vault_index.recall import select
+from vault_index.search import exact, floor, query
+from vault_index.search.options import Query
+from vault_index.vault import Vault
+
+
+@pytest.fixture
+def vault(make_vault: MakeVault) -> Vault:
+    files = {
+        f"filler{number}.md": lesson_text(
+            f"Note {number}", f"The sky of day {number} was blue, and rain fell in week {number}."
+        )
+        for number in range(30)
+    }
+    files |= {
+        "about.md": lesson_text("What repl_co_names holds", "It is the tuple of names."),
+        "passing.md": lesson_text("Bytecode", "A long story of code. It has repl_co_names once."),
+        "upsert.md": lesson_text("Upserts", "End it with `ON CONFLICT DO NOTHING` to skip rows."),
+        "conflict.md": lesson_text("A conflict", "On a conflict do something, not nothing."),
+    }
+    vault = make_vault(files)
+    with_words(vault)
+    reconcile.sync(vault)
+    floor.fit(vault)
+    return vault
+
+
+def test_a_rare_identifier_finds_each_lesson_that_has_it(vault: Vault) -> None:
+    hits = query.find(vault, "I get an error about repl_co_names, what now?", k=3)
+    assert [hit.lesson_id for hit in hits[:2]] == ["about", "passing"]
+    about, passing, other = hits
+    assert about.exact > passing.exact > other.exact == 0
+    assert passing.no_reason == passing.exact, "a word in passing is no reason to inject"
+    assert about.reason > passing.reason
+
+
+def test_only_a_lesson_about_it_is_injected_for_it(vault: Vault) -> None:
+    asked = "what does repl_co_names do?"
+    about, passing = query.find(vault, asked, k=2)
+    between = (about.reason + passing.reason) / 2
+    vault.config = replace(vault.config, floor=between)
+    assert passing.reason < between < about.reason
+    assert [hit.lesson_id for hit in select.for_prompt(vault, asked).hits] == ["about"]
+
+
+def test_an_identifier_that_no_lesson_has_speaks_against_all(vault: Vault) -> None:
+    known = query.find(vault, "the tuple of the names")[0]
+    unknown = query.find(vault, "the tuple of the names xyz_unheard_of")[0]
+    assert unknown.no_reason == pytest.approx(exact.UNKNOWN)
+    assert unknown.reason < known.reason
+
+
+def test_a_whole_prompt_in_quotes_is_no_phrase_that_is_missing(vault: Vault) -> None:
+    asked = "rain fell in week 3 and the sky was blue"
+    plain = query.find(vault, asked, k=1)[0]
+    quoted = query.find(vault, f'"{asked}"', k=1)[0]
+    assert quoted.reason == pytest.approx(plain.reason, abs=0.01)
+
+
+def test_the_part_of_a_dotted_name_counts_where_the_whole_is_unknown(vault: Vault) -> None:
+    hits = query.find(vault, "module.sub.repl_co_names is None", k=2)
+    assert {hit.lesson_id for hit in hits} == {"about", "passing"}
+
+
+def test_words_in_capitals_are_a_phrase(vault: Vault) -> None:
+    assert query.find(vault, "ON CONFLICT DO NOTHING")[0].lesson_id == "upsert"
+
+
+def test_what_is_quoted_must_stand_in_a_hit_of_a_search(vault: Vault) -> None:
+    asked = Query('how to "on conflict do  nothing"', phrases=True)
+    assert [hit.lesson_id for hit in query.run(vault, asked).hits] == ["upsert"]
+    assert query.run(vault, Query('"on conflict do everything"', phrases=True)).hits == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("what does --no-dev do?", ["--no-dev"]),
+        ("see config/database.yml:12", ["config/database.yml:12"]),
+        ("React.useEffect() and GOARCH=arm64", ["react.useeffect", "goarch", "arm64"]),
+        ("upgrade to 1.2.3, please", ["1.2.3"]),
+        ("it costs 1.5 or 20 more", []),
+        ("Please run the tests. Thanks!", []),
+        ("say `two words` here", ["two words"]),
+    ],
+)
+def test_exact_words_are_recognised_by_their_shape(text: str, found: list[str]) -> None:
+    assert [mark.text for mark in identifiers.of_query(text)] == found
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_bounded_marks_and_a_column_without_odd_spaces(text: str) -> None:
+    assert len(identifiers.of_query(text)) <= identifiers.MAX_MARKS
+    words = identifiers.column_of("", text).split(" ")
+    assert all(not word or word == "".join(word.split()) for word in words)

@@ -1,0 +1,113 @@
+"""Teach a lesson a prompt: an entry of `fires_on`, at which it fires, or of `silent_on`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import check, files
+from vault_index.errors import VaultError
+from vault_index.hotpath import chatter
+from vault_index.index.rows import MAX_TAUGHT, MAX_TAUGHT_CHARS
+from vault_index.journal.redact import redact
+from vault_index.lesson import edit_frontmatter, parse
+from vault_index.search import entries
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+FIRES, SILENT = "fires_on", "silent_on"
+_OTHER = {FIRES: SILENT, SILENT: FIRES}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A taught prompt as it is written: in `file`, as `prompt`, on one line."""
+
+    file: Path
+    prompt: str
+    changed: bool  # whether the file changed
+    moved: bool  # whether the prompt left the other list
+
+
+def write(vault: Vault, entry: entries.Entry, prompt: str, kind: str) -> Change:
+    """Add a prompt to the `fires_on` or `silent_on` of a lesson's file; take it out of the other.
+
+    The other bytes of the file stay. For a section it is the frontmatter of the whole file.
+
+    Raises VaultError for a prompt that hooks do not search for, that is too long or holds a secret,
+    LessonError for a file that cannot be edited, ChangedError if it was saved meanwhile.
+    """
+    prompt = " ".join(prompt.split())
+    lists = _lists(vault, entry)
+    _refuse(prompt, lists[kind], entry["path"], kind)
+    moved = _has(lists[_OTHER[kind]], prompt)
+    after = {_OTHER[kind]: _without(lists[_OTHER[kind]], prompt)} if moved else {}
+    if not _has(lists[kind], prompt):
+        after[kind] = [*lists[kind], prompt]
+    file, changed = _save(vault, entry, after)
+    return Change(file, prompt, changed, moved)
+
+
+def undo(
+    vault: Vault, entry: entries.Entry, prompt: str, kind: str, *, moved: bool = False
+) -> Change:
+    """Take a prompt out of a list of a lesson's file; one that was `moved` goes back to the other.
+
+    Raises LessonError and ChangedError as `write` does.
+    """
+    prompt = " ".join(prompt.split())
+    lists = _lists(vault, entry)
+    after = {kind: _without(lists[kind], prompt)} if _has(lists[kind], prompt) else {}
+    if moved and not _has(lists[_OTHER[kind]], prompt):
+        after[_OTHER[kind]] = [*lists[_OTHER[kind]], prompt]
+    file, changed = _save(vault, entry, after)
+    return Change(file, prompt, changed, moved)
+
+
+def _lists(vault: Vault, entry: entries.Entry) -> dict[str, list[str]]:
+    below = entry["path"].partition("/")[2]
+    lesson = parse.parse_file(entries.content(vault, entry), below)[0]  # the file's own prompts
+    return {FIRES: list(lesson.fires_on), SILENT: list(lesson.silent_on)}
+
+
+def _save(vault: Vault, entry: entries.Entry, after: dict[str, list[str]]) -> tuple[Path, bool]:
+    """Write the lists that changed; return the file, and whether it changed."""
+    file = vault.root / entry["path"]
+    if not after:
+        return file, False
+    before = entries.content(vault, entry)
+    keys = {kind: prompts or None for kind, prompts in after.items()}
+    data = edit_frontmatter.set_keys(before, keys, entry["path"])
+    check.refuse_errors(entry["path"].partition("/")[2], data, before)
+    files.change_file(file, data, expected=before, within=vault.root)
+    return file, True
+
+
+def _refuse(prompt: str, prompts: Iterable[str], path: str, kind: str) -> None:
+    """Raise VaultError for a prompt that does not go into a lesson's file."""
+    if not prompt:
+        raise VaultError("there is no prompt", "type the prompt, or words of it")
+    if len(prompt) > MAX_TAUGHT_CHARS:
+        message = f"a prompt of {len(prompt):,} characters is too long for a lesson's file"
+        raise VaultError(message, f"type the words of it that matter, at most {MAX_TAUGHT_CHARS}")
+    if redact(prompt) != prompt:
+        raise VaultError("the prompt holds a secret", "type the words of it that matter")
+    why = chatter.why_skipped(prompt)
+    if why:
+        raise VaultError(f"hooks never search for this prompt: {why}", "write a longer prompt")
+    if len(list(prompts)) >= MAX_TAUGHT and not _has(prompts, prompt):
+        message = f"{path} has {MAX_TAUGHT} prompts in {kind} already"
+        raise VaultError(message, f"remove some of its {kind} first")
+
+
+def _without(prompts: Iterable[str], prompt: str) -> list[str]:
+    return [each for each in prompts if not _has([each], prompt)]
+
+
+def _has(prompts: Iterable[str], prompt: str) -> bool:
+    """Whether a prompt is among some, whatever its capitals and spaces."""
+    wanted = prompt.casefold()
+    return any(" ".join(each.split()).casefold() == wanted for each in prompts)

@@ -1,0 +1,113 @@
+"""Exact words of a text: identifiers, error names, flags, paths, versions, and quoted phrases.
+
+Full text splits `repl_co_names` into common words and stems them; here it stays whole. A lesson's
+identifiers are a column of its row, and those of a query are looked up in it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_CHARS = 80  # of an identifier; a longer one is data
+MAX_IDENTIFIERS = 4000  # of a lesson
+MAX_MARKS = 8  # of a query, the first: each is a look-up
+SUBJECT_TIMES = 3  # a lesson that says a word so often is about it
+
+_EDGES = "\"'`.,;:!?()[]{}<>*“”\u2018\u2019…|\\=$&%"  # of a word: punctuation around it
+_BREAKS = re.compile(r"[^\w-]+")
+_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
+_SHAPE = re.compile(
+    r"""--?[A-Za-z][\w-]*                                 # --no-dev
+    | \w*[A-Za-z0-9]_\w+ | _\w+                           # snake_case
+    | [A-Za-z0-9]*[a-z][A-Z]\w* | [A-Z]{2,}[a-z]\w+       # camelCase, HTTPServer
+    | [A-Z][A-Z0-9]{2,}s?                                 # GOARCH
+    | (?=\w*\d)(?=\w*[A-Za-z])\w+                         # base64
+    | [\w@~-]*(?:[./:@#\\])[\w./:@#\\~-]*\w               # a/path.py, module.name, 1.2.3
+    """,
+    re.VERBOSE,
+)
+_QUOTED = re.compile(r"\"([^\"\n]{2,200})\"|“([^”\n]{2,200})”|`([^`\n]{2,200})`")
+_CAPITALS = re.compile(r"\b[A-Z]{2,}(?:[ ]+[A-Z]{2,})+\b")  # ON CONFLICT DO NOTHING
+_FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An exact word of a query. `parts` stand for it where no lesson has the whole."""
+
+    text: str  # folded
+    parts: tuple[str, ...] = ()
+    is_phrase: bool = False
+
+
+def column_of(title: str, text: str) -> str:
+    """Return the identifiers of a lesson, folded, each once, between spaces."""
+    kept: dict[str, None] = {}
+    for chunk in f"{title}\n{text}".split():
+        for word in _words(chunk):
+            kept[word.lower()] = None
+        if len(kept) >= MAX_IDENTIFIERS:
+            break
+    return " ".join(kept)
+
+
+def of_query(query: str) -> list[Mark]:
+    """Return the exact words of a query, in their order: phrases first, then identifiers."""
+    marks: dict[str, Mark] = {}
+    for phrase in [*phrases(query), *_CAPITALS.findall(query)]:
+        folded = fold(phrase)
+        is_word = " " not in folded and _is_identifier(phrase.strip())
+        if not is_word:
+            marks.setdefault(folded, Mark(folded, is_phrase=True))
+    inside = {word for phrase in _CAPITALS.findall(query) for word in phrase.lower().split()}
+    for chunk in query.split():
+        word = chunk.strip(_EDGES)
+        parts = [part.lower() for part in _BREAKS.split(word) if _is_identifier(part)]
+        whole = word.lower()
+        names = {whole: tuple(part for part in parts if part != whole)}
+        if not _is_identifier(word):
+            names = dict.fromkeys(parts, ())
+        for name, inner in names.items():
+            if name not in inside:
+                marks.setdefault(name, Mark(name, inner))
+    return list(marks.values())[:MAX_MARKS]
+
+
+def phrases(query: str) -> list[str]:
+    """Return what stands between quotation marks or backticks in a query."""
+    return ["".join(groups).strip() for groups in _QUOTED.findall(query) if "".join(groups).strip()]
+
+
+def fold(text: str) -> str:
+    """Return a text on one line in small letters, as phrases are compared."""
+    return " ".join(text.split()).lower()
+
+
+def stands_in(mark: str, title: str, text: str) -> bool:
+    """Whether a lesson has the whole of a folded mark."""
+    return _times(mark, fold(f"{title}\n{text}")) > 0
+
+
+def is_about(mark: str, title: str, text: str) -> bool:
+    """Whether a lesson is about a folded mark: title, first sentence, or three times and more."""
+    first = _FIRST_SENTENCE.split(text.strip(), maxsplit=1)[0]
+    if _times(mark, fold(f"{title}\n{first}")):
+        return True
+    return fold(text).count(mark) >= SUBJECT_TIMES
+
+
+def _times(mark: str, folded: str) -> int:
+    return len(re.findall(rf"(?<![\w-]){re.escape(mark)}(?!\w)", folded))
+
+
+def _words(chunk: str) -> list[str]:
+    word = chunk.strip(_EDGES)
+    every = [word, *_BREAKS.split(word), *_FLAG.findall(chunk)]
+    return [each for each in every if _is_identifier(each)]
+
+
+def _is_identifier(word: str) -> bool:
+    if not 2 <= len(word) <= MAX_CHARS or not _SHAPE.fullmatch(word):
+        return False
+    return any(map(str.isalpha, word)) or word.count(".") > 1  # 1.2.3 is a version, 1.5 a number

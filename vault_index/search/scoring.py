@@ -1,0 +1,249 @@
+"""Score the rows of a table for a query, and return the best as hits with their evidence.
+
+The score is `cosine + 0.01 x BM25`, and what exact words and a taught prompt add (`search.exact`,
+`search.taught`): a plain sum of evidence in absolute units. On the evaluation set it ranks better
+than either alone and than reciprocal rank fusion, which also throws away the magnitude that the
+floor needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from vault_index.index.skills import NOT_FOR, prompt_kind
+from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
+from vault_index.search import exact, pieces, taught
+from vault_index.search.exact import Exact
+from vault_index.search.hit import Hit
+from vault_index.search.taught import Taught
+from vault_index.store import filters
+from vault_index.store.table import Table
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
+PROMPT_WEIGHT = 0.9  # of the cosine of a prompt of a skill that was built of lessons
+CANDIDATES = 16  # lessons, at least, that confidence may put in order
+MAX_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
+RESCORED = 1000  # passages of a larger table that each side finds; both sides' evidence is exact
+CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Some of the best hits, best first; and those that a prompt of their `silent_on` keeps out."""
+
+    hits: list[Hit]
+    silent: list[tuple[Hit, str]]  # with the reason
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """The evidence for each row, in the order of `ids`; pieces count for their wholes."""
+
+    ids: np.ndarray  # uint64[n], row ids, sorted
+    cosine: np.ndarray  # float[n]
+    text: np.ndarray  # float[n]
+    shown: np.ndarray  # int[n], the place of the row to show for a lesson
+    is_piece: np.ndarray  # bool[n]
+    taught: Taught
+    words: Exact
+
+    def scores(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sum of the evidence, float[n], and the part of it that may reach a floor."""
+        score: np.ndarray = self.cosine + self.text
+        for whole, (cosine, _) in self.taught.fires.items():
+            score[self.ids.searchsorted(whole)] += cosine
+        reason = score - self.words.unknown
+        for whole, (about, passing) in self.words.rows.items():
+            place = self.ids.searchsorted(whole)
+            score[place] += about + passing
+            reason[place] += about
+        return score, reason
+
+
+def candidates(
+    table: Table,
+    query: str,
+    vector: np.ndarray | None,
+    wanted: range,
+    where: str | None,
+    least: float | None,
+    floor: float | None = None,
+) -> Scored:
+    """Score every lesson; return those at the places `wanted` by score that reach `least`.
+
+    Those that do not reach a `floor` come after those that do.
+    """
+    import numpy as np
+
+    evidence = _gather(table, query, vector, where, wanted.stop)
+    (score, reason), is_left_out = evidence.scores(), evidence.is_piece.copy()
+    is_left_out[evidence.ids.searchsorted(np.array([*evidence.taught.silent], np.uint64))] = True
+    is_below = reason < floor if floor is not None else np.zeros(len(score), bool)
+    order = np.lexsort((-score, is_below, is_left_out))[: (~is_left_out).sum()]
+    if least is not None or floor is not None:  # for a silence the nearest lesson is kept
+        reaches = ~is_left_out & ~is_below & (score >= (least if least is not None else -np.inf))
+        order = order[: max(reaches.sum(), table.schema.has_pieces)]
+    has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
+    hits = taught.nearest_sections(_hits(table, query, vector is None, evidence, order))
+    # equal ones by id, so that the order is fixed
+    hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
+    places = evidence.ids.searchsorted(np.array(sorted(evidence.taught.silent), np.uint64))
+    silent = _hits(table, query, vector is None, evidence, places)
+    return Scored(hits, [(hit, f"silent_on: {hit.taught_prompt}") for hit in silent], has_more)
+
+
+def rank(hit: Hit) -> float:
+    """Return what orders hits: the score, moved by up to 5% by the author's confidence."""
+    return rank_of(hit.score, hit.confidence)
+
+
+def rank_of(score: float, confidence: int) -> float:
+    """Return what orders a lesson of this score and confidence among hits."""
+    return score * (1 + CONFIDENCE_STEP * (confidence - DEFAULT_CONFIDENCE))
+
+
+def _gather(
+    table: Table, query: str, vector: np.ndarray | None, where: str | None, stop: int
+) -> _Evidence:
+    """Return the evidence of both sides for every row; in a large table for the best `stop` of them.
+
+    A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
+    that of a piece counts `pieces.PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
+    """
+    import numpy as np
+
+    none = np.empty(0, np.uint64), np.empty(0, np.float32)
+    limit = RESCORED if table.is_large else MAX_SCORED
+    near, cosines = none if vector is None else table.nearest(vector, limit, where)
+    if vector is None and query and table.schema.has_pieces:
+        near, cosines = taught.equal(table, query, where)
+    matched, scores = table.matches(query, limit, where) if query else none
+    families = table.families if len(near) else None
+    of_pieces, wholes = families.pieces if families else (none[0], none[0])
+    acting = taught.acting(families, near, cosines) if families else Taught()
+    if families and families.has_taught:  # their rows have said what they say
+        is_passage = ~np.isin(near, families.ids[families.taught != ""])
+        near, cosines = near[is_passage], cosines[is_passage]
+    words = exact.look_up(table, query, where)
+    named = np.array([*acting.fires, *acting.silent, *words.rows], np.uint64)
+    ids = np.concatenate([near, matched, wholes[np.isin(of_pieces, near)], named])
+    ids.sort()
+    ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]  # union1d() would load numpy.ma for this
+    if table.is_large:  # what the other side left out
+        near, cosines = _with_rest(near, cosines, ids, partial(_cosines, table, vector))
+        may_rise = _may_rise(near, cosines, matched, scores, stop)
+        matched, scores = _with_rest(matched, scores, may_rise, partial(_scores, table, query))
+    cosine = np.zeros(len(ids))
+    cosine[np.searchsorted(ids, near)] = cosines
+    text = np.zeros(len(ids))
+    text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
+    shown = np.arange(len(ids))
+    is_piece = np.isin(ids, of_pieces)
+    if is_piece.any():
+        whole_of = np.searchsorted(ids, wholes[np.searchsorted(of_pieces, ids[is_piece])])
+        counts = np.bincount(np.searchsorted(ids, wholes[np.isin(wholes, ids)]), minlength=len(ids))
+        places = np.flatnonzero(is_piece)
+        cosine, shown = pieces.with_nearest(cosine, shown, places, whole_of, counts)
+    return _Evidence(ids, cosine, text, shown, is_piece, acting, words)
+
+
+def _hits(
+    table: Table, query: str, text_only: bool, evidence: _Evidence, places: np.ndarray
+) -> list[Hit]:
+    """Return the hits of the rows at these places, each with the taught prompt that acts on it."""
+    acting = evidence.taught
+    rows = table.take(evidence.ids[evidence.shown[places]].tolist())
+    if text_only and table.schema.has_pieces:
+        rows = pieces.with_texts(table, rows, query)
+    hit_of = Hit.of_lesson if table.schema.has_pieces else _skill
+    hits = [
+        hit_of(row, float(evidence.cosine[at]), float(evidence.text[at]))
+        for row, at in zip(rows, places, strict=True)
+    ]
+    wholes = [int(id) for id in evidence.ids[places]]
+    if evidence.words.rows or evidence.words.unknown:
+        hits = [
+            _exact(hit, *evidence.words.rows.get(whole, (0.0, 0.0)), evidence.words.unknown)
+            for hit, whole in zip(hits, wholes, strict=True)
+        ]
+    if not acting.fires and not acting.silent:
+        return hits
+    prompts = [acting.fires.get(whole) or acting.silent.get(whole) for whole in wholes]
+    taken = iter(table.take([prompt[1] for prompt in prompts if prompt]))
+    return [
+        _taught(hit, next(taken)["text"], prompt[0] if whole in acting.fires else 0.0)
+        if prompt
+        else hit
+        for hit, whole, prompt in zip(hits, wholes, prompts, strict=True)
+    ]
+
+
+def _exact(hit: Hit, about: float, passing: float, unknown: float) -> Hit:
+    exact = about + passing
+    return replace(hit, score=hit.score + exact, exact=exact, no_reason=passing + unknown)
+
+
+def _taught(hit: Hit, prompt: str, cosine: float) -> Hit:
+    return replace(hit, score=hit.score + cosine, taught=cosine, taught_prompt=prompt)
+
+
+def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
+    kind = prompt_kind(row["id"])
+    hit = Hit.of_skill(row, cosine * (PROMPT_WEIGHT if kind else 1), full_text)
+    return replace(hit, kind=kind) if kind == NOT_FOR else hit
+
+
+def _may_rise(
+    near: np.ndarray, cosines: np.ndarray, matched: np.ndarray, scores: np.ndarray, first: int
+) -> np.ndarray:
+    """Return the rows that may be among the first by words that full text did not return.
+
+    It returns its best, so each other row has at most the words of the last of them.
+    """
+    import numpy as np
+
+    if not len(matched) or not len(near):  # nothing by words, or by vectors
+        return matched[:0]
+    order = np.argsort(near)
+    near, cosines = near[order], cosines[order]
+    text = np.zeros(len(near))
+    text[near.searchsorted(matched)] = FULL_TEXT_WEIGHT * scores
+    score = cosines + text
+    first = min(first + CANDIDATES, len(score))
+    least = pieces.PIECE_WEIGHT * np.partition(score, -first)[-first]
+    rows: np.ndarray = near[cosines + FULL_TEXT_WEIGHT * scores.min() > least]
+    return rows
+
+
+def _with_rest(
+    ids: np.ndarray,
+    values: np.ndarray,
+    wanted: np.ndarray,
+    ask: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows with their evidence, and those of `wanted` that were not among them."""
+    import numpy as np
+
+    more, evidence = ask(wanted[~np.isin(wanted, ids)])
+    return np.concatenate([ids, more]), np.concatenate([values, evidence])
+
+
+def _cosines(
+    table: Table, vector: np.ndarray | None, ids: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    if vector is None:
+        return ids[:0], ids[:0].astype("f4")
+    return ids, table.cosines(ids, vector)
+
+
+def _scores(table: Table, query: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if not query:
+        return ids[:0], ids[:0].astype("f4")
+    return table.matches(query, max(1, len(ids)), filters.of_rows(ids.tolist()))

@@ -1,0 +1,111 @@
+"""Search the lesson files themselves by their words, where there is no index to ask.
+
+For the first prompt in a vault and while an index is built again: about what full text finds, without
+vectors. 1,870 files take about as long as loading LanceDB.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from vault_index.errors import LessonError
+from vault_index.index import diff, rows
+from vault_index.lesson import digest, parse
+from vault_index.search import bm25
+from vault_index.search.hit import Hit
+from vault_index.search.scoring import FULL_TEXT_WEIGHT, rank
+from vault_index.store.schema import LessonRow
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+READ_SECONDS = 0.7  # for reading files: a hook has two seconds for all
+PARSED = 4  # files for each hit that is wanted: some of them hold several lessons, or are withheld
+_TAUGHT = ("fires_on", "silent_on")
+
+
+def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
+    """Return the best lessons for a prompt, at most `k`, and how many files there are.
+
+    Files that are not read in time are left out, and so are those that hooks leave out.
+    """
+    stems = list(dict.fromkeys(map(bm25.stem, bm25.words(prompt))))
+    own_words = bm25.WORD.findall(prompt.lower())
+    data: dict[str, bytes] = {}
+    counts: dict[str, Counter[str]] = {}
+    asked: list[str] = []  # files that may have been taught this prompt
+    wanted = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, stems)) or '(?!)'})[^\W_]*")
+    for path, content in _read(vault):
+        text = content.decode("utf-8", "replace").lower()
+        data[path] = content
+        if words := wanted.findall(text):
+            counts[path] = Counter(map(bm25.stem, words))
+        if any(key in text for key in _TAUGHT) and all(word in text for word in own_words):
+            asked.append(path)
+    usual = max(1.0, sum(map(len, data.values())) / max(1, len(data)))
+    having = Counter(stem for count in counts.values() for stem in count)
+
+    def score_of(count: Mapping[str, int], size: int) -> float:
+        return FULL_TEXT_WEIGHT * sum(
+            bm25.score(count[stem], size / usual, having[stem], len(data))
+            for stem in stems
+            if count.get(stem)
+        )
+
+    best = sorted(counts, key=lambda path: (-score_of(counts[path], len(data[path])), path))
+    hits: list[Hit] = []
+    for path in dict.fromkeys([*asked, *best[: PARSED * k]]):
+        for row in _rows(path, data[path]):
+            words = wanted.findall(f"{row['fulltext']}".lower())
+            score = score_of(Counter(map(bm25.stem, words)), len(row["fulltext"].encode()))
+            hits += _hit(row, prompt, score)
+    hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
+    return list(_usable(vault, hits, data, k)), len(data)
+
+
+def _read(vault: Vault) -> Iterator[tuple[str, bytes]]:
+    until = time.monotonic() + READ_SECONDS
+    for source in vault.files()[0]:
+        with suppress(OSError):
+            yield source.path, diff.content(vault, source.path)
+        if time.monotonic() > until:
+            return
+
+
+def _rows(path: str, data: bytes) -> Iterator[LessonRow]:
+    """Yield the rows of a file's lessons as wholes; none of a file that cannot be parsed."""
+    with suppress(LessonError):
+        lessons = parse.parse_file(data, path)
+        from_root = f"lessons/{path}"
+        for row in rows.of_file(lessons, from_root, None, digest.hash_of_file(data)):
+            if row["is_whole"]:
+                yield row
+
+
+def _hit(row: LessonRow, prompt: str, score: float) -> Iterator[Hit]:
+    """Yield the hit of a lesson, unless it shall be silent on this prompt."""
+    same = rows.hash_of_prompt(prompt)
+    if same in map(rows.hash_of_prompt, row["silent_on"]):
+        return
+    hit = Hit.of_lesson(row, 0.0, score)
+    for taught in row["fires_on"]:
+        if rows.hash_of_prompt(taught) == same:
+            hit = replace(hit, score=hit.score + 1, taught=1.0, taught_prompt=taught)
+            break
+    yield hit
+
+
+def _usable(vault: Vault, hits: list[Hit], data: Mapping[str, bytes], k: int) -> Iterator[Hit]:
+    """Yield the hits that hooks do not leave out for an error in their file, at most `k`."""
+    left = k
+    for hit in hits:
+        path = hit.path.partition("/")[2]
+        if left and not diff.withheld_by(vault, path, data[path]).why:
+            left -= 1
+            yield hit
