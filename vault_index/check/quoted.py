@@ -51,4 +51,4 @@ def _is_report(words: str) -> bool:
 
 def _has(pattern_id: str, words: str) -> bool:
     (rule,) = (rule for rule in pattern.load("prompt_injection") if rule.id == pattern_id)
-    return next(rule.find(words, words.lower(), whole=True), None) is not None
+    return next(rule.find(words, pattern.in_lower_case(words), whole=True), None) is not None

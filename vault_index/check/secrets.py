@@ -134,8 +134,8 @@ def _anywhere(text: str) -> Iterator[tuple[int, Pattern]]:
 
 
 def _matches(text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
-    lowered = text.lower()
-    for rule in pattern.possible(pattern.load("secrets"), lowered):
+    lowered = pattern.in_lower_case(text)
+    for rule in pattern.load("secrets"):
         for match in rule.find(text, lowered):
             if is_secret(rule, match):
                 yield rule, match
