@@ -1,4 +1,4 @@
-"""The SDK's server with our answers for what goes wrong, and tools that are called but not listed."""
+"""The SDK's server with our answers for what goes wrong, and tools that are listed only at times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 class LessonsServer(MCPServer):
     """A server whose errors are text for the model: what happened, and the next step.
 
-    `is_listed` says which tools the model sees; the others can be called, by hooks for example.
+    `is_listed` says which tools the model sees now.
     `access` is the rule for requests over HTTP; over stdio only the user can ask, and it is None.
     """
 

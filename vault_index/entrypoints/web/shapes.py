@@ -1,4 +1,4 @@
-"""What goes in and what comes out of each route, as `/docs` shows it."""
+"""What goes in and what comes out of each route, as `/openapi.json` shows it."""
 
 from __future__ import annotations
 
