@@ -29,7 +29,7 @@ async def ask(door: OpenDoor, body: AskBody, request: Request) -> Response:
     """
     events = answers.events(door, values_of(body))
     if EVENTS in request.headers.get("accept", ""):
-        return answers.EventStream(events)
+        return answers.stream(events)
     done = await answers.while_there(request.receive, answers.last(events))
     return JSONResponse({key: value for key, value in (done or {}).items() if key != "event"})
 

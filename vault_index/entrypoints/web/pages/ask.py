@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from anyio.to_thread import run_sync
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
+from fastapi.sse import EventSourceResponse
 from markupsafe import Markup
 
 from vault_index.ask import marked
@@ -53,9 +54,9 @@ def state(door: OpenDoor) -> HTMLResponse:
 
 
 @routes.post("/page/private/ask")
-async def answer(door: OpenDoor, body: AskBody) -> answers.EventStream:
+async def answer(door: OpenDoor, body: AskBody) -> EventSourceResponse:
     """Send an answer as it is written, and its HTML at the end."""
-    return answers.EventStream(_as_html(answers.events(door, values_of(body))))
+    return answers.stream(_as_html(answers.events(door, values_of(body))))
 
 
 async def _as_html(events: answers.Events) -> answers.Events:
