@@ -16,7 +16,10 @@ from typing import Any
 import click
 
 from vault_index.characters import as_json, visible, visible_line
-from vault_index.entrypoints.cli import pager, terminal
+from vault_index.entrypoints.cli import terminal
+
+# less: end at once where all fits, pass colours on, leave the text on the screen
+_PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}
 
 _held: list[list[str]] = []  # the lines that a pager may be needed for, while they come
 
@@ -84,7 +87,7 @@ def json(value: Any) -> None:
 @contextmanager
 def paged() -> Iterator[None]:
     """Hold back the lines printed meanwhile, and show them in the user's pager if they are many."""
-    if _held or not pager.is_wanted():
+    if _held or not _may_page():
         yield
         return
     lines: list[str] = []
@@ -94,10 +97,35 @@ def paged() -> Iterator[None]:
     finally:
         _held.clear()
         whole = "\n".join(lines)
-        plain = click.unstyle(whole)
-        shown = lines and pager.is_longer_than_a_screen(plain)
-        if not (shown and pager.show(plain if color() is False else whole)) and lines:
+        if lines and _is_longer_than_a_screen(click.unstyle(whole)):
+            for name, value in _PAGER_OPTIONS.items():
+                os.environ.setdefault(name, value)
+            click.echo_via_pager(whole, color=color() is None)
+        elif lines:
             click.echo(whole)
+
+
+def _may_page() -> bool:
+    """Whether there is a terminal, and the user's pager: $PAGER, else less, as git has it."""
+    if not (sys.stdout.isatty() and sys.stdin.isatty()) or is_dumb():
+        return False
+    import shlex
+    import shutil
+
+    try:
+        words = shlex.split(os.environ.get("PAGER", "less"))
+    except ValueError:
+        return False
+    return bool(words and words != ["cat"] and shutil.which(words[0]))
+
+
+def _is_longer_than_a_screen(plain: str) -> bool:
+    """Whether a text without styles takes more lines than the terminal has."""
+    import shutil
+
+    columns, lines = shutil.get_terminal_size()
+    needed = sum(max(1, -(-len(line) // max(1, columns))) for line in plain.split("\n"))
+    return needed >= lines  # the last line is the prompt's
 
 
 def confirm(question: str) -> bool:
