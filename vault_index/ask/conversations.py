@@ -15,19 +15,45 @@ import re
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import files
-from vault_index.ask.exchange import Exchange
 from vault_index.errors import VaultError
 from vault_index.journal import expiry, shelves
 from vault_index.journal.redact import redact
+from vault_index.llm.door import ASSISTANT, USER, Turn
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
+
+
+MAX_SENT_CHARS = 8_000  # of a question or an answer that is sent again
+_CITED = re.compile(r"[ \t]*\[\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and its answer; no passage of the vault is in it."""
+
+    question: str
+    answer: str
+
+
+def turns(before: Iterable[Exchange]) -> tuple[Turn, ...]:
+    """Return exchanges as a model is sent them: without citations, whose numbers are of their time."""
+    return tuple(
+        turn
+        for each in before
+        for turn in (
+            Turn(USER, each.question[:MAX_SENT_CHARS]),
+            Turn(ASSISTANT, _CITED.sub("", each.answer)[:MAX_SENT_CHARS] or "-"),
+        )
+    )
+
 
 FOLDER = "ask"
 MAX_IN_MEMORY = 256  # conversations of a process; those used longest ago go

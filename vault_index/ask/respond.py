@@ -24,7 +24,7 @@ from vault_index.ask.answer import (
     Search,
 )
 from vault_index.ask.citations import Citations
-from vault_index.ask.exchange import Exchange, turns
+from vault_index.ask.conversations import Exchange, turns
 from vault_index.ask.passages import SearchResult
 from vault_index.ask.tool import Wanted
 from vault_index.errors import (

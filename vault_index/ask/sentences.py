@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from vault_index.errors import EmbedderError
@@ -11,6 +11,7 @@ from vault_index.lesson import blocks
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
+
 
 BEST = 2  # sentences of a passage
 MIN_CHARS, MAX_CHARS = 12, 500  # of a sentence that may be set off
@@ -67,3 +68,17 @@ def words_of(text: str) -> set[str]:
     return {
         word[:6] for word in _WORD.findall(text.casefold())
     }  # the beginning stands for the stem
+
+
+def runs(text: str, sentences: Iterable[str]) -> list[tuple[str, bool]]:
+    """Return a text in pieces that make it up, each with whether it is one of the sentences.
+
+    Line breaks and spaces in a sentence need not be those of the text.
+    """
+    wanted = [r"\s+".join(map(re.escape, sentence.split())) for sentence in sentences]
+    wanted = [pattern for pattern in wanted if pattern]
+    if not wanted:
+        return [(text, False)] if text else []
+    longest_first = sorted(wanted, key=len, reverse=True)  # one may begin as another does
+    pieces = re.split(f"({'|'.join(longest_first)})", text)
+    return [(piece, bool(number % 2)) for number, piece in enumerate(pieces) if piece]

@@ -27,11 +27,10 @@ from vault_index.llm.allowance import Allowance
 from vault_index.llm.anthropic import AnthropicDoor
 from vault_index.llm.claude import DEFAULT_MODEL, ClaudeDoor
 from vault_index.llm.counted import CountedModel
-from vault_index.llm.door import Door, Question, Reply, Take
+from vault_index.llm.door import Door, Question, Reply, Take, Usage
 from vault_index.llm.ollama import OllamaDoor
 from vault_index.llm.openai import OpenAIDoor
-from vault_index.llm.retrying import Sleep
-from vault_index.llm.usage import Usage
+from vault_index.llm.server import Sleep
 
 
 class Model(Protocol):
