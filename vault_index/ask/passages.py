@@ -17,7 +17,7 @@ from vault_index.ask.sentences import words_of
 from vault_index.errors import VaultError
 from vault_index.index.documents import CATEGORY
 from vault_index.journal.redact import redact
-from vault_index.lesson import blocks, category
+from vault_index.lesson import category
 from vault_index.lesson.markdown import heading_of
 from vault_index.lesson.number import number_of
 from vault_index.recall import trust
@@ -25,6 +25,7 @@ from vault_index.search import contents, documents, floor, query
 from vault_index.search.hit import Hit
 from vault_index.search.options import Query
 from vault_index.store import filters, schema
+from vault_index.text import blocks
 
 if TYPE_CHECKING:
     from vault_index.search.documents import Document

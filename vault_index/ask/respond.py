@@ -36,7 +36,7 @@ from vault_index.errors import (
 from vault_index.hotpath import chatter
 from vault_index.llm.answer import MAX_CHARS, is_refusal
 from vault_index.llm.door import ASSISTANT, TOOL, Question, Reply, Take, Turn
-from vault_index.recall import quote
+from vault_index.text import quote
 
 SPARE_ROUNDS = 2  # calls of a model that come to nothing: a wrong name, arguments that are no JSON
 MAX_TITLE_CHARS = 200

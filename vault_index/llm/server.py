@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from vault_index import model_http
-from vault_index.characters import visible_line
 from vault_index.errors import ModelAwayError, ModelCallError, SettingsError
 from vault_index.llm.beats import Line
+from vault_index.text.characters import visible_line
 
 if TYPE_CHECKING:
     import httpx

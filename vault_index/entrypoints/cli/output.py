@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-from vault_index.characters import as_json, visible, visible_line
 from vault_index.entrypoints.cli import terminal
+from vault_index.text.characters import as_json, visible, visible_line
 
 # less: end at once where all fits, pass colours on, leave the text on the screen
 _PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}

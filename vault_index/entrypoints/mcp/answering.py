@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from vault_index.entrypoints.mcp.access import HEADER, RESOURCE, TOOLS, Access, may_call, may_read
 from vault_index.errors import VaultError
-from vault_index.recall import quote as quotation
+from vault_index.text import quote as quotation
 
 MAX_NAME = 100  # characters of a tool's name that a client made up
 logger = logging.getLogger(__name__)

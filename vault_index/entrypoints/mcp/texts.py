@@ -1,6 +1,6 @@
 """What lessons say, as text for a model: fenced, with its source, and bounded.
 
-Text from files is data, whatever it says: see `recall.quote`.
+Text from files is data, whatever it says: see `text.quote`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from vault_index.errors import VaultError
-from vault_index.recall import block, quote
+from vault_index.recall import block
 from vault_index.search.hit import Hit, percent_of
+from vault_index.text import quote
 
 MAX_CHARS = (
     24_000  # of an answer; Claude Code warns at 10,000 tokens, dense text has 3 characters each

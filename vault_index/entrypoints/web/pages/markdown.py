@@ -19,10 +19,10 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from vault_index.characters import visible
 from vault_index.entrypoints.web.pages.render import address_of_lesson
 from vault_index.hotpath import locate
 from vault_index.lesson import parse
+from vault_index.text.characters import visible
 
 if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
