@@ -1,9 +1,12 @@
-"""A question under way: a thread of its own asks, and what comes of it is sent as it comes.
+"""The route that asks, and a question under way: a thread of its own asks, and what comes of it is sent as it comes.
 
 A model writes for seconds or minutes. Its question holds none of the threads that searches share, and
 `ANSWERS` of them are under way at once; the others wait, and hold nothing. When a client goes away, or
 the server ends, its model is stopped within a second or two, also one that is silent. So that a proxy
 waits with its client, a stream has a comment in each second without an event.
+
+Each question may cost its user money, and the journal may answer it, so it needs the token. Which model
+answers is for the user's settings, not for a request.
 """
 
 from __future__ import annotations
@@ -16,14 +19,18 @@ from concurrent.futures import Future
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 
-from vault_index.entrypoints.web.door import ANSWERS
+from vault_index.entrypoints.web.door import ANSWERS, OpenDoor
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.shapes import AskAnswer, AskBody
 
 if TYPE_CHECKING:
     from vault_index.entrypoints.guard import Receive
     from vault_index.entrypoints.web.door import Door
+
 
 T = TypeVar("T")
 Event = Mapping[str, Any]  # its kind is at "event"
@@ -174,3 +181,28 @@ def _shown(door: Door, value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_shown(door, each) for each in value]
     return door.shown(value) if isinstance(value, str) else value
+
+
+EVENTS = "text/event-stream"
+
+routes = APIRouter(prefix="/api", tags=["ask"])
+
+
+@routes.post("/ask", response_model=AskAnswer)
+async def ask(door: OpenDoor, body: AskBody, request: Request) -> Response:
+    """Answer a question from the vault, with its sources.
+
+    With `Accept: text/event-stream` the answer comes as it is written, in events: `search`,
+    `passages`, `piece` (the next characters), `done` (the whole answer) or `error`.
+    """
+    coming = events(door, values_of(body))
+    if EVENTS in request.headers.get("accept", ""):
+        return stream(coming)
+    done = await while_there(request.receive, last(coming))
+    return JSONResponse({key: value for key, value in (done or {}).items() if key != "event"})
+
+
+def values_of(body: AskBody) -> dict[str, Any]:
+    """Return a request's values as the command takes them."""
+    values = {"query": body.query, "session_id": body.session_id}
+    return values | {"document": body.document, "category": body.category}

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from vault_index.entrypoints.guard import Scope, is_write
 from vault_index.entrypoints.web import (
-    asking,
+    answers,
     journal,
     live,
     page_key,
@@ -84,7 +84,7 @@ def application(door: Door, note: Callable[[str], None], keys: PageKeys | None =
     app.state.live = live.Live(door)
     app.state.keys = keys
     refusal.add_handlers(app, note, render.refused)
-    for routes in (queries.routes, asking.routes, writes.routes, journal.routes, *PAGES):
+    for routes in (queries.routes, answers.routes, writes.routes, journal.routes, *PAGES):
         app.include_router(routes)
     if keys is not None:
         app.include_router(page_key.routes)

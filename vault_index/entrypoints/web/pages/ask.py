@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from vault_index.ask import sentences
 from vault_index.entrypoints.web import answers
-from vault_index.entrypoints.web.asking import values_of
+from vault_index.entrypoints.web.answers import values_of
 from vault_index.entrypoints.web.door import OpenDoor
 from vault_index.entrypoints.web.pages.markdown import html_of
 from vault_index.entrypoints.web.pages.render import fragment, page

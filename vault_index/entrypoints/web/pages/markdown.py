@@ -112,7 +112,9 @@ class _Renderer(RendererHTML):
         label = f"<small>{escape(language)}</small>" if language else ""
         return f'{label}<pre tabindex="0"><code>{escape(token.content)}</code></pre>\n'
 
-    code_block = fence
+    def code_block(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        """Write a block of code that is only indented."""
+        return self.fence(tokens, idx)
 
     def prose(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
         """Write a text whose marks were not looked at."""
