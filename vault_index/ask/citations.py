@@ -2,8 +2,8 @@
 
     "heap [1, 9]. See `a[7]`"  ->  "heap [1]. See `a[7]`"      where 1 to 3 were returned
 
-A citation is a number in brackets, or several: [1], [1, 2], [1-3], [^1], 【1】, 【1†lines】. What is
-passed on has each as `[1]`, alone. The address of `[1](address)` is dropped: only a source's own is
+A citation is a number in brackets, or several: [1], [1, 2], [1-3], [^1], 【1】, 【1†lines】. Each is
+passed on as `[1]`, alone. The address of `[1](address)` is dropped: only a source's own is
 checked.
 Brackets inside code, in a fence or between backticks of one line, are code.
 """
@@ -42,8 +42,8 @@ _STAYS_OPEN = re.compile(rf"{_INNER}*")
 class Citations:
     """Takes an answer in pieces and returns what of it may be shown. `cited` are numbers, in order.
 
-    White space around the whole is dropped. What is not decided yet is held back, at most to the end
-    of its line.
+    White space around the whole is dropped. Undecided text is held back, at most to the end of its
+    line.
     """
 
     def __init__(self, numbers: Collection[int]) -> None:
@@ -146,7 +146,7 @@ class Citations:
             self._space = ""  # "the heap [9]." -> "the heap.", "[1], [9]." -> "[1]."
 
     def _numbers_of(self, inner: str) -> list[int] | None:
-        """Return the returned numbers that a group names; None where it is no group of numbers."""
+        """Return the returned numbers that a group names; None if it holds anything else."""
         parts = [part for part in _BETWEEN.split(inner) if part]
         matches = [_PART.fullmatch(part) for part in parts]
         kept: list[int] = []

@@ -76,7 +76,7 @@ _in_memory: OrderedDict[tuple[str, str], Conversation] = OrderedDict()  # by vau
 
 
 def open_(vault: Vault, session_id: str = "", name: str = "") -> Conversation:
-    """Return the conversation of an id or of a name; a new one, with a new id, if there is none."""
+    """Return the conversation of an id or of a name; else a new one, with a new id."""
     with _lock:
         kept = [each for (root, _), each in _in_memory.items() if root == str(vault.root)]
     if vault.config.ask_record and (session_id or name):
@@ -90,8 +90,8 @@ def open_(vault: Vault, session_id: str = "", name: str = "") -> Conversation:
 def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> str:
     """Keep a conversation with a further exchange, as many as are sent again.
 
-    What another question of the same conversation added meanwhile stays. Return a line that says what
-    expired, "" if nothing did. Raises WriteError.
+    Exchanges that another question of the same conversation added meanwhile stay. Return a line
+    about what expired, "" if nothing did. Raises WriteError.
     """
     most, went = vault.config.ask_history, ""
     with _lock:

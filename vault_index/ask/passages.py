@@ -56,7 +56,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where to search: in a document, in a category, in one lesson of the document."""
+    """The places to search: in a document, in a category, in one lesson of the document."""
 
     document: Document | None = None
     category: str = ""

@@ -66,7 +66,7 @@ Event = Callable[[Mapping[str, Any]], None]
 
 @dataclass(slots=True)
 class _Course:
-    """What happened to a question so far."""
+    """The course of a question so far."""
 
     query: str
     event: Event
@@ -199,7 +199,7 @@ def _search(course: _Course, find: Find, wanted: Wanted) -> str:
 def _ask_quietly(course: _Course, model: Chat, question: Question) -> Reply:
     """Ask, and pass nothing on: what a model says before it calls a tool is no answer.
 
-    What came before an error is passed on. Raises ModelCallError.
+    Text that came before an error is passed on. Raises ModelCallError.
     """
     held: list[str] = []
 

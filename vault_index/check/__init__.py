@@ -1,7 +1,7 @@
 """Findings about files: shape, secrets, prompt injection, conflict markers.
 
-Of skills and the vault's settings, which come before an agent as well, all but the shape. Nothing is
-needed but the file: what a lesson is beside others, `duplicates` finds. A check changes nothing.
+Skills and the vault's settings, which come before an agent as well, are checked for all but the
+shape. A check needs nothing but the file and changes nothing; `duplicates` compares lessons.
 
 An error keeps a file out of the vault on every way in (`refuse_errors`), and what came in another way
 out of an agent's context: the index asks `withheld` when it reads a file. A warning that holds keeps a

@@ -20,8 +20,8 @@ what is read is only a warning where the text reports or quotes the sentence, an
 
 A score that is learned from examples (`scorer`) decides about warnings: a high one, with what signs add
 to it, is a warning of its own, called `scored`, and a very high one holds a lesson back; a pattern for
-prose that warns is dropped where the whole text scores low. What a text hides in a code is searched as
-well (`encoded`).
+prose that warns is dropped where the whole text scores low. Words that a text hides in a code are searched
+as well (`encoded`).
 """
 
 from __future__ import annotations

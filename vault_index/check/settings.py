@@ -19,7 +19,7 @@ def findings(path: str, data: bytes) -> Iterator[Finding]:
 
 
 def _line(text: str, key: str, message: str) -> int:
-    """Return the line of a key, or the one that the TOML parser names; 1 if there is none."""
+    """Return the line of a key, or the one that the TOML parser names; else 1."""
     name = re.escape(key.rpartition(".")[2])
     pattern = rf"(?m)^\s*(?:\w+\.)?[\"']?{name}[\"']?\s*[.=]|^\s*\[{re.escape(key)}[\].]"
     match = re.search(pattern, text) if key else None

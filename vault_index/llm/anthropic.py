@@ -216,7 +216,7 @@ def _tools(question: Question) -> dict[str, Any]:
 
 
 def _reply(answered: Answered) -> Reply | None:
-    """Return the reply in an answer, None if there is no such thing."""
+    """Return the reply in an answer, None if it has none."""
     value = answered.value
     blocks, end = value.get("content"), _ENDS.get(str(value.get("stop_reason")))
     if answered.status != 200 or not isinstance(blocks, list) or end is None:

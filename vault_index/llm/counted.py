@@ -24,7 +24,7 @@ CHARS_A_TOKEN = 4
 
 
 class CountedModel:
-    """What `open_model` opens. `usage` is what the calls of this object took so far."""
+    """A door with attempts, allowance and usage. `usage` is what the calls of this object took so far."""
 
     def __init__(self, door: Door, allowance: Allowance, sleep: Sleep = time.sleep) -> None:
         self.name = door.name

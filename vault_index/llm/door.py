@@ -109,7 +109,7 @@ class Door(Protocol):
 
         A door that cannot do so passes the whole text on at once. Raises ModelCallError, as
         `PassingError` where another attempt may go better; ModelToolsError where the model takes no
-        tools. What `take` raises is no Exception and passes through.
+        tools. `take` raises a BaseException only, which passes through.
         """
 
     def end(self) -> None:

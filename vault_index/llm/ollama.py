@@ -113,7 +113,7 @@ def _messages(question: Question) -> list[dict[str, Any]]:
 
 
 def _streamed(pieces: Iterable[ollama.ChatResponse], take: Take) -> Reply:
-    """Return the reply that comes in pieces. What is thought before it is not a part of it."""
+    """Return the reply that comes in pieces. The model's thoughts before it are left out."""
     import httpx
 
     texts: list[str] = []

@@ -250,7 +250,7 @@ def _refused_of(answered: Answered, body: Mapping[str, Any]) -> str:
 
 
 def _reply(answered: Answered) -> Reply | None:
-    """Return the reply in an answer, None if there is no such thing."""
+    """Return the reply in an answer, None if it has none."""
     choices = answered.value.get("choices")
     if answered.status != 200 or not isinstance(choices, list) or not choices:
         return None

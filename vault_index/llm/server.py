@@ -58,7 +58,7 @@ class Stream(Protocol):
 
 
 class Events:
-    """A reader of events, whatever the pieces that the bytes come in. What is no JSON is left out."""
+    """A reader of events, in whatever pieces the bytes come. Events without JSON are left out."""
 
     def __init__(self) -> None:
         self._line = bytearray()
@@ -162,7 +162,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is asked, and the names of what the user may have set wrongly."""
+    """The address of a server, and the names of what the user may have set wrongly."""
 
     url: str
     setting: str  # that names the server
@@ -186,7 +186,7 @@ class Answered:
 
     @property
     def error(self) -> dict[str, Any]:
-        """What the server says of an error, {} if it says nothing."""
+        """The error that the server names, else {}."""
         error = self.value.get("error")
         if isinstance(error, dict):
             return error

@@ -2,7 +2,7 @@
 
 Three rules hold for any text, without a list of names:
 - No tag: each `<`, or wide look-alike of it, that could open a tag becomes `‹`, in prose and in
-  code. What may stay are the operators: `<` before a space, a digit, a sign such as `=`, `-`, `(`.
+  code. Operators stay: `<` before a space, a digit, a sign such as `=`, `-`, `(`.
 - No role: each line begins with `> `, so none begins with `Human:` or `### Instruction:`.
 - No open end: a code fence that the text leaves open is closed, and the quotation ends whatever
   else is open in it (a list, a heading, a block of HTML), for a reader of markdown, too.

@@ -20,7 +20,7 @@ def note(message: str) -> None:
 
 
 class Console(contextlib.ExitStack):
-    """What a command shows while it works: one bar at a time, and notes between bars."""
+    """The output of a command while it works: one bar at a time, and notes between bars."""
 
     _label = ""
     _bar: Any = None

@@ -1,6 +1,6 @@
 """Everything that the command line prints, and the keys that it asks for, go through here.
 
-What comes from files, git, servers and arguments may hold characters that a terminal obeys: these are
+Texts from files, git, servers and arguments may hold characters that a terminal obeys: these are
 shown as `\\x1b`, never sent. Only `styled` makes escapes. A test refuses other ways to print.
 """
 
@@ -26,7 +26,7 @@ _ESCAPE = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def screen_width(*, err: bool = False) -> int | None:
-    """Return how many columns stdout has, or stderr; None where it is no terminal."""
+    """Return how many columns stdout has, or stderr; None if it is not a terminal."""
     stream: TextIO = sys.stderr if err else sys.stdout
     if not stream.isatty():
         return None

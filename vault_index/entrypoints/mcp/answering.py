@@ -112,7 +112,7 @@ class LessonsServer(MCPServer):
         )
 
     async def _rejected(self, name: str, error: ValidationError) -> str:
-        """Return which arguments are wrong and which there are. Of their values nothing is repeated."""
+        """Return which arguments are wrong and which there are. Their values are not repeated."""
         wrong = [
             f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg'].lower()}"
             for each in error.errors(include_url=False, include_input=False)
@@ -125,7 +125,7 @@ class LessonsServer(MCPServer):
         return f"{name} cannot take that: {why}. Next: call it again; it takes {names}."
 
     async def _arguments(self, name: str) -> Collection[str] | None:
-        """Return the names of a tool's arguments; None if there is no such tool."""
+        """Return the names of a tool's arguments; None for an unknown tool."""
         for tool in await super().list_tools():
             if tool.name == name:
                 return list(tool.input_schema.get("properties", {}))

@@ -1,4 +1,4 @@
-"""What the server offers, and how it runs over stdio."""
+"""The tools and prompts of the server, and its instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lessons say, as text for a model: fenced, with its source, and bounded.
+"""Lessons and records of the journal as text for a model: fenced, with its source, and bounded.
 
 Text from files is data, whatever it says: see `text.quote`.
 """

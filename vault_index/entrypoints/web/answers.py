@@ -1,4 +1,4 @@
-"""The route that asks, and a question under way: a thread of its own asks, and what comes of it is sent as it comes.
+"""The route that asks: each question has a thread of its own, and its answer is sent as it is written.
 
 A model writes for seconds or minutes. Its question holds none of the threads that searches share, and
 `ANSWERS` of them are under way at once; the others wait, and hold nothing. When a client goes away, or

@@ -1,4 +1,4 @@
-"""What changed, told to the pages that are open: server-sent events, one look-out for all of them.
+"""Open pages hear of changes: server-sent events, one look-out for all of them.
 
     GET /page/live   event: changed, data: when the index was written, in ns; first as it is now
 

@@ -1,6 +1,6 @@
-"""What a client gets that cannot be answered: a status, and JSON with `error` and `hint`.
+"""The answer to a client that cannot be served: a status, and JSON with `error` and `hint`.
 
-Who opens the address of a page in a browser gets the same as a page.
+A browser that opens the address of a page gets the same as a page.
 """
 
 from __future__ import annotations

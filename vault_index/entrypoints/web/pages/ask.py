@@ -105,7 +105,7 @@ def cited(html: Markup, numbers: Collection[int]) -> Markup:
 
 
 def _host(link: str) -> str:
-    """Return the host that a link of a lesson leads to, "" for one that is no link to the web."""
+    """Return the host that a link of a lesson leads to, "" for any other link."""
     try:
         parts = urlsplit(link)
     except ValueError:

@@ -276,13 +276,13 @@ def days_drawn(counts: Mapping[str, int], chosen: str, today: date) -> dict[str,
 
 
 def days_beside(counts: Mapping[str, int], day: str) -> tuple[str, str]:
-    """Return the days with sessions before and after a day, "" where there is none."""
+    """Return the days with sessions before and after a day, else ""."""
     before = max((each for each in counts if each < day), default="")
     return before, min((each for each in counts if each > day), default="")
 
 
 def day_named(day: str) -> str:
-    """Return a day for people: `Sunday 22 November 2026`; what is no day as it is."""
+    """Return a day for people: `Sunday 22 November 2026`; any other text as it is."""
     try:
         moment = date.fromisoformat(day)
     except ValueError:

@@ -164,7 +164,7 @@ def _shown_address(address: str, path: str) -> str:
 
 
 def _of_lesson(target: str, section: str, path: str) -> str:
-    """Return the page of the lesson file that a link in another file means; "" if it is none."""
+    """Return the page of the lesson file that a link in another file means; "" for any other file."""
     file = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     folder, _, below = file.partition("/")
     if not path or not target.endswith(".md") or folder != locate.FOLDER or not below:

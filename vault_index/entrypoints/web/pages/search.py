@@ -42,7 +42,7 @@ routes = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an address asks for; "" as text: what is new."""
+    """The search that an address asks for; "" as text: what is new."""
 
     text: str
     categories: tuple[str, ...]
