@@ -84,7 +84,7 @@ def measure(vault: Vault, rounds: int) -> Iterator[Row]:
 def _paints(browser: Browser, url: str, rounds: int) -> Iterator[Row]:
     """Measure visits with nothing in the browser's cache."""
     times: dict[str, list[float]] = {"bare": [], "search": [], "hits": []}
-    addresses = {"bare": "/docs", "search": "/", "hits": f"/?q={PROMPT.replace(' ', '+')}"}
+    addresses = {"bare": "/openapi.json", "search": "/", "hits": f"/?q={PROMPT.replace(' ', '+')}"}
     for number in range(WARM_UP + rounds):
         for name, address in addresses.items():
             context = browser.new_context()
@@ -95,7 +95,7 @@ def _paints(browser: Browser, url: str, rounds: int) -> Iterator[Row]:
             if number >= WARM_UP:
                 times[name].append(time)
     bare = statistics.median(times["bare"])
-    yield "first paint of a bare page (/docs), p50", bare, "ms"
+    yield "first paint of a bare page (/openapi.json), p50", bare, "ms"
     for name, text in (("search", "the search page"), ("hits", "the search page with hits")):
         paint = statistics.median(times[name])
         yield f"first paint of {text}, p50 (at most {MAX_PAINT_MS})", paint, "ms"

@@ -35,10 +35,9 @@ from tests.support.places import PLUGIN
 from vault_index.vault import Vault, open_vault
 
 SERVED = ", server connected"
-KINDS = ("no hooks", "command", f"no hooks{SERVED}", f"command by sh{SERVED}", f"mcp_tool{SERVED}")
+KINDS = ("no hooks", "command", f"no hooks{SERVED}", f"command by sh{SERVED}")
 SUBJECTS = "invoice parser,telescope mount,harbour crane,violin tuner,glacier probe,bakery oven,"
 SUBJECTS += "parking meter,tulip nursery,ferry timetable,chess engine"
-_FIELDS = ("prompt", "session_id", "prompt_id", "cwd")
 
 
 def main() -> None:
@@ -123,10 +122,6 @@ def _settings(kind: str) -> dict[str, Any]:
     hook: dict[str, Any] = {"type": "command", "command": str(HOOK), "args": [], "timeout": 5}
     if kind.startswith("command by sh"):  # as the plugin has it
         hook |= {"command": "sh", "args": [str(PLUGIN / "run.sh"), "prompt"]}
-    elif kind.startswith("mcp_tool"):
-        fields = {name: f"${{{name}}}" for name in _FIELDS}
-        hook = {"type": "mcp_tool", "server": "lessons", "tool": "on_prompt", "timeout": 5}
-        hook["input"] = fields
     return (
         {} if kind.startswith("no hooks") else {"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}
     )

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vault_index.check.prompt_injection import as_read
-from vault_index.check.quoted import without_reported
+from vault_index.check.prompt_injection import as_read, without_reported
 from vault_index.check.scorer import features
 
 TEXTS = Path(__file__).parent / "injection_texts"

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from vault_index.characters import visible_line
 from vault_index.errors import VaultError
+from vault_index.text.characters import visible_line
 
 if TYPE_CHECKING:
     import ssl

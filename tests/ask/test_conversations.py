@@ -13,7 +13,7 @@ import pytest
 from tests.support.files import MakeVault
 from tests.support.homes import clock_ran
 from vault_index.ask import conversations
-from vault_index.ask.exchange import Exchange, turns
+from vault_index.ask.conversations import Exchange, turns
 from vault_index.vault import Vault, open_vault
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

@@ -8,8 +8,7 @@ from tests.support.files import lesson_text, write
 from tests.support.indexed import with_words
 from tests.support.places import TESTS
 from vault_index.ask import passages
-from vault_index.ask.numbered import place_of
-from vault_index.ask.passages import find
+from vault_index.ask.passages import find, place_of
 from vault_index.edit import init
 from vault_index.edit.formats.course import read_course
 from vault_index.index import reconcile

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vault_index.check import literals, pattern, prompt_injection, secrets
+from vault_index.check import pattern, prompt_injection, secrets
 from vault_index.check.finding import ERROR, WARNING
 from vault_index.check.pattern import Pattern
 
@@ -106,40 +106,19 @@ def test_three_lines_are_a_pattern() -> None:
     assert rule.severity == WARNING
 
 
-@pytest.mark.parametrize(
-    ("regex", "texts"),
-    [
-        (r"\bsend (?:it|them) home\b", ["send them home"]),
-        (r"(?i)colou?r|(?:grey|gray)s?\.$", ["COLOR", "gray."]),
-        (r"(?:a|the) cat(?:tle)? ?(?=sat)(?!x)[st\]a]*ab{0,2}c+\d{3}", ["a cat satac123"]),
-        (r"(?P<quote>['\"])(?:token|key)(?P=quote)", ["'token'"]),
-        (r"\u0069gnore\x20all|忽略|z{0}", ["ignore all", "忽略", "anything"]),
-        (r"(?-i:AI) (?:must|shall)+?|(?<=dear )agent", ["AI must", "dear agent"]),
-    ],
-)
-def test_a_text_that_matches_has_the_words_that_the_expression_needs(
-    regex: str, texts: list[str]
-) -> None:
-    for text in texts:
-        assert literals.needs(regex).met_by(text.lower()), text
+def test_a_text_without_keywords_is_not_searched() -> None:
+    (rule,) = pattern.parse(
+        "ignore_case = true\n"
+        "[[pattern]]\nid = 'a'\nwhy = 'b'\nregex = '[a-z]+'\nkeywords = ['tokens', '指示']\n"
+    )
 
+    def matches(text: str) -> list[str]:
+        return [match[0] for match in rule.find(text, pattern.in_lower_case(text))]
 
-def test_a_text_without_the_words_is_not_searched() -> None:
-    needs = literals.needs(r"\b(?:ignore|forget) (?:all|the) rules\b|前の指示")
-    assert needs.met_by("forget the rules")
-    assert needs.met_by("前の指示")
-    assert not needs.met_by("forget the milk")
-    assert not needs.met_by("前の話")
-    assert literals.needs(r"[A-Z]+\d?(?:ab)?").met_by("")
-
-
-@pytest.mark.slow
-def test_no_match_is_lost_by_asking_for_words_first() -> None:
-    texts = [text for rule in (*SECRETS, *INJECTIONS) for text in (*rule.match, *rule.no_match)]
-    for rule in (*SECRETS, *INJECTIONS):
-        for regex in (*rule.regex, *rule.near, *rule.unless):
-            matched = [text for text in texts if pattern.compiled(regex).search(text)]
-            assert all(literals.needs(regex).met_by(text.lower()) for text in matched), regex
+    assert matches("TOKENS here") == ["TOKENS", "here"]
+    assert matches("to\u212aen\u017f") == ["to\u212aen\u017f"]  # letters that `re` takes for k, s
+    assert matches("a 指示") == ["a"]
+    assert matches("nothing of it") == []
 
 
 @pytest.mark.slow

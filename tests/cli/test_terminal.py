@@ -19,7 +19,7 @@ from tests.support.commands import BIN, path_with_forks, run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.readme import readme_commands
 from vault_index import open_vault
-from vault_index.entrypoints.cli import terminal
+from vault_index.entrypoints.cli import output
 from vault_index.index import reconcile
 from vault_index.vault import Vault
 
@@ -59,7 +59,7 @@ def assert_fits(said: str, columns: int) -> None:
     """Check that no line is wider than the terminal, but for one word, such as a path to be copied."""
     for line in re.split(r"[\n\r]", ESCAPE.sub("", said)):
         is_one_word = len(line.split()) == 1
-        assert terminal.columns(line) <= columns or is_one_word, line
+        assert output.columns(line) <= columns or is_one_word, line
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_list_is_cut_where_the_terminal_ends(team: Vault, columns: int) -> None:
     assert long.endswith("…")
     assert len(long) == columns
     (wide,) = [line for line in lines if line.startswith("ops/wide")]
-    assert columns - 2 < terminal.columns(wide) <= columns
+    assert columns - 2 < output.columns(wide) <= columns
 
 
 # where hooks would be silent
@@ -172,7 +172,7 @@ def test_search_marks_where_hooks_would_be_silent(team: Vault) -> None:
     ],
 )
 def test_clip(line: str, most: int | None, cut: str) -> None:
-    assert terminal.clip(line, most) == cut
+    assert output.clip(line, most) == cut
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_clip(line: str, most: int | None, cut: str) -> None:
     ],
 )  # fmt: skip
 def test_wrap(line: str, indent: int, broken: str) -> None:
-    assert terminal.wrap(line, 20, indent) == broken
-    assert terminal.wrap(line, None, indent) == line
+    assert output.wrap(line, 20, indent) == broken
+    assert output.wrap(line, None, indent) == line
 
 
 @pytest.mark.slow

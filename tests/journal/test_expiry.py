@@ -18,7 +18,7 @@ from tests.support.commands import run
 from tests.support.homes import clock_ran
 from vault_index import config
 from vault_index.ask import conversations
-from vault_index.ask.exchange import Exchange
+from vault_index.ask.conversations import Exchange
 from vault_index.journal import expiry, forget, importing, places, shelves
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault, open_vault

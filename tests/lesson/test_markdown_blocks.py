@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.check.test_hostile_files import limited
-from vault_index.lesson import blocks
 from vault_index.lesson.file import LessonFile
+from vault_index.text import blocks
 
 PIECES = ["```", "~~~", "````", "```sh", "``` a`b", "<!--", "-->", "<div>", "<a>", "<", "<pre>"]
 PIECES += ["</pre>", "text", "- ", "* ", "1. ", "10) ", "> ", ">", "    ", "\t", " ", "   ", "#"]

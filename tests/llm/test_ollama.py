@@ -25,7 +25,7 @@ from vault_index.llm.answer import is_refusal
 from vault_index.llm.counted import CountedModel
 from vault_index.llm.door import Question
 from vault_index.llm.ollama import OllamaDoor
-from vault_index.llm.retrying import Sleep
+from vault_index.llm.server import Sleep
 
 KEYS: dict[str, dict[str, Any]] = {
     "title": {"type": "string"},

@@ -19,11 +19,12 @@ from vault_index.errors import (
     ModelRefusedError,
     SettingsError,
 )
-from vault_index.llm import Model, retrying
+from vault_index.llm import Model
 from vault_index.llm.allowance import Allowance
 from vault_index.llm.anthropic import AnthropicDoor
 from vault_index.llm.counted import CountedModel
 from vault_index.llm.openai import OpenAIDoor
+from vault_index.llm.server import PassingError
 
 KEYS: dict[str, dict[str, Any]] = {
     "title": {"type": "string"},
@@ -75,7 +76,7 @@ def caught_from(model: Model) -> ModelCallError:
     with pytest.raises(ModelCallError) as caught:
         model.complete_json("Be exact.", "What was it?", KEYS)
     error = caught.value
-    assert not isinstance(error, retrying.PassingError)
+    assert not isinstance(error, PassingError)
     assert error.message.startswith(model.name)
     assert error.hint
     assert "\n" not in error.message + error.hint

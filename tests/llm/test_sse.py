@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vault_index.llm.sse import Events
+from vault_index.llm.server import Events
 
 LINES = [
     'data: {"a": "ä\N{ROCKET}"}',

@@ -22,7 +22,7 @@ from vault_index import llm
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError
 from vault_index.journal import events
-from vault_index.llm import claude_program
+from vault_index.llm import claude
 
 pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -89,7 +89,7 @@ def test_a_question_is_one_lean_request_and_leaves_no_trace(
 ) -> None:
     model = llm.open_model("claude", Config(home=home))
     if switch != "--safe-mode":  # as for a version that has no safe mode
-        claude_program.remember(claude_in(home), switch, home / "llm")
+        claude.remember_switches(claude_in(home), switch, home / "llm")
     assert model.complete_json(SYSTEM, PROMPT, KEYS) == GOOD
     (request,) = api.requests
     asked = json.dumps(request)
@@ -106,7 +106,7 @@ def test_a_question_is_one_lean_request_and_leaves_no_trace(
 
 
 def claude_in(home: Path) -> Path:
-    program = claude_program.find(os.environ)
+    program = claude.find_program(os.environ)
     assert program is not None
     (home / "llm").mkdir(mode=0o700, exist_ok=True)
     return program

@@ -79,7 +79,6 @@ async def test_reading_lessons_needs_no_token_and_all_else_does(
     address: str, own_world: Path, mode: str
 ) -> None:
     async with connected(address, mode=mode) as client:
-        assert "on_prompt" not in [tool.name for tool in (await client.list_tools()).tools]
         assert "Docker" in await call(client, "learn_get", id="devops/docker/layers")
         for tool, arguments in (
             ("remember", PROPOSAL),
@@ -89,14 +88,12 @@ async def test_reading_lessons_needs_no_token_and_all_else_does(
         ):
             said = await refusal(client, tool, **arguments)
             assert f"over HTTP, {tool} needs the token" in said
-        assert "over HTTP, on_prompt needs" in await refusal(client, "on_prompt", prompt="long")
     async with connected(address, "wrong", mode) as client:
         assert "needs the token" in await refusal(client, "remember", **PROPOSAL)
     token = (own_world / "token").read_text().strip()
     assert (own_world / "token").stat().st_mode & 0o777 == 0o600
     async with connected(address, token, mode) as client:
         assert "proposals waiting: 0" in await call(client, "learn_status")
-        assert "no tool 'on_prompt'" in await refusal(client, "on_prompt", prompt="a long prompt")
         assert "Proposed as" in await call(client, "remember", **PROPOSAL)
 
 
@@ -194,7 +191,7 @@ def test_only_what_is_listed_as_open_answers_without_the_token(
 
         tools = [tool["name"] for tool in owner.ask("tools/list")["result"]["tools"]]
         assert set(tools) > set(TOOLS)
-        for tool in [*tools, "on_prompt", "a tool that comes later"]:
+        for tool in [*tools, "a tool that comes later"]:
             values = TOOLS.get(tool, {"query": "redirect"})
             assert anyone.is_answered("tools/call", name=tool, arguments=values) == (
                 tool in ("learn_search", "learn_get", "learn_status")

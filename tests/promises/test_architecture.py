@@ -25,7 +25,7 @@ REPO = PACKAGE.parent
 
 # A folder (or module of the package's top) imports only from the rungs above its own.
 LADDER = [
-    "errors hotpath native characters",
+    "errors hotpath native text",
     "files config lesson git model_http",
     "store embed skill llm",
     "vault",

@@ -20,10 +20,11 @@ from tests.support.hits import LESSON
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index import reconcile
-from vault_index.recall import block, quote, select
+from vault_index.recall import block, select
 from vault_index.search import evaluate, floor, query, scoring
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.hit import Hit
+from vault_index.text import quote
 from vault_index.vault import Vault, open_vault
 
 TOPICS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from vault_index.ask import respond
 from vault_index.ask.answer import Answer, Passage
-from vault_index.ask.exchange import Exchange
+from vault_index.ask.conversations import Exchange
 from vault_index.ask.passages import SearchResult
 from vault_index.ask.tool import NAME, Wanted
 from vault_index.llm.door import Question, Reply, Take, ToolCall

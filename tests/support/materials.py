@@ -10,8 +10,7 @@ from typing import Any
 
 from vault_index.learn.material import CHANGED, SESSION, FileChange, Material, Repair, Said
 from vault_index.llm import answer
-from vault_index.llm.door import Question, Reply, Take
-from vault_index.llm.usage import Usage
+from vault_index.llm.door import Question, Reply, Take, Usage
 
 SESSION_ID = "3f2a91c0-0000-4000-8000-000000000001"
 DIFF = """\

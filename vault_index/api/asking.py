@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import llm
 from vault_index.ask import conversations, passages, respond
 from vault_index.ask.answer import FAILED, JOURNAL, UNKNOWN, Passage
-from vault_index.ask.exchange import Exchange
+from vault_index.ask.conversations import Exchange
 from vault_index.ask.passages import MAX_PASSAGES, SearchResult
 from vault_index.errors import SettingsError, VaultError
 from vault_index.journal import places, projects

@@ -2,8 +2,8 @@
 
     "heap [1, 9]. See `a[7]`"  ->  "heap [1]. See `a[7]`"      where 1 to 3 were returned
 
-A citation is a number in brackets, or several: [1], [1, 2], [1-3], [^1], 【1】, 【1†lines】. What is
-passed on has each as `[1]`, alone. The address of `[1](address)` is dropped: only a source's own is
+A citation is a number in brackets, or several: [1], [1, 2], [1-3], [^1], 【1】, 【1†lines】. Each is
+passed on as `[1]`, alone. The address of `[1](address)` is dropped: only a source's own is
 checked.
 Brackets inside code, in a fence or between backticks of one line, are code.
 """
@@ -11,152 +11,142 @@ Brackets inside code, in a fence or between backticks of one line, are code.
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
-_OPENING, _CLOSING = "[\uff3b\u3010", "]\uff3d\u3011"
-_LENTICULAR = "\u3010"  # 【: what some models put around the number and lines of a source
-_DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"
-_BESIDE = f" \t^,;\u3001\uff0c{_DASHES}"  # what a group may have beside numbers
-_SEPARATORS = ",;\u3001\uff0c"  # between citations
-_NOTE = "\u2020:"
+_OPENING, _CLOSING = "\\[\uff3b\u3010", "\\]\uff3d\u3011"
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212-"
 _MARKS = " \t>-*+.)0123456789"  # what may be before a fence in its line
 _GAP = "\u2026"  # in place of what is struck, where its neighbours would make something new
-_PART = re.compile(rf"(\d+)(?:[{_DASHES}](\d+))?")
-_BETWEEN = re.compile(r"[\s^,;\u3001\uff0c]+")
 MAX_CODE_CHARS = 1_000  # of code between backticks
 MAX_ADDRESS_CHARS = 2_000
 MAX_NOTE_CHARS = 200
 MAX_DIGITS = 6
 
+_PLAIN = re.compile(rf"[^{_OPENING}`~\\\n]+|\\[\\`]?|\n|[{_OPENING}]|`+|~+")
+_RUN = re.compile(r"`+|~+")
+_INFO = {"`": re.compile(r"[^`\n]*"), "~": re.compile(r"[^\n]*")}  # after what opens a fence
+_SPAN = re.compile(rf"(`+)(?!`)[^\n]{{1,{MAX_CODE_CHARS}}}?(?<!`)\1(?!`)")
+_INNER = rf"[\d \t^,;\u3001\uff0c{_DASHES}]"  # what a group may have
+# some models write 【1†lines】
+_NOTE = rf"(?<=\u3010)(?P<noted>{_INNER}+)[\u2020:][^\n{_CLOSING}]{{0,{MAX_NOTE_CHARS}}}"
+_BEGUN = re.compile(rf"[{_OPENING}](?:{_NOTE}|(?P<inner>{_INNER}*))")
+_GROUP = re.compile(rf"{_BEGUN.pattern}[{_CLOSING}]")
+_ADDRESS_BEGUN = re.compile(rf"\([^\s{_OPENING}(`)]{{0,{MAX_ADDRESS_CHARS}}}")
+_ADDRESS = re.compile(rf"{_ADDRESS_BEGUN.pattern}\)")
+_PART = re.compile(rf"(\d+)(?:[{_DASHES}](\d+))?")
+_BETWEEN = re.compile(r"[\s^,;\u3001\uff0c]+")
+_AFTER_CITED = re.compile(r"[,;\u3001\uff0c]?\s*")  # goes where the citation after it is struck
+_STAYS_OPEN = re.compile(rf"{_INNER}*")
+
 
 class Citations:
     """Takes an answer in pieces and returns what of it may be shown. `cited` are numbers, in order.
 
-    White space around the whole is dropped.
+    White space around the whole is dropped. Undecided text is held back, at most to the end of its
+    line.
     """
 
     def __init__(self, numbers: Collection[int]) -> None:
         self.cited: list[int] = []
         self._numbers = sorted(numbers)
-        self._step: Callable[[str], None] = self._text
-        self._queue: deque[str] = deque()
+        self._rest = ""  # not decided yet
+        self._is_whole = False  # nothing follows the rest
         self._out: list[str] = []
-        self._space = ""  # white space, and a comma after a citation, not passed on yet
-        self._held: list[str] = []  # what is not decided yet
-        self._kept: list[int] | None = None  # numbers of a group whose end is not decided yet
-        self._run = ""  # backticks or tildes, as many as there are in a row
-        self._mark = ""  # that the code around us ends with
-        self._line: list[str] = []  # of a fence: the beginning of the line we are in
-        self._is_empty = True  # nothing was passed on yet
-        self._is_line_start = True
-        self._is_escaped = False
-        self._is_open = False  # the end of what was passed on could still become a citation
         self._last = ""  # character that was passed on
-        self._is_cited = False  # it ends a citation
+        self._space = ""  # white space, and a comma after a citation, not passed on yet
+        self._fence = ""  # that the code around us ends with
+        self._is_line_start = True
+        self._is_cited = False  # the end of what was passed on is a citation
+        self._is_open = False  # the end of what was passed on could still become a citation
 
     def feed(self, piece: str) -> str:
         """Take a piece of an answer; return what is decided since the last."""
-        self._queue.extend(piece)
-        return self._work()
-
-    def end(self) -> str:
-        """Return the rest, after the last piece."""
-        shown = self._work()
-        while self._run or self._held or self._kept is not None:
-            self._give_up()
-            shown += self._work()
-        shown += self._space.strip()
-        self._space = ""
-        return shown
-
-    def _work(self) -> str:
-        while self._queue:
-            self._step(self._queue.popleft())
+        self._rest += piece
+        at = 0
+        while at < len(self._rest) and (end := self._step(at)) is not None:
+            at = end
+        self._rest = self._rest[at:]
         shown, self._out = "".join(self._out), []
         return shown
 
-    def _give_up(self) -> None:
-        """Take what is held for text, as nothing comes that could end it."""
-        if self._kept is not None:
-            self._end_group("")
-        elif self._step in (self._span, self._info) or self._run:
-            self._not_code()
-        else:
-            self._plain("".join(self._held).replace("\n", ""))
-            self._held, self._step = [], self._text
+    def end(self) -> str:
+        """Return the rest, after the last piece."""
+        self._is_whole = True
+        return self.feed("") + self._space.strip()
 
-    # text
+    def _step(self, at: int) -> int | None:
+        """Take what begins at an index of the rest; return where it ends, None if not decided."""
+        text, char = self._rest, self._rest[at]
+        if self._fence:
+            return self._code_line(at)
+        if char in "`~":
+            return self._code(at)
+        if group := _GROUP.match(text, at):
+            return self._group(group)
+        may_be_more = _BEGUN.fullmatch(text, at) or (char == "\\" and at + 1 == len(text))
+        return None if may_be_more and not self._is_whole else self._plain(at)
 
-    def _text(self, char: str) -> None:
-        if char in _OPENING:
-            self._held, self._step = [char], self._group
-        elif (char == "`" and not self._is_escaped) or (char == "~" and self._is_line_start):
-            self._run, self._step = char, self._ticks
-        else:
-            self._is_escaped = char == "\\" and not self._is_escaped
-            if char.isspace() or (char in _SEPARATORS and self._is_cited and not self._space):
-                self._space += char
-                self._is_line_start |= char == "\n"
-            else:
-                self._plain(char)
+    def _is_end(self, at: int) -> bool:
+        """Whether what ends at an index may go on with the next piece."""
+        return at == len(self._rest) and not self._is_whole
 
-    def _plain(self, text: str) -> None:
+    def _plain(self, at: int) -> int:
         """Pass on text that is neither citation nor code."""
-        for char in text:
-            if char in _OPENING:
-                self._is_open = True
-            elif not (char.isdigit() or char in _BESIDE):
-                self._is_open = False
-            if char not in _MARKS:
-                self._is_line_start = False
-        self._pass_on(text)
+        match = _PLAIN.match(self._rest, at)
+        assert match
+        text, end = match[0], match.end()
+        if text == "\n":
+            self._space += text
+            self._is_line_start = True
+            return end
+        self._is_line_start &= not text.strip(_MARKS)
+        if self._is_cited and not self._space and (after := _AFTER_CITED.match(text)):
+            self._space, text = after[0], text[after.end() :]
+        body = text.rstrip()
+        leading = len(body) - len(body.lstrip()) if body else 0
+        self._space += body[:leading]
+        if body:
+            is_open = body in "[\uff3b\u3010" or (
+                self._is_open and "\n" not in self._space and bool(_STAYS_OPEN.fullmatch(body))
+            )
+            self._pass_on(body[leading:])
+            self._is_open = is_open
+        self._space += text[len(body) :]
+        return end
 
     def _pass_on(self, text: str) -> None:
-        if text:
-            if "\n" in self._space:
-                self._is_open = False
-            self._out += ["" if self._is_empty else self._space, text]
-            self._space, self._is_empty, self._last = "", False, text[-1]
-            self._is_cited = False
+        self._out += [self._space if self._last else "", text]
+        self._space, self._last = "", text[-1]
+        self._is_cited = self._is_open = False
 
-    # citations
-
-    def _group(self, char: str) -> None:
-        if char in _CLOSING:
-            numbers = self._numbers_of("".join(self._held[1:]))
-            if numbers is None:
-                self._not_a_group(char)
-            else:
-                self._held, self._kept, self._step = [], numbers, self._after
-        elif char.isdecimal() or char in _BESIDE:
-            self._held.append(char)
-        elif char in _NOTE and self._held[0] == _LENTICULAR and len(self._held) > 1:
-            self._held += ["\n", char]  # a line end, which no group has, where the note begins
-            self._step = self._note
+    def _group(self, match: re.Match[str]) -> int | None:
+        """Pass on the citations of a group that were returned, if it is one and has any."""
+        numbers = self._numbers_of(match["noted"] or match["inner"] or "")
+        if numbers is None and not match["noted"]:
+            return self._plain(match.start())
+        end = match.end()
+        address = _ADDRESS.match(self._rest, end)
+        if not address and (
+            self._is_end(end) or (_ADDRESS_BEGUN.fullmatch(self._rest, end) and not self._is_whole)
+        ):
+            return None
+        if numbers:
+            self.cited += [number for number in numbers if number not in self.cited]
+            self._pass_on("".join(f"[{number}]" for number in numbers))
+            self._is_cited, self._is_line_start = True, False
         else:
-            self._not_a_group(char)
+            self._strike("" if address else self._rest[end : end + 1])
+        return address.end() if address else end
 
-    def _note(self, char: str) -> None:
-        """Pass over what follows the number in 【1†lines】."""
-        inner = "".join(self._held)
-        if char in _CLOSING:
-            numbers = self._numbers_of(inner[1:].partition("\n")[0])
-            self._held = []
-            self._kept, self._step = numbers or [], self._after
-        elif char == "\n" or len(inner) > MAX_NOTE_CHARS:
-            self._held = list(inner.replace("\n", ""))
-            self._not_a_group(char)
-        else:
-            self._held.append(char)
-
-    def _not_a_group(self, char: str) -> None:
-        self._plain("".join(self._held))
-        self._held, self._step, self._is_escaped = [], self._text, False
-        self._queue.appendleft(char)
+    def _strike(self, following: str) -> None:
+        if self._is_open or (self._last == "`" and not self._space):
+            self._pass_on(_GAP)
+            self._is_line_start = False
+        elif not following.isalnum() and "\n" not in self._space:
+            self._space = ""  # "the heap [9]." -> "the heap.", "[1], [9]." -> "[1]."
 
     def _numbers_of(self, inner: str) -> list[int] | None:
-        """Return the returned numbers that a group names; None where it is no group of numbers."""
+        """Return the returned numbers that a group names; None if it holds anything else."""
         parts = [part for part in _BETWEEN.split(inner) if part]
         matches = [_PART.fullmatch(part) for part in parts]
         kept: list[int] = []
@@ -168,113 +158,42 @@ class Citations:
             kept += [number for number in self._numbers if least <= number <= most]
         return list(dict.fromkeys(kept)) if matches else None
 
-    def _after(self, char: str) -> None:
-        """Decide whether an address follows a citation, `[1](address)`."""
-        if char == "(":
-            self._held, self._step = [char], self._address
-        else:
-            self._end_group(char)
+    def _code(self, at: int) -> int | None:
+        """Pass on code between backticks, or the line that opens a fence; else the marks as text."""
+        text, run = self._rest, _RUN.match(self._rest, at)
+        assert run
+        if self._is_end(run.end()):
+            return None
+        if self._is_line_start and len(run[0]) >= 3:
+            line = _INFO[run[0][0]].match(text, run.end())
+            end = line.end() if line else at
+            if self._is_end(end):
+                return None
+            if text[end : end + 1] in ("", "\n"):
+                self._pass_on(text[at : end + 1])
+                self._fence = run[0]
+                return min(end + 1, len(text))
+        most = at + 2 * len(run[0]) + MAX_CODE_CHARS
+        if span := _SPAN.match(text, at):
+            if self._is_end(span.end()):
+                return None
+            self._pass_on(span[0])
+            self._is_line_start = False
+            return span.end()
+        is_begun = run[0][0] == "`" and len(text) <= most and "\n" not in text[at:]
+        return None if is_begun and not self._is_whole else self._plain(at)
 
-    def _address(self, char: str) -> None:
-        if char == ")":
-            self._held = []
-            self._end_group("")
-        elif char in f"{_OPENING}(`" or char.isspace() or len(self._held) > MAX_ADDRESS_CHARS:
-            self._end_group(char)
-        else:
-            self._held.append(char)
-
-    def _end_group(self, char: str) -> None:
-        """Pass on the citations of a group that were returned, or none; then `char` is looked at."""
-        kept, self._kept = self._kept or [], None
-        rest, self._held = "".join(self._held), []
-        self._step, self._is_escaped = self._text, False
-        if kept:
-            self.cited += [number for number in kept if number not in self.cited]
-            self._plain("".join(f"[{number}]" for number in kept))
-            self._is_cited = True
-        else:
-            self._strike(f"{rest}{char}"[:1])
-        self._plain(rest)
-        if char:
-            self._queue.appendleft(char)
-
-    def _strike(self, following: str) -> None:
-        if self._is_open or (self._last == "`" and not self._space):
-            self._plain(_GAP)
-        elif not following.isalnum() and "\n" not in self._space:
-            self._space = ""  # "the heap [9]." -> "the heap.", "[1], [9]." -> "[1]."
-
-    # code
-
-    def _ticks(self, char: str) -> None:
-        """Count the backticks or tildes that may open code."""
-        if char == self._run[0]:
-            self._run += char
-            return
-        self._mark, self._run, self._held = self._run, "", []
-        if self._is_line_start and len(self._mark) >= 3:
-            self._step = self._info
-        elif self._mark[0] == "`":
-            self._step = self._span
-        else:
-            self._plain(self._mark)
-            self._step = self._text
-        self._queue.appendleft(char)
-
-    def _info(self, char: str) -> None:
-        """Read the rest of a line that may open a fence."""
-        if char == "`" and self._mark[0] == "`":  # no fence has one there
-            self._queue.extendleft(reversed([*self._held, char]))
-            self._held, self._step = [], self._span
-        elif char == "\n":
-            self._pass_on(f"{self._mark}{''.join(self._held)}{char}")
-            self._held, self._line, self._step = [], [], self._fence
-        else:
-            self._held.append(char)
-
-    def _fence(self, char: str) -> None:
-        self._pass_on(char)
-        if char != "\n":
-            if len(self._line) < MAX_CODE_CHARS:
-                self._line.append(char)
-            return
-        line, self._line = "".join(self._line).strip(" \t\r>"), []
-        if len(line) >= len(self._mark) and not line.strip(self._mark[0]):
-            self._step, self._is_line_start, self._is_escaped = self._text, True, False
-            self._is_open = False
-
-    def _span(self, char: str) -> None:
-        """Hold what may be code, until backticks end it or its line ends."""
-        if char == "`":
-            self._run += char
-            return
-        if len(self._run) == len(self._mark):
-            self._pass_on("".join([self._mark, *self._held, self._run]))
-            self._held, self._run, self._step = [], "", self._text
-            self._is_open = self._is_line_start = self._is_escaped = False
-            self._queue.appendleft(char)
-            return
-        self._held += [*self._run, char]
-        self._run = ""
-        if char == "\n" or len(self._held) > MAX_CODE_CHARS:
-            self._not_code()
-
-    def _not_code(self) -> None:
-        """Take what looked like the beginning of code for text."""
-        if self._step == self._ticks:
-            self._plain(self._run)
-        elif self._step == self._span and len(self._run) == len(self._mark):
-            self._pass_on("".join([self._mark, *self._held, self._run]))
-            self._held = []
-        elif self._step == self._info:  # the text ends in the line that opens a fence
-            self._pass_on("".join([self._mark, *self._held]))
-            self._held = []
-        else:
-            self._plain(self._mark)
-            self._queue.extendleft(reversed([*self._held, *self._run]))
-            self._held = []
-        self._run, self._step, self._is_escaped = "", self._text, False
+    def _code_line(self, at: int) -> int | None:
+        """Pass on a line of a fence."""
+        end = self._rest.find("\n", at) + 1
+        if not end and not self._is_whole:
+            return None
+        end = end or len(self._rest)
+        self._pass_on(self._rest[at:end])
+        line = self._rest[at:end].strip(" \t\r\n>")
+        if len(line) >= len(self._fence) and not line.strip(self._fence[0]):
+            self._fence, self._is_line_start = "", True
+        return end
 
 
 def check(text: str, numbers: Collection[int]) -> tuple[str, list[int]]:

@@ -15,19 +15,45 @@ import re
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import files
-from vault_index.ask.exchange import Exchange
 from vault_index.errors import VaultError
 from vault_index.journal import expiry, shelves
 from vault_index.journal.redact import redact
+from vault_index.llm.door import ASSISTANT, USER, Turn
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
+
+
+MAX_SENT_CHARS = 8_000  # of a question or an answer that is sent again
+_CITED = re.compile(r"[ \t]*\[\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and its answer; no passage of the vault is in it."""
+
+    question: str
+    answer: str
+
+
+def turns(before: Iterable[Exchange]) -> tuple[Turn, ...]:
+    """Return exchanges as a model is sent them: without citations, whose numbers are of their time."""
+    return tuple(
+        turn
+        for each in before
+        for turn in (
+            Turn(USER, each.question[:MAX_SENT_CHARS]),
+            Turn(ASSISTANT, _CITED.sub("", each.answer)[:MAX_SENT_CHARS] or "-"),
+        )
+    )
+
 
 FOLDER = "ask"
 MAX_IN_MEMORY = 256  # conversations of a process; those used longest ago go
@@ -50,7 +76,7 @@ _in_memory: OrderedDict[tuple[str, str], Conversation] = OrderedDict()  # by vau
 
 
 def open_(vault: Vault, session_id: str = "", name: str = "") -> Conversation:
-    """Return the conversation of an id or of a name; a new one, with a new id, if there is none."""
+    """Return the conversation of an id or of a name; else a new one, with a new id."""
     with _lock:
         kept = [each for (root, _), each in _in_memory.items() if root == str(vault.root)]
     if vault.config.ask_record and (session_id or name):
@@ -64,8 +90,8 @@ def open_(vault: Vault, session_id: str = "", name: str = "") -> Conversation:
 def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> str:
     """Keep a conversation with a further exchange, as many as are sent again.
 
-    What another question of the same conversation added meanwhile stays. Return a line that says what
-    expired, "" if nothing did. Raises WriteError.
+    Exchanges that another question of the same conversation added meanwhile stay. Return a line
+    about what expired, "" if nothing did. Raises WriteError.
     """
     most, went = vault.config.ask_history, ""
     with _lock:

@@ -13,24 +13,25 @@ from typing import TYPE_CHECKING
 from vault_index import files
 from vault_index.ask import sentences
 from vault_index.ask.answer import LESSONS, Passage
-from vault_index.ask.numbered import lesson_numbered
 from vault_index.ask.sentences import words_of
 from vault_index.errors import VaultError
 from vault_index.index.documents import CATEGORY
 from vault_index.journal.redact import redact
-from vault_index.lesson import blocks, category
+from vault_index.lesson import category
 from vault_index.lesson.markdown import heading_of
 from vault_index.lesson.number import number_of
 from vault_index.recall import trust
-from vault_index.search import documents, floor, query
+from vault_index.search import contents, documents, floor, query
 from vault_index.search.hit import Hit
 from vault_index.search.options import Query
 from vault_index.store import filters, schema
+from vault_index.text import blocks
 
 if TYPE_CHECKING:
     from vault_index.search.documents import Document
     from vault_index.search.query import Results
     from vault_index.vault import Vault
+
 
 MAX_PASSAGES = 6
 MAX_NEAREST = 3
@@ -55,7 +56,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where to search: in a document, in a category, in one lesson of the document."""
+    """The places to search: in a document, in a category, in one lesson of the document."""
 
     document: Document | None = None
     category: str = ""
@@ -275,3 +276,37 @@ def _line(vault: Vault, path: str, whole: str, start: int) -> int:
         if at >= 0:
             return text.count("\n", 0, at + start) + 1
     return 0
+
+
+def lesson_numbered(vault: Vault, path: str, wanted: int) -> tuple[str, str] | None:
+    """Return id and title of a document's lesson of that number; None if it has none, or one lesson,
+    or withholds that one.
+
+    A lesson says its number at the beginning of its text or of its title. Those that say none count
+    on from the one before; a document where none does begins with 1.
+    """
+    lessons = contents.parts(vault, [path])[path]
+    if len(lessons) < 2:
+        return None
+    at = place_of([lesson.number for lesson in lessons], wanted)
+    if at is None or lessons[at].is_withheld:
+        return None
+    return lessons[at].id, lessons[at].title
+
+
+def place_of(labels: list[int | None], wanted: int) -> int | None:
+    """Return the place of a number among the labels of lessons in their order."""
+    if wanted in labels:
+        return labels.index(wanted)
+    if not any(label is not None for label in labels):
+        return wanted - 1 if 1 <= wanted <= len(labels) else None
+    before, start = 0, 0  # the label before a run without labels, and where that begins
+    for at, label in enumerate([*labels, None]):
+        if at < len(labels) and label is None:
+            continue
+        run = at - start
+        if run and before < wanted and (label is None or wanted < label):
+            # a course may skip a number, and then has one lesson fewer than numbers
+            return start + min(wanted - before, run) - 1 if wanted <= before + run + 1 else None
+        before, start = label or 0, at + 1
+    return None

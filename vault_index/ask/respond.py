@@ -24,7 +24,7 @@ from vault_index.ask.answer import (
     Search,
 )
 from vault_index.ask.citations import Citations
-from vault_index.ask.exchange import Exchange, turns
+from vault_index.ask.conversations import Exchange, turns
 from vault_index.ask.passages import SearchResult
 from vault_index.ask.tool import Wanted
 from vault_index.errors import (
@@ -36,7 +36,7 @@ from vault_index.errors import (
 from vault_index.hotpath import chatter
 from vault_index.llm.answer import MAX_CHARS, is_refusal
 from vault_index.llm.door import ASSISTANT, TOOL, Question, Reply, Take, Turn
-from vault_index.recall import quote
+from vault_index.text import quote
 
 SPARE_ROUNDS = 2  # calls of a model that come to nothing: a wrong name, arguments that are no JSON
 MAX_TITLE_CHARS = 200
@@ -66,7 +66,7 @@ Event = Callable[[Mapping[str, Any]], None]
 
 @dataclass(slots=True)
 class _Course:
-    """What happened to a question so far."""
+    """The course of a question so far."""
 
     query: str
     event: Event
@@ -199,7 +199,7 @@ def _search(course: _Course, find: Find, wanted: Wanted) -> str:
 def _ask_quietly(course: _Course, model: Chat, question: Question) -> Reply:
     """Ask, and pass nothing on: what a model says before it calls a tool is no answer.
 
-    What came before an error is passed on. Raises ModelCallError.
+    Text that came before an error is passed on. Raises ModelCallError.
     """
     held: list[str] = []
 

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from vault_index.errors import EmbedderError
-from vault_index.lesson import blocks
+from vault_index.text.sentences import split_markdown
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
+
 
 BEST = 2  # sentences of a passage
 MIN_CHARS, MAX_CHARS = 12, 500  # of a sentence that may be set off
 MAX_EMBEDDED = 48  # sentences, over all passages: some 5 ms each
 WORDS_WEIGHT = 0.3  # of the share of the question's words that a sentence has, beside the cosine
 MIN_SCORE = 0.25
-_END = re.compile(r"(?<=[.!?])[\"')\]*_`]*\s+|\n\s*(?:[-*+>]\s+|\d+[.)]\s+)?|\A\s*[-*+]\s+")
 _WORD = re.compile(r"\w{3,}")
-
-
-def split(text: str) -> list[str]:
-    """Return the sentences of a markdown text as they are in it, without headings and code."""
-    lines = text.split("\n")
-    code = blocks.flags(blocks.of_text(text), len(lines), blocks.CODE)
-    parts: list[str] = []
-    for line, is_code in zip(lines, code, strict=True):
-        parts.append("\n\n" if is_code or line.lstrip().startswith("#") else f"{line}\n")
-    prose = "".join(parts)
-    paragraphs = re.split(r"\n[ \t]*\n", prose)
-    sentences = [piece.strip() for each in paragraphs for piece in _END.split(each)]
-    return [each for each in sentences if MIN_CHARS <= len(each) <= MAX_CHARS]
 
 
 def best(vault: Vault, question: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
     """Return, for each text, up to `BEST` of its sentences that answer a question, best first."""
-    by_text = [split(text) for text in texts]
+    by_text = [
+        [each for each in split_markdown(text) if MIN_CHARS <= len(each) <= MAX_CHARS]
+        for text in texts
+    ]
     scores = _scores(vault, question, [each for several in by_text for each in several])
     chosen = []
     for sentences in by_text:
@@ -67,3 +57,17 @@ def words_of(text: str) -> set[str]:
     return {
         word[:6] for word in _WORD.findall(text.casefold())
     }  # the beginning stands for the stem
+
+
+def runs(text: str, sentences: Iterable[str]) -> list[tuple[str, bool]]:
+    """Return a text in pieces that make it up, each with whether it is one of the sentences.
+
+    Line breaks and spaces in a sentence need not be those of the text.
+    """
+    wanted = [r"\s+".join(map(re.escape, sentence.split())) for sentence in sentences]
+    wanted = [pattern for pattern in wanted if pattern]
+    if not wanted:
+        return [(text, False)] if text else []
+    longest_first = sorted(wanted, key=len, reverse=True)  # one may begin as another does
+    pieces = re.split(f"({'|'.join(longest_first)})", text)
+    return [(piece, bool(number % 2)) for number, piece in enumerate(pieces) if piece]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vault_index.characters import clean
 from vault_index.store import filters
+from vault_index.text.characters import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

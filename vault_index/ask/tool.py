@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from vault_index.ask.answer import JOURNAL, LESSONS, Passage
-from vault_index.characters import visible_line
 from vault_index.llm.door import Tool, ToolCall
-from vault_index.recall import quote
+from vault_index.text import quote
+from vault_index.text.characters import visible_line
 
 NAME = "search_lessons"
 MAX_QUERY_CHARS = 1_000
@@ -92,7 +92,7 @@ def _name(values: Mapping[str, Any], key: str) -> str:
 def result(passages: Sequence[Passage], place: str = "", notes: Sequence[str] = ()) -> str:
     """Return passages as a model reads them: fenced, numbered, each a quotation under its source.
 
-    No text in it can end the fence or speak as somebody: see `recall.quote`.
+    No text in it can end the fence or speak as somebody: see `text.quote`.
     """
     about = [f"Searched in {quote.defused_line(place)}."] if place else []
     about += [f"Note: {quote.defused_line(note)}." for note in notes]

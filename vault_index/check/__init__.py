@@ -1,7 +1,7 @@
 """Findings about files: shape, secrets, prompt injection, conflict markers.
 
-Of skills and the vault's settings, which come before an agent as well, all but the shape. Nothing is
-needed but the file: what a lesson is beside others, `duplicates` finds. A check changes nothing.
+Skills and the vault's settings, which come before an agent as well, are checked for all but the
+shape. A check needs nothing but the file and changes nothing; `duplicates` compares lessons.
 
 An error keeps a file out of the vault on every way in (`refuse_errors`), and what came in another way
 out of an agent's context: the index asks `withheld` when it reads a file. A warning that holds keeps a
@@ -11,20 +11,20 @@ lesson out of an agent's context, too, until the user releases its text (`store.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from vault_index import git
+from vault_index import config, git
 from vault_index.check import (
     conflict_markers,
     deadline,
     frontmatter,
     prompt_injection,
     secrets,
-    settings,
     sources,
 )
 from vault_index.check.finding import ERROR, WARNING, Finding
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ERROR",
+    "SETTINGS_RULE",
     "WARNING",
     "Candidate",
     "Finding",
@@ -54,6 +55,9 @@ __all__ = [
     "with_command",
     "withheld",
 ]
+
+
+SETTINGS_RULE = "settings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +146,22 @@ def of_text(
     elif too_long:
         findings = [not_checked(where, f"the file is longer than {MAX_BYTES:,} bytes")]
     elif where == shown(SETTINGS):
-        findings = list(settings.findings(where, candidate.data))
+        findings = list(_of_settings(where, candidate.data))
     return findings if too_long else sorted([*findings, *_of_words(candidate, seconds)])
+
+
+def _of_settings(path: str, data: bytes) -> Iterator[Finding]:
+    """Find unknown keys, keys that are not a vault's to set, and values of a wrong type."""
+    text = data.decode("utf-8", "replace")
+    for key, message in config.vault_problems(data):
+        name = re.escape(key.rpartition(".")[2])
+        pattern = rf"(?m)^\s*(?:\w+\.)?[\"']?{name}[\"']?\s*[.=]|^\s*\[{re.escape(key)}[\].]"
+        match = re.search(pattern, text) if key else None
+        by_parser = re.search(r"at line (\d+)", message)
+        line = (
+            text.count("\n", 0, match.end()) + 1 if match else int(by_parser[1] if by_parser else 1)
+        )
+        yield Finding(path, line, SETTINGS_RULE, message)
 
 
 def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:

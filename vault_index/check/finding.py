@@ -1,4 +1,4 @@
-"""What a check finds, and the text it is about."""
+"""The findings of a check, and the lines that they are about."""
 
 from __future__ import annotations
 

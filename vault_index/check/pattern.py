@@ -25,20 +25,18 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from vault_index.check.beginnings import beginnings, places
 from vault_index.check.finding import WARNING
-from vault_index.check.literals import Index
 
 FOLDER = Path(__file__).parent / "patterns"
 NEAR_CHARS = 200  # about two sentences before and after
 _SENTENCE_CHARS = 300
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n|[\u3002\uff01\uff1f]")
+_SAME_LETTER = str.maketrans("\u017f\u0131\u03c2", "si\u03c3")
 _REGEXES = ("regex", "near", "unless", "unless_near", "not_after")
 _LISTS = (*_REGEXES, "keywords", "match", "no_match")
 
@@ -62,28 +60,17 @@ class Pattern:
     not_after: tuple[str, ...] = ()
     match: tuple[str, ...] = ()
     no_match: tuple[str, ...] = ()
-    index: Index = field(default_factory=Index, compare=False, repr=False)  # of its kind
 
     def find(self, text: str, lowered: str, *, whole: bool = False) -> Iterator[re.Match[str]]:
-        """Yield the matches in a text; `lowered` is the text in lower case.
+        """Yield the matches in a text; `lowered` is what `in_lower_case` makes of it.
 
         With `whole`, the text is one piece: `near` and `unless` look at all of it.
         """
-        yield from self.find_among(self.index.possible(lowered), text, lowered, whole=whole)
-
-    def find_among(
-        self, possible: AbstractSet[str], text: str, lowered: str, *, whole: bool = False
-    ) -> Iterator[re.Match[str]]:
-        """Yield what `find` does, with those of its expressions that are `possible`."""
-        some = [regex for regex in self.regex if regex in possible]
-        if some and self._has_keyword(lowered):
-            for regex in some:
-                for match in matches(regex, text, lowered):
+        if not self.keywords or any(map(lowered.__contains__, self.keywords)):
+            for regex in self.regex:
+                for match in compiled(regex).finditer(text):
                     if self._fits(text, match, whole=whole):
                         yield match
-
-    def _has_keyword(self, lowered: str) -> bool:
-        return not self.keywords or any(map(lowered.__contains__, self.keywords))
 
     def _fits(self, text: str, match: re.Match[str], *, whole: bool) -> bool:
         if self.near or self.unless_near:
@@ -100,26 +87,9 @@ class Pattern:
         return True
 
 
-def possible(rules: Sequence[Pattern], lowered: str) -> list[Pattern]:
-    """Return those of rules of one kind that may match in a text, which is in lower case.
-
-    Most texts have the words of a few rules only, and are looked up once for all.
-    """
-    regexes = rules[0].index.possible(lowered) if rules else frozenset[str]()
-    return [rule for rule in rules if not regexes.isdisjoint(rule.regex)] if regexes else []
-
-
-def matches(regex: str, text: str, lowered: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of a regular expression, as `finditer`; `lowered` is the text in lower case."""
-    where = beginnings(regex)
-    if where is None or len(lowered) != len(text):
-        yield from compiled(regex).finditer(text)
-        return
-    match_at, end = compiled(regex).match, 0
-    for start in places(where, text, lowered):
-        if start >= end and (match := match_at(text, start)):
-            yield match
-            end = max(match.end(), start + 1)
+def in_lower_case(text: str) -> str:
+    """Return a text for looking keywords up: in lower case, as `re` compares letters without case."""
+    return text.lower() if text.isascii() else text.lower().translate(_SAME_LETTER)
 
 
 def paragraph(text: str, match: re.Match[str]) -> str:
@@ -157,19 +127,11 @@ def parse(text: str) -> tuple[Pattern, ...]:
     for word, regex in data.get("words", {}).items():
         words[word] = _filled(regex, words)
     flags = "(?i)" if data.get("ignore_case") else ""
-    indexes: dict[str, Index] = {}  # of what is searched for in the same view of a text
-    patterns = []
-    for table in data["pattern"]:
-        index = indexes.setdefault(table.get("where", ""), Index())
-        patterns.append(_pattern(table, words, flags, index))
-        index.add(patterns[-1].regex)
-    return tuple(patterns)
+    return tuple(_pattern(table, words, flags) for table in data["pattern"])
 
 
-def _pattern(
-    table: Mapping[str, Any], words: Mapping[str, str], flags: str, index: Index
-) -> Pattern:
-    unknown = set(table) - {key.name for key in fields(Pattern)} | {"index"} & set(table)
+def _pattern(table: Mapping[str, Any], words: Mapping[str, str], flags: str) -> Pattern:
+    unknown = set(table) - {key.name for key in fields(Pattern)}
     if unknown:
         raise ValueError(f"{table.get('id')}: unknown key {sorted(unknown)[0]}")
     values: dict[str, Any] = dict(table)
@@ -178,7 +140,7 @@ def _pattern(
         values[key] = (value,) if isinstance(value, str) else tuple(value)
     for key in _REGEXES:
         values[key] = tuple(flags + _filled(regex, words) for regex in values[key])
-    return Pattern(**values, index=index)
+    return Pattern(**values)
 
 
 def _filled(regex: str, words: Mapping[str, str]) -> str:

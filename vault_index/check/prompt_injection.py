@@ -11,7 +11,7 @@ key `where` says which view of the text they search:
     character  as `mark`; the finding names the character
     sign, act  as read; no finding by itself. The `weight` of what a paragraph has of both counts:
                signs are how an agent is spoken to, acts what it is to do
-    report    as it is written, without quotations: what shows that a text reports (quoted.py)
+    report    as it is written, without quotations: what shows that a text reports
 
 Severity: almost never innocent is an error, otherwise a warning, which stops no commit. Signs that add
 up hold a lesson back from agents until a person has looked at it. An error in
@@ -20,8 +20,8 @@ what is read is only a warning where the text reports or quotes the sentence, an
 
 A score that is learned from examples (`scorer`) decides about warnings: a high one, with what signs add
 to it, is a warning of its own, called `scored`, and a very high one holds a lesson back; a pattern for
-prose that warns is dropped where the whole text scores low. What a text hides in a code is searched as
-well (`encoded`).
+prose that warns is dropped where the whole text scores low. Words that a text hides in a code are searched
+as well (`encoded`).
 """
 
 from __future__ import annotations
@@ -30,14 +30,60 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from vault_index.check import encoded, pattern, scorer
 from vault_index.check.finding import ERROR, WARNING, Finding, line_counter
 from vault_index.check.pattern import Pattern
-from vault_index.check.quoted import without_reported
 from vault_index.lesson.file import LessonFile
+
+_BEFORE_CHARS, _AFTER_CHARS = 450, 350  # around a quotation: a short paragraph each
+_QUOTATION = re.compile(
+    r"``[^\n]{1,400}?``|`[^`\n]{2,400}`|\"[^\"\n]{4,400}\"|\u201c[^\u201d\n]{4,400}\u201d"
+    r"|\u201e[^\u201c\u201d\n]{4,400}[\u201c\u201d]|\u00ab[^\u00bb\n]{4,400}\u00bb|\u300c[^\u300d\n]{2,200}\u300d"
+    r"|^[ \t]{0,3}>[^\n]{1,400}$",
+    re.M,
+)
+_NAME = re.compile(r"`+[\w.~/:@$%*=+-]+`+")  # of a file or an option: it quotes nobody
+_MAX_QUOTATIONS = 300  # that are looked at; a text with more is not a short report
+_OWN_FENCE = re.compile(r"(?i)/\s{0,9}lessons")  # what would end it is reported wherever it is
+
+
+def without_reported(text: str) -> str:
+    """Return a text of the same length and lines, with full stops in place of reported quotations.
+
+    Tests of a filter and attacks that were seen are quoted in order to report them. A quotation goes
+    only if the words around it, other quotations left out, both name such attacks or the defence
+    against them (`report-subject`) and report what somebody did about it (`report-verb`), and if they
+    ask nobody to do what is quoted (`report-obey`).
+    """
+    if not _has("report-subject", text):
+        return text
+    quotations = list(islice(_QUOTATION.finditer(text), _MAX_QUOTATIONS))
+    unquoted = _QUOTATION.sub(lambda match: " " * len(match[0]), text)
+    pieces, end = [], 0
+    for match in quotations:
+        around = unquoted[max(0, match.start() - _BEFORE_CHARS) : match.end() + _AFTER_CHARS]
+        is_kept = _NAME.fullmatch(match[0]) or _OWN_FENCE.search(match[0])
+        if not is_kept and _is_report(around):
+            pieces += [text[end : match.start()], "." * len(match[0])]
+            end = match.end()
+    return "".join([*pieces, text[end:]])
+
+
+def _is_report(words: str) -> bool:
+    return (
+        _has("report-subject", words)
+        and _has("report-verb", words)
+        and not _has("report-obey", words)
+    )
+
+
+def _has(pattern_id: str, words: str) -> bool:
+    (rule,) = (rule for rule in pattern.load("prompt_injection") if rule.id == pattern_id)
+    return next(rule.find(words, pattern.in_lower_case(words), whole=True), None) is not None
+
 
 RULE = "prompt-injection"
 _Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
@@ -188,19 +234,18 @@ def _scores(plain: str) -> list[_Piece]:
     """Return the pieces of a text as it is read that may be an attack."""
     line = line_counter(plain)
     possible = [each for each in scorer.scores(plain) if each[2] > scorer.POSSIBLE]
-    whole = _joined(plain).lower() if possible else ""
     return [
-        _Piece(line(start), line(start + len(piece)), score, _signs_add(whole, piece))
+        _Piece(line(start), line(start + len(piece)), score, _signs_add(piece))
         for start, piece, score in possible
     ]
 
 
-def _signs_add(whole: str, piece: str) -> float:
+def _signs_add(piece: str) -> float:
     """Return what the signs in a piece add to its score; they take from it where it asks for care."""
-    signs = [rule.weight for rule in _matching("sign", whole, piece)]
+    signs = [rule.weight for rule in _matching("sign", piece)]
     if min(signs, default=0) < 0:
         return _SIGN_WORTH * min(signs)
-    acts = sum(rule.weight for rule in _matching("act", whole, piece))
+    acts = sum(rule.weight for rule in _matching("act", piece))
     return _SIGN_WORTH * sum(signs) + _ACT_WORTH * acts
 
 
@@ -234,9 +279,9 @@ def _without_emphasis(mark: re.Match[str]) -> str:
 def _prose(plain: str) -> Iterator[_Found]:
     # the same length: a sentence goes over line ends
     joined = _joined(plain)
-    lowered = joined.lower()
+    lowered = pattern.in_lower_case(joined)
     line = line_counter(plain)
-    for rule in pattern.possible(_patterns(""), lowered):
+    for rule in _patterns(""):
         for view in dict.fromkeys((joined, plain)):  # a line has a beginning in the second only
             for match in rule.find(view, lowered):
                 severity = _severity(rule, plain, match)
@@ -255,7 +300,7 @@ def _is_discussed(plain: str, match: re.Match[str]) -> bool:
     """Whether the text around a match speaks about such texts, or asks for care."""
     around = pattern.paragraph(plain, match)
     (care,) = (rule for rule in _patterns("sign") if rule.id == _CARE)
-    return next(care.find(around, around.lower()), None) is not None
+    return next(care.find(around, pattern.in_lower_case(around)), None) is not None
 
 
 def _severity(rule: Pattern, plain: str, match: re.Match[str]) -> str:
@@ -287,15 +332,12 @@ def _is_order(plain: str, start: int) -> bool:
 def _signs(plain: str) -> Iterator[_Found]:
     """Find paragraphs in which signs add up: each alone is what teams write, too."""
     line = line_counter(plain)
-    whole = _joined(plain).lower()  # what is not possible in it is not in a paragraph either
-    for start, paragraph in (
-        _paragraphs(plain) if pattern.possible(_patterns("sign"), whole) else ()
-    ):
-        signs = _matching("sign", whole, paragraph)
+    for start, paragraph in _paragraphs(plain):
+        signs = _matching("sign", paragraph)
         spoken = sum(rule.weight for rule in signs)
         if spoken < 0 or not signs:
             continue
-        acts = _matching("act", whole, paragraph)
+        acts = _matching("act", paragraph)
         weight = sum(rule.weight for rule in signs + acts)
         if weight >= (_SUSPECT_WEIGHT if spoken >= _MIN_SIGN_WEIGHT else _ACTS_WEIGHT):
             reasons = dict.fromkeys(rule.why for rule in signs + acts if rule.weight > 0)
@@ -304,13 +346,11 @@ def _signs(plain: str) -> Iterator[_Found]:
             yield line(start), max(signs, key=lambda rule: rule.weight), message, severity
 
 
-def _matching(where: str, whole: str, paragraph: str) -> list[Pattern]:
-    """Return the rules of a kind that match in a paragraph of a text, which is in lower case."""
+def _matching(where: str, paragraph: str) -> list[Pattern]:
+    """Return the rules of a kind that match in a paragraph."""
     joined = _joined(paragraph)
-    lowered = joined.lower()
-    rules = pattern.possible(_patterns(where), whole)
-    among = rules[0].index.possible(whole) if rules else frozenset[str]()
-    return [rule for rule in rules if next(rule.find_among(among, joined, lowered), None)]
+    lowered = pattern.in_lower_case(joined)
+    return [rule for rule in _patterns(where) if next(rule.find(joined, lowered), None)]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -325,13 +365,13 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _marks(text: str) -> Iterator[_Found]:
-    lowered = text.lower()
+    lowered = pattern.in_lower_case(text)
     line = line_counter(text)
-    for rule in pattern.possible(_patterns("mark"), lowered):
+    for rule in _patterns("mark"):
         for match in rule.find(text, lowered):
             yield line(match.start()), rule, rule.why, rule.severity
     file = LessonFile.of_text(text, "")
-    for rule in pattern.possible(_patterns("turn"), lowered):
+    for rule in _patterns("turn"):
         for match in rule.find(text, lowered):
             number = line(match.start())
             in_code = file.fence_starts[number - 1] is not None
@@ -348,15 +388,16 @@ def _begins_line(text: str, index: int) -> bool:
 def _hidden(text: str) -> Iterator[_Found]:
     line = line_counter(text)
     for start, hidden in hidden_texts(text):
+        lowered = pattern.in_lower_case(hidden)
         for rule in _patterns("hidden"):
-            if next(rule.find(hidden, hidden.lower(), whole=True), None):
+            if next(rule.find(hidden, lowered, whole=True), None):
                 yield line(start), rule, rule.why, rule.severity
 
 
 def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
     """Yield what a text says in comments, titles of links and elements that are not shown."""
     (unseen,) = (rule for rule in _patterns("mark") if rule.id == _UNSEEN)
-    unseen_texts = unseen.find(text, text.lower())
+    unseen_texts = unseen.find(text, pattern.in_lower_case(text))
     for match in chain(_COMMENT.finditer(text), _IN_LINKS.finditer(text), unseen_texts):
         hidden = as_read(match[match.lastindex] if match.lastindex else "")
         if len(hidden.split()) >= _MIN_HIDDEN_WORDS:

@@ -121,7 +121,7 @@ def findings(path: str, text: str) -> Iterator[Finding]:
 def spans(text: str) -> Iterator[tuple[int, int, Pattern]]:
     """Yield where the secrets of a text begin and end, each with the pattern that says whose it is.
 
-    Of a pattern with a value only the value is the secret. Spans may overlap.
+    Where a pattern has a value, only the value is the secret. Spans may overlap.
     """
     for rule, match in _matches(text):
         yield *match.span("value" if rule.value else 0), rule
@@ -134,8 +134,8 @@ def _anywhere(text: str) -> Iterator[tuple[int, Pattern]]:
 
 
 def _matches(text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
-    lowered = text.lower()
-    for rule in pattern.possible(pattern.load("secrets"), lowered):
+    lowered = pattern.in_lower_case(text)
+    for rule in pattern.load("secrets"):
         for match in rule.find(text, lowered):
             if is_secret(rule, match):
                 yield rule, match

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import check, git
-from vault_index.check import settings
 from vault_index.embed import download
 from vault_index.entrypoints import machine
 from vault_index.entrypoints.hook import (
@@ -117,7 +116,9 @@ def _lessons(vault: Vault) -> Iterator[Trouble]:
     wrong = []
     for candidate in check.everything(vault):
         for finding in check.of_text(candidate, vault.config.taxonomy):
-            if finding.severity == check.ERROR and finding.rule != settings.RULE:  # named already
+            if (
+                finding.severity == check.ERROR and finding.rule != check.SETTINGS_RULE
+            ):  # named already
                 wrong.append((finding, candidate.shown))
     for finding, path in wrong[:SHOWN]:
         yield Trouble("lessons", str(finding), _edit(vault.root / path))

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vault_index.characters import visible_line
 from vault_index.hotpath import taking
+from vault_index.text.characters import visible_line
 
 HANG_SECONDS = 1800  # the system ends a process that hangs longer: its lock keeps others out
 LEARN_SECONDS = 3600  # the same while it learns: a small model is slow, and nobody waits

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from vault_index.characters import visible_line
 from vault_index.hotpath import index_files, log, start
+from vault_index.text.characters import visible_line
 
 HANG_SECONDS = 60  # the system ends a start that hangs longer, on a dead network drive
 

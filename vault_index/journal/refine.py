@@ -35,7 +35,7 @@ from vault_index.journal.journal import Journal
 from vault_index.journal.record import OBSERVATION, Session
 from vault_index.journal.redact import redact
 from vault_index.llm import Model
-from vault_index.llm.retrying import Sleep
+from vault_index.llm.server import Sleep
 
 QUIET_SECONDS = 3600.0
 MAX_FAILURES = 3

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vault_index import files
-from vault_index.characters import visible_line
 from vault_index.errors import WriteError
 from vault_index.hotpath import grown, index_files, log, taking
 from vault_index.journal.journal import Journal
 from vault_index.journal.lock import make_folder
+from vault_index.text.characters import visible_line
 
 _NAME_CHARS = 16  # of a note, a hash in hexadecimal; others are half-written
 MAX_PATH_BYTES = 64 * 1024

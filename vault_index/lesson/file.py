@@ -23,9 +23,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vault_index.errors import LessonError
-from vault_index.lesson import blocks
-from vault_index.lesson.blocks import Block
 from vault_index.lesson.markdown import SECTION, section_of
+from vault_index.text import blocks
+from vault_index.text.blocks import Block
 
 MAX_BYTES = 2_200_000  # of a lesson file: 500 pages; a rule reads that in seconds
 BOM = "\ufeff"

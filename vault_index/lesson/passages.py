@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from vault_index.lesson import blocks
+from vault_index.text import blocks
 
 LONG_CHARS = 1600  # about 400 tokens: above that one vector no longer speaks for the whole
 PIECE_CHARS = 800

@@ -6,7 +6,7 @@
     openai:MODEL      any server with OpenAI's chat completions, [llm] openai_url
 
 A model is asked in one call and has no memory and no files; the call of a tool is a wish, which whoever
-asks the model may fulfil. Whoever asks it decides what it may see: secrets are taken out before, and
+asks the model may fulfil. The caller decides what a model may see: secrets are taken out before, and
 what it says is checked after. Models and addresses come from the user's own settings and environment,
 keys from the environment alone; a vault chooses none of them.
 
@@ -27,11 +27,10 @@ from vault_index.llm.allowance import Allowance
 from vault_index.llm.anthropic import AnthropicDoor
 from vault_index.llm.claude import DEFAULT_MODEL, ClaudeDoor
 from vault_index.llm.counted import CountedModel
-from vault_index.llm.door import Door, Question, Reply, Take
+from vault_index.llm.door import Door, Question, Reply, Take, Usage
 from vault_index.llm.ollama import OllamaDoor
 from vault_index.llm.openai import OpenAIDoor
-from vault_index.llm.retrying import Sleep
-from vault_index.llm.usage import Usage
+from vault_index.llm.server import Sleep
 
 
 class Model(Protocol):
@@ -51,7 +50,7 @@ class Model(Protocol):
 
     @property
     def usage(self) -> Usage:
-        """What the calls of this object took so far."""
+        """The cost of this object's calls so far."""
 
     def complete(self, system: str, prompt: str) -> str:
         """Return the answer to a prompt, never empty.
@@ -89,7 +88,7 @@ _DEFAULTS = {"claude": DEFAULT_MODEL}
 def open_model(name: str, config: Config, sleep: Sleep = time.sleep) -> Model:
     """Open a model by its name in the settings. Nothing is asked before first use.
 
-    Raises SettingsError if there is no such door, no model is named, or its address is unusable.
+    Raises SettingsError for an unknown door, a missing model, or an unusable address.
     """
     door, _, model = name.partition(":")
     model = model.strip() or _DEFAULTS.get(door, "")

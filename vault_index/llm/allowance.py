@@ -1,4 +1,4 @@
-"""What all commands of a user may ask of language models in a day: calls and tokens.
+"""The day's allowance of language models for all commands of a user: calls and tokens.
 
     ~/.lessons/llm/allowance.json   the day in UTC, its calls, its tokens
     ~/.lessons/llm/allowance.lock   one process at a time
@@ -27,7 +27,7 @@ FOLDER, FILE, LOCK = "llm", "allowance.json", "allowance.lock"
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What was used of a day."""
+    """The part of a day's allowance that was used."""
 
     day: str = ""
     calls: int = 0

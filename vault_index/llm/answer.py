@@ -1,4 +1,4 @@
-"""What a language model answered: text -> JSON object; whether it declined instead."""
+"""The answer of a language model: text -> JSON object; whether it declined instead."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 
 class Ended(BaseException):
-    """Whoever waited for the call has gone: none of a door's clauses catches it."""
+    """The caller has gone: none of a door's clauses catches it."""
 
 
 class Line:
@@ -66,7 +66,7 @@ class Line:
 def call(work: Callable[[Take], _T], take: Take, end: Callable[[], None]) -> _T:
     """Return what `work` returns; `take` gets the pieces that it passes on, and "" in each silent second.
 
-    What `take` raises, or Ctrl-C, ends the work by `end` and passes through.
+    An exception of `take`, or Ctrl-C, ends the work by `end` and passes through.
     """
     coming: SimpleQueue[str | None] = SimpleQueue()
     outcome: list[Callable[[], _T]] = []

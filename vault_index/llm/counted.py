@@ -15,17 +15,16 @@ from vault_index.errors import (
     ModelToolsError,
     VaultError,
 )
-from vault_index.llm import answer, beats, retrying
+from vault_index.llm import answer, beats, server
 from vault_index.llm.allowance import Allowance
-from vault_index.llm.door import CUT, DECLINED, Door, Question, Reply, Take
-from vault_index.llm.retrying import PassingError, Sleep
-from vault_index.llm.usage import Usage
+from vault_index.llm.door import CUT, DECLINED, Door, Question, Reply, Take, Usage
+from vault_index.llm.server import PassingError, Sleep
 
 CHARS_A_TOKEN = 4
 
 
 class CountedModel:
-    """What `open_model` opens. `usage` is what the calls of this object took so far."""
+    """A door with attempts, allowance and usage. `usage` is what the calls of this object took so far."""
 
     def __init__(self, door: Door, allowance: Allowance, sleep: Sleep = time.sleep) -> None:
         self.name = door.name
@@ -66,7 +65,9 @@ class CountedModel:
         """
         pieces = None if take is None else _Pieces(take, self._too_long())
         try:
-            reply = retrying.call(lambda: self._attempt(question, pieces), self._pause_of(pieces))
+            reply = server.call_repeatedly(
+                lambda: self._attempt(question, pieces), self._pause_of(pieces)
+            )
         except _Stopped as stopped:
             raise stopped.error from stopped.error.__cause__
         text = reply.text.strip()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -108,8 +109,81 @@ class Door(Protocol):
 
         A door that cannot do so passes the whole text on at once. Raises ModelCallError, as
         `PassingError` where another attempt may go better; ModelToolsError where the model takes no
-        tools. What `take` raises is no Exception and passes through.
+        tools. `take` raises a BaseException only, which passes through.
         """
 
     def end(self) -> None:
         """End the call under way, from another thread."""
+
+
+_TOOLS = re.compile(r"(?i)\btools?\b|\btool_choice\b|\bfunction.?call")
+
+
+def described(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    """Return tools as chat completions and Ollama want them."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+            },
+        }
+        for tool in tools
+    ]
+
+
+def names_of(turns: Iterable[Turn]) -> dict[str, str]:
+    """Return the names of the tools that were called in a conversation, by the ids of the calls."""
+    return {call.id: call.name for turn in turns for call in turn.calls}
+
+
+def call_of(call_id: Any, name: Any, arguments: Any, number: int) -> ToolCall | None:
+    """Return a call in a model's answer, None without a name; `number` makes an id where it has none."""
+    if not isinstance(name, str) or not name:
+        return None
+    has_id = isinstance(call_id, str) and call_id
+    return ToolCall(call_id if has_id else f"call_{number}", name, _object(arguments))
+
+
+def speaks_of_tools(said: object) -> bool:
+    """Whether a server that refused a question names its tools as the reason.
+
+    No two servers say it alike. An error that names them for another reason comes again when the
+    question is asked without them.
+    """
+    return _TOOLS.search(str(said)) is not None
+
+
+def _object(arguments: Any) -> dict[str, Any] | None:
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            return None
+    return arguments if isinstance(arguments, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Calls and what they took. `cost` is in dollars, None where nobody says; `seconds` of waiting.
+
+    Tokens are those that the server counted, else an estimate: four characters a token.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.seconds + other.seconds,
+            sum(costs) if costs else None,
+        )

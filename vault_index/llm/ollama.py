@@ -18,10 +18,12 @@ from vault_index.llm.door import (
     Question,
     Reply,
     Take,
+    call_of,
+    described,
+    names_of,
+    speaks_of_tools,
 )
-from vault_index.llm.retrying import PassingError, passes
-from vault_index.llm.server import TIMEOUT_SECONDS
-from vault_index.llm.tool_calls import call_of, described, names_of, speaks_of_tools
+from vault_index.llm.server import TIMEOUT_SECONDS, PassingError, passes
 from vault_index.model_http import OllamaClient
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ def _messages(question: Question) -> list[dict[str, Any]]:
 
 
 def _streamed(pieces: Iterable[ollama.ChatResponse], take: Take) -> Reply:
-    """Return the reply that comes in pieces. What is thought before it is not a part of it."""
+    """Return the reply that comes in pieces. The model's thoughts before it are left out."""
     import httpx
 
     texts: list[str] = []

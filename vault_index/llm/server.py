@@ -2,31 +2,150 @@
 
 An answer comes whole, or as server-sent events where it is asked for and the server does it.
 
+A failure that may pass is tried again three times, after pauses that double: a network that breaks, a
+server that is overloaded, restarts, or limits the rate. A wrong key, a question that the server refuses
+and a time-out are not: the call may have been paid for, and the next one would wait as long.
+
 The key goes to the address that the user named and to no other (see `model_http`), and in the clear to
 this machine only. Nothing that a server answered is in an error, but for the message of an error status,
-cut short.
+cut short. The SDKs of OpenAI and Anthropic promise less: they take a stream that breaks for whole, lose
+an answer of a server that does not stream, and send headers that the environment names to any address.
 """
 
 from __future__ import annotations
 
 import json
+import random
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from vault_index import model_http
-from vault_index.characters import visible_line
 from vault_index.errors import ModelAwayError, ModelCallError, SettingsError
 from vault_index.llm.beats import Line
-from vault_index.llm.retrying import PassingError, passes
-from vault_index.llm.sse import Events, Stream
+from vault_index.text.characters import visible_line
 
 if TYPE_CHECKING:
     import httpx
+
+
+_LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a return at the end may be half of one
+_DONE = b"[DONE]"
+
+
+class Stream(Protocol):
+    """An answer that comes in events."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the answer came to its end, so that the connection may end."""
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more is to come, so that nobody waits for it."""
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """All events as the one object that the server answers with if it does not stream."""
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Take the next event; an empty one is the mark at the end."""
+
+
+class Events:
+    """A reader of events, in whatever pieces the bytes come. Events without JSON are left out."""
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._name = b""
+        self._data: list[bytes] = []
+
+    def feed(self, piece: bytes) -> Iterator[dict[str, Any]]:
+        """Yield the events that end in a piece."""
+        has_return = self._line.endswith(b"\r")
+        self._line += piece
+        if not has_return and b"\n" not in piece and b"\r" not in piece:
+            return
+        *lines, rest = _LINE_END.split(bytes(self._line))
+        self._line = bytearray(rest)
+        for line in lines:
+            yield from self._read(line)
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        """Yield the last event, where the line that ends it is missing."""
+        yield from self.feed(b"\n\n")
+
+    def _read(self, line: bytes) -> Iterator[dict[str, Any]]:
+        if not line:
+            name, data = self._name, b"\n".join(self._data)
+            self._name, self._data = b"", []
+            event = _event(name, data)
+            if event is not None:
+                yield event
+            return
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._data.append(value)
+        elif field == b"error":  # as older servers of llama.cpp do
+            self._name, self._data = field, [value]
+        elif field == b"event":
+            self._name = value
+
+
+def _event(name: bytes, data: bytes) -> dict[str, Any] | None:
+    """Return the object of an event, {} for the mark at the end, None for all else."""
+    if data.strip() == _DONE:
+        return {}
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or not value:
+        return None
+    return {"error": value} if name == b"error" and "error" not in value else value
+
+
+RETRIES = 3
+FIRST_SECONDS = 0.5  # of a pause; then 1 and 2, each up to half as long again
+MAX_SECONDS = 20.0  # that a server may ask to wait; where it asks for more, nothing is tried again
+
+Sleep = Callable[[float], None]
+_T = TypeVar("_T")
+
+
+class PassingError(ModelCallError):
+    """A failure that may pass. `final` is raised if it does not; `after` are the seconds to wait."""
+
+    def __init__(self, final: ModelCallError, after: float = 0.0) -> None:
+        super().__init__(final.message, final.hint)
+        self.final = final
+        self.after = after
+
+
+def call_repeatedly(attempt: Callable[[], _T], sleep: Sleep) -> _T:
+    """Return what an attempt returns, the first or one of three more. Raises ModelCallError."""
+    pause = FIRST_SECONDS
+    for left in range(RETRIES, -1, -1):
+        try:
+            return attempt()
+        except PassingError as error:
+            if not left or error.after > MAX_SECONDS:
+                raise error.final from None
+            sleep(max(error.after, pause * random.uniform(1, 1.5)))
+            pause *= 2
+    raise AssertionError  # the last attempt returns or raises
+
+
+def passes(status: int) -> bool:
+    """Whether a failure with a status of HTTP may pass."""
+    return status == 429 or status >= 500
+
 
 TIMEOUT_SECONDS = 600.0  # a small model without a graphics card reads some 50 tokens a second
 MAX_MESSAGE = 200  # characters of a server's error message
@@ -43,7 +162,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is asked, and the names of what the user may have set wrongly."""
+    """The address of a server, and the names of what the user may have set wrongly."""
 
     url: str
     setting: str  # that names the server
@@ -67,7 +186,7 @@ class Answered:
 
     @property
     def error(self) -> dict[str, Any]:
-        """What the server says of an error, {} if it says nothing."""
+        """The error that the server names, else {}."""
         error = self.value.get("error")
         if isinstance(error, dict):
             return error

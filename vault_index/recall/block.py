@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vault_index.recall import quote
 from vault_index.search.hit import Hit
+from vault_index.text import quote, sentences
 
 FENCE_OPEN, FENCE_CLOSE = "<lessons>", "</lessons>"
 CHARS_PER_TOKEN = 4
@@ -87,7 +87,7 @@ def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:
 def _suggestion(skill: Hit) -> str:
     """Return a skill as a line: how to call it, and what it is for."""
     name = quote.defused_line(skill.title.replace("`", ""))  # in this order: "<`/lessons>"
-    says = quote.shorten_line(quote.defused_line(skill.text), SKILL_CHARS)
+    says = sentences.shorten_line(quote.defused_line(skill.text), SKILL_CHARS)
     # no agent has it loaded
     where = f", read {quote.defused_line(skill.path)}" if skill.type == "vault" else ""
     return f"- `/{name}` - {says} ({skill.percent}%{where})"
@@ -104,7 +104,7 @@ def header(hit: Hit) -> str:
 
 def receipt(hits: Sequence[Hit]) -> str:
     """Return the line by which a person sees what was injected: titles, at most two."""
-    titles = [quote.shorten_line(quote.defused_line(named(hit)), RECEIPT_CHARS) for hit in hits]
+    titles = [sentences.shorten_line(quote.defused_line(named(hit)), RECEIPT_CHARS) for hit in hits]
     more = f" and {len(titles) - RECEIPT_TITLES} more" if len(titles) > RECEIPT_TITLES else ""
     return f"lessons: {' · '.join(titles[:RECEIPT_TITLES])}{more}"
 

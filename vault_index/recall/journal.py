@@ -16,10 +16,10 @@ from vault_index import git
 from vault_index.journal import listing, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import SUMMARY, Record, Session
-from vault_index.recall import quote
 from vault_index.search import journal_floor
 from vault_index.search.journal import JournalHit, find
 from vault_index.search.options import OF_JOURNAL, Query
+from vault_index.text import quote, sentences
 
 SUMMARIES = 2
 RECORDS = 10
@@ -121,7 +121,7 @@ def _summary(session: Session, record: Record) -> str:
     room = SUMMARY_CHARS
     for name in _SHOWN:
         text = quote.defused_line(record.fields.get(name, ""))
-        text = quote.shorten_line(text, min(FIELD_CHARS, room)) if text else ""
+        text = sentences.shorten_line(text, min(FIELD_CHARS, room)) if text else ""
         if text:
             lines += quote.lines(f"{name.replace('_', ' ').capitalize()}: {text}")
             room -= len(text)

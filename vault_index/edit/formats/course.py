@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from vault_index.edit.formats.draft import Draft, name_of
 from vault_index.edit.formats.lesson_file import file_of, one_lesson, text_of
 from vault_index.errors import LessonError
-from vault_index.lesson import blocks, number
+from vault_index.lesson import number
 from vault_index.lesson.category import COURSES
 from vault_index.lesson.file import LessonFile
+from vault_index.text import blocks
 
 TITLE = "Course Title"
 

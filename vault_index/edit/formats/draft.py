@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from vault_index.lesson import blocks
 from vault_index.lesson.markdown import slugify
+from vault_index.text import blocks
 
 TITLE_LENGTH = 80  # characters
 NAME_BYTES = 200  # a file name may have 255; room for "-2.md", and for what git puts beside it

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from vault_index.lesson import blocks
 from vault_index.lesson.edit_frontmatter import one_line_dumper
 from vault_index.lesson.file import BOM, LessonFile, decode, lines_of
 from vault_index.lesson.markdown import SECTION, heading_of
+from vault_index.text import blocks
 
 if TYPE_CHECKING:
     import yaml

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from vault_index.entrypoints.cli import asking, completion, editor, picker
+from vault_index.entrypoints.cli import asking, completion, editor
 from vault_index.errors import VaultError
 
 
@@ -23,7 +23,7 @@ def command(named: str | None, lesson_id: str | None) -> None:
     from vault_index.lesson import parse
 
     vault = client.open_vault(named)
-    entry = asking.entry(named, lesson_id or picker.pick(named), names_only=True, prompts=False)
+    entry = asking.entry(named, lesson_id or asking.pick(named), names_only=True, prompts=False)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     command = editor.command_of(vault.root)

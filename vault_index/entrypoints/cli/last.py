@@ -11,8 +11,8 @@ import click
 from vault_index.entrypoints.cli import asking, moments, output
 from vault_index.entrypoints.cli.options import json_option
 from vault_index.errors import VaultError
-from vault_index.recall.quote import shorten_line
 from vault_index.search.hit import percent_of
+from vault_index.text.sentences import shorten_line
 
 PROMPT_CHARS = 90  # of a prompt in the list
 NOT_KEPT = "(the text of this prompt was not kept)"

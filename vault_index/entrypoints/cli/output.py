@@ -1,6 +1,6 @@
-"""Everything that the command line prints goes through here.
+"""Everything that the command line prints, and the keys that it asks for, go through here.
 
-What comes from files, git, servers and arguments may hold characters that a terminal obeys: these are
+Texts from files, git, servers and arguments may hold characters that a terminal obeys: these are
 shown as `\\x1b`, never sent. Only `styled` makes escapes. A test refuses other ways to print.
 """
 
@@ -8,15 +8,99 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
-from vault_index.characters import as_json, visible, visible_line
-from vault_index.entrypoints.cli import pager, terminal
+from vault_index.text.characters import as_json, visible, visible_line
+
+ELLIPSIS = "…"
+MIN_COLUMNS = 20  # in a narrower terminal, or one without a size, lines are not cut
+
+_ESCAPE = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
+def screen_width(*, err: bool = False) -> int | None:
+    """Return how many columns stdout has, or stderr; None if it is not a terminal."""
+    stream: TextIO = sys.stderr if err else sys.stdout
+    if not stream.isatty():
+        return None
+    import shutil
+
+    columns = shutil.get_terminal_size().columns
+    return columns if columns >= MIN_COLUMNS else None
+
+
+def columns(text: str) -> int:
+    """Return how many columns a line without escapes takes."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns, text))
+
+
+def clip(line: str, most: int | None) -> str:
+    """Cut a line to some columns and end it with "…"; escapes take none, and all of them stay."""
+    if most is None or _shown_columns(line) <= most:
+        return line
+    parts: list[str] = []
+    room = most - columns(ELLIPSIS)
+    for number, piece in enumerate(_ESCAPE.split(line)):
+        if number % 2:
+            parts.append(piece)
+        elif room >= 0:
+            end, room = _fitting(piece, room)
+            parts.append(piece[:end])
+            if end < len(piece):
+                parts.append(ELLIPSIS)
+                room = -1
+    return "".join(parts)
+
+
+def wrap(line: str, most: int | None, indent: int = 0) -> str:
+    """Break a line between words so that each part fits; what is one word, such as a path, stays whole.
+
+    The parts after the first are indented.
+    """
+    if most is None or _shown_columns(line) <= most:
+        return line
+    lines: list[str] = []
+    words = re.findall(r"\s*\S+", line)
+    now = ""
+    for word in words:
+        if now.strip() and _shown_columns(now + word) > most:
+            lines.append(now)
+            now = " " * indent + word.lstrip()
+        else:
+            now += word
+    return "\n".join([*lines, now])
+
+
+def _shown_columns(line: str) -> int:
+    return columns(_ESCAPE.sub("", line))
+
+
+def _fitting(text: str, room: int) -> tuple[int, int]:
+    """Return how many characters fit, and the columns that are left then; -1 if not all fit."""
+    for at, char in enumerate(text):
+        if _columns(char) > room:
+            return at, -1
+        room -= _columns(char)
+    return len(text), room
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+# less: end at once where all fits, pass colours on, leave the text on the screen
+_PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}
 
 _held: list[list[str]] = []  # the lines that a pager may be needed for, while they come
 
@@ -50,18 +134,18 @@ def say(*parts: object, err: bool = False, indent: int = 0) -> None:
 
     At a terminal it is broken between words, and what follows is indented.
     """
-    _emit(terminal.wrap(_line(parts), terminal.width(err=err), indent), err)
+    _emit(wrap(_line(parts), screen_width(err=err), indent), err)
 
 
 def row(*parts: object) -> None:
     """Print one line of a list, cut where the terminal ends."""
-    _emit(terminal.clip(_line(parts), terminal.width()))
+    _emit(clip(_line(parts), screen_width()))
 
 
 def rows(lines: Iterable[tuple[object, ...]]) -> None:
     """Print the lines of a list, each of some parts, at once: one by one they take ten times as long."""
-    width = terminal.width()
-    shown = [terminal.clip(_line(parts), width) for parts in lines]
+    width = screen_width()
+    shown = [clip(_line(parts), width) for parts in lines]
     if shown:
         _emit("\n".join(shown))
 
@@ -84,7 +168,7 @@ def json(value: Any) -> None:
 @contextmanager
 def paged() -> Iterator[None]:
     """Hold back the lines printed meanwhile, and show them in the user's pager if they are many."""
-    if _held or not pager.is_wanted():
+    if _held or not _may_page():
         yield
         return
     lines: list[str] = []
@@ -94,10 +178,35 @@ def paged() -> Iterator[None]:
     finally:
         _held.clear()
         whole = "\n".join(lines)
-        plain = click.unstyle(whole)
-        shown = lines and pager.is_longer_than_a_screen(plain)
-        if not (shown and pager.show(plain if color() is False else whole)) and lines:
+        if lines and _is_longer_than_a_screen(click.unstyle(whole)):
+            for name, value in _PAGER_OPTIONS.items():
+                os.environ.setdefault(name, value)
+            click.echo_via_pager(whole, color=color() is None)
+        elif lines:
             click.echo(whole)
+
+
+def _may_page() -> bool:
+    """Whether there is a terminal, and the user's pager: $PAGER, else less, as git has it."""
+    if not (sys.stdout.isatty() and sys.stdin.isatty()) or is_dumb():
+        return False
+    import shlex
+    import shutil
+
+    try:
+        words = shlex.split(os.environ.get("PAGER", "less"))
+    except ValueError:
+        return False
+    return bool(words and words != ["cat"] and shutil.which(words[0]))
+
+
+def _is_longer_than_a_screen(plain: str) -> bool:
+    """Whether a text without styles takes more lines than the terminal has."""
+    import shutil
+
+    columns, lines = shutil.get_terminal_size()
+    needed = sum(max(1, -(-len(line) // max(1, columns))) for line in plain.split("\n"))
+    return needed >= lines  # the last line is the prompt's
 
 
 def confirm(question: str) -> bool:
@@ -123,7 +232,7 @@ def usage(error: click.ClickException) -> None:
 
 def progress(label: str) -> Any:
     """Return a bar on stderr for a fraction of one, with its label as wide as the terminal at most."""
-    room = (terminal.width(err=True) or 80) - terminal.columns(label) - 25  # for per cent and time
+    room = (screen_width(err=True) or 80) - columns(label) - 25  # for per cent and time
     return click.progressbar(
         length=1, label=visible_line(label), file=sys.stderr, width=max(1, min(36, room))
     )
@@ -138,3 +247,57 @@ def _emit(safe: str, err: bool = False) -> None:
 
 def _line(parts: tuple[object, ...]) -> str:
     return "".join(part if isinstance(part, Styled) else visible_line(str(part)) for part in parts)
+
+
+END = ""  # of the terminal: Ctrl-D, or it was closed
+_END_OF_FILE, _INTERRUPT = b"\x04", b"\x03"
+_MAX_BYTES = 32  # of a key: an arrow sends three
+
+
+def press(question: str) -> str:
+    """Ask on stderr for a key and return it in small letters; END at the end of the terminal.
+
+    Keys pressed before the question are dropped. A key that sends several characters, and a paste,
+    is "?". Ctrl-C raises KeyboardInterrupt. The terminal is left as it was.
+    """
+    import termios
+
+    descriptor = sys.stdin.fileno()
+    try:
+        before = termios.tcgetattr(descriptor)
+    except termios.error:
+        return ask(question).strip().lower()[:1] or "?"
+    try:
+        _without_signals(descriptor)
+        say(question, err=True)
+        pressed = os.read(descriptor, _MAX_BYTES)
+    except OSError:  # the terminal was closed
+        return END
+    finally:
+        _restore(descriptor, before)
+    if pressed == _INTERRUPT:
+        raise KeyboardInterrupt
+    if pressed in (b"", _END_OF_FILE):
+        return END
+    text = pressed.decode("utf-8", "replace").lower()
+    return text if len(text) == 1 else "?"
+
+
+def _without_signals(descriptor: int) -> None:
+    """Let each key come as it is pressed, Ctrl-C too; what was typed before is dropped."""
+    import termios
+    import tty
+
+    tty.setcbreak(descriptor, termios.TCSAFLUSH)
+    mode = termios.tcgetattr(descriptor)
+    mode[3] &= ~termios.ISIG
+    termios.tcsetattr(descriptor, termios.TCSANOW, mode)
+
+
+def _restore(descriptor: int, before: list[object]) -> None:
+    import contextlib
+    import termios
+
+    with contextlib.suppress(termios.error):
+        # what tcgetattr returned, of which typeshed knows two types
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)  # type: ignore[arg-type]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vault_index.characters import clean, visible_line
 from vault_index.recall.block import named, signed
 from vault_index.search.hit import Hit
 from vault_index.search.weighted import TERMS
+from vault_index.text.characters import clean, visible_line
 
 
 def terminal(hits: Sequence[Hit], first: int = 1, *, width: int = 100) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, editor, keys, output, proposal_card
+from vault_index.entrypoints.cli import asking, editor, output, proposal_card
 from vault_index.errors import GitError, VaultError
 
 _KEYS = "[a]ccept [e]dit [m]erge [s]kip [r]eject [c]ategory [w]hole session [q]uit [?]"
@@ -71,8 +71,8 @@ class Review:
             self._decided.add(id)
             return True
         while True:
-            key = keys.press(_KEYS)
-            if key in (keys.END, "q"):
+            key = output.press(_KEYS)
+            if key in (output.END, "q"):
                 return False
             action = self._actions.get(key)
             if action is None:
@@ -138,7 +138,7 @@ class Review:
                 break
             except VaultError as error:
                 _complain(error)
-                if keys.press("[e]dit it again, or any other key to leave it as it was") != "e":
+                if output.press("[e]dit it again, or any other key to leave it as it was") != "e":
                     return False
         self._show(self._card["id"])
         return False
@@ -152,7 +152,7 @@ class Review:
             return False
         planned = self._ask("merge proposal", id=self._card["id"], into=into)
         proposal_card.show_diff(planned["diff"])
-        if keys.press(f"add it to {planned['id']}? [y]es, or any other key for no") != "y":
+        if output.press(f"add it to {planned['id']}? [y]es, or any other key for no") != "y":
             return False
         values = {"into": planned["id"], "seen": planned["before"], "commit": self._commit}
         merged = self._decide("merged", "merge proposal", self._card["id"], **values, write=True)
@@ -175,7 +175,7 @@ class Review:
         listed = self._ask("proposals", session=session)["proposals"]
         for each in listed:
             output.say(f"  {each['id']}  {proposal_card.line(each)}")
-        key = keys.press(f"[a]ccept or [r]eject all {len(listed)}, or any other key for neither")
+        key = output.press(f"[a]ccept or [r]eject all {len(listed)}, or any other key for neither")
         if key not in ("a", "r"):
             return False
         for each in listed:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import asking, completion, moments, output, terminal
+from vault_index.entrypoints.cli import asking, completion, moments, output
 from vault_index.entrypoints.cli.options import json_option, project_of
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _show(answer: dict[str, Any], kinds: tuple[str, ...]) -> None:
         asking.note(f"in {answer['place']}")
     if not answer["hits"]:
         asking.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
-    width = terminal.width()
+    width = output.screen_width()
     silent_from = _silent_from(answer) if width else None
     for number, values in enumerate(answer["hits"], start=1):
         if number - 1 == silent_from:

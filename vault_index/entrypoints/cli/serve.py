@@ -40,7 +40,7 @@ def command(named: str | None, port: int, host: str, token_file: Path | None, op
     """Serve the page and the HTTP routes to this machine.
 
     --open opens the page with a key, so that it shows the journal and may write. The routes are
-    described at /docs. Writes and the journal need the token; with a --host that other machines
+    described at /openapi.json. Writes and the journal need the token; with a --host that other machines
     reach, every request needs that of --token-file, and pages get no key.
     """
     try:
@@ -81,7 +81,7 @@ def command(named: str | None, port: int, host: str, token_file: Path | None, op
 
 def _say(vault: Vault, address: str, page: str) -> None:
     """Print where it serves, and at a terminal the address of the page, which holds a code."""
-    output.say(f"serving {vault.root} on {address}, described at {address}/docs")
+    output.say(f"serving {vault.root} on {address}, described at {address}/openapi.json")
     if page and sys.stdout.isatty():
         output.say(f"its page, for two minutes: {page}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, completion, output, picker, status
+from vault_index.entrypoints.cli import asking, completion, output, status
 from vault_index.errors import VaultError
 
 
@@ -22,7 +22,7 @@ def command(named: str | None, lesson_id: str | None, at: str | None, as_json: b
     """
     from vault_index.lesson.category import marked
 
-    lesson_id = lesson_id or picker.pick(named)
+    lesson_id = lesson_id or asking.pick(named)
     if at is None:
         try:
             entry = asking.entry(named, lesson_id, prompts=as_json)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, completion, output, picker
+from vault_index.entrypoints.cli import asking, completion, output
 from vault_index.entrypoints.cli.last import record_of
 from vault_index.entrypoints.cli.options import json_option
 from vault_index.errors import VaultError
@@ -53,7 +53,7 @@ def command(
     if fires and silent:
         raise VaultError("both --fires and --not", "choose one of them")
     lesson, kind = (silent, SILENT) if silent else (fires, FIRES)
-    name = client.name_in_vault(named, lesson) if lesson else picker.pick(named, text)
+    name = client.name_in_vault(named, lesson) if lesson else asking.pick(named, text)
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
     if record:
         values |= {"session": record["session"], "key": record["prompt"]}

@@ -1,4 +1,4 @@
-"""Where the agent works that a server speaks with, and which vault and project that means."""
+"""The folder in which a server's agent works, and the vault and project that it means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SDK's server with our answers for what goes wrong, and tools that are called but not listed."""
+"""The SDK's server with our answers for what goes wrong, and tools that are listed only at times."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from vault_index.entrypoints.mcp.access import HEADER, RESOURCE, TOOLS, Access, may_call, may_read
 from vault_index.errors import VaultError
-from vault_index.recall import quote as quotation
+from vault_index.text import quote as quotation
 
 MAX_NAME = 100  # characters of a tool's name that a client made up
 logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 class LessonsServer(MCPServer):
     """A server whose errors are text for the model: what happened, and the next step.
 
-    `is_listed` says which tools the model sees; the others can be called, by hooks for example.
+    `is_listed` says which tools the model sees now.
     `access` is the rule for requests over HTTP; over stdio only the user can ask, and it is None.
     """
 
@@ -112,7 +112,7 @@ class LessonsServer(MCPServer):
         )
 
     async def _rejected(self, name: str, error: ValidationError) -> str:
-        """Return which arguments are wrong and which there are. Of their values nothing is repeated."""
+        """Return which arguments are wrong and which there are. Their values are not repeated."""
         wrong = [
             f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg'].lower()}"
             for each in error.errors(include_url=False, include_input=False)
@@ -125,7 +125,7 @@ class LessonsServer(MCPServer):
         return f"{name} cannot take that: {why}. Next: call it again; it takes {names}."
 
     async def _arguments(self, name: str) -> Collection[str] | None:
-        """Return the names of a tool's arguments; None if there is no such tool."""
+        """Return the names of a tool's arguments; None for an unknown tool."""
         for tool in await super().list_tools():
             if tool.name == name:
                 return list(tool.input_schema.get("properties", {}))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from vault_index.entrypoints.cli import moments
-from vault_index.entrypoints.mcp import records, texts
+from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.answering import LessonsServer
 from vault_index.entrypoints.mcp.lesson_tools import (
@@ -102,7 +102,7 @@ class JournalTools:
             "full": format == "full", **self._agent.where(project),
         }  # fmt: skip
         answer = self._agent.ask_journal("journal timeline", values)
-        return records.of_timeline(answer, full=format == "full")
+        return texts.of_timeline(answer, full=format == "full")
 
     def _list(
         self, narrowed: dict[str, str], project: str, since: str, limit: int, cursor: str
@@ -124,7 +124,9 @@ class JournalTools:
             "text": query[:MAX_QUERY_CHARS], "k": start + limit + 1, "kinds": [kind],
             "since": _window(since), **narrowed, **self._agent.where(project),
         }  # fmt: skip
-        return records.of_search(self._agent.ask_journal("journal search", values), start, limit)
+        return texts.of_journal_search(
+            self._agent.ask_journal("journal search", values), start, limit
+        )
 
 
 def add(server: LessonsServer, agent: Agent) -> None:

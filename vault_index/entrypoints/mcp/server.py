@@ -1,4 +1,4 @@
-"""What the server offers, and how it runs over stdio."""
+"""The tools and prompts of the server, and its instructions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from vault_index.entrypoints.mcp import journal_tools, lesson_tools, prompts
 from vault_index.entrypoints.mcp.access import Access
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.answering import LessonsServer
-from vault_index.entrypoints.mcp.hook import on_prompt
 from vault_index.hotpath import grown
 
 NAME, TITLE = "lessons", "Lessons of the team"
-PROMPT_HOOK = "on_prompt"  # called by the agent's hook, not by its model
 _OF_LESSONS = """\
 The team's lessons: what it learned the hard way, as notes in git. Some arrive with a prompt by \
 themselves. Call learn_search before work that others have surely done here: builds, deployment, \
@@ -33,10 +31,10 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
     """Return the server of an agent, with the tools of lessons, of the journal, or all.
 
     Those of the journal are listed only while it is on. `access` is the rule for requests over HTTP; None
-    is for stdio, where nobody else can ask, and where the agent's hook asks.
+    is for stdio, where nobody else can ask.
     """
     server = LessonsServer(
-        lambda name: name != PROMPT_HOOK and (name not in journal_tools.NAMES or grown.is_on()),
+        lambda name: name not in journal_tools.NAMES or grown.is_on(),
         access,
         name=NAME,
         title=TITLE,
@@ -49,8 +47,6 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
         prompts.add(server, agent)
     if tools != LESSONS:
         journal_tools.add(server, agent)
-    if access is None:
-        _add_prompt_hook(server, agent)
     return server
 
 
@@ -60,14 +56,3 @@ def _instructions(tools: str) -> Iterator[str]:
     if tools != LESSONS and grown.is_on():
         yield _OF_JOURNAL
     yield _OF_DATA
-
-
-def _add_prompt_hook(server: LessonsServer, agent: Agent) -> None:
-    async def answer(
-        prompt: str, session_id: str = "", prompt_id: str = "", cwd: str = "", source: str = ""
-    ) -> str:
-        fields = {"prompt": prompt, "session_id": session_id, "prompt_id": prompt_id, "cwd": cwd}
-        return await on_prompt(agent, {**fields, "source": source})
-
-    about = "Answer a prompt hook of the agent: the JSON that the hook prints, or nothing."
-    server.add_tool(answer, PROMPT_HOOK, description=about, structured_output=False)

@@ -1,9 +1,12 @@
-"""A question under way: a thread of its own asks, and what comes of it is sent as it comes.
+"""The route that asks: each question has a thread of its own, and its answer is sent as it is written.
 
 A model writes for seconds or minutes. Its question holds none of the threads that searches share, and
 `ANSWERS` of them are under way at once; the others wait, and hold nothing. When a client goes away, or
 the server ends, its model is stopped within a second or two, also one that is silent. So that a proxy
 waits with its client, a stream has a comment in each second without an event.
+
+Each question may cost its user money, and the journal may answer it, so it needs the token. Which model
+answers is for the user's settings, not for a request.
 """
 
 from __future__ import annotations
@@ -16,14 +19,18 @@ from concurrent.futures import Future
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fastapi import Response
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from fastapi.sse import EventSourceResponse, format_sse_event
 
-from vault_index.entrypoints.web.door import ANSWERS
+from vault_index.entrypoints.web.door import ANSWERS, OpenDoor
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.shapes import AskAnswer, AskBody
 
 if TYPE_CHECKING:
-    from vault_index.entrypoints.guard import Receive, Scope, Send
+    from vault_index.entrypoints.guard import Receive
     from vault_index.entrypoints.web.door import Door
+
 
 T = TypeVar("T")
 Event = Mapping[str, Any]  # its kind is at "event"
@@ -124,41 +131,28 @@ async def while_there(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-class EventStream(Response):
-    """Events as `text/event-stream`; a refusal in their midst is the event `error`."""
-
-    media_type = "text/event-stream"
-
-    def __init__(self, events: Events) -> None:
-        super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
-        del self.headers["content-length"]
-        self._events = events
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events until they end, or the client leaves."""
-        del scope
-        await while_there(receive, self._send(send))
-
-    async def _send(self, send: Send) -> None:
-        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        await send(start)
-        async with aclosing(self._events) as events:
-            try:
-                async for event in events:
-                    await send(_body(event))
-            except Refusal as refusal:
-                said = {"event": "error", "error": refusal.error, "hint": refusal.hint}
-                await send(_body({**said, "status": refusal.status}))
-        await send({"type": "http.response.body", "body": b""})
+def stream(events: Events) -> EventSourceResponse:
+    """Return a response of events as `text/event-stream`; a refusal in their midst is `error`."""
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return EventSourceResponse(_encoded(events), headers=headers)
 
 
-def _body(event: Event) -> dict[str, Any]:
-    """Return the message that sends an event: a line of JSON after its name, or a comment."""
+async def _encoded(events: Events) -> AsyncGenerator[bytes, None]:
+    async with aclosing(events):
+        try:
+            async for event in events:
+                yield _bytes_of(event)
+        except Refusal as refusal:
+            said = {"event": "error", "error": refusal.error, "hint": refusal.hint}
+            yield _bytes_of({**said, "status": refusal.status})
+
+
+def _bytes_of(event: Event) -> bytes:
+    """Return what is sent of an event: a line of JSON after its name, or a comment."""
     if event["event"] == WAITING["event"]:
-        return {"type": "http.response.body", "body": b": waiting\n\n", "more_body": True}
+        return format_sse_event(comment="waiting")
     values = {key: value for key, value in event.items() if key != "event"}
-    text = f"event: {event['event']}\ndata: {json.dumps(values)}\n\n"
-    return {"type": "http.response.body", "body": text.encode(), "more_body": True}
+    return format_sse_event(event=event["event"], data_str=json.dumps(values))
 
 
 def _in_own_thread(work: Callable[[], T]) -> Future[T]:
@@ -187,3 +181,28 @@ def _shown(door: Door, value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_shown(door, each) for each in value]
     return door.shown(value) if isinstance(value, str) else value
+
+
+EVENTS = "text/event-stream"
+
+routes = APIRouter(prefix="/api", tags=["ask"])
+
+
+@routes.post("/ask", response_model=AskAnswer)
+async def ask(door: OpenDoor, body: AskBody, request: Request) -> Response:
+    """Answer a question from the vault, with its sources.
+
+    With `Accept: text/event-stream` the answer comes as it is written, in events: `search`,
+    `passages`, `piece` (the next characters), `done` (the whole answer) or `error`.
+    """
+    coming = events(door, values_of(body))
+    if EVENTS in request.headers.get("accept", ""):
+        return stream(coming)
+    done = await while_there(request.receive, last(coming))
+    return JSONResponse({key: value for key, value in (done or {}).items() if key != "event"})
+
+
+def values_of(body: AskBody) -> dict[str, Any]:
+    """Return a request's values as the command takes them."""
+    values = {"query": body.query, "session_id": body.session_id}
+    return values | {"document": body.document, "category": body.category}

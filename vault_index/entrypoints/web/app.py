@@ -1,4 +1,4 @@
-"""The application: the routes of one vault, their errors, and a page that describes them."""
+"""The application: the routes of one vault, their errors, and `/openapi.json`, which describes them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
-from fastapi.responses import HTMLResponse
 
 from vault_index.entrypoints.guard import Scope, is_write
 from vault_index.entrypoints.web import (
-    asking,
+    answers,
     journal,
     live,
     page_key,
@@ -21,7 +20,6 @@ from vault_index.entrypoints.web import (
     refusal,
     writes,
 )
-from vault_index.entrypoints.web.page import page_of
 from vault_index.entrypoints.web.pages import (
     agents,
     ask,
@@ -76,7 +74,7 @@ def application(door: Door, note: Callable[[str], None], keys: PageKeys | None =
         title="Lessons",
         description="The lessons of a team, and the journal of its user.",
         version=version("vault-index"),
-        docs_url=None,  # FastAPI's own page loads its script from another host
+        docs_url=None,  # its script is on another host
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_limited,
@@ -86,20 +84,12 @@ def application(door: Door, note: Callable[[str], None], keys: PageKeys | None =
     app.state.live = live.Live(door)
     app.state.keys = keys
     refusal.add_handlers(app, note, render.refused)
-    for routes in (queries.routes, asking.routes, writes.routes, journal.routes, *PAGES):
+    for routes in (queries.routes, answers.routes, writes.routes, journal.routes, *PAGES):
         app.include_router(routes)
     if keys is not None:
         app.include_router(page_key.routes)
 
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        """Describe the routes."""
-        return HTMLResponse(page_of(app.openapi()), headers={"content-security-policy": CSP})
-
     return app
-
-
-CSP = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
 def needs_token(scope: Scope) -> bool:

@@ -42,7 +42,7 @@ _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":;,]+/)+")
 
 
 class Door:
-    """Asks the vault for the routes. What goes wrong is a Refusal that names no folder of the machine."""
+    """Asks the vault for the routes. Errors are a Refusal that names no folder of the machine."""
 
     def __init__(self, vault: Vault) -> None:
         self.root = vault.root

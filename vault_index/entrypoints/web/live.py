@@ -1,4 +1,4 @@
-"""What changed, told to the pages that are open: server-sent events, one look-out for all of them.
+"""Open pages hear of changes: server-sent events, one look-out for all of them.
 
     GET /page/live   event: changed, data: when the index was written, in ns; first as it is now
 
@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Request
-from fastapi.responses import StreamingResponse
+from fastapi import APIRouter, Depends, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from vault_index.entrypoints.web.refusal import Refusal
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.3  # a stat each time
 ASK_SECONDS = 60.0  # a watcher ends after a day without a question, and may be killed
 ASK_ALONE_SECONDS = 2.5  # where each question looks for saves itself
-BEAT_SECONDS = 15.0  # a line, or a page that is gone without a word stays a listener
 MAX_LISTENERS = 100
 
 routes = APIRouter(include_in_schema=False)
@@ -55,10 +54,10 @@ class Live:
         self._is_over = True
         self._wake()
 
-    async def events(self) -> AsyncIterator[bytes]:
+    async def events(self) -> AsyncGenerator[ServerSentEvent]:
         """Yield the events for a page, until it goes or the server ends."""
         if self.is_full():  # since the route looked
-            yield b"retry: 60000\n\n"
+            yield ServerSentEvent(retry=60_000)
             return
         woken = asyncio.Event()
         self._listeners.add(woken)
@@ -67,16 +66,14 @@ class Live:
             self._tasks = [asyncio.create_task(work()) for work in (self._follow, self._ask)]
         sent: int | None = None
         try:
-            yield b"retry: 1000\n\n"
+            yield ServerSentEvent(retry=1_000)
             while not self._is_over:
                 woken.clear()
                 if self._number == sent:
-                    yield b": still here\n\n"
+                    await woken.wait()
                 else:
                     sent = self._number
-                    yield f"event: changed\ndata: {sent}\n\n".encode()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(woken.wait(), BEAT_SECONDS)
+                    yield ServerSentEvent(event="changed", data=sent)
         finally:
             self._listeners.discard(woken)
             if not self._listeners:
@@ -105,11 +102,16 @@ class Live:
             listener.set()
 
 
-@routes.get("/page/live")
-async def live(request: Request) -> StreamingResponse:
-    """Stream what changes. Raises Refusal where too many pages listen."""
-    pages: Live = request.app.state.live
-    if pages.is_full():
+def _room(request: Request) -> None:
+    """Raise Refusal where too many pages listen."""
+    if request.app.state.live.is_full():
         raise Refusal(503, f"{MAX_LISTENERS} pages listen already", "close some of them")
-    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-    return StreamingResponse(pages.events(), media_type="text/event-stream", headers=headers)
+
+
+@routes.get("/page/live", response_class=EventSourceResponse, dependencies=[Depends(_room)])
+async def live(request: Request) -> AsyncIterator[ServerSentEvent]:
+    """Stream what changes; FastAPI sends a comment from time to time, and notices who is gone."""
+    pages: Live = request.app.state.live
+    async with aclosing(pages.events()) as events:
+        async for event in events:
+            yield event

@@ -1,6 +1,6 @@
-"""What a client gets that cannot be answered: a status, and JSON with `error` and `hint`.
+"""The answer to a client that cannot be served: a status, and JSON with `error` and `hint`.
 
-Who opens the address of a page in a browser gets the same as a page.
+A browser that opens the address of a page gets the same as a page.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def add_handlers(
         return refused(request, _of_values(error))
 
     def failed(request: Request, error: Any) -> Response:
-        hint = "see `/docs` for the routes" if error.status_code in (404, 405) else ""
+        hint = "see `/openapi.json` for the routes" if error.status_code in (404, 405) else ""
         return refused(request, Refusal(error.status_code, str(error.detail).lower(), hint))
 
     def broken(request: Request, error: Exception) -> Response:
@@ -114,7 +114,7 @@ def _of_values(error: RequestValidationError) -> Refusal:
         f"{'.'.join(map(str, problem['loc'][1:])) or 'the body'}: {_said(problem)}"
         for problem in problems[:SHOWN_PROBLEMS]
     ]
-    return Refusal(413 if too_many else 422, "; ".join(lines), "see `/docs` for the fields")
+    return Refusal(413 if too_many else 422, "; ".join(lines), "see `/openapi.json` for the fields")
 
 
 def _said(problem: Mapping[str, Any]) -> str:

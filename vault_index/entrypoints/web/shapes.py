@@ -1,4 +1,4 @@
-"""What goes in and what comes out of each route, as `/docs` shows it."""
+"""Input and output of each route, as `/openapi.json` shows it."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class BulkAnswer(BaseModel):
 
 
 class UpdateBody(BaseModel):
-    """Changes of a lesson. What is absent stays; an empty list of categories takes them out."""
+    """Changes of a lesson. Absent fields stay as they are; an empty list of categories takes them out."""
 
     text: LessonText | None = None
     categories: Categories | None = None
@@ -135,7 +135,7 @@ class UpdateAnswer(BaseModel):
 
 
 class DeleteAnswer(BaseModel):
-    """A lesson that is no more."""
+    """A deleted lesson."""
 
     id: str
     status: Literal["deleted"]
@@ -235,7 +235,7 @@ class CoursesAnswer(BaseModel):
 
 
 class Error(BaseModel):
-    """What was wrong, and what to do about it."""
+    """The error, and the next step."""
 
     error: str
     hint: str

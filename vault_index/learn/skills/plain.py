@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
-from vault_index.characters import clean
-from vault_index.lesson import blocks, markdown
+from vault_index.lesson import markdown
+from vault_index.text import blocks
+from vault_index.text.characters import clean
 
 _HEADING = re.compile(r"(#{1,6})([ \t]+\S)")
 _BELOW = 3  # headings of a reference that are above those of a lesson

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from vault_index.entrypoints.cli import output, terminal
+from vault_index.entrypoints.cli import output
 from vault_index.entrypoints.cli.options import count
 
 Json = Mapping[str, Any]
@@ -45,7 +45,7 @@ def excerpt(record: Json, room: int) -> str:
 
 def print_hits(hits: Iterable[Json]) -> None:
     """Print hits, two or three lines each."""
-    width = min(100, terminal.width() or 100)
+    width = min(100, output.screen_width() or 100)
     for number, hit in enumerate(hits, start=1):
         score = hit.get("score")
         percent = f" ({100 * min(1.0, max(0.0, score)):.0f}%)" if score else ""

@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 from anyio.to_thread import run_sync
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
+from fastapi.sse import EventSourceResponse
 from markupsafe import Markup
 
-from vault_index.ask import marked
+from vault_index.ask import sentences
 from vault_index.entrypoints.web import answers
-from vault_index.entrypoints.web.asking import values_of
+from vault_index.entrypoints.web.answers import values_of
 from vault_index.entrypoints.web.door import OpenDoor
 from vault_index.entrypoints.web.pages.markdown import html_of
 from vault_index.entrypoints.web.pages.render import fragment, page
@@ -53,9 +54,9 @@ def state(door: OpenDoor) -> HTMLResponse:
 
 
 @routes.post("/page/private/ask")
-async def answer(door: OpenDoor, body: AskBody) -> answers.EventStream:
+async def answer(door: OpenDoor, body: AskBody) -> EventSourceResponse:
     """Send an answer as it is written, and its HTML at the end."""
-    return answers.EventStream(_as_html(answers.events(door, values_of(body))))
+    return answers.stream(_as_html(answers.events(door, values_of(body))))
 
 
 async def _as_html(events: answers.Events) -> answers.Events:
@@ -79,7 +80,7 @@ def html_of_answer(answer: Mapping[str, Any]) -> str:
     text = cited(html_of(answer["answer"]), {each["number"] for each in shown})
     is_open = not answer["sources"] and answer["status"] in ("passages", "failed")
     sources = [
-        {**each, "runs": marked.runs(each["text"], each["best"]), "host": _host(each["link"])}
+        {**each, "runs": sentences.runs(each["text"], each["best"]), "host": _host(each["link"])}
         for each in shown
     ]
     done = fragment("ask_answer.html", answer=answer, text=text, sources=sources, is_open=is_open)
@@ -104,7 +105,7 @@ def cited(html: Markup, numbers: Collection[int]) -> Markup:
 
 
 def _host(link: str) -> str:
-    """Return the host that a link of a lesson leads to, "" for one that is no link to the web."""
+    """Return the host that a link of a lesson leads to, "" for any other link."""
     try:
         parts = urlsplit(link)
     except ValueError:

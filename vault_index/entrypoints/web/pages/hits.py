@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vault_index.characters import clean
 from vault_index.recall import block
 from vault_index.recall.outcome.words import plain_words
 from vault_index.search.hit import Hit, percent_of
 from vault_index.search.weighted import TERMS
+from vault_index.text.characters import clean
 
 EXCERPT_CHARS = 320
 BEFORE_CHARS = 80  # of an excerpt before the first word of the query

@@ -6,7 +6,7 @@ The address holds what is shown. Folders of this machine are left out, as in the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -24,7 +24,6 @@ from vault_index.entrypoints.web.journal import (
     window,
     without_folders,
 )
-from vault_index.entrypoints.web.pages import days
 from vault_index.entrypoints.web.pages.render import HEADERS, fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.hotpath import grown
@@ -91,7 +90,7 @@ def calendar(door: OpenDoor, day: Day = "", project: Word = "") -> HTMLResponse:
         return HTMLResponse("", headers=HEADERS)
     counts = door.ask("journal days", {"project": project}, status=422)["days"]
     today = max(datetime.now(UTC).date(), datetime.now().astimezone().date())
-    drawn = days.calendar(counts, _day(day), today)
+    drawn = days_drawn(counts, _day(day), today)
     return fragment("journal_days.html", calendar=drawn, chosen=day, project=project)
 
 
@@ -107,11 +106,11 @@ def of_day(door: OpenDoor, day: Day = "", project: Word = "") -> HTMLResponse:
     values = {"day": day, "project": project, "limit": SESSIONS}
     answer = door.ask("journal day", values, status=422)
     sessions = [_session(door, each) for each in answer["sessions"]]
-    before, after = days.beside(counts, day)
+    before, after = days_beside(counts, day)
     return fragment(
         "journal_day.html",
         day=day,
-        name=days.named(day),
+        name=day_named(day),
         before=before,
         after=after,
         project=project,
@@ -231,3 +230,72 @@ def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             groups.append({"id": record["session"], "project": record["project"], "records": []})
         groups[-1]["records"].append(record)
     return groups
+
+
+WEEKS = 12
+CELL, GAP = 22, 3
+LEFT, TOP = 34, 18  # for the names of days and months
+LEVELS = 4  # of colour; the number is in the cell, too
+
+
+def days_drawn(counts: Mapping[str, int], chosen: str, today: date) -> dict[str, Any]:
+    """Return the days of the last weeks in columns of a week each, Monday first.
+
+    The weeks end with that of the `chosen` day where it is older than they are.
+    """
+    end = today
+    if chosen and date.fromisoformat(chosen) < today - timedelta(weeks=WEEKS - 1):
+        end = max(date.fromisoformat(chosen), date.min + timedelta(weeks=WEEKS - 1))
+    monday = end - timedelta(days=end.weekday(), weeks=WEEKS - 1)
+    shown = [monday + timedelta(days=number) for number in range(7 * WEEKS)]
+    most = max((counts.get(day.isoformat(), 0) for day in shown), default=0)
+    cells = [
+        _cell(day, number, counts.get(day.isoformat(), 0), most)
+        for number, day in enumerate(shown)
+        if day <= today
+    ]
+    months = [
+        {"x": LEFT + number // 7 * (CELL + GAP), "name": f"{day:%b}"}
+        for number, day in enumerate(shown)
+        if day.weekday() == 0 and day.day <= 7
+    ]
+    return {
+        "width": LEFT + WEEKS * (CELL + GAP),
+        "height": TOP + 7 * (CELL + GAP),
+        "size": CELL,
+        "cells": cells,
+        "months": months,
+        "names": [
+            {"y": TOP + number * (CELL + GAP) + 15, "name": name}
+            for number, name in ((0, "Mon"), (2, "Wed"), (4, "Fri"), (6, "Sun"))
+        ],
+        "sessions": sum(cell["count"] for cell in cells),
+        "days": sum(bool(cell["count"]) for cell in cells),
+        "weeks": WEEKS,
+    }
+
+
+def days_beside(counts: Mapping[str, int], day: str) -> tuple[str, str]:
+    """Return the days with sessions before and after a day, else ""."""
+    before = max((each for each in counts if each < day), default="")
+    return before, min((each for each in counts if each > day), default="")
+
+
+def day_named(day: str) -> str:
+    """Return a day for people: `Sunday 22 November 2026`; any other text as it is."""
+    try:
+        moment = date.fromisoformat(day)
+    except ValueError:
+        return day
+    return f"{moment:%A} {moment.day} {moment:%B %Y}"
+
+
+def _cell(day: date, number: int, count: int, most: int) -> dict[str, Any]:
+    return {
+        "day": day.isoformat(),
+        "name": day_named(day.isoformat()),
+        "count": count,
+        "level": -(-LEVELS * count // most) if most else 0,
+        "x": LEFT + number // 7 * (CELL + GAP),
+        "y": TOP + number % 7 * (CELL + GAP),
+    }

@@ -16,7 +16,6 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index import files
-from vault_index.characters import visible
 from vault_index.entrypoints.cli import editor
 from vault_index.entrypoints.guard import is_loopback
 from vault_index.entrypoints.web.door import Door, OpenDoor
@@ -25,6 +24,7 @@ from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import MAX_TEXT_CHARS, Id, Text
 from vault_index.entrypoints.web.writes import one_at_a_time
+from vault_index.text.characters import visible
 
 PUBLIC = "/page/lesson"
 PRIVATE = "/page/private/lesson"

@@ -1,6 +1,6 @@
 """Templates -> responses. All values are escaped, and a strict content policy holds what is missed.
 
-What the first paint waits for is in the page itself: our own style sheets, and the script that takes
+The page itself holds all that the first paint waits for: our own style sheets, and the script that takes
 the scheme. The policy has their hashes, so nothing else between tags is a style or a script.
 """
 

@@ -1,6 +1,6 @@
 """The page of the vault in numbers: what it holds, how it grew, what is used, what needs a look.
 
-Lessons are counted for anybody. What agents received and the state of this machine are private.
+Lessons are counted for anybody. Texts that agents received and the state of this machine are private.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Three rules hold for any text, without a list of names:
 - No tag: each `<`, or wide look-alike of it, that could open a tag becomes `‹`, in prose and in
-  code. What may stay are the operators: `<` before a space, a digit, a sign such as `=`, `-`, `(`.
+  code. Operators stay: `<` before a space, a digit, a sign such as `=`, `-`, `(`.
 - No role: each line begins with `> `, so none begins with `Human:` or `### Instruction:`.
 - No open end: a code fence that the text leaves open is closed, and the quotation ends whatever
   else is open in it (a list, a heading, a block of HTML), for a reader of markdown, too.
@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from vault_index.characters import clean
+from vault_index.text.characters import clean
+from vault_index.text.sentences import cut
 
 MARK = "\u2039"  # in place of a `<` that could open a tag
 PREFIX = "> "
@@ -32,8 +33,7 @@ _TEMPLATE = frozenset(
     ("INST", "SYS", "SYSTEM_PROMPT", "AVAILABLE_TOOLS", "TOOL_CALLS", "TOOL_RESULTS")
 )
 _BRACKET = "\u2772"  # looks like `[`
-_SENTENCE_END = re.compile(r"(?<=[.!?:])[\"')\]`*]*\s+|\n")
-# In lists, in quotations and at any indentation, unlike lesson/blocks.py: the reader here is an agent,
+# In lists, in quotations and at any indentation, unlike text/blocks.py: the reader here is an agent,
 # which takes more lines for fences than CommonMark does, and the text may be cut anywhere.
 _FENCE = re.compile(
     r"^(?:[ >]|[-*+][ ]|\d{1,9}[.)][ ])*(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<rest>.*)$"
@@ -92,24 +92,7 @@ def shorten(text: str, limit: int) -> str:
         return whole
     longest = max(map(len, _MARKS.findall(text[:limit])), default=0)
     for room in (limit - 2, limit - 3 - longest):  # the second with room for the closing fence
-        short = _cut(text, room)
+        short = cut(text, room)
         if short and len(marked := f"{closed(short)} …") <= limit:
             return marked
     return ""
-
-
-def shorten_line(text: str, limit: int) -> str:
-    """Cut a text of one line to at most `limit` characters, at the end of a sentence: …"""
-    return (
-        text if len(text) <= limit else (f"{short} …" if (short := _cut(text, limit - 2)) else "")
-    )
-
-
-def _cut(text: str, limit: int) -> str:
-    if limit <= 0:
-        return ""
-    ends = [match.start() for match in _SENTENCE_END.finditer(text[: limit + 1])]
-    end = next((stop for stop in reversed(ends) if stop >= limit // 3), None)
-    if end is None:
-        end = text.rfind(" ", 0, limit)
-    return text[: end if end > 0 else limit].rstrip()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.support.hits import LESSON
-from vault_index.recall import quote
 from vault_index.recall.block import injection
+from vault_index.text import quote
 
 SKILL = replace(LESSON, kind="skills", type="vault", title="deploy", text="Deploys the app.")
 # `a < b` is an operator; a letter after a space opens a tag only if the tag also ends or has a value

@@ -1,0 +1,1 @@
+"""Texts that anybody may have written: what is safe to show of them, their code and their sentences."""
