@@ -22,7 +22,6 @@ from vault_index.journal import (
     projects,
 )
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
-from vault_index.search import journal_floor
 from vault_index.search.journal import JournalHit, find
 from vault_index.search.options import OF_JOURNAL, Query
 from vault_index.search.timeline import around
@@ -185,8 +184,6 @@ def import_(
             caller.note(f"note: {went}")
         stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
         answer["seconds"] += stats.seconds
-        if journal.config.journal_prompt and stats.wrote and journal_floor.is_stale(journal):
-            journal_floor.fit(journal)
         answer["problems"] += [f"{path}: {why}" for path, why in stats.problems.items()]
     return answer
 

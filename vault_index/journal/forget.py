@@ -28,7 +28,6 @@ from vault_index.journal import (
     kept,
     places,
     projects,
-    refine,
     session_file,
     take,
 )
@@ -39,6 +38,7 @@ from vault_index.journal.record import ReadTo, Record, Session, private_id, shor
 MADE_OF_SESSIONS = ("proposals", "ask")  # folders of the user: drafts, rejected ones, conversations
 MODELS = "models"
 
+_CALLS = "refine.json"  # names sessions: of a version that had a model reword them
 _PIECE = 48  # characters of a text that are looked for in the bytes of files
 _LEAST = 16  # shorter ones are in other texts, too
 _MOST_PIECES = 2_000
@@ -229,7 +229,7 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     needles = _needles(journal, wanted)
     if wanted.sessions or is_pending(journal) or any(_found_in(_indexes(journal), needles)):
         index.remove(journal, wanted.sessions)
-        refine.forget(journal, set(wanted.sessions))
+        (journal.folder / _CALLS).unlink(missing_ok=True)
     searched, size, found = _search_all(journal, needles, _ids(wanted))
     lessons = [file for file in found if journal.config.home not in Path(file).parents]
     (journal.folder / PENDING).unlink(missing_ok=True)

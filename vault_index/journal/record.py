@@ -65,8 +65,7 @@ class Record:
     files_modified: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     errors: tuple[str, ...] = ()  # first and last lines of results that are errors
-    # of a summary: FIELDS -> text; with a model's text, also that by rule (see `refined`)
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)  # of a summary: FIELDS -> text
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,6 @@ class Session:
     tool_calls: int = 0
     errors: int = 0  # results of tools that are errors, refusals too
     unread: int = 0  # lines and record types that nobody described yet
-    refined: str = ""  # the model that refined it, or why none will
     read: ReadTo = field(default_factory=ReadTo)
     records: tuple[Record, ...] = ()
 

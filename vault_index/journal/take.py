@@ -14,7 +14,7 @@ from typing import Any
 
 from vault_index import files
 from vault_index.hotpath import grown
-from vault_index.journal import kept, places, projects, refined, session_file, transcript
+from vault_index.journal import kept, places, projects, session_file, transcript
 from vault_index.journal.journal import Journal
 from vault_index.journal.kept import Head, Kept
 from vault_index.journal.left_out import LeftOut
@@ -81,16 +81,14 @@ def read(file: Path, agent: str, session_file: Path | None) -> tuple[Session, Se
     Raises VaultError.
     """
     before = kept.read(session_file) if session_file else None
-    by_rule = refined.session_by_rule(before) if before else None
-    session = transcript.read(file, agent, by_rule, redact)
-    old = {id(record) for record in by_rule.records} if by_rule else set()
+    session = transcript.read(file, agent, before, redact)
+    old = {id(record) for record in before.records} if before else set()
     records = tuple(
         record if id(record) in old else _redacted(record) for record in session.records
     )
     state = _redacted_state(session.read.state)
     read_to = replace(session.read, state=state)
-    session = replace(session, branch=redact(session.branch), records=records, read=read_to)
-    return refined.carried_over(before, session), before
+    return replace(session, branch=redact(session.branch), records=records, read=read_to), before
 
 
 def keep(

@@ -142,7 +142,6 @@ class _Reading:
             agent=self._agent,
             transcript=str(self._file),
             project=self._before.project if self._before else "",
-            refined=self._before.refined if self._before else "",
             unread=self._unread.count(),
             read=replace(self._stop, size=self._offset),
         )

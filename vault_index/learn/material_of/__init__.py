@@ -13,7 +13,6 @@ from vault_index import files as file_access
 from vault_index import git
 from vault_index.errors import VaultError
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.journal import refined
 from vault_index.journal.journal import Journal
 from vault_index.journal.left_out import LeftOut
 from vault_index.journal.record import Session
@@ -38,7 +37,7 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     `folder` is that of the project whose last one is meant. Raises VaultError if there is none.
     """
     journal = Journal(vault.config)
-    chosen = refined.session_by_rule(sessions.named(journal, name, folder or vault.root))
+    chosen = sessions.named(journal, name, folder or vault.root)
     config = vault.config
     globs = (*config.learn_ignored, *config.journal_left_out)
     played = _replay(chosen)
