@@ -75,7 +75,7 @@ def test_a_session_that_a_model_reworded_is_read_and_goes_on(
     write_transcript(own_world, "a", *turns)
     longer = take.take(journal, file, "claude", force=True)
     assert longer.file == taken.file
-    assert (longer.prompts, longer.new) == (3, 1)
+    assert (longer.prompts, longer.new) == (3, 2)
 
 
 def test_only_what_is_recorded_and_a_session_of_its_user(

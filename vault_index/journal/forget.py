@@ -29,7 +29,6 @@ from vault_index.journal import (
     places,
     projects,
     session_file,
-    take,
 )
 from vault_index.journal.journal import INDEX, PENDING, Journal
 from vault_index.journal.lock import held
@@ -295,7 +294,7 @@ def _stones(gone: list[tuple[Session, list[Record]]]) -> Iterator[str]:
 
 
 def _has(record: Record, text: str) -> bool:
-    return any(text.casefold() in each.casefold() for each in take.texts_of(record))
+    return any(text.casefold() in each.casefold() for each in record.texts())
 
 
 def _pieces(gone: list[tuple[Session, list[Record]]]) -> list[str]:
@@ -305,7 +304,7 @@ def _pieces(gone: list[tuple[Session, list[Record]]]) -> list[str]:
         line.strip()[:_PIECE]
         for _, records in gone
         for record in records
-        for text in take.texts_of(record)
+        for text in record.texts()
         for line in text.split("\n")[:3]
     )
     return [*ids, *dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MOST_PIECES]

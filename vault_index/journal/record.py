@@ -7,8 +7,8 @@ file, so a record can be read back from the file it was written to.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 PROMPT, OBSERVATION, SUMMARY = "prompt", "observation", "summary"
@@ -66,6 +66,41 @@ class Record:
     commands: tuple[Command, ...] = ()
     errors: tuple[str, ...] = ()  # first and last lines of results that are errors
     fields: Mapping[str, str] = field(default_factory=dict)  # of a summary: FIELDS -> text
+
+    def texts(self) -> list[str]:
+        """Return all texts of the record."""
+        texts: list[str] = []
+
+        def note(text: str) -> str:
+            texts.append(text)
+            return text
+
+        self.map_texts(note)
+        return texts
+
+    def map_texts(self, change: Callable[[str], str]) -> Record:
+        """Return the record with each of its texts changed."""
+
+        def each(texts: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(map(change, texts))
+
+        return replace(
+            self,
+            title=change(self.title),
+            text=change(self.text),
+            branch=change(self.branch),
+            context=change(self.context),
+            facts=each(self.facts),
+            concepts=each(self.concepts),
+            files_read=each(self.files_read),
+            files_modified=each(self.files_modified),
+            commands=tuple(
+                Command(change(run.text), run.status, run.failed, change(run.output))
+                for run in self.commands
+            ),
+            errors=each(self.errors),
+            fields={name: change(text) for name, text in self.fields.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
