@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from vault_index.journal import claude_code, codex, events
-from vault_index.journal.events import Event
-from vault_index.journal.records import Unread
+from vault_index.transcripts import claude_code, codex, events
+from vault_index.transcripts.events import Event
+from vault_index.transcripts.records import Unread
 
 
 def user(content: Any, **values: Any) -> dict[str, Any]:

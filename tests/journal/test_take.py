@@ -22,9 +22,10 @@ from tests.support.commands import run
 from tests.support.planted import SECRETS
 from vault_index import config
 from vault_index.errors import VaultError
-from vault_index.journal import events, projects, session_file, take
+from vault_index.journal import projects, session_file, take
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import SUMMARY, Session
+from vault_index.transcripts import events
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ from tests.support.files import write
 from tests.support.planted import SECRETS
 from tests.support.projects import a_project, a_vault, commit, taken
 from vault_index.errors import VaultError
-from vault_index.journal import own_text
 from vault_index.journal.redact import redact
 from vault_index.learn import material_of
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, Material
 from vault_index.store import injections
+from vault_index.transcripts import own_text
 from vault_index.vault import Vault
 
 MakeVault = Callable[..., Vault]

@@ -10,21 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import (
-    events,
-    forget,
-    importing,
-    index,
-    kept,
-    listing,
-    overview,
-    places,
-    projects,
-)
+from vault_index.journal import forget, importing, index, kept, listing, overview, places, projects
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.search.journal import JournalHit, find
 from vault_index.search.options import OF_JOURNAL, Query
 from vault_index.search.timeline import around
+from vault_index.transcripts import events
 
 if TYPE_CHECKING:
     from vault_index.api import Caller

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from vault_index.journal import events, paths, shell, signs, tools, wording
-from vault_index.journal.events import Event
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record
-from vault_index.journal.turns import Call, Said, Turn
+from vault_index.transcripts import events, paths, shell, signs, tools, wording
+from vault_index.transcripts.events import Event
+from vault_index.transcripts.turns import Call, Said, Turn
 
 LEAST_CALLS = 3  # of a part of a turn: never an observation for a call
 MOST_CALLS = 40  # a text after so many begins another part

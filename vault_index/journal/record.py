@@ -15,10 +15,6 @@ PROMPT, OBSERVATION, SUMMARY = "prompt", "observation", "summary"
 KINDS = (PROMPT, OBSERVATION, SUMMARY)
 # of observations; the nouns of the field
 TYPES = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
-CONCEPTS = (
-    *("how-it-works", "why-it-exists", "what-changed", "problem-solution", "gotcha"),
-    *("pattern", "trade-off"),
-)
 # of a summary, in this order
 FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 SHORT = 8  # characters of a session's id that begin the ids of its records

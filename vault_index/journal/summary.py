@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from vault_index.journal import events, phrases, shell, signs, wording
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Command, Record
+from vault_index.transcripts import events, phrases, shell, signs, wording
 
 MOST_LINES = 8  # of a field
 LINE_CHARS = 300

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from vault_index import git
-from vault_index.journal import own_text
 from vault_index.journal.redact import redact, redact_lines
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, FileChange
+from vault_index.transcripts import own_text
 
 MAX_CHARS = 120_000  # of a diff
 MAX_FILE_CHARS = 12_000  # of the diff of a file

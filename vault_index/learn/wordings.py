@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from vault_index.journal import events, phrases, wording
+from vault_index.transcripts import events, phrases, wording
 
 _NO_CORRECTION = frozenset({events.ANSWER, events.PLAN, events.SHELL_COMMAND})
 _LOOKED_AT = 400  # characters of a prompt, where a correction is said

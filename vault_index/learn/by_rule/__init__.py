@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from vault_index.journal import wording
 from vault_index.learn import wordings
 from vault_index.learn.by_rule import about, failures, stated, title
 from vault_index.learn.by_rule.failures import Failure
@@ -16,6 +15,7 @@ from vault_index.learn.by_rule.stated import Statement
 from vault_index.learn.entry import Entry
 from vault_index.learn.material import Material, Said
 from vault_index.lesson.parts import Parts
+from vault_index.transcripts import wording
 
 MOST = 3  # entries of a session
 LEAST_LINE = 20  # characters of what the agent had said

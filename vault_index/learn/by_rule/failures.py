@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from vault_index.journal import shell, signs, wording
 from vault_index.learn import wordings
 from vault_index.learn.by_rule import prose, title
 from vault_index.learn.material import Material, Repair, Said
+from vault_index.transcripts import shell, signs, wording
 
 LEAST_POINTS = 4.5
 _ENVIRONMENT = re.compile(

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vault_index.journal import events, phrases
 from vault_index.learn import wordings
 from vault_index.learn.by_rule import prose, title
 from vault_index.learn.material import Material, Said
+from vault_index.transcripts import events, phrases
 
 LEAST_POINTS = 3.5
 _SHORT, _FEW_LINES = 700, 4  # characters and line ends of a prompt without a paste

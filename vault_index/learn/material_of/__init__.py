@@ -20,7 +20,7 @@ from vault_index.journal.redact import redact
 from vault_index.learn import diff
 from vault_index.learn.diff import Diff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
-from vault_index.learn.material_of import edits, kept, replay, sessions
+from vault_index.learn.material_of import kept, replay, sessions
 from vault_index.learn.material_of.replay import Replay
 from vault_index.store import injections
 from vault_index.vault import FOLDER, Vault
@@ -173,7 +173,7 @@ def _by_edits(played: Replay | None, session: Session, is_wanted: Callable[[str]
     for path, edit, lines in there:
         text = by_path.setdefault(path, [])
         text += ["@@ the whole file @@" if edit.is_whole else "@@ an edit @@", *lines]
-    changes = edits.summed(there)
+    changes = replay.summed(there)
     kinds = {change.path: change.kind for change in changes}
     room, texts = diff.MAX_CHARS, list[str]()
     for path, lines in by_path.items():

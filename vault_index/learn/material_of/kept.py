@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vault_index.journal import shell
 from vault_index.journal.left_out import LeftOut
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record, Session
 from vault_index.learn import wordings
 from vault_index.learn.material import Repair, Said
 from vault_index.learn.material_of.replay import Replay
+from vault_index.transcripts import shell
 
 
 @dataclass(slots=True)

@@ -6,36 +6,32 @@ Readers, turns and signs are those of the journal, so both see the same session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vault_index.journal import (
-    claude_code,
-    codex,
+from vault_index.journal.observe import edges
+from vault_index.learn import wordings
+from vault_index.learn.material import ADDED, CHANGED, FileChange, Repair, Said
+from vault_index.transcripts import (
     events,
     own_text,
     paths,
-    records,
+    reading,
     shell,
     signs,
     tools,
     wording,
 )
-from vault_index.journal.observe import edges
-from vault_index.journal.records import Unread
-from vault_index.journal.transcript import CODEX
-from vault_index.journal.turns import Call, Turn, Turns
-from vault_index.learn import wordings
-from vault_index.learn.material import Repair, Said
-from vault_index.learn.material_of import edits
-from vault_index.learn.material_of.edits import Edit
+from vault_index.transcripts.tools import Edit
+from vault_index.transcripts.turns import Call, Turn, Turns
 
+MAX_LINES = 2_000  # of a text that is compared line by line; a longer one is all new
 MAX_CHANGE = 6_000  # characters of a change that goes with a prompt or a repair
 MAX_OUTPUT = 20_000  # characters of an output that is redacted before its edges are kept
 MAX_COMMAND = 300  # characters of a command that changed something
 MOST_DID = 3  # calls before a prompt that say what it is about
-_NOT_WANTED = ("The user doesn't want to", "The tool use was rejected")
 
 
 @dataclass(slots=True)
@@ -56,15 +52,7 @@ class Replay:
 def of(file: Path, agent: str, redact: Callable[[str], str]) -> Replay:
     """Read a transcript. Raises OSError."""
     playing = _Playing(redact)
-    reader = codex.Reader() if agent == CODEX else claude_code.Reader(
-        of_subagent=file.name.startswith("agent-")
-    )  # fmt: skip
-    unread = Unread()
-    with file.open("rb") as opened:
-        for line, is_line in records.lines(opened):
-            for event in reader.events(line, unread) if is_line else ():
-                playing.take(event)
-    for event in reader.end() if isinstance(reader, claude_code.Reader) else ():
+    for event in reading.events_of(file, agent):
         playing.take(event)
     return playing.end()
 
@@ -91,7 +79,7 @@ class _Playing:
         if event.kind == events.TOOL_CALL:
             self._called(event)
         elif event.kind == events.TOOL_RESULT:
-            self.replay.refused += event.is_error and event.text.startswith(_NOT_WANTED)
+            self.replay.refused += event.is_refused
             if event.call in self._commands and not event.is_error:
                 self._outputs[event.call] = event.text
         if turn := self._turns.take(event):
@@ -106,7 +94,7 @@ class _Playing:
     def _called(self, event: events.Event) -> None:
         kind = tools.kind_of(event.tool)
         if kind == tools.EDIT:
-            self._edits[event.call] = edits.of(event.input)
+            self._edits[event.call] = tools.edits_of(event.input)
         elif kind == tools.SHELL:
             command = shell.text_of(event.input.get("command") or event.input.get("cmd"))
             if shell.is_check(command):
@@ -166,7 +154,7 @@ class _Playing:
             return
         for edit in asked:
             path = self._redact(self._path(edit.path, call))
-            lines = edits.lines_of(edit, self._clean)
+            lines = lines_of(edit, self._clean)
             self.replay.changed.append((path, edit, lines))
             self._done.setdefault(id(call), []).append((path, lines))
             yield path, lines
@@ -238,3 +226,31 @@ def _joined(changes: Sequence[tuple[str, list[str]]]) -> str:
             parts.append(line)
         last = path
     return "\n".join(parts)
+
+
+def lines_of(edit: Edit, clean: Callable[[str], str]) -> list[str]:
+    """Return the lines of a change with - and +, redacted, without those that stay."""
+    old, new = clean(edit.old).splitlines(), clean(edit.new).splitlines()
+    if len(old) + len(new) > MAX_LINES:
+        return [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=True)
+    result = []
+    for kind, begin, end, begin_new, end_new in matcher.get_opcodes():
+        if kind != "equal":
+            result += [f"-{line}" for line in old[begin:end]]
+            result += [f"+{line}" for line in new[begin_new:end_new]]
+    return result
+
+
+def summed(edits: Iterable[tuple[str, Edit, list[str]]]) -> tuple[FileChange, ...]:
+    """Return the changes of files that edits, each with its path and lines, come to."""
+    kinds: dict[str, str] = {}
+    added: dict[str, int] = {}
+    removed: dict[str, int] = {}
+    for path, edit, lines in edits:
+        kinds.setdefault(path, ADDED if edit.is_whole else CHANGED)
+        if edit.is_whole:  # the whole file again: what was counted of it before is in it
+            added[path], removed[path] = 0, 0
+        added[path] = added.get(path, 0) + sum(line.startswith("+") for line in lines)
+        removed[path] = removed.get(path, 0) + sum(line.startswith("-") for line in lines)
+    return tuple(FileChange(path, kind, added[path], removed[path]) for path, kind in kinds.items())

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vault_index.hotpath import chatter
-from vault_index.journal import phrases
 from vault_index.recall.outcome import words
 from vault_index.recall.outcome.story import (
     AROUND,
@@ -27,6 +26,7 @@ from vault_index.recall.outcome.story import (
     Step,
 )
 from vault_index.recall.outcome.words import Marks
+from vault_index.transcripts import phrases
 
 TAKEN, IGNORED, CONTRADICTED, UNKNOWN = "taken", "ignored", "contradicted", "unknown"
 OUTCOMES = (TAKEN, IGNORED, CONTRADICTED, UNKNOWN)

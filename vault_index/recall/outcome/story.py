@@ -12,21 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vault_index.journal import (
-    claude_code,
-    codex,
+from vault_index.journal import session_file
+from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
+from vault_index.store import injections
+from vault_index.transcripts import (
     events,
     own_text,
     phrases,
-    records,
-    session_file,
+    reading,
     shell,
     tools,
 )
-from vault_index.journal.events import Event
-from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
-from vault_index.journal.records import Unread
-from vault_index.store import injections
+from vault_index.transcripts.events import Event
 
 TYPED, SAID, RAN, WROTE, AROUND, LOOKED, FAILED, REFUSED = (
     *("typed", "said", "ran", "wrote", "around", "looked"),
@@ -35,7 +32,6 @@ TYPED, SAID, RAN, WROTE, AROUND, LOOKED, FAILED, REFUSED = (
 DOING = frozenset({RAN, WROTE})
 MAX_BYTES = 64 * 1024 * 1024  # of a transcript; of a longer one the journal's file has to do
 MAX_CHARS = 20_000  # of a step
-_REFUSAL = "The user doesn't want to"
 _OURS = "lessons "  # commands of this product look lessons up
 
 
@@ -56,7 +52,7 @@ def of_session(session: Session) -> list[Step]:
     steps: list[Step] = []
     try:
         if file.is_file() and file.stat().st_size <= MAX_BYTES:
-            steps = list(of_events(_events(file, session.agent)))
+            steps = list(of_events(reading.events_of(file, session.agent)))
     except OSError:
         steps = []
     return steps or list(_of_records(session.records))
@@ -65,17 +61,6 @@ def of_session(session: Session) -> list[Step]:
 def read_session(data: bytes, file: Path) -> Session:
     """Return the session of a session file's bytes. Raises VaultError."""
     return session_file.parse(data, file)
-
-
-def _events(file: Path, agent: str) -> Iterator[Event]:
-    reader: Any = codex.Reader({}) if agent == "codex" else claude_code.Reader()
-    unread = Unread()
-    with file.open("rb") as opened:
-        for line, is_line in records.lines(opened):
-            if is_line:
-                yield from reader.events(line, unread)
-    if agent != "codex":
-        yield from reader.end()
 
 
 def of_events(happened: Iterable[Event]) -> Iterator[Step]:
@@ -101,7 +86,7 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
     text = _text_of_call(kind, call.input)
     if not text or text.startswith(_OURS):
         return
-    if is_error and result and _REFUSAL in result.text[:200]:
+    if result and result.is_refused:
         yield Step(REFUSED, text, call.at)
         return
     if kind == tools.SHELL:

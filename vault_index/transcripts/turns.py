@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from vault_index.journal import events, own_text, tools, wording
-from vault_index.journal.events import Event
+from vault_index.transcripts import events, own_text, tools, wording
+from vault_index.transcripts.events import Event
 
 Redact = Callable[[str], str]
 MAX_CHARS = 200_000  # of a text; a person's paste or an agent's answer is far shorter

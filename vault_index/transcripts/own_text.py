@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from vault_index.journal import events
+from vault_index.transcripts import events
 
 _OPEN, _CLOSE = r"(?:<|\\u003c)", r"(?:>|\\u003e)"
 _FENCE = re.compile(

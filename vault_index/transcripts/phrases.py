@@ -109,8 +109,11 @@ _SIGNS_OF = {
         "option ",
     ),
 }
+# By these words a result says that the user refused the call.
+_REFUSED = r"(?:The user doesn't want to|The tool use was rejected)"
+_IS_REFUSED = _any_of(_REFUSED, begin=r"\s*(?:<tool_use_error>)?")
 _MUNDANE = _any_of(
-    r"""
+    rf"""
     Sibling tool call
     Cancelled: parallel
     File has not been read
@@ -118,7 +121,7 @@ _MUNDANE = _any_of(
     String to replace
     File has been modified since
     File does not exist
-    The user doesn't want
+    {_REFUSED}
     \[Request interrupted
     EISDIR
     InputValidationError
@@ -217,6 +220,11 @@ def concepts(text: str) -> set[str]:
 def is_mundane_error(text: str) -> bool:
     """Whether an error is one of the agent's tools that says nothing of the work."""
     return bool(_MUNDANE.match(text))
+
+
+def is_refusal(error: str) -> bool:
+    """Whether an error is that the user refused a call of a tool."""
+    return bool(_IS_REFUSED.match(error))
 
 
 def is_chatter(sentence: str) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from vault_index.journal import shell
+from vault_index.transcripts import shell
 
 EDIT, READ, SEARCH, SHELL, TODO, OTHER = "edit", "read", "search", "shell", "todo", "other"
 QUESTION = "AskUserQuestion"
@@ -27,6 +28,8 @@ _KEPT = {
 }
 _SHORT = 500  # characters of a value that is not the point of its call
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
+MAX_TEXT = 100_000  # characters of a text that a call replaces or writes
+_FILE = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.+)$")
 Clean = Callable[[str], str]
 
 
@@ -113,3 +116,47 @@ def _list(value: Any) -> list[Any]:
 
 def _hash(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of a file by a call of a tool. `is_whole`: `new` is all of the file."""
+
+    path: str  # as the call names it
+    old: str
+    new: str
+    is_whole: bool = False
+
+
+def edits_of(values: Mapping[str, Any]) -> list[Edit]:
+    """Return the changes that the input of an editing call asks for."""
+    path = str(values.get("file_path") or values.get("notebook_path") or values.get("path") or "")
+    if isinstance(values.get("input"), str):
+        return list(_patched(values["input"][: 10 * MAX_TEXT]))
+    if "content" in values:
+        return [Edit(path, "", _text(values["content"]), is_whole=True)]
+    several = values.get("edits")
+    each = several if isinstance(several, list) else [values]
+    return [
+        Edit(path, _text(edit.get("old_string")), _text(edit.get("new_string", edit.get("new_source"))))
+        for edit in each
+        if isinstance(edit, Mapping)
+    ]  # fmt: skip
+
+
+def _patched(patch: str) -> Iterator[Edit]:
+    """Yield the changes of a patch in the form of `apply_patch`."""
+    path, old, new, is_whole = "", list[str](), list[str](), False
+    for line in [*patch.splitlines(), "*** Update File: "]:
+        if match := _FILE.match(line):
+            if path:
+                yield Edit(path, "\n".join(old), "\n".join(new), is_whole)
+            path, old, new, is_whole = match[2].strip(), [], [], match[1] == "Add"
+        elif line[:1] in ("-", " ") and not is_whole:
+            old.append(line[1:])
+        if line[:1] in ("+", " "):
+            new.append(line[1:])
+
+
+def _text(value: Any) -> str:
+    return value[:MAX_TEXT] if isinstance(value, str) else ""

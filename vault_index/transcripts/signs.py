@@ -6,10 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vault_index.journal import events, phrases, shell, tools, wording
-from vault_index.journal.record import CONCEPTS
-from vault_index.journal.turns import Call, Turn
+from vault_index.transcripts import events, phrases, shell, tools, wording
+from vault_index.transcripts.turns import Call, Turn
 
+CONCEPTS = (
+    *("how-it-works", "why-it-exists", "what-changed", "problem-solution", "gotcha"),
+    *("pattern", "trade-off"),
+)
 LEAST_EXPLANATION = 120  # characters of an answer that explains how something works
 DISCOVERY = "discovery"
 GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
@@ -145,7 +148,7 @@ def type_of(
 def concepts(
     prompt: str, narrative: str, type_: str, *, has_changed: bool, has_undone: bool
 ) -> tuple[str, ...]:
-    """Return the concepts of an observation, in the order of `record.CONCEPTS`."""
+    """Return the concepts of an observation, in the order of CONCEPTS."""
     result = phrases.concepts(f"{prompt[:1000]}\n{narrative}")
     if type_ == DISCOVERY and len(narrative) >= LEAST_EXPLANATION:
         result.add("how-it-works")
