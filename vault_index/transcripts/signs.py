@@ -95,13 +95,12 @@ def undone(calls: Sequence[Call]) -> list[str]:
     """Return the files in which the agent took a change of its own back."""
     changes: set[tuple[str, str, str]] = set()
     taken_back = []
-    for call in calls:
-        paths = files(call) if is_done_edit(call) and "change" in call.input else []
-        for path in paths:
-            old, new = call.input["change"]
-            if (path, new, old) in changes:
-                taken_back.append(path)
-            changes.add((path, old, new))
+    for call in filter(is_done_edit, calls):
+        for edit in call.edits:
+            if (edit.path, edit.new, edit.old) in changes:
+                taken_back.append(edit.path)
+            if edit.old:
+                changes.add((edit.path, edit.old, edit.new))
     return list(dict.fromkeys(taken_back))
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +26,19 @@ _KEPT = {
     TODO: ("subject", "status", "taskId"),
 }
 _SHORT = 500  # characters of a value that is not the point of its call
-_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 MAX_TEXT = 100_000  # characters of a text that a call replaces or writes
-_FILE = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.+)$")
+_FILE = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.*)$")
 Clean = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of a file by a call of a tool. `is_whole`: `new` is all of the file."""
+
+    path: str  # as the call names it
+    old: str
+    new: str
+    is_whole: bool = False
 
 
 def kind_of(tool: str) -> str:
@@ -38,7 +46,9 @@ def kind_of(tool: str) -> str:
     return _KIND.get(tool, OTHER)
 
 
-def kept_input(kind: str, values: Mapping[str, Any], clean: Clean) -> dict[str, Any]:
+def kept_input(
+    kind: str, values: Mapping[str, Any], edits: Iterable[Edit], clean: Clean
+) -> dict[str, Any]:
     """Return what is kept of a call's input, each text cleaned before it is shortened."""
     kept: dict[str, Any] = {}
     for name in _KEPT.get(kind, ()):
@@ -48,12 +58,8 @@ def kept_input(kind: str, values: Mapping[str, Any], clean: Clean) -> dict[str, 
         kept["command"] = clean(shell.text_of(values.get("command") or values.get("cmd")))
         kept["is_background"] = values.get("run_in_background") is True
     elif kind == EDIT:
-        if patched := _PATCHED.findall(str(values.get("input") or "")[:1_000_000]):
-            kept["files"] = [clean(path.strip()) for path in patched]
-        if isinstance(old := values.get("old_string"), str):
-            kept["change"] = (_hash(old), _hash(str(values.get("new_string") or "")))
-        if "content" in values:
-            kept["is_whole"] = True
+        if isinstance(values.get("input"), str):
+            kept["files"] = [clean(edit.path) for edit in edits]
     elif kind == TODO:
         kept["todos"] = _todos(values, clean)
     return kept
@@ -112,20 +118,6 @@ def _todos(values: Mapping[str, Any], clean: Clean) -> list[tuple[str, str]]:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _hash(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A change of a file by a call of a tool. `is_whole`: `new` is all of the file."""
-
-    path: str  # as the call names it
-    old: str
-    new: str
-    is_whole: bool = False
 
 
 def edits_of(values: Mapping[str, Any]) -> list[Edit]:

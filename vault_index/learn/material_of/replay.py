@@ -29,7 +29,6 @@ from vault_index.transcripts.turns import Call, Turn, Turns
 
 MAX_LINES = 2_000  # of a text that is compared line by line; a longer one is all new
 MAX_CHANGE = 6_000  # characters of a change that goes with a prompt or a repair
-MAX_OUTPUT = 20_000  # characters of an output that is redacted before its edges are kept
 MAX_COMMAND = 300  # characters of a command that changed something
 MOST_DID = 3  # calls before a prompt that say what it is about
 
@@ -63,9 +62,6 @@ class _Playing:
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
         self._turns = Turns(redact)
-        self._edits: dict[str, list[Edit]] = {}  # call -> what it asked for
-        self._outputs: dict[str, str] = {}  # call of a check -> what it printed
-        self._commands: set[str] = set()  # calls that run a check
         self._calls: list[tuple[int, Call]] = []  # the number of its prompt, from 0
         self._done: dict[int, list[tuple[str, list[str]]]] = {}  # what each call changed
         self._texts: list[tuple[int, str]] = []  # how many calls came before, and the text
@@ -76,12 +72,7 @@ class _Playing:
             self.replay.session = event.session
         if not self.replay.folder:
             self.replay.folder = event.folder
-        if event.kind == events.TOOL_CALL:
-            self._called(event)
-        elif event.kind == events.TOOL_RESULT:
-            self.replay.refused += event.is_refused
-            if event.call in self._commands and not event.is_error:
-                self._outputs[event.call] = event.text
+        self.replay.refused += event.is_refused
         if turn := self._turns.take(event):
             self._finish(turn)
 
@@ -90,15 +81,6 @@ class _Playing:
             self._finish(turn)
         self.replay.repairs = list(self._repairs())
         return self.replay
-
-    def _called(self, event: events.Event) -> None:
-        kind = tools.kind_of(event.tool)
-        if kind == tools.EDIT:
-            self._edits[event.call] = tools.edits_of(event.input)
-        elif kind == tools.SHELL:
-            command = shell.text_of(event.input.get("command") or event.input.get("cmd"))
-            if shell.is_check(command):
-                self._commands.add(event.call)
 
     def _finish(self, turn: Turn) -> None:
         prompt, replay = turn.prompt, self.replay
@@ -149,10 +131,9 @@ class _Playing:
 
     def _changed(self, call: Call) -> Iterator[tuple[str, list[str]]]:
         """Yield the paths that a call changed, each with its lines, and note them."""
-        asked = self._edits.pop(call.id, [])
         if not signs.is_done_edit(call) or not signs.is_change(call):
             return
-        for edit in asked:
+        for edit in call.edits:
             path = self._redact(self._path(edit.path, call))
             lines = lines_of(edit, self._clean)
             self.replay.changed.append((path, edit, lines))
@@ -174,11 +155,10 @@ class _Playing:
             number = self._calls[first][0]
             before = [call for other, call in self._calls[:first] if other == number]
             texts = [text for place, text in self._texts if begin < place <= end + 2]
-            output = self._outputs.get(repair.passed.id, "")[-MAX_OUTPUT:]
             yield Repair(
                 command=str(repair.failed.input.get("command") or ""),
                 failed=edges(repair.failed.text),
-                passed=edges(self._clean(output)),
+                passed=edges(self._clean(repair.passed.printed)),
                 files=tuple(dict.fromkeys(path for path, _ in between if path)),
                 change=_joined(between),
                 conclusion=wordings.cause(texts),

@@ -98,7 +98,10 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
         if is_error:
             return
         yield Step(WROTE, text, call.at)
-        if around := " ".join(_words_kept(call.input)):
+        kept = [
+            word for edit in tools.edits_of(call.input) for word in kept_words(edit.old, edit.new)
+        ]
+        if around := " ".join(kept):
             yield Step(AROUND, own_text.left_out(around)[:MAX_CHARS], call.at)
     elif kind in (tools.READ, tools.SEARCH):
         yield Step(LOOKED, text, call.at)
@@ -111,16 +114,10 @@ def _text_of_call(kind: str, values: Mapping[str, Any]) -> str:
         return shell.text_of(values.get("command") or values.get("cmd"))[:MAX_CHARS]
     if kind != tools.EDIT:
         return own_text.left_out(" ".join(_texts(values)))[:MAX_CHARS]
-    paths = " ".join(tools.files_of(values))
-    changes = [values, *(edit for edit in values.get("edits") or () if isinstance(edit, dict))]
-    new = "\n".join(
-        new_lines(str(change.get("old_string") or ""), str(change.get(name) or ""))
-        for change in changes
-        for name in ("new_string", "content", "new_source")
-    )
-    patch = str(values.get("input") or values.get("patch") or "")
-    added = "\n".join(line[1:] for line in patch.splitlines() if line.startswith(("+", "*** ")))
-    return own_text.left_out(f"{paths}\n{new}\n{added}")[:MAX_CHARS]
+    edits = tools.edits_of(values)
+    paths = dict.fromkeys(edit.path for edit in edits)
+    lines = [*paths, *(new_lines(edit.old, edit.new) for edit in edits)]
+    return own_text.left_out("\n".join(lines))[:MAX_CHARS]
 
 
 def new_lines(old: str, new: str) -> str:
@@ -129,13 +126,6 @@ def new_lines(old: str, new: str) -> str:
     return "\n".join(
         " ".join(word for word in line.split() if word not in before) for line in new.splitlines()
     )
-
-
-def _words_kept(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words that a call of an editing tool leaves as they are."""
-    for change in (values, *(edit for edit in values.get("edits") or () if isinstance(edit, dict))):
-        old, new = str(change.get("old_string") or ""), str(change.get("new_string") or "")
-        yield from kept_words(old, new)
 
 
 def kept_words(old: str, new: str) -> list[str]:
