@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vault_index.transcripts import events, phrases
+from vault_index.transcripts import events, vocabulary
 from vault_index.transcripts.events import Event
 from vault_index.transcripts.records import Unread, records
 
@@ -267,7 +267,7 @@ def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
     else:
         text = str(content or "")
     is_error = block.get("is_error") is True
-    is_refused = is_error and phrases.is_refusal(text)
+    is_refused = is_error and vocabulary.is_refusal(text)
     exited = _EXITED.match(text) if is_error else None
     yield _event(
         *(record, events.TOOL_RESULT, text),

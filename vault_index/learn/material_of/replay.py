@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vault_index.journal.observe import edges
-from vault_index.learn import wordings
 from vault_index.learn.material import ADDED, CHANGED, FileChange, Repair, Said
 from vault_index.transcripts import (
     events,
@@ -22,6 +21,7 @@ from vault_index.transcripts import (
     shell,
     signs,
     tools,
+    vocabulary,
     wording,
 )
 from vault_index.transcripts.tools import Edit
@@ -105,7 +105,7 @@ class _Playing:
             replay.prompts[-1] = replace(replay.prompts[-1], change=change, files=named)
 
     def _said(self, turn: Turn, prompt: events.Event) -> Said:
-        is_refusal, corrects = wordings.kind_of(prompt.text, turn.context, prompt.kind)
+        is_refusal, corrects = signs.kind_of_prompt(prompt.text, turn.context, prompt.kind)
         corrects = corrects or (not is_refusal and signs.is_correction(turn))
         before = [call for _, call in self._calls[-12:] if call.kind != tools.TODO]
         refused = [call for call in before if call.result_uuid == prompt.uuid]
@@ -161,7 +161,7 @@ class _Playing:
                 passed=edges(self._clean(repair.passed.printed)),
                 files=tuple(dict.fromkeys(path for path, _ in between if path)),
                 change=_joined(between),
-                conclusion=wordings.cause(texts),
+                conclusion=vocabulary.cause(texts),
                 prompt=number,
                 is_own=any(signs.is_change(call) for call in before),
             )

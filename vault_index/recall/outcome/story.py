@@ -18,10 +18,10 @@ from vault_index.store import injections
 from vault_index.transcripts import (
     events,
     own_text,
-    phrases,
     reading,
     shell,
     tools,
+    vocabulary,
 )
 from vault_index.transcripts.events import Event
 
@@ -167,7 +167,7 @@ def _of_observation(record: Record) -> Iterator[Step]:
     for command in record.commands:
         if not command.text.startswith(_OURS):
             yield Step(RAN, command.text, record.at)
-            if command.failed and not phrases.is_mundane_error(command.output):
+            if command.failed and not vocabulary.is_mundane_error(command.output):
                 yield Step(FAILED, command.output, record.at)
     for error in record.errors:
         yield Step(FAILED, error, record.at)
