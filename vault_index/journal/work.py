@@ -9,7 +9,7 @@ from typing import Any
 from vault_index.journal import observe
 from vault_index.journal.record import SUMMARY, Session, short_id
 from vault_index.journal.summary import summary
-from vault_index.transcripts import events, own_text, tools
+from vault_index.transcripts import events, tools
 from vault_index.transcripts.events import Event
 from vault_index.transcripts.turns import Call, Turn, Turns
 
@@ -118,7 +118,7 @@ class Work:
 
     def _finish(self, turn: Turn) -> None:
         prompt = turn.prompt
-        if prompt and own_text.is_internal(prompt.text):
+        if prompt and events.is_internal(prompt.text):
             return
         for call in turn.calls:
             self._remember(call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ _KEPT = {
 _SHORT = 500  # characters of a value that is not the point of its call
 MAX_TEXT = 100_000  # characters of a text that a call replaces or writes
 _FILE = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.*)$")
+_DRIVE = re.compile(r"^[A-Za-z]:[\\/]|^\\\\")  # or a share of Windows
 Clean = Callable[[str], str]
 
 
@@ -70,6 +72,27 @@ def files_of(values: Mapping[str, Any]) -> list[str]:
     paths = list(values.get("files", ()))
     path = values.get("file_path") or values.get("notebook_path") or values.get("path")
     return [*paths, path] if path else paths
+
+
+def shown_path(path: str, folder: str, current: str = "") -> str:
+    """Return a path relative to `folder`, absolute outside of it. `current`: where it was named."""
+    windows = bool(_DRIVE.match(path) or _DRIVE.match(folder) or _DRIVE.match(current))
+    path, folder, current = (_plain(text, windows) for text in (path, folder, current))
+    if not _is_absolute(path):
+        if not current or not _is_absolute(current):
+            return posixpath.normpath(path)
+        path = posixpath.join(current, path)
+    path = posixpath.normpath(path)
+    prefix = f"{folder.rstrip('/')}/"
+    return path.removeprefix(prefix) if len(prefix) > 1 else path
+
+
+def _plain(path: str, windows: bool) -> str:
+    return path.replace("\\", "/") if windows else path
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith("/") or bool(_DRIVE.match(path))
 
 
 def shown_to_user(tool: str, values: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from vault_index.transcripts import events, own_text, shell, tools, wording
+from vault_index.transcripts import events, shell, tools, wording
 from vault_index.transcripts.events import Event
 
 Redact = Callable[[str], str]
@@ -169,6 +169,6 @@ class Turns:
 
     def _clean(self, text: str) -> str:
         """Return a text as the journal may keep it."""
-        text = own_text.left_out(text[: MAX_CHARS + _SPARE]).strip()
+        text = events.without_own_text(text[: MAX_CHARS + _SPARE]).strip()
         text = self._redact(text)
         return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[...]"

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from vault_index.learn.by_rule import about, failures, stated, title
 from vault_index.learn.by_rule.failures import Failure
 from vault_index.learn.by_rule.stated import Statement
-from vault_index.learn.entry import Entry
-from vault_index.learn.material import Material, Said
+from vault_index.learn.material import Entry, Material, Said
 from vault_index.lesson.parts import Parts
 from vault_index.transcripts import wording
 

@@ -15,8 +15,6 @@ from vault_index.journal.observe import edges
 from vault_index.learn.material import ADDED, CHANGED, FileChange, Repair, Said
 from vault_index.transcripts import (
     events,
-    own_text,
-    paths,
     reading,
     shell,
     signs,
@@ -84,7 +82,7 @@ class _Playing:
 
     def _finish(self, turn: Turn) -> None:
         prompt, replay = turn.prompt, self.replay
-        if prompt and own_text.is_internal(prompt.text):
+        if prompt and events.is_internal(prompt.text):
             return
         number = len(replay.prompts) - 1
         if prompt and prompt.text:
@@ -127,7 +125,7 @@ class _Playing:
         return wording.one_line(f"{call.tool}: {about}" if about else call.tool, 200)
 
     def _path(self, path: str, call: Call) -> str:
-        return paths.shown(path, self.replay.folder, call.folder)
+        return tools.shown_path(path, self.replay.folder, call.folder)
 
     def _changed(self, call: Call) -> Iterator[tuple[str, list[str]]]:
         """Yield the paths that a call changed, each with its lines, and note them."""
@@ -141,7 +139,7 @@ class _Playing:
             yield path, lines
 
     def _clean(self, text: str) -> str:
-        return self._redact(own_text.left_out(text))
+        return self._redact(events.without_own_text(text))
 
     def _repairs(self) -> Iterator[Repair]:
         calls = [call for _, call in self._calls]

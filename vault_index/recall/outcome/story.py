@@ -17,7 +17,6 @@ from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
 from vault_index.store import injections
 from vault_index.transcripts import (
     events,
-    own_text,
     reading,
     shell,
     tools,
@@ -68,10 +67,10 @@ def of_events(happened: Iterable[Event]) -> Iterator[Step]:
     calls: dict[str, Event] = {}
     for event in happened:
         if event.kind in events.PROMPTS:
-            text = own_text.left_out(event.text)
+            text = events.without_own_text(event.text)
             yield Step(TYPED, text[:MAX_CHARS], event.at, event.kind, injections.key_of(event.text))
         elif event.kind == events.TEXT:
-            yield Step(SAID, own_text.left_out(event.text)[:MAX_CHARS], event.at)
+            yield Step(SAID, events.without_own_text(event.text)[:MAX_CHARS], event.at)
         elif event.kind == events.TOOL_CALL:
             calls[event.call] = event
         elif event.kind == events.TOOL_RESULT and event.call in calls:
@@ -102,7 +101,7 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
             word for edit in tools.edits_of(call.input) for word in kept_words(edit.old, edit.new)
         ]
         if around := " ".join(kept):
-            yield Step(AROUND, own_text.left_out(around)[:MAX_CHARS], call.at)
+            yield Step(AROUND, events.without_own_text(around)[:MAX_CHARS], call.at)
     elif kind in (tools.READ, tools.SEARCH):
         yield Step(LOOKED, text, call.at)
     elif kind == tools.OTHER and "lesson" not in call.tool:
@@ -113,11 +112,11 @@ def _text_of_call(kind: str, values: Mapping[str, Any]) -> str:
     if kind == tools.SHELL:
         return shell.text_of(values.get("command") or values.get("cmd"))[:MAX_CHARS]
     if kind != tools.EDIT:
-        return own_text.left_out(" ".join(_texts(values)))[:MAX_CHARS]
+        return events.without_own_text(" ".join(_texts(values)))[:MAX_CHARS]
     edits = tools.edits_of(values)
     paths = dict.fromkeys(edit.path for edit in edits)
     lines = [*paths, *(new_lines(edit.old, edit.new) for edit in edits)]
-    return own_text.left_out("\n".join(lines))[:MAX_CHARS]
+    return events.without_own_text("\n".join(lines))[:MAX_CHARS]
 
 
 def new_lines(old: str, new: str) -> str:
