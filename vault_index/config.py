@@ -74,12 +74,9 @@ class Config:
     ] = ()  # names or addresses: hooks inject what they committed last
     trusted_keys: tuple[str, ...] = ()  # fingerprints: hooks inject what was signed with them
     watch_autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
-    journal_refine: str = ""  # the model that refines sessions, "ollama:MODEL"; "" for none
-    journal_refine_a_day: int = 20  # sessions that a model may refine in a day
     journal_retention_days: int = 365  # days to keep a session after its end or import; 0: all
     journal_window_days: int = 90  # days that a search of the journal looks back; 0: all
     journal_session_start: bool = True  # a session's start gets what was done here last
-    journal_prompt: bool = False  # a prompt gets at most one record of the journal
     journal_left_out: tuple[str, ...] = ()  # globs of paths that the journal does not name
     llm_openai_url: str = ""  # of a server for `openai:MODEL`, such as http://127.0.0.1:8080/v1
     llm_calls_a_day: int = 100  # calls of language models in a day, of all commands; 0: none
@@ -121,6 +118,9 @@ TABLES = (
     "skills",
 )  # of a settings file: `[watch] autostart` is `watch_autostart`
 DEFAULT = "default"  # the origin of a setting that nobody set
+_GONE = frozenset(
+    {"journal_refine", "journal_refine_a_day", "journal_prompt"}
+)  # were settings once
 _NOT_SETTINGS = frozenset({"home", "ignored", "origins"})
 _SETTINGS = frozenset(each.name for each in fields(Config)) - _NOT_SETTINGS
 _MAX_SHOWN_CHARS = 80  # of a value or a key that is wrong
@@ -225,6 +225,8 @@ def _unknown(key: str, names: Set[str]) -> str:
     """Return what to say of a key that is no setting, with the name that is most like it."""
     from difflib import get_close_matches
 
+    if key in _GONE:
+        return f"the setting {spelled(key)!r} is gone: remove it"
     near = get_close_matches(key[:_MAX_SHOWN_CHARS], names, 1)
     hint = f": did you mean {spelled(near[0])!r}?" if near else ""
     return f"unknown setting {_brief(spelled(key))}{hint}"

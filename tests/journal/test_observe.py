@@ -8,7 +8,9 @@ import pytest
 
 from tests.support.transcripts import FOLDER, SESSION, Talk
 from vault_index.journal import transcript
-from vault_index.journal.record import CONCEPTS, OBSERVATION, PROMPT, TYPES, Record
+from vault_index.journal.record import OBSERVATION, PROMPT, TYPES, Record
+from vault_index.transcripts import reading
+from vault_index.transcripts.signs import CONCEPTS
 
 EXPLANATION = (
     "The cart is empty because the cookie of the session expires when the page is closed. "
@@ -18,7 +20,7 @@ EXPLANATION = (
 
 def records(talk: Talk, tmp_path: Path, kind: str = OBSERVATION) -> list[Record]:
     file = talk.write(tmp_path / f"{SESSION}.jsonl")
-    session = transcript.read(file, transcript.CLAUDE, None, lambda text: text)
+    session = transcript.read(file, reading.CLAUDE, None, lambda text: text)
     made = [record for record in session.records if record.kind == kind]
     for record in made:
         assert record.title

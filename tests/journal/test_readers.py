@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from vault_index.journal import claude_code, codex, events
-from vault_index.journal.events import Event
-from vault_index.journal.records import Unread
+from vault_index.transcripts import claude_code, codex, events, tools
+from vault_index.transcripts.events import Event
+from vault_index.transcripts.records import Unread
 
 
 def user(content: Any, **values: Any) -> dict[str, Any]:
@@ -147,3 +147,17 @@ def test_codex_comes_through_the_same_door() -> None:
     records[0]["payload"]["originator"] = "codex_exec"
     automated = list(codex.read(json.dumps(record).encode() for record in records))
     assert automated[0].kind == events.AUTOMATED
+
+
+def test_each_file_of_a_patch_is_an_edit() -> None:
+    patch = "\n".join(
+        [
+            "*** Begin Patch",
+            *("*** Update File: shop/cart.py", "@@", " week = 7", "-cookie = 1", "+cookie = week"),
+            *("*** Add File: shop/new.py", "+now = 2"),
+            "*** End Patch",
+        ]
+    )
+    changed, added = tools.edits_of({"input": patch})
+    assert changed == tools.Edit("shop/cart.py", "week = 7\ncookie = 1", "week = 7\ncookie = week")
+    assert added == tools.Edit("shop/new.py", "", "now = 2", is_whole=True)

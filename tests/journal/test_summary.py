@@ -8,11 +8,12 @@ from pathlib import Path
 from tests.support.transcripts import FOLDER, SESSION, Talk
 from vault_index.journal import transcript
 from vault_index.journal.record import FIELDS, SUMMARY
+from vault_index.transcripts import reading
 
 
 def summary(talk: Talk, tmp_path: Path) -> Mapping[str, str]:
     file = talk.write(tmp_path / f"{SESSION}.jsonl")
-    session = transcript.read(file, transcript.CLAUDE, None, lambda text: text)
+    session = transcript.read(file, reading.CLAUDE, None, lambda text: text)
     made = [record for record in session.records if record.kind == SUMMARY]
     assert len(made) <= 1
     if not made:

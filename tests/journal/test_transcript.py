@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from tests.support.transcripts import FOLDER, SESSION, Talk
 from vault_index.errors import VaultError
-from vault_index.journal import events, transcript
+from vault_index.journal import transcript
 from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session, short_id
+from vault_index.transcripts import events, reading
 
 
 def as_is(text: str) -> str:
@@ -29,7 +30,7 @@ def kept(session: Session) -> Session:
     return replace(session, read=replace(session.read, state=state))
 
 
-def read(file: Path, before: Session | None = None, agent: str = transcript.CLAUDE) -> Session:
+def read(file: Path, before: Session | None = None, agent: str = reading.CLAUDE) -> Session:
     return kept(transcript.read(file, agent, before, as_is))
 
 
@@ -291,10 +292,10 @@ def test_rollouts_of_codex_come_through_the_same_door(tmp_path: Path) -> None:
     text = [json.dumps({"timestamp": at, "type": kind, "payload": value}) for kind, value in lines]
     file = tmp_path / f"rollout-2026-11-20T20-00-00-{session_id}.jsonl"
     file.write_text("\n".join(text[:7]) + "\n")
-    before = read(file, agent=transcript.CODEX)
+    before = read(file, agent=reading.CODEX)
     file.write_text("\n".join(text) + "\n")
-    session = read(file, before, agent=transcript.CODEX)
-    assert session == read(file, agent=transcript.CODEX)
+    session = read(file, before, agent=reading.CODEX)
+    assert session == read(file, agent=reading.CODEX)
     assert (session.id, session.version, session.prompts) == (session_id, "0.142.5", 2)
     work = session.records[1]
     assert work.files_modified == ("shop/cart.py",)

@@ -1,4 +1,4 @@
-"""With the real agent: a session is found when it ended, when it was killed, and refined by one call.
+"""With the real agent: a session is found when it ended, and when it was killed.
 
 The CLI comes from npm; its model is a stub on loopback, so nothing leaves the machine.
 """
@@ -6,9 +6,6 @@ The CLI comes from npm; its model is a stub on loopback, so nothing leaves the m
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,9 +17,7 @@ from tests.support.claude_code import OpenSession, environment
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
-from tests.support.ollama_server import OllamaServer
 from tests.support.watchers import soon
-from vault_index.journal import refine
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -150,46 +145,3 @@ def test_a_session_that_was_killed_is_there_too(
         api.release.set()
     for query, word in BY_MEANING.items():
         soon(partial(is_found, project.root, query, word), 120)
-
-
-def test_refining_is_one_call_that_leaves_no_trace_at_the_agent(
-    claude: Path, project: Vault, with_model: Path, world: dict[str, str], tmp_path: Path
-) -> None:
-    seen = tmp_path / "events"
-    settings = with_model / ".claude" / "settings.json"
-    values = json.loads(settings.read_text())
-    for event in ("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop", "SessionEnd"):
-        hook = {"type": "command", "command": sys.executable, "args": ["-c", WITNESS, str(seen)]}
-        values["hooks"].setdefault(event, []).append({"hooks": [hook]})
-    settings.write_text(json.dumps(values))
-    two_prompts(claude, project.root, world)
-    soon(lambda: len(session_files(with_model)) == 1)
-    soon(lambda: "retried" in session_files(with_model)[0].read_text("utf-8"))
-    before = transcripts(with_model), seen.read_text()
-    assert "UserPromptSubmit" in before[1]
-
-    with OllamaServer() as server:
-        server.answer = lambda _: json.dumps(
-            dict.fromkeys(("investigated", "next_steps", "notes"), "")
-            | {"request": "Keep the build within its memory.", "learned": "Webpack needs 4096 MB."}
-            | {"completed": "The heap is set in build.env.", "observations": []}
-        )
-        (with_model / "config.toml").write_text(
-            f'ollama_host = "{server.url}"\n[journal]\nrefine = "ollama:llama3.2"\n'
-        )
-        code = (
-            "import time; from vault_index import config; from vault_index.journal import refine;"
-            "from vault_index.journal.journal import Journal;"
-            "journal = Journal(config.load());"
-            "print(*refine.run(journal, lambda: time.time() + 3700).values());"
-            "print(*refine.run(journal, lambda: time.time() + 9000).values())"
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                              env=world, check=True)  # fmt: skip
-        assert done.stdout.split() == [refine.REFINED]
-        assert len(server.chats) == 1
-    (file,) = session_files(with_model)
-    assert "Keep the build within its memory." in file.read_text("utf-8")
-    assert "heap out of memory" in file.read_text("utf-8")
-    time.sleep(1)  # a hook that fires late
-    assert (transcripts(with_model), seen.read_text()) == before

@@ -11,8 +11,7 @@ from tests.support.conversations import Conversation, about_redirects, about_ret
 from tests.support.transcripts import Talk
 from vault_index.journal.redact import redact
 from vault_index.learn import by_rule
-from vault_index.learn.entry import Entry
-from vault_index.learn.material import Material
+from vault_index.learn.material import Entry, Material
 from vault_index.learn.material_of import replay
 from vault_index.lesson.parse import TYPES
 

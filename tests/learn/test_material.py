@@ -18,11 +18,11 @@ from tests.support.files import write
 from tests.support.planted import SECRETS
 from tests.support.projects import a_project, a_vault, commit, taken
 from vault_index.errors import VaultError
-from vault_index.journal import own_text
 from vault_index.journal.redact import redact
 from vault_index.learn import material_of
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, Material
 from vault_index.store import injections
+from vault_index.transcripts import events
 from vault_index.vault import Vault
 
 MakeVault = Callable[..., Vault]
@@ -247,7 +247,7 @@ def test_what_we_injected_does_not_come_back(project: Path) -> None:
     material = material_of.session(vault, taken(talk))
     assert "Raise the heap" not in all_text(material)
     assert "+after" in material.diff
-    assert own_text.left_out(material.diff) == material.diff
+    assert events.without_own_text(material.diff) == material.diff
 
 
 def test_which_lessons_a_session_was_given(project: Path) -> None:

@@ -14,8 +14,7 @@ from vault_index.config import Config, home_folder
 from vault_index.errors import VaultError
 from vault_index.journal.record import private_id
 from vault_index.learn import evidence, sift, stages
-from vault_index.learn.entry import Entry
-from vault_index.learn.material import COMMITS
+from vault_index.learn.material import COMMITS, Entry
 from vault_index.learn.sift import Around, Kept
 from vault_index.proposals import draft
 from vault_index.store import injections

@@ -184,11 +184,9 @@ def test_a_vault_chooses_no_model_no_address_and_no_cap(
         "learn.model": '"openai:evil"',
         "learn.auto": "true",
         "learn.tokens": "900000",
-        "journal.refine": '"openai:evil"',
-        "journal.refine_a_day": "1000",
     }
     lines = ['ollama_host = "http://evil.example"']
-    for table in ("llm", "learn", "journal"):
+    for table in ("llm", "learn"):
         lines.append(f"[{table}]")
         lines += [
             f"{name.partition('.')[2]} = {value}"

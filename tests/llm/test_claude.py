@@ -17,12 +17,12 @@ import pytest
 from tests.support.watchers import soon
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, ModelRefusedError, WriteError
-from vault_index.journal import events
 from vault_index.llm import Model
 from vault_index.llm.allowance import Allowance
 from vault_index.llm.claude import ClaudeDoor
 from vault_index.llm.counted import CountedModel
 from vault_index.llm.door import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
+from vault_index.transcripts import events
 
 KEYS = {"title": {"type": "string"}}
 SECRET = "the words of an answer"

@@ -21,8 +21,8 @@ from tests.support.messages_api import MessagesApi, text
 from vault_index import llm
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError
-from vault_index.journal import events
 from vault_index.llm import claude
+from vault_index.transcripts import events
 
 pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -18,12 +18,13 @@ from tests.support.conversations import Conversation
 from tests.support.files import commit, lesson_text
 from tests.support.homes import clock_ran
 from vault_index.index import reconcile
-from vault_index.journal import claude_code, places, take
+from vault_index.journal import places, take
 from vault_index.journal.journal import Journal
 from vault_index.recall import outcome
 from vault_index.recall.outcome import Tally, ledger, story
 from vault_index.recall.outcome import refresh as refreshing
 from vault_index.store import injections
+from vault_index.transcripts import claude_code
 from vault_index.vault import Vault, open_vault
 
 HEAP = "devops/heap"

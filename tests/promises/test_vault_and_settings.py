@@ -171,6 +171,20 @@ def test_a_vault_may_not_choose_endpoints_models_or_folders(own_world: Path) -> 
     assert settings == default
 
 
+def test_a_setting_that_is_gone_is_a_warning(own_world: Path) -> None:
+    written = (
+        '[journal]\nrefine = "ollama:llama3.2"\nrefine_a_day = 5\nprompt = true\nwindow_days = 7\n'
+    )
+    write(own_world / "config.toml", written)
+    settings = config.load()
+    assert settings.journal_window_days == 7
+    file, gone = own_world / "config.toml", ("prompt", "refine", "refine_a_day")
+    assert settings.warnings() == [
+        f"warning: {file}: ignored: the setting 'journal.{name}' is gone: remove it"
+        for name in gone
+    ]
+
+
 def test_ignored_settings_show_in_status(make_vault: MakeVault) -> None:
     vault = make_vault()
     write(vault.lessons_dir / "vault.toml", 'ollama_host = "evil.example:80"')

@@ -1,4 +1,4 @@
-"""What the journal adds to an agent's context, where the user wants it at prompts."""
+"""The journal is part of a session's start, and of no prompt."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import commit, lesson_text, write
 from vault_index.vault import Vault
 
-LIKE = "the login redirect loses the query string once more, what did we find"
-
 
 @pytest.fixture
 def team(make_vault: Callable[..., Vault], with_model: Path) -> Vault:
@@ -24,31 +22,6 @@ def team(make_vault: Callable[..., Vault], with_model: Path) -> Vault:
     about_redirects(vault.root)
     about_retries(vault.root)
     return vault
-
-
-def prompted(vault: Vault, prompt: str = LIKE, session: str = "s1") -> str:
-    event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "session_id": session}
-    done = run(
-        "lessons-hook",
-        cwd=vault.root,
-        stdin=json.dumps({**event, "cwd": str(vault.root)}),
-        env={"LESSONS_DEADLINE_MS": "30000"},
-    )
-    return json.loads(done.out)["hookSpecificOutput"]["additionalContext"] if done.out else ""
-
-
-@pytest.mark.slow
-def test_a_prompt_gets_one_record_and_only_where_it_is_wanted(team: Vault) -> None:
-    run("lessons", "journal", "import", cwd=team.root)
-    assert prompted(team) == ""  # silent by default
-    write(team.config.home / "config.toml", "[journal]\nprompt = true\n")
-    about_retries(team.root).says("And one thing more about the uploader.")
-    run("lessons", "journal", "import", cwd=team.root)  # fits the floor
-    text = prompted(team)
-    assert text.count("## From an earlier session here") == 1
-    assert "redirect" in text
-    assert prompted(team) == ""  # the session has it
-    assert prompted(team, "what is the weather like in Lisbon", session="s2") == ""
 
 
 @pytest.mark.slow

@@ -15,8 +15,6 @@ from vault_index.errors import VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal
 from vault_index.search import journal as search
-from vault_index.search import journal_floor
-from vault_index.search.floor import foreign_prompts
 from vault_index.search.options import Query
 from vault_index.store import compact, table
 from vault_index.store.filters import Filter
@@ -156,16 +154,3 @@ def test_a_large_table_ranks_as_a_small_one(
     keep(journal, "after000", prompt("after000", 1, "a zebra crosses", days_ago(1)))
     index.sync(journal)  # what is in memory goes on to the next version of the table
     assert ids(search.find(journal, Query("the zebra that crosses", k=1))) == ["after000-p1"]
-
-
-@pytest.mark.slow
-def test_the_floor_is_above_what_no_record_answers(journal: Journal) -> None:
-    assert journal_floor.in_force(journal) is None
-    assert journal_floor.is_stale(journal)
-    fitted = journal_floor.fit(journal)
-    assert not journal_floor.is_stale(journal)
-    assert journal_floor.in_force(journal) == fitted.vectors
-    asked = "keep the query when the login redirects"
-    assert search.find(journal, Query(asked, k=1)).hits[0].score > fitted.vectors
-    foreign = [Query(text, k=1, min_score=fitted.vectors) for text in foreign_prompts()[::5]]
-    assert sum(bool(search.find(journal, query).hits) for query in foreign) < 0.1 * len(foreign)

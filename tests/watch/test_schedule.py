@@ -22,7 +22,6 @@ from vault_index.watch.schedule import (
     Phase,
     QuickPass,
     Rebuild,
-    Refine,
     Reopen,
     State,
     Stop,
@@ -108,7 +107,6 @@ LATER = NOW + 1.0
         (grew, schedule.TRANSCRIPT_SECONDS - 1, GREW, Wait(1.0)),
         (grew, schedule.TRANSCRIPT_SECONDS, GREW, TakeIn()),
         (grew, schedule.TRANSCRIPT_SECONDS, Events(saved=True, head=HEAD), TakeIn()),
-        (settled, 0.0, Events(refine_due=True, head=HEAD), Refine()),
         # the end
         (settled, 0.0, Events(stop="asked to", head=HEAD), Stop("asked to")),
         (settled, 3.0, Events(lessons_gone=True, head=HEAD), Wait(schedule.LOOK_SECONDS)),

@@ -10,22 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import (
-    events,
-    forget,
-    importing,
-    index,
-    kept,
-    listing,
-    overview,
-    places,
-    projects,
-)
+from vault_index.journal import forget, importing, index, kept, listing, overview, places, projects
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
-from vault_index.search import journal_floor
 from vault_index.search.journal import JournalHit, find
 from vault_index.search.options import OF_JOURNAL, Query
 from vault_index.search.timeline import around
+from vault_index.transcripts import events
 
 if TYPE_CHECKING:
     from vault_index.api import Caller
@@ -185,8 +175,6 @@ def import_(
             caller.note(f"note: {went}")
         stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
         answer["seconds"] += stats.seconds
-        if journal.config.journal_prompt and stats.wrote and journal_floor.is_stale(journal):
-            journal_floor.fit(journal)
         answer["problems"] += [f"{path}: {why}" for path, why in stats.problems.items()]
     return answer
 

@@ -40,7 +40,7 @@ def main(words: list[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vault_index import config
     from vault_index.errors import VaultError
-    from vault_index.journal import catch_up, index, refine, spool
+    from vault_index.journal import catch_up, spool
     from vault_index.journal.journal import Journal
 
     lock = int(words[2])
@@ -55,8 +55,6 @@ def main(words: list[str]) -> int:
         if later:
             spool.note(journal, later)
             catch_up.catch_up(journal, _say)
-        if refine.run(journal, most=1):  # no watcher does it where there is no vault
-            index.sync(journal)
         if spool.ended(journal):
             from vault_index.learn import at_end
 

@@ -28,9 +28,7 @@ from vault_index.journal import (
     kept,
     places,
     projects,
-    refine,
     session_file,
-    take,
 )
 from vault_index.journal.journal import INDEX, PENDING, Journal
 from vault_index.journal.lock import held
@@ -39,6 +37,7 @@ from vault_index.journal.record import ReadTo, Record, Session, private_id, shor
 MADE_OF_SESSIONS = ("proposals", "ask")  # folders of the user: drafts, rejected ones, conversations
 MODELS = "models"
 
+_CALLS = "refine.json"  # names sessions: of a version that had a model reword them
 _PIECE = 48  # characters of a text that are looked for in the bytes of files
 _LEAST = 16  # shorter ones are in other texts, too
 _MOST_PIECES = 2_000
@@ -229,7 +228,7 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     needles = _needles(journal, wanted)
     if wanted.sessions or is_pending(journal) or any(_found_in(_indexes(journal), needles)):
         index.remove(journal, wanted.sessions)
-        refine.forget(journal, set(wanted.sessions))
+        (journal.folder / _CALLS).unlink(missing_ok=True)
     searched, size, found = _search_all(journal, needles, _ids(wanted))
     lessons = [file for file in found if journal.config.home not in Path(file).parents]
     (journal.folder / PENDING).unlink(missing_ok=True)
@@ -295,7 +294,7 @@ def _stones(gone: list[tuple[Session, list[Record]]]) -> Iterator[str]:
 
 
 def _has(record: Record, text: str) -> bool:
-    return any(text.casefold() in each.casefold() for each in take.texts_of(record))
+    return any(text.casefold() in each.casefold() for each in record.texts())
 
 
 def _pieces(gone: list[tuple[Session, list[Record]]]) -> list[str]:
@@ -305,7 +304,7 @@ def _pieces(gone: list[tuple[Session, list[Record]]]) -> list[str]:
         line.strip()[:_PIECE]
         for _, records in gone
         for record in records
-        for text in take.texts_of(record)
+        for text in record.texts()
         for line in text.split("\n")[:3]
     )
     return [*ids, *dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MOST_PIECES]

@@ -1,7 +1,7 @@
-"""What the journal does not name: files that git ignores, and paths that the user's settings list.
+"""Files that the journal does not name: git ignores them, or the user's settings list their paths.
 
-A name is replaced wherever a record has it, a file of the lists is taken from them, and of a command or
-an error that names one nothing is kept that was printed: it may be the content.
+A name is replaced wherever a record has it. Excluded files are dropped from file lists. A command or
+error that names one keeps no output, which could be the file's content.
 """
 
 from __future__ import annotations
@@ -72,17 +72,9 @@ class LeftOut:
         return {name for name, path in places.items() if self._ignored[top, path]}
 
 
-def _texts_of(record: Record) -> list[str]:
-    commands = [text for command in record.commands for text in (command.text, command.output)]
-    return [
-        *(record.title, record.text, record.context, *record.facts, *record.errors),
-        *(*commands, *record.fields.values()),
-    ]
-
-
 def _names_in(record: Record) -> set[str]:
     names = {*record.files_read, *record.files_modified}
-    for text in _texts_of(record):
+    for text in replace(record, branch="", files_read=(), files_modified=()).texts():
         if "/" in text or "." in text:
             for match in _PATH.finditer(text):
                 if name := _name(match):
@@ -106,16 +98,12 @@ def _without(record: Record, out: set[str]) -> Record:
         return _PATH.sub(lambda match: _shown(match, out), text)
 
     return replace(
-        record,
-        title=shown(record.title),
-        text=shown(record.text),
-        context=shown(record.context),
-        facts=tuple(map(shown, record.facts)),
+        record.map_texts(shown),
+        branch=record.branch,
         files_read=tuple(path for path in record.files_read if path not in out),
         files_modified=tuple(path for path in record.files_modified if path not in out),
         commands=tuple(_command(command, shown) for command in record.commands),
         errors=tuple(error for error in record.errors if shown(error) == error),
-        fields={name: shown(text) for name, text in record.fields.items()},
     )
 
 

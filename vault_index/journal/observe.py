@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from vault_index.journal import events, paths, shell, signs, tools, wording
-from vault_index.journal.events import Event
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record
-from vault_index.journal.turns import Call, Said, Turn
+from vault_index.transcripts import events, shell, signs, tools, wording
+from vault_index.transcripts.events import Event
+from vault_index.transcripts.turns import Call, Said, Turn
 
 LEAST_CALLS = 3  # of a part of a turn: never an observation for a call
 MOST_CALLS = 40  # a text after so many begins another part
@@ -201,17 +201,19 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
     type_ = signs.type_of(part.request, part.edits, part.commits, bool(part.repairs), corrected)
     named = [(call, path) for call in part.calls for path in signs.files(call)]
     modified = _unique(
-        paths.shown(path, folder, call.folder) for call, path in named if signs.is_done_edit(call)
+        tools.shown_path(path, folder, call.folder)
+        for call, path in named
+        if signs.is_done_edit(call)
     )
     read = _unique(
-        paths.shown(path, folder, call.folder)
+        tools.shown_path(path, folder, call.folder)
         for call, path in named
         if call.kind in (tools.READ, tools.SHELL) and not call.is_error
     )
     facts = signs.facts(
         part.turn, part.place, part.statements, part.commits, part.repairs, modified
     )
-    undone = [paths.shown(path, folder) for path in signs.undone(part.calls)]
+    undone = [tools.shown_path(path, folder) for path in signs.undone(part.calls)]
     facts += [f"A change of {path} was taken back" for path in undone]
     return Record(
         id=record_id,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from typing import Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import listing, projects, refine, spool
+from vault_index.journal import listing, projects, spool
 from vault_index.journal.journal import Journal
 from vault_index.journal.open_index import open_index
 
@@ -27,7 +26,6 @@ def of(journal: Journal) -> dict[str, Any]:
         "unread": totals.unread,
         "waiting": len(spool.waiting(journal)),
         "index": _index(journal) if totals.sessions else {},
-        "refine": refine.state_of(journal, time.time()),
         "problems": totals.problems,
         "complaints": spool.complaints(journal),
     }

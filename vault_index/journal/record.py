@@ -7,18 +7,14 @@ file, so a record can be read back from the file it was written to.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 PROMPT, OBSERVATION, SUMMARY = "prompt", "observation", "summary"
 KINDS = (PROMPT, OBSERVATION, SUMMARY)
 # of observations; the nouns of the field
 TYPES = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
-CONCEPTS = (
-    *("how-it-works", "why-it-exists", "what-changed", "problem-solution", "gotcha"),
-    *("pattern", "trade-off"),
-)
 # of a summary, in this order
 FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 SHORT = 8  # characters of a session's id that begin the ids of its records
@@ -65,8 +61,42 @@ class Record:
     files_modified: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     errors: tuple[str, ...] = ()  # first and last lines of results that are errors
-    # of a summary: FIELDS -> text; with a model's text, also that by rule (see `refined`)
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)  # of a summary: FIELDS -> text
+
+    def texts(self) -> list[str]:
+        """Return all texts of the record."""
+        texts: list[str] = []
+
+        def note(text: str) -> str:
+            texts.append(text)
+            return text
+
+        self.map_texts(note)
+        return texts
+
+    def map_texts(self, change: Callable[[str], str]) -> Record:
+        """Return the record with each of its texts changed."""
+
+        def each(texts: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(map(change, texts))
+
+        return replace(
+            self,
+            title=change(self.title),
+            text=change(self.text),
+            branch=change(self.branch),
+            context=change(self.context),
+            facts=each(self.facts),
+            concepts=each(self.concepts),
+            files_read=each(self.files_read),
+            files_modified=each(self.files_modified),
+            commands=tuple(
+                Command(change(run.text), run.status, run.failed, change(run.output))
+                for run in self.commands
+            ),
+            errors=each(self.errors),
+            fields={name: change(text) for name, text in self.fields.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +132,6 @@ class Session:
     tool_calls: int = 0
     errors: int = 0  # results of tools that are errors, refusals too
     unread: int = 0  # lines and record types that nobody described yet
-    refined: str = ""  # the model that refined it, or why none will
     read: ReadTo = field(default_factory=ReadTo)
     records: tuple[Record, ...] = ()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from vault_index.journal import events, phrases, shell, signs, wording
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Command, Record
+from vault_index.transcripts import events, shell, signs, vocabulary, wording
 
 MOST_LINES = 8  # of a field
 LINE_CHARS = 300
@@ -122,11 +122,11 @@ def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, s
         in_rest = False
         for line, kind in wording.plain_lines(last):
             if kind == wording.HEADING or line.endswith(":"):
-                in_rest = phrases.is_about_rest(line)
+                in_rest = vocabulary.is_about_rest(line)
             elif in_rest:
                 lines.append(line)
             else:
-                lines += [one for one in wording.split_sentences(line) if phrases.remains(one)]
+                lines += [one for one in wording.split_sentences(line) if vocabulary.remains(one)]
     return lines
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from vault_index import files
 from vault_index.hotpath import grown
-from vault_index.journal import kept, places, projects, refined, session_file, transcript
+from vault_index.journal import kept, places, projects, session_file, transcript
 from vault_index.journal.journal import Journal
 from vault_index.journal.kept import Head, Kept
 from vault_index.journal.left_out import LeftOut
 from vault_index.journal.lock import held, make_folder
-from vault_index.journal.record import SUMMARY, Command, Record, Session, short_id
+from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.journal.redact import redact
 
 # why nothing of a transcript is kept
@@ -81,16 +81,14 @@ def read(file: Path, agent: str, session_file: Path | None) -> tuple[Session, Se
     Raises VaultError.
     """
     before = kept.read(session_file) if session_file else None
-    by_rule = refined.session_by_rule(before) if before else None
-    session = transcript.read(file, agent, by_rule, redact)
-    old = {id(record) for record in by_rule.records} if by_rule else set()
+    session = transcript.read(file, agent, before, redact)
+    old = {id(record) for record in before.records} if before else set()
     records = tuple(
         record if id(record) in old else _redacted(record) for record in session.records
     )
     state = _redacted_state(session.read.state)
     read_to = replace(session.read, state=state)
-    session = replace(session, branch=redact(session.branch), records=records, read=read_to)
-    return refined.carried_over(before, session), before
+    return replace(session, branch=redact(session.branch), records=records, read=read_to), before
 
 
 def keep(
@@ -213,36 +211,10 @@ def _write(place: Path, data: bytes) -> None:
 
 def _redacted(record: Record) -> Record:
     """Return a record without secrets in what the reader does not redact, such as names of files."""
-    short = [text for text in texts_of(record) if len(text) <= _SHORT]
-    if all(redact(text) == text for text in (*short, *(one.text for one in record.commands))):
+    short = [text for text in record.texts() if len(text) <= _SHORT]
+    if all(redact(text) == text for text in (*short, *(run.text for run in record.commands))):
         return record
-    return replace(
-        record,
-        title=redact(record.title),
-        text=redact(record.text),
-        branch=redact(record.branch),
-        context=redact(record.context),
-        facts=tuple(map(redact, record.facts)),
-        concepts=tuple(map(redact, record.concepts)),
-        files_read=tuple(map(redact, record.files_read)),
-        files_modified=tuple(map(redact, record.files_modified)),
-        commands=tuple(
-            Command(redact(command.text), command.status, command.failed, redact(command.output))
-            for command in record.commands
-        ),
-        errors=tuple(map(redact, record.errors)),
-        fields={name: redact(text) for name, text in record.fields.items()},
-    )
-
-
-def texts_of(record: Record) -> list[str]:
-    """Return all texts of a record."""
-    commands = [text for command in record.commands for text in (command.text, command.output)]
-    return [
-        *(record.title, record.text, record.branch, record.context),
-        *(*record.facts, *record.concepts, *record.files_read, *record.files_modified),
-        *(*record.errors, *commands, *record.fields.values()),
-    ]
+    return record.map_texts(redact)
 
 
 def _redacted_state(value: Any) -> Any:

@@ -9,38 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from vault_index.errors import VaultError
-from vault_index.journal import claude_code, codex, events, records
-from vault_index.journal.events import Event
 from vault_index.journal.record import ReadTo, Session
-from vault_index.journal.records import Unread
 from vault_index.journal.work import Work
+from vault_index.transcripts import events
+from vault_index.transcripts.reading import Reading
 
-CLAUDE, CODEX = "claude", "codex"
-AGENTS = (CLAUDE, CODEX)
 _CHUNK = 1 << 20  # bytes
-
-
-class Reader(Protocol):
-    """Turns lines of a transcript into events."""
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether another reader can go on here with `state` alone, if a prompt follows."""
-
-    def state(self) -> dict[str, Any]:
-        """Return what another reader needs to go on, as JSON."""
-
-    def events(self, line: bytes, unread: Unread) -> Iterator[Event]:
-        """Yield the events of a line."""
-
-    def end(self) -> Iterator[Event]:
-        """Yield what only the end of the transcript decides."""
 
 
 def read(file: Path, agent: str, before: Session | None, redact: Callable[[str], str]) -> Session:
@@ -96,43 +76,26 @@ class _Reading:
         self._digest = digest
         read_to = before.read if before else ReadTo()
         state: Mapping[str, Any] = read_to.state
-        self._reader = self._open(state.get("reader") or {})
+        unread = int(state.get("unread", 0))
+        self._reading = Reading(file, agent, state.get("reader") or {}, unread, digest)
         self._work = Work(file.stem, redact, state.get("work") or {}, before)
-        self._unread = Unread(lines=int(state.get("unread", 0)))
-        self._offset = read_to.bytes
+        self._began = read_to.bytes
         self._stop = read_to
 
-    def _open(self, state: Mapping[str, Any]) -> Reader:
-        if self._agent == CODEX:
-            return codex.Reader(state)
-        return claude_code.Reader(of_subagent=self._file.name.startswith("agent-"))
-
     def run(self, opened: BinaryIO) -> None:
-        """Read to the end. A last line without its end counts if it is whole."""
-        for line, is_line in records.lines(opened):
-            if not is_line:
-                self._unread.lines += line.endswith(b"\n")
-            elif line.endswith(b"\n"):
-                self._take(line)
-            else:
-                for event in self._reader.events(line, Unread()):
-                    self._work.take(event)
-            self._digest.update(line)
-            self._offset += len(line)
-        for event in self._reader.end():
-            self._work.take(event)
-
-    def _take(self, line: bytes) -> None:
-        is_quiet, reader_state, unread = self._reader.is_quiet, None, self._unread.count()
-        if is_quiet:
-            reader_state = self._reader.state()
-        for place, event in enumerate(self._reader.events(line, self._unread)):
-            if place == 0 and is_quiet and event.kind in events.OPENING:
+        """Read to the end."""
+        for event in self._reading.events(opened):
+            if self._reading.resume is not None and event.kind in events.OPENING:
                 self._work.finish_turn()
-                state = {"reader": reader_state, "work": self._work.state(), "unread": unread}
+                reader, unread = self._reading.resume["reader"], self._reading.resume["unread"]
+                state = {"reader": reader, "work": self._work.state(), "unread": unread}
                 number = self._work.number + 1
                 self._stop = ReadTo(self._offset, _hash(self._digest), number, 0, state)
             self._work.take(event)
+
+    @property
+    def _offset(self) -> int:
+        return self._began + self._reading.bytes
 
     def session(self) -> Session:
         """Return the session as it is now."""
@@ -142,7 +105,6 @@ class _Reading:
             agent=self._agent,
             transcript=str(self._file),
             project=self._before.project if self._before else "",
-            refined=self._before.refined if self._before else "",
-            unread=self._unread.count(),
+            unread=self._reading.unread.count(),
             read=replace(self._stop, size=self._offset),
         )

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vault_index.journal import events, observe, own_text, tools
-from vault_index.journal.events import Event
+from vault_index.journal import observe
 from vault_index.journal.record import SUMMARY, Session, short_id
 from vault_index.journal.summary import summary
-from vault_index.journal.turns import Call, Turn, Turns
+from vault_index.transcripts import events, tools
+from vault_index.transcripts.events import Event
+from vault_index.transcripts.turns import Call, Turn, Turns
 
 MOST_SEARCHES = 12  # the last ones
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
@@ -117,7 +118,7 @@ class Work:
 
     def _finish(self, turn: Turn) -> None:
         prompt = turn.prompt
-        if prompt and own_text.is_internal(prompt.text):
+        if prompt and events.is_internal(prompt.text):
             return
         for call in turn.calls:
             self._remember(call)

@@ -3,10 +3,8 @@
 material        what happened, redacted: all that rules and models may see
 material_of     the material of a session, of commits, of files
 diff            what changed in a project since then
-wordings        the words by which people correct, rule and explain
 significance    whether it is worth an analysis, in points
 by_rule         entries without a model: corrections, repairs
-entry           a lesson as an analysis makes it, with its evidence
 excerpt         what a model is sent of the material
 stages, plan    the analysis by a model; how much it sends, and to whom
 sift            an entry -> a proposal, or why it is none; by evidence and specific

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from vault_index import git
-from vault_index.journal import own_text
 from vault_index.journal.redact import redact, redact_lines
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, FileChange
+from vault_index.transcripts import events
 
 MAX_CHARS = 120_000  # of a diff
 MAX_FILE_CHARS = 12_000  # of the diff of a file
@@ -124,7 +124,7 @@ def between(folder: Path, base: str, until: str, is_wanted: Callable[[str], bool
     return Diff(
         tuple(changes),
         "".join(texts),
-        tuple(redact(own_text.left_out(each)) for each in difference.messages),
+        tuple(redact(events.without_own_text(each)) for each in difference.messages),
         _novel(changes, difference.before),
         tuple(notes),
     )
@@ -136,7 +136,7 @@ def clean(text: str) -> str:
     Redacted first without the signs that begin its lines, since some secrets have several of them,
     of which a change may show one as context.
     """
-    redacted = redact(own_text.left_out(_by_side(_by_sign(text))))
+    redacted = redact(events.without_own_text(_by_side(_by_sign(text))))
     if len(redacted) <= MAX_FILE_CHARS:
         return redacted if redacted.endswith("\n") else f"{redacted}\n"
     cut = redacted[:MAX_FILE_CHARS]
@@ -148,7 +148,7 @@ def _by_sign(text: str) -> str:
     lines: list[str] = []
     for sign, run in itertools.groupby(text.split("\n"), lambda line: line[:1]):
         if sign and sign in _SIGNS:
-            plain = own_text.left_out("\n".join(line[1:] for line in run))
+            plain = events.without_own_text("\n".join(line[1:] for line in run))
             lines += [f"{sign}{each}" for each in plain.split("\n")]
         else:
             lines += run

@@ -32,8 +32,7 @@ from vault_index.learn import (
     significance,
     stages,
 )
-from vault_index.learn.entry import Entry
-from vault_index.learn.material import COMMITS, FILES, SESSION, Material
+from vault_index.learn.material import COMMITS, FILES, SESSION, Entry, Material
 from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
 from vault_index.llm.door import Usage

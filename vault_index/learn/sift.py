@@ -22,8 +22,7 @@ from vault_index.index.rows import hash_of_prompt
 from vault_index.journal.record import private_id
 from vault_index.journal.redact import redact
 from vault_index.learn import evidence, specific
-from vault_index.learn.entry import Entry
-from vault_index.learn.material import SESSION, Material
+from vault_index.learn.material import SESSION, Entry, Material
 from vault_index.lesson import parse, parts
 from vault_index.proposals import draft, review, sketch
 from vault_index.proposals.draft import Proposal

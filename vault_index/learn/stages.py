@@ -18,13 +18,12 @@ from typing import Any
 
 from vault_index.config import Config
 from vault_index.errors import ModelAnswerError, ModelCallError, SettingsError
-from vault_index.journal import events
 from vault_index.learn import excerpt
-from vault_index.learn.entry import Entry
-from vault_index.learn.material import Material
+from vault_index.learn.material import Entry, Material
 from vault_index.lesson import parse
 from vault_index.lesson.parts import RELATIONS, Parts
 from vault_index.llm import Model, answer
+from vault_index.transcripts import events
 
 WHAT, WHY, PATTERNS, KNOWLEDGE, ALL = "what", "why", "patterns", "knowledge", "all"
 FOUR, ONE = (WHAT, WHY, PATTERNS, KNOWLEDGE), (ALL,)

@@ -1,13 +1,13 @@
-"""What the journal adds to a context: at a session's start what was done here last, at a prompt a record.
+"""The journal's part of a session's start: what was done here last.
 
-The first comes from the files of the journal, without its index. It is all data like a lesson: quoted
-and defused, whatever a prompt or an agent said.
+It comes from the files of the journal, without its index. It is data like a lesson: quoted and
+defused, whatever a prompt or an agent said.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -16,9 +16,6 @@ from vault_index import git
 from vault_index.journal import listing, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import SUMMARY, Record, Session
-from vault_index.search import journal_floor
-from vault_index.search.journal import JournalHit, find
-from vault_index.search.options import OF_JOURNAL, Query
 from vault_index.text import quote, sentences
 
 SUMMARIES = 2
@@ -27,12 +24,9 @@ SESSIONS = 12  # that are looked at
 MAX_CHARS = 3_200  # of what a session's start gets: most of it is for lessons
 FIELD_CHARS = 280  # of a field of a summary
 SUMMARY_CHARS = 900
-CANDIDATES = 8  # records that are looked at for a prompt
-RECORD_CHARS = 800  # of the text of one
 TITLE_CHARS = 120
 _SHOWN = ("request", "completed", "learned", "next_steps")  # of a summary
 
-_BEFORE = "## From an earlier session here (`lessons journal show ID` has all of it)"
 _HEAD, _INDEX = "## Done here before", "## Last records (`lessons journal show ID` has all of one)"
 
 
@@ -59,39 +53,6 @@ def section(journal: Journal, folder: Path, session: str, max_chars: int = MAX_C
     parts += [_INDEX, *records] if records else []
     text = "\n".join(parts)
     return text if len(text) <= max_chars else ""
-
-
-def record_for(
-    journal: Journal, prompt: str, folder: Path, session: str, already: Collection[str]
-) -> tuple[str, str]:
-    """Return what a prompt gets of the journal as a section, and the id of the record; both "" for none.
-
-    It is the best record of the folder's project above the journal's own floor, of another session
-    of which this one has no record yet.
-    """
-    if not journal.config.journal_prompt or not journal.folder.is_dir():
-        return "", ""
-    project = projects.known_project(journal, str(folder))
-    least = journal_floor.in_force(journal) if project else None
-    if least is None:
-        return "", ""
-    asked = Query(prompt, CANDIDATES, kinds=OF_JOURNAL, project=project)
-    results = find(journal, asked)
-    if results.text_only:
-        least = journal_floor.in_force(journal, text_only=True)
-    had = {id.rpartition("-")[0] for id in already}
-    for hit in results.hits:
-        is_new = hit.session != session and hit.id.rpartition("-")[0] not in had
-        if is_new and least is not None and hit.score >= least:
-            return _record(hit), hit.id
-    return "", ""
-
-
-def _record(hit: JournalHit) -> str:
-    title = quote.defused_line(hit.title)[:TITLE_CHARS]
-    head = f"- {hit.id} {_day(hit.at)} [{hit.type or hit.kind}] {title} ({100 * hit.score:.0f}%)"
-    text = quote.shorten(quote.defused(hit.text), RECORD_CHARS)
-    return "\n".join([_BEFORE, head, *quote.lines(text)])
 
 
 def _sessions_before(journal: Journal, project: str, session: str) -> list[Session]:

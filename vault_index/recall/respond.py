@@ -96,6 +96,4 @@ def _injection(
             return select.after_compaction(vault, already)
         return select.for_session(vault, project, already, session=session, text_only=text_only)
     prompt = str(event.get("prompt") or "")
-    return select.for_prompt(
-        vault, prompt, already, project=project, session=session, text_only=text_only
-    )
+    return select.for_prompt(vault, prompt, already, project=project, text_only=text_only)

@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from vault_index import git
 from vault_index.hotpath import chatter
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 # A hit that scores under three quarters of the first is noise beside it: on the evaluation set the
 # cut loses no right lesson and takes out every tenth of those injected.
 COMPANION_SHARE = 0.75
-_journals: WeakKeyDictionary[Vault, Journal] = WeakKeyDictionary()
 NOTHING = "nothing above the floor"
 _WITHHELD = " is left out: "
 RULE = "project_rule"  # the type of lessons that a session begins with
@@ -44,7 +42,6 @@ class Injection:
     skills: Sequence[Hit] = ()
     floor: float | None = None
     silent: str = ""
-    records: Sequence[str] = ()  # ids of the journal's
     near: Hit | None = None  # of a silence: the lesson that came nearest to the floor
 
 
@@ -69,14 +66,12 @@ def for_prompt(
     already: Collection[str] = (),
     *,
     project: Path | None = None,
-    session: str = "",
     text_only: bool = False,
 ) -> Injection:
     """Return what a prompt should get: up to three lessons and a skill above their floors.
 
-    `already` are the ids that this `session` received before. `project` is the folder that the prompt
-    was typed in, which may have skills, and records in the journal if the user wants these at prompts.
-    `text_only` saves the time to embed the prompt.
+    `already` are the ids that this session received before. `project` is the folder that the prompt
+    was typed in, which may have skills. `text_only` saves the time to embed the prompt.
     """
     reason = chatter.why_skipped(prompt)
     if reason:
@@ -86,13 +81,7 @@ def for_prompt(
         vault, [prompt], config.prompt_lessons, already, COMPANION_SHARE, text_only=text_only
     )
     suggested = _suggested(vault, prompt, project, already, text_only)
-    done = record = ""
-    if config.journal_prompt and project is not None and not text_only:
-        done, record = journal.record_for(journal_of(vault), prompt, project, session, already)
-    injection = _rendered(injection, suggested, config.prompt_tokens, done)
-    return (
-        replace(injection, records=(record,)) if record and record in injection.text else injection
-    )
+    return _rendered(injection, suggested, config.prompt_tokens)
 
 
 def from_files(vault: Vault, prompt: str, already: Collection[str] = ()) -> Injection:
@@ -187,14 +176,6 @@ def without_vault(config: Config, project: Path, session: str) -> Injection:
     if not done:
         return Injection("", silent="nothing in the journal")
     return Injection(block.injection([], config.token_budget, journal=done))
-
-
-def journal_of(vault: Vault) -> Journal:
-    """Return the journal by the settings of a vault and with its embedder; one for each vault."""
-    opened = _journals.get(vault)
-    if opened is None:
-        opened = _journals[vault] = Journal(vault.config, vault.embedder)
-    return opened
 
 
 def _rendered(

@@ -46,7 +46,6 @@ def remember(vault: Vault, session: str, injection: Injection) -> None:
         handle = ownership.open_file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with os.fdopen(handle, "a", encoding="utf-8") as lines:
             lines.writelines(f"{hit.lesson_id}\n" for hit in [*injection.hits, *injection.skills])
-            lines.writelines(f"{record}\n" for record in injection.records)
     except OSError:  # a read-only vault: a lesson may then come twice
         return
 

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from vault_index.journal.journal import Journal
-    from vault_index.journal.open_index import OpenJournal
-    from vault_index.search.journal import JournalResults
-    from vault_index.vault import OpenIndex, Vault
+    from vault_index.vault import Vault
 
 # Of the foreign prompts' best scores. Nearly half of them are requests on common subjects, harder
 # than what people mostly type: measured false injections are 1 to 5% (see benchmarks/).
@@ -142,7 +139,7 @@ def _fit_lessons(
     lessons = vault.open_index().lessons
     query.load_ahead(vault, rows=True)  # or each search reads its rows: twice the time
     searched = partial(query.run, vault)
-    scores, texts = best_scores(vault, vault.open_index(), prompts, searched, progress)
+    scores, texts = _best_scores(vault, prompts, searched, progress)
     return Floor(
         vectors=quantile(scores, share_of(lessons)),
         full_text=quantile(texts, QUANTILE),
@@ -157,7 +154,7 @@ def _fit_skills(
     """Return a floor with those of the skills."""
     vault.open_index().skills.load(rows=True)
     searched = partial(query.skills, vault)
-    scores, texts = best_scores(vault, vault.open_index(), prompts, searched, progress)
+    scores, texts = _best_scores(vault, prompts, searched, progress)
     return replace(
         floor,
         skills=max(SKILLS_LOWEST, quantile(scores, SKILLS_QUANTILE)),
@@ -165,20 +162,19 @@ def _fit_skills(
     )
 
 
-def best_scores(
-    place: Vault | Journal,
-    opened: OpenIndex | OpenJournal,
+def _best_scores(
+    vault: Vault,
     prompts: Sequence[str],
-    searched: Callable[[Query], query.Results | JournalResults],
+    searched: Callable[[Query], query.Results],
     progress: Callable[[int, int], None],
 ) -> tuple[list[float], list[float]]:
     """Return the best score of anything for each prompt: with vectors, and of full text alone."""
     scores: list[float] = []
     texts: list[float] = []
-    vectors = _vectors(place, opened, prompts)
+    vectors = _vectors(vault, prompts)
     for number, prompt in enumerate(prompts, start=1):
-        if place.embedder is not None and prompt in vectors:
-            place.last_query = (place.embedder.name, prompt), vectors[prompt]
+        if vault.embedder is not None and prompt in vectors:
+            vault.last_query = (vault.embedder.name, prompt), vectors[prompt]
         best = searched(Query(prompt, k=1))
         scores.append(_highest(best))
         if not best.text_only:
@@ -188,19 +184,17 @@ def best_scores(
     return scores, texts
 
 
-def _highest(results: query.Results | JournalResults) -> float:
+def _highest(results: query.Results) -> float:
     every = [*results.hits, *(hit for hit, _ in results.dropped)]
     return max([hit.evidence for hit in every], default=0.0)
 
 
-def _vectors(
-    place: Vault | Journal, opened: OpenIndex | OpenJournal, prompts: Sequence[str]
-) -> Mapping[str, np.ndarray]:
+def _vectors(vault: Vault, prompts: Sequence[str]) -> Mapping[str, np.ndarray]:
     """Return the vectors of prompts, kept for all of the user's vaults; none without an embedder."""
-    embedder = place.embedder
+    embedder, opened = vault.embedder, vault.open_index()
     if embedder is None or embedder.name != opened.embedder:
         return {}
-    cache = VectorCache(place.config.home, f"{embedder.name} queries", opened.store.dimension)
+    cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
     try:
         kept = cache.get_or_make(
             {hash_of(prompt): prompt for prompt in prompts},

@@ -58,11 +58,6 @@ class JournalHit:
     full_text: float = 0.0
     path: str = ""  # of the session's file, from the journal's folder; not in the JSON
 
-    @property
-    def evidence(self) -> float:
-        """The score: nobody teaches the journal."""
-        return self.score
-
     def as_json(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the hit as JSON values; with `explain` also `cosine` and `full_text`."""
         names = (

@@ -20,7 +20,6 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import taking
 from vault_index.journal import spool
 from vault_index.journal.journal import PENDING, Journal
-from vault_index.search import journal_floor
 from vault_index.vault import Vault
 from vault_index.watch import malloc
 from vault_index.watch.growth import Growth
@@ -28,7 +27,6 @@ from vault_index.watch.growth import Growth
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
 TIDY_SECONDS = 30.0  # without a write, before old versions of the index are cleaned away
 EXPIRE_SECONDS = 86_400.0  # between two looks for sessions that are kept long enough
-REFINE_SECONDS = 300.0  # between two looks whether sessions are to be refined by a model
 JUDGING_SECONDS = 2.0  # at a time, for what agents did with their lessons: prompts come first
 PATIENCE_SECONDS = 2.0  # that a question waits for what just grew
 MANY_FILES = 12  # transcripts that are left to another process
@@ -55,8 +53,6 @@ class JournalWatch:
         self._tidy = True
         self._unjudged = True  # sessions went on since outcomes were looked at
         self._expired = -EXPIRE_SECONDS  # when sessions that are too old were looked for
-        self._refined = 0.0  # when a model was last asked about sessions
-        self._refining: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin to take in what is noted from now on, and what was noted before."""
@@ -107,29 +103,6 @@ class JournalWatch:
                 self._changed.wait_for(lambda: not self.is_busy, until - time.monotonic())
         return api.answer(self.journal, question)
 
-    def refine(self) -> None:
-        """Have a model refine sessions that are quiet, in a thread of its own: a call takes minutes."""
-        self._refined = time.monotonic()
-        self._refining = threading.Thread(target=self._refine, daemon=True, name="refine")
-        self._refining.start()
-
-    @property
-    def refine_is_due(self) -> bool:
-        """Whether the user wants sessions refined, and it is time to look for some."""
-        if not self.journal.config.journal_refine or self._refining is not None:
-            return False
-        return time.monotonic() - self._refined > REFINE_SECONDS
-
-    def _refine(self) -> None:
-        try:
-            outcomes = importlib.import_module("vault_index.journal.refine").run(self.journal)
-            if outcomes:
-                self._reading.index.sync(self.journal)
-        except Exception as error:  # noqa: BLE001  # the text that rules made stays
-            self._complain(f"{type(error).__name__}: {error}")
-        finally:
-            self._refining = None
-
     @property
     def _reading(self) -> Any:
         """The module that reads transcripts, loaded here: the first prompt does not wait for it."""
@@ -169,8 +142,6 @@ class JournalWatch:
                 self._unjudged = bool(outcome.of(self._vault(), JUDGING_SECONDS).waiting)
             if time.monotonic() - self._expired > EXPIRE_SECONDS:
                 self._expire()
-            if self.journal.config.journal_prompt and journal_floor.is_stale(self.journal):
-                journal_floor.fit(self.journal)
 
     def _expire(self) -> None:
         """Put away the sessions and proposals that are kept long enough."""

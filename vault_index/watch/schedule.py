@@ -88,11 +88,6 @@ class FetchModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Refine:
-    """Have a model refine sessions of the journal, in a thread of its own."""
-
-
-@dataclass(frozen=True, slots=True)
 class Reopen:
     """Read the settings again, and open the embedder and the index that they name."""
 
@@ -121,7 +116,7 @@ class Wait:
     seconds: float
 
 
-Background = BackgroundIndex | Rebuild | FitFloor | FetchModel | Refine
+Background = BackgroundIndex | Rebuild | FitFloor | FetchModel
 Due = QuickPass | FullPass | Background | Reopen | Tidy | TakeIn | Stop | Wait
 
 
@@ -146,7 +141,6 @@ class Events:
     model_due: bool = False
     lessons_gone: bool = False
     transcripts_grew: bool = False
-    refine_due: bool = False
     polling: bool = False
     head: object = None
     stop: str = ""
@@ -202,7 +196,6 @@ def heard(state: State, now: float, events: Events) -> State:
     saved = events.saved or changed
     called_for: list[Background] = [Rebuild()] if events.index_damaged else []
     called_for += [FetchModel()] if events.model_due else []
-    called_for += [Refine()] if events.refine_due else []
     moved = events.skills_changed or events.head != state.head
     return replace(
         state,

@@ -139,7 +139,6 @@ class Watcher:
             model_due=self._fetch is None and current.model_is_due(),
             lessons_gone=not current.vault.lessons_dir.is_dir(),
             transcripts_grew=self._journal.look(),
-            refine_due=self._journal.refine_is_due,
             polling=self._events.polling,
             head=self._passes.head,
             stop=stop,
@@ -197,8 +196,6 @@ class Watcher:
                 return self._passes.tidy()
             case schedule.TakeIn():
                 self._journal.call()
-            case schedule.Refine():
-                self._journal.refine()
         return None
 
     def _pass(self, *, full: bool) -> Passed:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from vault_index.journal import wording
-from vault_index.learn import wordings
 from vault_index.learn.by_rule import about, failures, stated, title
 from vault_index.learn.by_rule.failures import Failure
 from vault_index.learn.by_rule.stated import Statement
-from vault_index.learn.entry import Entry
-from vault_index.learn.material import Material, Said
+from vault_index.learn.material import Entry, Material, Said
 from vault_index.lesson.parts import Parts
+from vault_index.transcripts import wording
 
 MOST = 3  # entries of a session
 LEAST_LINE = 20  # characters of what the agent had said
@@ -82,7 +80,7 @@ def _of_statement(
         confidence=3 if statement.strength == 2 or statement.points >= 5.5 else 2,
         fires_on=fires,
         silent_on=about.silent_on(material, text, fires),
-        quotes=(wordings.verbatim(statement.text, [said.text]),),
+        quotes=(wording.verbatim(statement.text, [said.text]),),
         by_rule=True,
     )  # fmt: skip
     return _Candidate(statement.points, entry)
@@ -115,7 +113,7 @@ def _of_failure(material: Material, failure: Failure, told: frozenset[int]) -> _
     )
     if not fires:
         return None
-    quotes = [wordings.verbatim(failure.cause, material.narrative)] if failure.cause else []
+    quotes = [wording.verbatim(failure.cause, material.narrative)] if failure.cause else []
     if repair and (error := failures.error_of(repair)):
         quotes.append(error)
     entry = Entry(

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
 
 from vault_index.hotpath import chatter
-from vault_index.journal import events, signs
 from vault_index.learn.by_rule import prose, stated
 from vault_index.learn.material import Material
+from vault_index.transcripts import events, signs
 
 MOST_FIRES, MOST_TAGS = 3, 5
 LEAST_LIKENESS = 2.8

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from vault_index.journal import shell, signs, wording
-from vault_index.learn import wordings
 from vault_index.learn.by_rule import prose, title
 from vault_index.learn.material import Material, Repair, Said
+from vault_index.transcripts import shell, signs, vocabulary, wording
 
 LEAST_POINTS = 4.5
 _ENVIRONMENT = re.compile(
@@ -97,7 +96,7 @@ def failures(material: Material) -> list[Failure]:
 
 def _of_repair(repair: Repair, cause: Failure | None = None) -> Failure | None:
     """Return the failure that was repaired; None for one that only its moment knew."""
-    if cause and not repair.is_own and wordings.cause_strength(repair.conclusion) < 2:
+    if cause and not repair.is_own and vocabulary.cause_strength(repair.conclusion) < 2:
         repair = replace(repair, conclusion=cause.cause)
     if not shell.is_check(repair.command):
         return None
@@ -109,7 +108,7 @@ def _of_repair(repair: Repair, cause: Failure | None = None) -> Failure | None:
         return None
     if not repair.change:
         return None
-    strength = wordings.cause_strength(repair.conclusion)
+    strength = vocabulary.cause_strength(repair.conclusion)
     has_error = bool(error_of(repair))
     points = 2.0 + (1.5 if is_environment else 0) + min(strength, 3) + (0.5 if has_error else -1)
     points += 0.5 if repair.passed else 0
@@ -159,7 +158,7 @@ def _causes(material: Material) -> Iterator[Failure]:
 
 
 def _points(sentence: str, said: Said, after: str) -> float:
-    strength = wordings.cause_strength(sentence)
+    strength = vocabulary.cause_strength(sentence)
     if strength < 2 or not prose.is_prose(sentence):
         return 0
     points = {2: 1.5, 3: 2.5, 4: 3.0}[strength]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from vault_index.journal import wording
+from vault_index.transcripts import wording
 
 MOST_LOOKED_AT = 12_000  # characters of a prompt
 MOST_WORDS = 60

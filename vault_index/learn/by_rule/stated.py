@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vault_index.journal import events, phrases
-from vault_index.learn import wordings
 from vault_index.learn.by_rule import prose, title
 from vault_index.learn.material import Material, Said
+from vault_index.transcripts import events, vocabulary
 
 LEAST_POINTS = 3.5
 _SHORT, _FEW_LINES = 700, 4  # characters and line ends of a prompt without a paste
@@ -151,7 +150,7 @@ def _of_prompt(said: Said, number: int) -> Iterator[Statement]:
     for place, sentence in enumerate(sentences[:40]):
         text = _ASKED_AT_END.sub("", sentence)
         is_own = len(said.text) < _SHORT and said.text.count("\n") < _FEW_LINES
-        if not is_own and not _PERSON.search(wordings.straight(text)):
+        if not is_own and not _PERSON.search(vocabulary.straight(text)):
             continue  # of a report, or of an output that reads like prose
         points, strength = _points(text, said, place, len(sentences))
         if points >= LEAST_POINTS:
@@ -160,17 +159,15 @@ def _of_prompt(said: Said, number: int) -> Iterator[Statement]:
 
 
 def _points(sentence: str, said: Said, place: int, count: int) -> tuple[float, int]:
-    text = wordings.straight(sentence)
+    text = vocabulary.straight(sentence)
     words = title.words_of(text)
-    strength = wordings.rule_strength(text)
+    strength = vocabulary.rule_strength(text)
     if words < 4 or FOUL.search(text) or _QUESTION.search(text):
         return 0, strength
     corrects = said.is_correction or said.is_refusal or said.origin in _MEANWHILE
     is_near = place < 3 or count <= 4
-    is_wrong = (
-        bool(_WRONG.search(text))
-        or (corrects and wordings.corrects(text))
-        or (corrects and phrases.corrects(text) and not _NO_NOUN.search(text))
+    is_wrong = bool(_WRONG.search(text)) or (
+        corrects and vocabulary.corrects(text) and not _NO_NOUN.search(text)
     )
     points = 0.0
     if said.is_refusal and is_near:
@@ -180,7 +177,7 @@ def _points(sentence: str, said: Said, place: int, count: int) -> tuple[float, i
     elif said.is_correction and is_near:
         points += 1
     points += strength * (1.5 if strength == 2 else 1)
-    points += 1 if wordings.has_reason(text) else 0
+    points += 1 if vocabulary.has_reason(text) else 0
     named = min(2, len(title.names(text)))
     points += 1 + 0.5 * bool(named) if _CONTRAST.search(text) else 0
     points += 0.5 * (named + bool(named))

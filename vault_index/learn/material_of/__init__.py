@@ -13,7 +13,6 @@ from vault_index import files as file_access
 from vault_index import git
 from vault_index.errors import VaultError
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.journal import refined
 from vault_index.journal.journal import Journal
 from vault_index.journal.left_out import LeftOut
 from vault_index.journal.record import Session
@@ -21,7 +20,7 @@ from vault_index.journal.redact import redact
 from vault_index.learn import diff
 from vault_index.learn.diff import Diff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
-from vault_index.learn.material_of import edits, kept, replay, sessions
+from vault_index.learn.material_of import kept, replay, sessions
 from vault_index.learn.material_of.replay import Replay
 from vault_index.store import injections
 from vault_index.vault import FOLDER, Vault
@@ -38,7 +37,7 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     `folder` is that of the project whose last one is meant. Raises VaultError if there is none.
     """
     journal = Journal(vault.config)
-    chosen = refined.session_by_rule(sessions.named(journal, name, folder or vault.root))
+    chosen = sessions.named(journal, name, folder or vault.root)
     config = vault.config
     globs = (*config.learn_ignored, *config.journal_left_out)
     played = _replay(chosen)
@@ -174,7 +173,7 @@ def _by_edits(played: Replay | None, session: Session, is_wanted: Callable[[str]
     for path, edit, lines in there:
         text = by_path.setdefault(path, [])
         text += ["@@ the whole file @@" if edit.is_whole else "@@ an edit @@", *lines]
-    changes = edits.summed(there)
+    changes = replay.summed(there)
     kinds = {change.path: change.kind for change in changes}
     room, texts = diff.MAX_CHARS, list[str]()
     for path, lines in by_path.items():

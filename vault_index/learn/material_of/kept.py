@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vault_index.journal import shell
 from vault_index.journal.left_out import LeftOut
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record, Session
-from vault_index.learn import wordings
 from vault_index.learn.material import Repair, Said
 from vault_index.learn.material_of.replay import Replay
+from vault_index.transcripts import shell, signs, vocabulary
 
 
 @dataclass(slots=True)
@@ -72,7 +71,7 @@ def of_replay(replay: Replay, session: Session, out: LeftOut) -> Parts:
 
 
 def _said(record: Record, first: int) -> Said:
-    is_refusal, corrects = wordings.kind_of(record.text, record.context, record.origin)
+    is_refusal, corrects = signs.kind_of_prompt(record.text, record.context, record.origin)
     return Said(
         record.text,
         record.context,
@@ -99,7 +98,7 @@ def _repairs(record: Record, number: int) -> Iterator[Repair]:
                 waiting.pop(check).output,
                 "",
                 files=record.files_modified,
-                conclusion=wordings.cause([record.text]),
+                conclusion=vocabulary.cause([record.text]),
                 prompt=number,
             )
 

@@ -6,36 +6,29 @@ Readers, turns and signs are those of the journal, so both see the same session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vault_index.journal import (
-    claude_code,
-    codex,
+from vault_index.journal.observe import edges
+from vault_index.learn.material import ADDED, CHANGED, FileChange, Repair, Said
+from vault_index.transcripts import (
     events,
-    own_text,
-    paths,
-    records,
+    reading,
     shell,
     signs,
     tools,
+    vocabulary,
     wording,
 )
-from vault_index.journal.observe import edges
-from vault_index.journal.records import Unread
-from vault_index.journal.transcript import CODEX
-from vault_index.journal.turns import Call, Turn, Turns
-from vault_index.learn import wordings
-from vault_index.learn.material import Repair, Said
-from vault_index.learn.material_of import edits
-from vault_index.learn.material_of.edits import Edit
+from vault_index.transcripts.tools import Edit
+from vault_index.transcripts.turns import Call, Turn, Turns
 
+MAX_LINES = 2_000  # of a text that is compared line by line; a longer one is all new
 MAX_CHANGE = 6_000  # characters of a change that goes with a prompt or a repair
-MAX_OUTPUT = 20_000  # characters of an output that is redacted before its edges are kept
 MAX_COMMAND = 300  # characters of a command that changed something
 MOST_DID = 3  # calls before a prompt that say what it is about
-_NOT_WANTED = ("The user doesn't want to", "The tool use was rejected")
 
 
 @dataclass(slots=True)
@@ -56,15 +49,7 @@ class Replay:
 def of(file: Path, agent: str, redact: Callable[[str], str]) -> Replay:
     """Read a transcript. Raises OSError."""
     playing = _Playing(redact)
-    reader = codex.Reader() if agent == CODEX else claude_code.Reader(
-        of_subagent=file.name.startswith("agent-")
-    )  # fmt: skip
-    unread = Unread()
-    with file.open("rb") as opened:
-        for line, is_line in records.lines(opened):
-            for event in reader.events(line, unread) if is_line else ():
-                playing.take(event)
-    for event in reader.end() if isinstance(reader, claude_code.Reader) else ():
+    for event in reading.events_of(file, agent):
         playing.take(event)
     return playing.end()
 
@@ -75,9 +60,6 @@ class _Playing:
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
         self._turns = Turns(redact)
-        self._edits: dict[str, list[Edit]] = {}  # call -> what it asked for
-        self._outputs: dict[str, str] = {}  # call of a check -> what it printed
-        self._commands: set[str] = set()  # calls that run a check
         self._calls: list[tuple[int, Call]] = []  # the number of its prompt, from 0
         self._done: dict[int, list[tuple[str, list[str]]]] = {}  # what each call changed
         self._texts: list[tuple[int, str]] = []  # how many calls came before, and the text
@@ -88,12 +70,7 @@ class _Playing:
             self.replay.session = event.session
         if not self.replay.folder:
             self.replay.folder = event.folder
-        if event.kind == events.TOOL_CALL:
-            self._called(event)
-        elif event.kind == events.TOOL_RESULT:
-            self.replay.refused += event.is_error and event.text.startswith(_NOT_WANTED)
-            if event.call in self._commands and not event.is_error:
-                self._outputs[event.call] = event.text
+        self.replay.refused += event.is_refused
         if turn := self._turns.take(event):
             self._finish(turn)
 
@@ -103,18 +80,9 @@ class _Playing:
         self.replay.repairs = list(self._repairs())
         return self.replay
 
-    def _called(self, event: events.Event) -> None:
-        kind = tools.kind_of(event.tool)
-        if kind == tools.EDIT:
-            self._edits[event.call] = edits.of(event.input)
-        elif kind == tools.SHELL:
-            command = shell.text_of(event.input.get("command") or event.input.get("cmd"))
-            if shell.is_check(command):
-                self._commands.add(event.call)
-
     def _finish(self, turn: Turn) -> None:
         prompt, replay = turn.prompt, self.replay
-        if prompt and own_text.is_internal(prompt.text):
+        if prompt and events.is_internal(prompt.text):
             return
         number = len(replay.prompts) - 1
         if prompt and prompt.text:
@@ -135,7 +103,7 @@ class _Playing:
             replay.prompts[-1] = replace(replay.prompts[-1], change=change, files=named)
 
     def _said(self, turn: Turn, prompt: events.Event) -> Said:
-        is_refusal, corrects = wordings.kind_of(prompt.text, turn.context, prompt.kind)
+        is_refusal, corrects = signs.kind_of_prompt(prompt.text, turn.context, prompt.kind)
         corrects = corrects or (not is_refusal and signs.is_correction(turn))
         before = [call for _, call in self._calls[-12:] if call.kind != tools.TODO]
         refused = [call for call in before if call.result_uuid == prompt.uuid]
@@ -157,22 +125,21 @@ class _Playing:
         return wording.one_line(f"{call.tool}: {about}" if about else call.tool, 200)
 
     def _path(self, path: str, call: Call) -> str:
-        return paths.shown(path, self.replay.folder, call.folder)
+        return tools.shown_path(path, self.replay.folder, call.folder)
 
     def _changed(self, call: Call) -> Iterator[tuple[str, list[str]]]:
         """Yield the paths that a call changed, each with its lines, and note them."""
-        asked = self._edits.pop(call.id, [])
         if not signs.is_done_edit(call) or not signs.is_change(call):
             return
-        for edit in asked:
+        for edit in call.edits:
             path = self._redact(self._path(edit.path, call))
-            lines = edits.lines_of(edit, self._clean)
+            lines = lines_of(edit, self._clean)
             self.replay.changed.append((path, edit, lines))
             self._done.setdefault(id(call), []).append((path, lines))
             yield path, lines
 
     def _clean(self, text: str) -> str:
-        return self._redact(own_text.left_out(text))
+        return self._redact(events.without_own_text(text))
 
     def _repairs(self) -> Iterator[Repair]:
         calls = [call for _, call in self._calls]
@@ -186,14 +153,13 @@ class _Playing:
             number = self._calls[first][0]
             before = [call for other, call in self._calls[:first] if other == number]
             texts = [text for place, text in self._texts if begin < place <= end + 2]
-            output = self._outputs.get(repair.passed.id, "")[-MAX_OUTPUT:]
             yield Repair(
                 command=str(repair.failed.input.get("command") or ""),
                 failed=edges(repair.failed.text),
-                passed=edges(self._clean(output)),
+                passed=edges(self._clean(repair.passed.printed)),
                 files=tuple(dict.fromkeys(path for path, _ in between if path)),
                 change=_joined(between),
-                conclusion=wordings.cause(texts),
+                conclusion=vocabulary.cause(texts),
                 prompt=number,
                 is_own=any(signs.is_change(call) for call in before),
             )
@@ -238,3 +204,31 @@ def _joined(changes: Sequence[tuple[str, list[str]]]) -> str:
             parts.append(line)
         last = path
     return "\n".join(parts)
+
+
+def lines_of(edit: Edit, clean: Callable[[str], str]) -> list[str]:
+    """Return the lines of a change with - and +, redacted, without those that stay."""
+    old, new = clean(edit.old).splitlines(), clean(edit.new).splitlines()
+    if len(old) + len(new) > MAX_LINES:
+        return [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=True)
+    result = []
+    for kind, begin, end, begin_new, end_new in matcher.get_opcodes():
+        if kind != "equal":
+            result += [f"-{line}" for line in old[begin:end]]
+            result += [f"+{line}" for line in new[begin_new:end_new]]
+    return result
+
+
+def summed(edits: Iterable[tuple[str, Edit, list[str]]]) -> tuple[FileChange, ...]:
+    """Return the changes of files that edits, each with its path and lines, come to."""
+    kinds: dict[str, str] = {}
+    added: dict[str, int] = {}
+    removed: dict[str, int] = {}
+    for path, edit, lines in edits:
+        kinds.setdefault(path, ADDED if edit.is_whole else CHANGED)
+        if edit.is_whole:  # the whole file again: what was counted of it before is in it
+            added[path], removed[path] = 0, 0
+        added[path] = added.get(path, 0) + sum(line.startswith("+") for line in lines)
+        removed[path] = removed.get(path, 0) + sum(line.startswith("-") for line in lines)
+    return tuple(FileChange(path, kind, added[path], removed[path]) for path, kind in kinds.items())

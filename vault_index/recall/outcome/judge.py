@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vault_index.hotpath import chatter
-from vault_index.journal import phrases
 from vault_index.recall.outcome import words
 from vault_index.recall.outcome.story import (
     AROUND,
@@ -27,6 +26,7 @@ from vault_index.recall.outcome.story import (
     Step,
 )
 from vault_index.recall.outcome.words import Marks
+from vault_index.transcripts import vocabulary
 
 TAKEN, IGNORED, CONTRADICTED, UNKNOWN = "taken", "ignored", "contradicted", "unknown"
 OUTCOMES = (TAKEN, IGNORED, CONTRADICTED, UNKNOWN)
@@ -240,7 +240,7 @@ def _rejected(marks: Marks, after: Sequence[Step], used: _Used) -> str:
         if step.kind != TYPED:
             continue
         is_next = not any(other.kind == TYPED for other in after[used.place + 1 : place])
-        if not (phrases.corrects(step.text) or _TAKE_BACK.match(step.text)):
+        if not (vocabulary.corrects(step.text) or _TAKE_BACK.match(step.text)):
             continue
         if _words_in(step.text) & {*marks.advice, *marks.against}:
             return step.text[:SHOWN]

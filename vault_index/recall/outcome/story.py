@@ -12,21 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vault_index.journal import (
-    claude_code,
-    codex,
+from vault_index.journal import session_file
+from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
+from vault_index.store import injections
+from vault_index.transcripts import (
     events,
-    own_text,
-    phrases,
-    records,
-    session_file,
+    reading,
     shell,
     tools,
+    vocabulary,
 )
-from vault_index.journal.events import Event
-from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
-from vault_index.journal.records import Unread
-from vault_index.store import injections
+from vault_index.transcripts.events import Event
 
 TYPED, SAID, RAN, WROTE, AROUND, LOOKED, FAILED, REFUSED = (
     *("typed", "said", "ran", "wrote", "around", "looked"),
@@ -35,7 +31,6 @@ TYPED, SAID, RAN, WROTE, AROUND, LOOKED, FAILED, REFUSED = (
 DOING = frozenset({RAN, WROTE})
 MAX_BYTES = 64 * 1024 * 1024  # of a transcript; of a longer one the journal's file has to do
 MAX_CHARS = 20_000  # of a step
-_REFUSAL = "The user doesn't want to"
 _OURS = "lessons "  # commands of this product look lessons up
 
 
@@ -56,7 +51,7 @@ def of_session(session: Session) -> list[Step]:
     steps: list[Step] = []
     try:
         if file.is_file() and file.stat().st_size <= MAX_BYTES:
-            steps = list(of_events(_events(file, session.agent)))
+            steps = list(of_events(reading.events_of(file, session.agent)))
     except OSError:
         steps = []
     return steps or list(_of_records(session.records))
@@ -67,26 +62,15 @@ def read_session(data: bytes, file: Path) -> Session:
     return session_file.parse(data, file)
 
 
-def _events(file: Path, agent: str) -> Iterator[Event]:
-    reader: Any = codex.Reader({}) if agent == "codex" else claude_code.Reader()
-    unread = Unread()
-    with file.open("rb") as opened:
-        for line, is_line in records.lines(opened):
-            if is_line:
-                yield from reader.events(line, unread)
-    if agent != "codex":
-        yield from reader.end()
-
-
 def of_events(happened: Iterable[Event]) -> Iterator[Step]:
     """Yield the steps that the events of a transcript show."""
     calls: dict[str, Event] = {}
     for event in happened:
         if event.kind in events.PROMPTS:
-            text = own_text.left_out(event.text)
+            text = events.without_own_text(event.text)
             yield Step(TYPED, text[:MAX_CHARS], event.at, event.kind, injections.key_of(event.text))
         elif event.kind == events.TEXT:
-            yield Step(SAID, own_text.left_out(event.text)[:MAX_CHARS], event.at)
+            yield Step(SAID, events.without_own_text(event.text)[:MAX_CHARS], event.at)
         elif event.kind == events.TOOL_CALL:
             calls[event.call] = event
         elif event.kind == events.TOOL_RESULT and event.call in calls:
@@ -101,7 +85,7 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
     text = _text_of_call(kind, call.input)
     if not text or text.startswith(_OURS):
         return
-    if is_error and result and _REFUSAL in result.text[:200]:
+    if result and result.is_refused:
         yield Step(REFUSED, text, call.at)
         return
     if kind == tools.SHELL:
@@ -113,8 +97,11 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
         if is_error:
             return
         yield Step(WROTE, text, call.at)
-        if around := " ".join(_words_kept(call.input)):
-            yield Step(AROUND, own_text.left_out(around)[:MAX_CHARS], call.at)
+        kept = [
+            word for edit in tools.edits_of(call.input) for word in kept_words(edit.old, edit.new)
+        ]
+        if around := " ".join(kept):
+            yield Step(AROUND, events.without_own_text(around)[:MAX_CHARS], call.at)
     elif kind in (tools.READ, tools.SEARCH):
         yield Step(LOOKED, text, call.at)
     elif kind == tools.OTHER and "lesson" not in call.tool:
@@ -125,17 +112,11 @@ def _text_of_call(kind: str, values: Mapping[str, Any]) -> str:
     if kind == tools.SHELL:
         return shell.text_of(values.get("command") or values.get("cmd"))[:MAX_CHARS]
     if kind != tools.EDIT:
-        return own_text.left_out(" ".join(_texts(values)))[:MAX_CHARS]
-    paths = " ".join(tools.files_of(values))
-    changes = [values, *(edit for edit in values.get("edits") or () if isinstance(edit, dict))]
-    new = "\n".join(
-        new_lines(str(change.get("old_string") or ""), str(change.get(name) or ""))
-        for change in changes
-        for name in ("new_string", "content", "new_source")
-    )
-    patch = str(values.get("input") or values.get("patch") or "")
-    added = "\n".join(line[1:] for line in patch.splitlines() if line.startswith(("+", "*** ")))
-    return own_text.left_out(f"{paths}\n{new}\n{added}")[:MAX_CHARS]
+        return events.without_own_text(" ".join(_texts(values)))[:MAX_CHARS]
+    edits = tools.edits_of(values)
+    paths = dict.fromkeys(edit.path for edit in edits)
+    lines = [*paths, *(new_lines(edit.old, edit.new) for edit in edits)]
+    return events.without_own_text("\n".join(lines))[:MAX_CHARS]
 
 
 def new_lines(old: str, new: str) -> str:
@@ -144,13 +125,6 @@ def new_lines(old: str, new: str) -> str:
     return "\n".join(
         " ".join(word for word in line.split() if word not in before) for line in new.splitlines()
     )
-
-
-def _words_kept(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words that a call of an editing tool leaves as they are."""
-    for change in (values, *(edit for edit in values.get("edits") or () if isinstance(edit, dict))):
-        old, new = str(change.get("old_string") or ""), str(change.get("new_string") or "")
-        yield from kept_words(old, new)
 
 
 def kept_words(old: str, new: str) -> list[str]:
@@ -192,7 +166,7 @@ def _of_observation(record: Record) -> Iterator[Step]:
     for command in record.commands:
         if not command.text.startswith(_OURS):
             yield Step(RAN, command.text, record.at)
-            if command.failed and not phrases.is_mundane_error(command.output):
+            if command.failed and not vocabulary.is_mundane_error(command.output):
                 yield Step(FAILED, command.output, record.at)
     for error in record.errors:
         yield Step(FAILED, error, record.at)

@@ -44,10 +44,6 @@ def lines_of(state: dict[str, Any]) -> Iterator[str]:
         yield f"index      {count(index['sessions'], 'session')}, {index['embedder']}{to_come}"
     if state["waiting"]:
         yield f"waiting    {count(state['waiting'], 'transcript')} to be taken in"
-    if refine := state["refine"]:
-        used = f"{refine['calls']} of {count(refine['a_day'], 'call')} today"
-        trouble = f"; the last failed: {refine['trouble']}" if refine["trouble"] else ""
-        yield f"refine     {refine['model']}: {used}{trouble}"
     for problem in state["problems"][:SHOWN]:
         yield f"problem    {problem}"
     if len(state["problems"]) > SHOWN:

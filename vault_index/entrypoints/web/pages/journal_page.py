@@ -27,8 +27,9 @@ from vault_index.entrypoints.web.journal import (
 from vault_index.entrypoints.web.pages.render import HEADERS, fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.hotpath import grown
-from vault_index.journal.record import CONCEPTS, KINDS, TYPES
+from vault_index.journal.record import KINDS, TYPES
 from vault_index.store.injections import key_of
+from vault_index.transcripts.signs import CONCEPTS
 
 AT = "/journal"
 PRIVATE = "/page/private/journal"

@@ -6,14 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vault_index.journal import events, phrases, shell, tools, wording
-from vault_index.journal.record import CONCEPTS
-from vault_index.journal.turns import Call, Turn
+from vault_index.transcripts import events, shell, tools, vocabulary, wording
+from vault_index.transcripts.turns import Call, Turn
 
+CONCEPTS = (
+    *("how-it-works", "why-it-exists", "what-changed", "problem-solution", "gotcha"),
+    *("pattern", "trade-off"),
+)
 LEAST_EXPLANATION = 120  # characters of an answer that explains how something works
 DISCOVERY = "discovery"
 GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
 PROSE = (".md", ".rst", ".txt", ".adoc")
+_NO_CORRECTION = frozenset({events.ANSWER, events.PLAN, events.SHELL_COMMAND})
 LEAST_CONCLUSION = 80  # and of a text whose sentences may be facts
 
 
@@ -42,14 +46,14 @@ def is_change(call: Call) -> bool:
 def failed(call: Call) -> bool:
     """Whether a command failed, by its status or, of a check behind a pipe, by what it printed."""
     if call.is_error:
-        return not phrases.is_mundane_error(call.text)
+        return not vocabulary.is_mundane_error(call.text)
     command = str(call.input.get("command") or "")
     return bool(call.text) and shell.is_check(command) and shell.says_failed(call.text)
 
 
 def is_telling_error(call: Call) -> bool:
     """Whether a call that is no command failed in a way worth keeping."""
-    return call.is_error and call.kind != tools.SHELL and not phrases.is_mundane_error(call.text)
+    return call.is_error and call.kind != tools.SHELL and not vocabulary.is_mundane_error(call.text)
 
 
 def commits(call: Call) -> list[str]:
@@ -92,13 +96,12 @@ def undone(calls: Sequence[Call]) -> list[str]:
     """Return the files in which the agent took a change of its own back."""
     changes: set[tuple[str, str, str]] = set()
     taken_back = []
-    for call in calls:
-        paths = files(call) if is_done_edit(call) and "change" in call.input else []
-        for path in paths:
-            old, new = call.input["change"]
-            if (path, new, old) in changes:
-                taken_back.append(path)
-            changes.add((path, old, new))
+    for call in filter(is_done_edit, calls):
+        for edit in call.edits:
+            if (edit.path, edit.new, edit.old) in changes:
+                taken_back.append(edit.path)
+            if edit.old:
+                changes.add((edit.path, edit.old, edit.new))
     return list(dict.fromkeys(taken_back))
 
 
@@ -111,7 +114,16 @@ def is_correction(turn: Turn, place: int = 0) -> bool:
         return True
     if prompt.kind not in events.TYPED or not turn.context:
         return False
-    return phrases.corrects(prompt.text) or (turn.is_interruption and len(prompt.text) > GO_ON)
+    return vocabulary.corrects(prompt.text) or (turn.is_interruption and len(prompt.text) > GO_ON)
+
+
+def kind_of_prompt(prompt: str, answers: str, origin: str) -> tuple[bool, bool]:
+    """Return whether a prompt with this origin refuses a call of a tool, and whether it corrects."""
+    if origin == events.REFUSAL:
+        return True, False
+    if not answers or origin in _NO_CORRECTION:
+        return False, False
+    return False, vocabulary.corrects(prompt)
 
 
 def is_choice(turn: Turn) -> bool:
@@ -119,7 +131,7 @@ def is_choice(turn: Turn) -> bool:
     prompt = turn.prompt
     if prompt is None or prompt.kind not in events.TYPED or not turn.context:
         return False
-    return prompt.kind == events.ANSWER or phrases.chooses(prompt.text)
+    return prompt.kind == events.ANSWER or vocabulary.chooses(prompt.text)
 
 
 def type_of(
@@ -134,19 +146,19 @@ def type_of(
     if corrected:
         return "decision"
     if subjects:
-        return phrases.type_of_subject(subjects[0])
+        return vocabulary.type_of_subject(subjects[0])
     if edits:
         paths = [path for call in edits for path in files(call)]
         only_prose = paths and all(path.endswith(PROSE) for path in paths)
-        return "change" if only_prose else phrases.type_of_request(prompt)
-    return "decision" if phrases.chooses(prompt) else DISCOVERY
+        return "change" if only_prose else vocabulary.type_of_request(prompt)
+    return "decision" if vocabulary.chooses(prompt) else DISCOVERY
 
 
 def concepts(
     prompt: str, narrative: str, type_: str, *, has_changed: bool, has_undone: bool
 ) -> tuple[str, ...]:
-    """Return the concepts of an observation, in the order of `record.CONCEPTS`."""
-    result = phrases.concepts(f"{prompt[:1000]}\n{narrative}")
+    """Return the concepts of an observation, in the order of CONCEPTS."""
+    result = vocabulary.concepts(f"{prompt[:1000]}\n{narrative}")
     if type_ == DISCOVERY and len(narrative) >= LEAST_EXPLANATION:
         result.add("how-it-works")
     if has_changed:
@@ -215,7 +227,7 @@ def _conclusions(texts: Sequence[str]) -> list[str]:
     for text in texts:
         if text in longest and len(text) >= LEAST_CONCLUSION:
             good = [line for line in wording.sentences(text) if _is_statement(line, 40)]
-            chosen += [line for line in good if phrases.concludes(line)][:2] or good[:1]
+            chosen += [line for line in good if vocabulary.concludes(line)][:2] or good[:1]
     return chosen[:4]
 
 
@@ -223,6 +235,6 @@ def _is_statement(sentence: str, least: int) -> bool:
     """Whether a sentence states something: neither what comes next nor a courtesy nor a question."""
     if len(sentence) < least or sentence[0] in "{[" or sentence.endswith(("?", ":")):
         return False
-    if phrases.is_chatter(sentence):
+    if vocabulary.is_chatter(sentence):
         return False
     return sum(map(str.isalpha, sentence)) > len(sentence) // 2

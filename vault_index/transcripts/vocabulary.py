@@ -1,13 +1,16 @@
-"""The words by which a text shows what it is: a correction, a choice, a conclusion, small talk.
+"""The words by which a text shows what it is: a correction, a rule, a cause, a choice, small talk.
 
-English, as most sessions are; a text in another language has none of these signs, and is then taken for
-what its commands and files say.
+Corrections, rules and causes are known in several languages; the rest is English, as most sessions are.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from vault_index.transcripts import wording
+
+LEAST_CORRECTION = 8  # characters of one in another language than English
 _LOOKED_AT = 400  # characters of a prompt, where a correction is said
 
 
@@ -109,8 +112,11 @@ _SIGNS_OF = {
         "option ",
     ),
 }
+# By these words a result says that the user refused the call.
+_REFUSED = r"(?:The user doesn't want to|The tool use was rejected)"
+_IS_REFUSED = _any_of(_REFUSED, begin=r"\s*(?:<tool_use_error>)?")
 _MUNDANE = _any_of(
-    r"""
+    rf"""
     Sibling tool call
     Cancelled: parallel
     File has not been read
@@ -118,7 +124,7 @@ _MUNDANE = _any_of(
     String to replace
     File has been modified since
     File does not exist
-    The user doesn't want
+    {_REFUSED}
     \[Request interrupted
     EISDIR
     InputValidationError
@@ -177,10 +183,98 @@ _BY_REQUEST = tuple((name, _any_of(words)) for name, words in _REQUESTS)
 _BY_SUBJECT = tuple((name, _any_of(words, begin=r"\s*")) for name, words in _SUBJECTS)
 _BY_CONCEPT = tuple((name, re.compile(rf"\b(?:{words})\b")) for name, words in _CONCEPTS)
 
+_CORRECTION_ABROAD = re.compile(
+    r"\s*(?:"
+    r"nein\b|falsch\b|nicht so\b|stopp?\b|halt\b|doch nicht\b|das (?:ist|war) (?:falsch|nicht)"
+    r"|hay[\u0131i]r\b|yanl[\u0131i][şs]\b|dur\b|öyle değil|yapma\b"
+    r"|아니|틀렸|잘못|그게 아니|하지 ?마|멈춰"
+    r"|いや|いいえ|違[うい]|ちがう|そうじゃな|やめて|間違"
+    r"|non\b|pas (?:comme|ça)|no,? (?:así|eso)"
+    r")",
+    re.IGNORECASE,
+)
+_INSTEAD = re.compile(
+    r"\bstatt(?:dessen)?\b|\bsondern\b|\byerine\b|대신|말고"
+    r"|ではなく|じゃなくて|の代わりに|\bau lieu\b|\ben lugar de\b",
+    re.IGNORECASE,
+)
+# A rule is said with one of these words; a request is not.
+_RULE = re.compile(
+    r"\b(?:always|never|must(?:n't| not)?|do(?:n't| not) (?:ever |just |edit |use |commit |put |add "
+    r"|change "
+    r"|touch |push |run |want |need |allow|support|create|modify|write|include|mock|rely|import|call)"
+    r"|let's (?:not|never|always|only|keep|stick)|we (?:don't|do not|never|always|only|use|prefer"
+    r"|keep|decided|agreed|want|require|follow|should)"
+    r"|should (?:always|never|not|only|be|use|stay|keep|go|live|match|have|get)|shouldn't"
+    r"|has to|have to|needs? to be|not allowed|prefer|instead of|rather than|from now on|in future"
+    r"|the convention|by convention|make sure|be sure|ensure|only (?:use|ever|when|if|for)|at most"
+    r"|at least"
+    r"|each|every|keep (?:it|the|each|every|them|all)|avoid|no longer|stick (?:to|with))\b"
+    r"|\b(?:immer|niemals|nie|müssen|darf nicht|dürfen nicht|nicht verwenden|grundsätzlich|stattdessen"
+    r"|wir (?:verwenden|nutzen|benutzen|machen)|bitte (?:immer|nie))\b"
+    r"|\b(?:her zaman|asla|sak[\u0131i]n|kullanma(?:y[\u0131i]n)?|gerekir|zorunda"
+    r"|kullan[\u0131i]yoruz|yerine)\b"
+    r"|항상|절대|반드시|하지 ?마|하면 안|쓰지 마|사용하지|대신|해야"
+    r"|必ず|常に|絶対|決して|しないで|使わない|べき|ではなく|てはいけない|禁止",
+    re.IGNORECASE,
+)
+_STRONG_RULE = re.compile(
+    r"\b(?:always|never|must(?:n't| not)?|from now on|every time|in future|we (?:don't|do not|never"
+    r"|always|only"
+    r"|use|prefer|decided|agreed|require)|not allowed|by convention|the convention|immer|niemals"
+    r"|grundsätzlich"
+    r"|wir (?:verwenden|nutzen|benutzen)|her zaman|asla|sak[\u0131i]n|kullan[\u0131i]yoruz)\b"
+    r"|항상|절대|반드시|必ず|常に|絶対|決して|禁止",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"\b(?:because|since|so that|otherwise|that's why|as it|which means|due to|the reason"
+    r"|for (?:clarity|consistency|safety|security|performance|readability|simplicity)|weil|damit|sonst"
+    r"|denn|çünkü|yoksa|aksi halde)\b|때문|그래서|않으면|から|ので|ため|さもないと",
+    re.IGNORECASE,
+)
+_CAUSES = (
+    (re.compile(r"\broot cause\b|\bculprit\b|\bturns out\b|근본 원인|원인은|原因は|\bUrsache\b"
+        r"|kök neden", re.I), 4),
+    (
+        re.compile(
+            r"\bthe (?:real |actual |underlying |main )?(?:problem|issue|bug|reason|cause)"
+            r"(?: here| there)? (?:is|was|comes|occurs|happens)\b"
+            r"|\bthe (?:error|failure) (?:is|was|comes|occurs|happens) (?:because|caused|due|from"
+            r"|when|that)\b"
+            r"|\bdas (?:Problem|eigentliche Problem) (?:ist|war|lag)\b|\bSorun\b.*\b(?:çünkü"
+            r"|nedeniyle)\b|문제는|問題は",
+            re.I,
+        ),
+        3,
+    ),
+    (re.compile(r"\b(?:caused by|because|due to|çünkü|nedeniyle|weil|wegen)\b|때문|ため|ので", re.I), 2),
+    (
+        re.compile(
+            r"\b(?:was|were|is|are|isn't|wasn't|aren't|don't|doesn't|didn't) (?:\w+ )?(?:getting "
+            r"|being )?(?:clobbered"
+            r"|overwritten|removed|missing|ignored|dropped|skipped|not (?:installed|found|set)"
+            r"|installed|deprecated)\b"
+            r"|\b(?:requires?|doesn't support|does not support|no longer|silently)\b",
+            re.I,
+        ),
+        1,
+    ),
+)  # fmt: skip
+_DOUBTS = re.compile(
+    r"\b(?:maybe|might|perhaps|probably|possibly|could be|may be|let me|i'll|i will|i need|i think"
+    r"|not sure|if you"
+    r"|would|want me|should i|should now|now fixed|be fixed|something is wrong)\b|\?$",
+    re.IGNORECASE,
+)
+LEAST_CAUSE, MOST_CAUSE = 30, 320  # characters of a sentence that names a cause
+
 
 def corrects(prompt: str) -> bool:
     """Whether a prompt says that the agent got something wrong: "no, use X"."""
-    text = _straight(prompt[:_LOOKED_AT])
+    text = straight(prompt[:_LOOKED_AT])
+    if _CORRECTION_ABROAD.match(text) and len(text) > LEAST_CORRECTION:
+        return True
     if _CORRECTION.match(text):
         is_question = text.rstrip().endswith("?") and len(prompt) <= _LOOKED_AT
         return not is_question or bool(_NOT_A_QUESTION.match(text))
@@ -189,7 +283,7 @@ def corrects(prompt: str) -> bool:
 
 def chooses(prompt: str) -> bool:
     """Whether a prompt chooses among what was offered: "the second one"."""
-    return len(prompt) < _LOOKED_AT and bool(_CHOICE.search(_straight(prompt[:200])))
+    return len(prompt) < _LOOKED_AT and bool(_CHOICE.search(straight(prompt[:200])))
 
 
 def type_of_subject(subject: str) -> str:
@@ -200,13 +294,13 @@ def type_of_subject(subject: str) -> str:
 
 def type_of_request(prompt: str) -> str:
     """Return the type of an observation with changes by the prompt that asked for them."""
-    text = _straight(prompt[:600])
+    text = straight(prompt[:600])
     return next((name for name, words in _BY_REQUEST if words.search(text)), "change")
 
 
 def concepts(text: str) -> set[str]:
     """Return the concepts that a text names."""
-    text = _straight(text).lower()
+    text = straight(text).lower()
     return {
         name
         for name, words in _BY_CONCEPT
@@ -219,26 +313,65 @@ def is_mundane_error(text: str) -> bool:
     return bool(_MUNDANE.match(text))
 
 
+def is_refusal(error: str) -> bool:
+    """Whether an error is that the user refused a call of a tool."""
+    return bool(_IS_REFUSED.match(error))
+
+
 def is_chatter(sentence: str) -> bool:
     """Whether a sentence is about the next step, or a courtesy."""
-    return bool(_CHATTER.match(_SIGNS.sub("", _straight(sentence[:100]))))
+    return bool(_CHATTER.match(_SIGNS.sub("", straight(sentence[:100]))))
 
 
 def concludes(sentence: str) -> bool:
     """Whether a sentence says why something is as it is, or what must be."""
-    return bool(_CONCLUDES.search(_straight(sentence)))
+    return bool(_CONCLUDES.search(straight(sentence)))
 
 
 def remains(sentence: str) -> bool:
     """Whether a sentence says what is left to do."""
-    sentence = _straight(sentence)
+    sentence = straight(sentence)
     return bool(_REMAINS.search(sentence)) and not _GOES_ON.match(sentence)
 
 
 def is_about_rest(heading: str) -> bool:
     """Whether what follows a heading is left to do."""
-    return bool(_IS_ABOUT_REST.match(_straight(heading)))
+    return bool(_IS_ABOUT_REST.match(straight(heading)))
 
 
-def _straight(text: str) -> str:
+def rule_strength(sentence: str) -> int:
+    """Return how much a sentence sounds like a rule that stays: 0, 1 or 2."""
+    text = straight(sentence)
+    return (
+        2 if _STRONG_RULE.search(text) else 1 if _RULE.search(text) or _INSTEAD.search(text) else 0
+    )
+
+
+def has_reason(sentence: str) -> bool:
+    """Whether a sentence says why."""
+    return bool(_REASON.search(straight(sentence)))
+
+
+def cause_strength(sentence: str) -> int:
+    """Return how surely a sentence names the cause of something: 0 to 4."""
+    text = straight(sentence)
+    if not LEAST_CAUSE <= len(text) <= MOST_CAUSE or text.endswith((":", "?")):
+        return 0
+    if _DOUBTS.search(text) or is_chatter(text):
+        return 0
+    return max((points for words, points in _CAUSES if words.search(text)), default=0)
+
+
+def cause(texts: Sequence[str]) -> str:
+    """Return the sentence of the agent that names the cause best, "" if none does."""
+    best, most = "", 0
+    for sentence in (line for text in texts for line in wording.sentences(text)):
+        points = cause_strength(sentence)
+        if points > most or (points == most and points > 2):  # of those as sure, the last
+            best, most = sentence, points
+    return best if most >= 1 else ""
+
+
+def straight(text: str) -> str:
+    """Return a text with straight apostrophes."""
     return text.replace("\u2019", "'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 TITLE_CHARS = 100
@@ -102,3 +103,14 @@ def head(text: str, limit: int) -> str:
         if at > limit // 2:
             return cut[:at].strip()
     return cut.strip()
+
+
+def verbatim(sentence: str, texts: Iterable[str]) -> str:
+    """Return a sentence as it stands in a text, whose marks it may lack; "" if none has it."""
+    spoken = re.compile(r"[\W_]{1,8}?".join(map(re.escape, re.findall(r"[^\W_]+", sentence))))
+    for text in texts:
+        if sentence in text:
+            return sentence
+        if match := spoken.search(text):
+            return match[0]
+    return ""

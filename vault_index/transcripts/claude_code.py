@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vault_index.journal import events
-from vault_index.journal.events import Event
-from vault_index.journal.records import Unread, records
+from vault_index.transcripts import events, vocabulary
+from vault_index.transcripts.events import Event
+from vault_index.transcripts.records import Unread, records
 
 # Record types that hold no event: snapshots, titles, settings, and attachments other than a prompt.
 SILENT = frozenset(
@@ -56,7 +56,6 @@ _ANSWERS = re.compile(
 )
 _ANSWER = re.compile(r'"([^"]*)"="([^"]*)"')
 _EXITED = re.compile(r"Exit code (\d{1,9})\b")
-_NOT_DONE = "The user doesn't want to proceed with this tool use"
 
 
 def read(lines: Iterable[bytes], unread: Unread | None = None) -> Iterator[Event]:
@@ -268,18 +267,20 @@ def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
     else:
         text = str(content or "")
     is_error = block.get("is_error") is True
+    is_refused = is_error and vocabulary.is_refusal(text)
     exited = _EXITED.match(text) if is_error else None
     yield _event(
         *(record, events.TOOL_RESULT, text),
         call=str(block.get("tool_use_id") or ""),
         is_error=is_error,
+        is_refused=is_refused,
         status=int(exited[1]) if exited else None,
     )
     if not is_error and (answers := _ANSWERS.match(text)):
         pairs = _ANSWER.findall(answers[1])
         typed = "\n".join(" ".join(pair) for pair in pairs) or answers[1].strip()
         yield _event(record, events.ANSWER, typed)
-    if is_error and text.startswith(_NOT_DONE) and (reason := _REASON.search(text)):
+    if is_refused and (reason := _REASON.search(text)):
         typed = reason[1].strip()
         if typed and not typed.startswith(_QUESTIONS):
             yield _event(record, events.REFUSAL, typed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,18 @@ API_ERROR = "API error"
 
 # The first line of each prompt that this product sends to an agent: such a session is not recorded.
 MARKER = grown.MARKER
+# Text that this product put into a session is no part of the journal: a lesson would be found as if
+# somebody had said it there, and come back at the next prompt. A fence is left out wherever it is quoted.
+_OPEN, _CLOSE = r"(?:<|\\u003c)", r"(?:>|\\u003e)"
+_FENCE = re.compile(
+    rf"{_OPEN}lessons{_CLOSE}.*?{_OPEN}\\?/lessons{_CLOSE}"
+    # cut off before its end: it fills its line, or is quoted in JSON
+    rf"|{_OPEN}lessons{_CLOSE}(?:[ \t]*\n|\\n).*",
+    re.DOTALL,
+)
+_OF_PROGRAMS = re.compile(
+    r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>.*?(?:</\1>|\Z)", re.DOTALL
+)
 
 
 @dataclass(slots=True)
@@ -43,8 +56,8 @@ class Event:
 
     `uuid` is that of the transcript's record; several events may share one. `parent` is the uuid of
     the record it follows. A tool call has `tool`, `call` (its id) and `input`; a result has `call`,
-    `is_error` and, if it says so, the exit `status`. `in_subagent` marks the work of a subagent
-    inside a session's own file.
+    `is_error`, `is_refused` and, if it says so, the exit `status`. `in_subagent` marks the work of a
+    subagent inside a session's own file.
     """
 
     kind: str
@@ -60,6 +73,21 @@ class Event:
     call: str = ""
     input: dict[str, Any] = field(default_factory=dict)
     is_error: bool = False
+    is_refused: bool = False  # the error is that the user did not want the call
     status: int | None = None
     images: int = 0
     in_subagent: bool = False
+
+
+def is_internal(prompt: str) -> bool:
+    """Whether a prompt is one that this product sends to an agent."""
+    return prompt.lstrip().startswith(MARKER)
+
+
+def without_own_text(text: str) -> str:
+    """Return a text without fences, and without what programs put beside a person's words."""
+    if "lessons" in text:
+        text = _FENCE.sub("", text)
+    if "<system-reminder>" in text or "<ide_" in text:
+        text = _OF_PROGRAMS.sub("", text)
+    return text

@@ -7,13 +7,13 @@ tests and commits are kept. A turn holds nothing of the turns before it but the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from vault_index.journal import events, own_text, tools, wording
-from vault_index.journal.events import Event
+from vault_index.transcripts import events, shell, tools, wording
+from vault_index.transcripts.events import Event
 
 Redact = Callable[[str], str]
 MAX_CHARS = 200_000  # of a text; a person's paste or an agent's answer is far shorter
@@ -47,11 +47,13 @@ class Call:
     at: str
     folder: str
     in_subagent: bool
-    input: dict[str, Any]
+    input: dict[str, Any]  # what is kept of it, redacted
+    edits: Sequence[tools.Edit] = ()  # that it asks for, as they are
     is_done: bool = False
     is_error: bool = False
     status: int | None = None
     text: str = ""
+    printed: str = ""  # the end of what a check without an error printed, as it is
     result_uuid: str = ""
 
 
@@ -136,11 +138,13 @@ class Turns:
 
     def _call(self, event: Event) -> None:
         kind = tools.kind_of(event.tool)
-        values = tools.kept_input(kind, event.input, self._clean_value)
+        edits = tools.edits_of(event.input) if kind == tools.EDIT else ()
+        values = tools.kept_input(kind, event.input, edits, self._clean_value)
         call = Call(
             *(event.tool, kind, event.call, event.uuid, event.at, event.folder),
             in_subagent=event.in_subagent,
             input=values,
+            edits=edits,
         )
         self._turn.steps.append(call)
         self._open[event.call] = call
@@ -156,6 +160,8 @@ class Turns:
         if call.status is None and not event.is_error and tools.exits(call.kind, call.input):
             call.status = 0
         text = event.text
+        if not event.is_error and shell.is_check(str(call.input.get("command") or "")):
+            call.printed = text[-RESULT_CHARS:]
         if len(text) > 2 * RESULT_CHARS:
             text = f"{text[:RESULT_CHARS]}\n[...]\n{text[-RESULT_CHARS:]}"
         if event.is_error or tools.is_result_kept(call.kind, call.input, text):
@@ -163,6 +169,6 @@ class Turns:
 
     def _clean(self, text: str) -> str:
         """Return a text as the journal may keep it."""
-        text = own_text.left_out(text[: MAX_CHARS + _SPARE]).strip()
+        text = events.without_own_text(text[: MAX_CHARS + _SPARE]).strip()
         text = self._redact(text)
         return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[...]"

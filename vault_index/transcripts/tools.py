@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
+import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from vault_index.journal import shell
+from vault_index.transcripts import shell
 
 EDIT, READ, SEARCH, SHELL, TODO, OTHER = "edit", "read", "search", "shell", "todo", "other"
 QUESTION = "AskUserQuestion"
@@ -26,8 +27,20 @@ _KEPT = {
     TODO: ("subject", "status", "taskId"),
 }
 _SHORT = 500  # characters of a value that is not the point of its call
-_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
+MAX_TEXT = 100_000  # characters of a text that a call replaces or writes
+_FILE = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.*)$")
+_DRIVE = re.compile(r"^[A-Za-z]:[\\/]|^\\\\")  # or a share of Windows
 Clean = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of a file by a call of a tool. `is_whole`: `new` is all of the file."""
+
+    path: str  # as the call names it
+    old: str
+    new: str
+    is_whole: bool = False
 
 
 def kind_of(tool: str) -> str:
@@ -35,7 +48,9 @@ def kind_of(tool: str) -> str:
     return _KIND.get(tool, OTHER)
 
 
-def kept_input(kind: str, values: Mapping[str, Any], clean: Clean) -> dict[str, Any]:
+def kept_input(
+    kind: str, values: Mapping[str, Any], edits: Iterable[Edit], clean: Clean
+) -> dict[str, Any]:
     """Return what is kept of a call's input, each text cleaned before it is shortened."""
     kept: dict[str, Any] = {}
     for name in _KEPT.get(kind, ()):
@@ -45,12 +60,8 @@ def kept_input(kind: str, values: Mapping[str, Any], clean: Clean) -> dict[str, 
         kept["command"] = clean(shell.text_of(values.get("command") or values.get("cmd")))
         kept["is_background"] = values.get("run_in_background") is True
     elif kind == EDIT:
-        if patched := _PATCHED.findall(str(values.get("input") or "")[:1_000_000]):
-            kept["files"] = [clean(path.strip()) for path in patched]
-        if isinstance(old := values.get("old_string"), str):
-            kept["change"] = (_hash(old), _hash(str(values.get("new_string") or "")))
-        if "content" in values:
-            kept["is_whole"] = True
+        if isinstance(values.get("input"), str):
+            kept["files"] = [clean(edit.path) for edit in edits]
     elif kind == TODO:
         kept["todos"] = _todos(values, clean)
     return kept
@@ -61,6 +72,27 @@ def files_of(values: Mapping[str, Any]) -> list[str]:
     paths = list(values.get("files", ()))
     path = values.get("file_path") or values.get("notebook_path") or values.get("path")
     return [*paths, path] if path else paths
+
+
+def shown_path(path: str, folder: str, current: str = "") -> str:
+    """Return a path relative to `folder`, absolute outside of it. `current`: where it was named."""
+    windows = bool(_DRIVE.match(path) or _DRIVE.match(folder) or _DRIVE.match(current))
+    path, folder, current = (_plain(text, windows) for text in (path, folder, current))
+    if not _is_absolute(path):
+        if not current or not _is_absolute(current):
+            return posixpath.normpath(path)
+        path = posixpath.join(current, path)
+    path = posixpath.normpath(path)
+    prefix = f"{folder.rstrip('/')}/"
+    return path.removeprefix(prefix) if len(prefix) > 1 else path
+
+
+def _plain(path: str, windows: bool) -> str:
+    return path.replace("\\", "/") if windows else path
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith("/") or bool(_DRIVE.match(path))
 
 
 def shown_to_user(tool: str, values: Mapping[str, Any]) -> str:
@@ -111,5 +143,35 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _hash(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+def edits_of(values: Mapping[str, Any]) -> list[Edit]:
+    """Return the changes that the input of an editing call asks for."""
+    path = str(values.get("file_path") or values.get("notebook_path") or values.get("path") or "")
+    if isinstance(values.get("input"), str):
+        return list(_patched(values["input"][: 10 * MAX_TEXT]))
+    if "content" in values:
+        return [Edit(path, "", _text(values["content"]), is_whole=True)]
+    several = values.get("edits")
+    each = several if isinstance(several, list) else [values]
+    return [
+        Edit(path, _text(edit.get("old_string")), _text(edit.get("new_string", edit.get("new_source"))))
+        for edit in each
+        if isinstance(edit, Mapping)
+    ]  # fmt: skip
+
+
+def _patched(patch: str) -> Iterator[Edit]:
+    """Yield the changes of a patch in the form of `apply_patch`."""
+    path, old, new, is_whole = "", list[str](), list[str](), False
+    for line in [*patch.splitlines(), "*** Update File: "]:
+        if match := _FILE.match(line):
+            if path:
+                yield Edit(path, "\n".join(old), "\n".join(new), is_whole)
+            path, old, new, is_whole = match[2].strip(), [], [], match[1] == "Add"
+        elif line[:1] in ("-", " ") and not is_whole:
+            old.append(line[1:])
+        if line[:1] in ("+", " "):
+            new.append(line[1:])
+
+
+def _text(value: Any) -> str:
+    return value[:MAX_TEXT] if isinstance(value, str) else ""

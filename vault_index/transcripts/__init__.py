@@ -1,0 +1,1 @@
+"""Transcripts of agents: their bytes become events, turns and edits, for everybody who reads them."""
