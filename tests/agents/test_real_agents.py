@@ -21,12 +21,11 @@ import jsonschema
 import pytest
 
 from tests.agents.conftest import HEAP, sent
-from tests.support import npm
+from tests.support import documents, npm
 from tests.support.commands import Ran, run
 from tests.support.files import write
 from tests.support.homes import locked, shared_folder
 from tests.support.model_apis import ModelApis
-from tests.support.places import REPO
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -252,7 +251,7 @@ def test_opencode(programs: dict[str, Path], apis: ModelApis, home: Path, team: 
 
 def test_the_mcp_server_is_one_line(programs: dict[str, Path], home: Path, team: Vault) -> None:
     environ = world(home, GEMINI_API_KEY="dummy", GEMINI_CLI_TRUST_WORKSPACE="true")
-    lines = re.findall(r"`(\w+ mcp add [^`]+)`", (REPO / "README.md").read_text("utf-8"))
+    lines = re.findall(r"`(\w+ mcp add [^`]+)`", documents.page("agents"))
     assert {line.split()[0] for line in lines} == set(PACKAGES)
     (home / ".codex").mkdir()
     for line in lines:

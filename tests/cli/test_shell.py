@@ -12,10 +12,10 @@ import click
 import pytest
 from click.shell_completion import BashComplete
 
+from tests.support import documents
 from tests.support.commands import path_with_forks, run
 from tests.support.files import lesson_text, write
 from tests.support.indexed import copy_of, full_text_vault
-from tests.support.places import REPO
 from tests.support.terminals import at_terminal
 from vault_index import api
 from vault_index.entrypoints.cli import HIDDEN, PAGED, SECTIONS, main
@@ -137,7 +137,7 @@ def test_completion_loads_nothing_heavy(team: Vault) -> None:
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
 def test_the_real_bash_completes(team: Vault) -> None:
-    (line,) = re.findall(r'eval "\$\(_LESSONS_COMPLETE=bash_source lessons\)"', readme())
+    (line,) = re.findall(r'eval "\$\(_LESSONS_COMPLETE=bash_source lessons\)"', page())
     script = f"""
 {line}
 for words in "lessons show devops/docker/l" "lessons list -c devops/ci"; do
@@ -150,8 +150,8 @@ done"""
     assert ran.out.splitlines() == ["devops/docker/layers", "devops/ci-cd"]
 
 
-def readme() -> str:
-    return (REPO / "README.md").read_text("utf-8")
+def page() -> str:
+    return documents.page("edit")
 
 
 # names

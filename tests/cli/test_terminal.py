@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import documents
 from tests.support.commands import BIN, path_with_forks, run
 from tests.support.files import MakeVault, commit, lesson_text, write
-from tests.support.readme import readme_commands
 from vault_index import open_vault
 from vault_index.entrypoints.cli import output
 from vault_index.index import reconcile
@@ -81,7 +81,7 @@ def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 
 def commands() -> list[str]:
-    found = [one for one in readme_commands() if one.startswith("lessons ")]
+    found = [one for one in documents.commands() if one.startswith("lessons ")]
     found = [one for one in found if not one.removeprefix("lessons ").startswith(NOT_HERE)]
     more = ["lessons --help", "lessons search --help", "lessons nonsense", "lessons show nothing"]
     return [*dict.fromkeys(found), *more, "lessons list --json", "lessons index"]

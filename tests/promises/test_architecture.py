@@ -14,9 +14,9 @@ import click
 import pytest
 
 import vault_index
+from tests.support import documents
 from tests.support.commands import BIN, path_with_forks, run
 from tests.support.indexed import of_this_repository
-from tests.support.readme import readme_commands
 from vault_index import errors
 from vault_index.entrypoints.cli import SECTIONS, main
 
@@ -344,7 +344,7 @@ def test_readme_commands_run(with_model: Path, tmp_path: Path) -> None:
     run("git", "init", "-q", "--bare", tmp_path / "team.git", cwd=tmp_path)
     run("git", "init", "-q", team, cwd=tmp_path)
     run("git", "remote", "add", "origin", tmp_path / "team.git", cwd=team)
-    commands = readme_commands()
+    commands = documents.commands()
     assert len(commands) >= 14
     path = path_with_forks()
     for command in sorted(commands, key=lambda one: one != "lessons init"):

@@ -18,12 +18,13 @@ from typing import Any
 
 import pytest
 
+from tests.support import documents
 from tests.support.chat_server import ChatServer
 from tests.support.commands import run
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.homes import add_model, make_home
-from tests.support.places import REPO, TESTS
+from tests.support.places import TESTS
 from tests.support.serving import Serving, serving
 from vault_index.entrypoints.web.app import application
 from vault_index.entrypoints.web.door import Door
@@ -118,7 +119,7 @@ def test_routes_answer_as_their_transcripts_and_the_readme_say(
             file.write_text(after, "utf-8")
         else:
             assert after == before
-    _check_readme(team)
+    _check_page(team)
     loaded = Path(f"/proc/{team.process.pid}/maps").read_text()
     assert "ctranslate2" not in loaded  # the model is in the watcher, once
 
@@ -142,9 +143,9 @@ def test_each_route_has_a_transcript(make_vault: MakeVault) -> None:
             assert re.search(pattern, asked), f"{method} {path}"
 
 
-def _check_readme(team: Serving) -> None:
-    """Run the commands of the README's section, and compare what they print with what it shows."""
-    section = (REPO / "README.md").read_text("utf-8").split("\n## HTTP\n")[1]
+def _check_page(team: Serving) -> None:
+    """Run the commands of the page on HTTP, and compare what they print with what it shows."""
+    section = documents.page("http")
     _, commands, _, shown, *_ = re.split(r"```(?:sh|json)?\n", section)
     first, *requests = commands.splitlines()
     assert first == "lessons serve"

@@ -1,0 +1,84 @@
+"""The README and `docs/`: each setting, command, hook and variable is there, and each link leads on.
+
+After a new setting or command, rewrite the tables that come from the code:
+
+    pytest tests/promises/test_docs.py --rewrite-transcripts
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.promises.test_architecture import LADDER
+from tests.support import documents
+from tests.support.places import REPO
+from vault_index.entrypoints.hook import agents
+
+TABLES: dict[str, Callable[[], str]] = {
+    "docs/settings.md": documents.settings_table,
+    "docs/commands.md": documents.commands_table,
+    "ARCHITECTURE.md": lambda: "```\n" + "\n".join(LADDER) + "\n```",
+}
+FILES = [REPO / "README.md", REPO / "ARCHITECTURE.md", REPO / "CONTRIBUTING.md"]
+FILES += sorted(documents.DOCS.glob("*.md"))
+BEGIN, END = "<!-- from the code: see tests/promises/test_docs.py -->", "<!-- end -->"
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_what_the_code_says(name: str, request: pytest.FixtureRequest) -> None:
+    file = REPO / name
+    text = file.read_text("utf-8")
+    head, _, rest = text.partition(f"{BEGIN}\n")
+    shown, _, tail = rest.partition(END)
+    if request.config.getoption("--rewrite-transcripts"):
+        file.write_text(f"{head}{BEGIN}\n{TABLES[name]()}\n{END}{tail}", "utf-8")
+        return
+    assert shown.strip() == TABLES[name](), "see the head of this file"
+
+
+def test_each_variable_is_described() -> None:
+    code = "\n".join(file.read_text("utf-8") for file in (REPO / "vault_index").rglob("*.py"))
+    described = documents.page("settings")
+    for name in sorted(set(re.findall(r"\bLESSONS_[A-Z_]+\b", code))):
+        assert f"| `{name}` |" in described, name
+
+
+def test_each_hook_is_described() -> None:
+    described = documents.page("agents")
+    for name, agent in agents.AGENTS.items():
+        for event in (*agent.wiring.events, *agent.wiring.journal_events):
+            assert f"`{event}`" in described, f"{name}: {event}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_each_link_leads_to_a_heading_that_is_there(
+    file: Path,
+) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", file.read_text("utf-8")):
+        if "://" in target:
+            continue
+        path, _, heading = target.partition("#")
+        there = (file.parent / path) if path else file
+        assert there.exists(), f"{file.name}: {target}"
+        if heading:
+            titles = re.findall(r"(?m)^#+ (.+)$", there.read_text("utf-8"))
+            slugs = {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
+            assert heading in slugs, f"{file.name}: {target}"
+
+
+def test_the_readme_leads_to_each_page() -> None:
+    text = (REPO / "README.md").read_text("utf-8")
+    for file in FILES[1:]:
+        assert f"]({file.relative_to(REPO).as_posix()})" in text, file.name
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_each_file_that_is_named_is_there(name: str) -> None:
+    text = (REPO / name).read_text("utf-8")
+    for place in re.findall(r"`((?!\.)(?:[\w./*-]+\.(?:py|toml|md)|[\w./]+/))`", text):
+        below = (REPO, REPO / "vault_index", REPO / "vault_index" / "entrypoints")
+        assert any(list(root.glob(place)) for root in below), f"{name}: {place}"

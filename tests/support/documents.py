@@ -1,0 +1,105 @@
+"""The README and the pages of `docs/`: their commands, and the tables that come from the code."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from dataclasses import MISSING, fields
+
+import click
+
+from tests.support.places import REPO
+from vault_index import config
+from vault_index.entrypoints.cli import SECTIONS, main
+
+DOCS = REPO / "docs"
+# the last one takes all away
+_ORDER = (
+    "edit organise share journal agents mcp proposals ask learn page http python tune debug remove"
+).split()
+GENERATED = ("settings", "commands")
+_NOT_SETTINGS = ("home", "ignored", "origins")
+
+
+def pages() -> list[str]:
+    """Return the README and the pages, each whole, in the order in which a reader may type them."""
+    named = {file.stem for file in DOCS.glob("*.md")}
+    assert named == {*_ORDER, *GENERATED}, "name a new page here and in the README"
+    return [(REPO / "README.md").read_text("utf-8")] + [page(name) for name in _ORDER]
+
+
+def page(name: str) -> str:
+    """Return a page of `docs/`."""
+    return (DOCS / f"{name}.md").read_text("utf-8")
+
+
+def commands() -> list[str]:
+    """Return the lines that the pages type into a shell."""
+    return [line for text in pages() for line in re.findall(r"(?m)^\$ (.+)$", text)]
+
+
+def settings_table() -> str:
+    """Return a row for each setting: its name, default, the files that may set it, and its comment."""
+    rows = ["| setting | default | in a vault | |", "|---|---|---|---|"]
+    comments = _comments()
+    for each in fields(config.Config):
+        if each.name not in comments or each.name in _NOT_SETTINGS:
+            continue
+        shown = "" if each.default in (None, MISSING) else _spelled(each.default)
+        of_vault = "yes" if each.name in config.VAULT_KEYS else ""
+        comment = comments[each.name].replace("|", "or")
+        rows.append(f"| `{config.spelled(each.name)}` | {shown} | {of_vault} | {comment} |")
+    return "\n".join(rows)
+
+
+def commands_table() -> str:
+    """Return a section for each group of commands, with the first sentence of each help."""
+    lines = []
+    with click.Context(main) as context:
+        for section, names in SECTIONS.items():
+            lines += [f"## {section}", "", "| command | |", "|---|---|"]
+            for name in names.split():
+                command = main.get_command(context, name)
+                assert command, name
+                lines += [f"| `lessons {name}` | {command.get_short_help_str(1000)} |"]
+                if isinstance(command, click.Group):
+                    lines += [
+                        f"| `lessons {name} {each}` | {own.get_short_help_str(1000)} |"
+                        for each in command.list_commands(context)
+                        if (own := command.get_command(context, each))
+                    ]
+            lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return f"`{list(value)}`".replace("'", '"') if value else "`[]`"
+    return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+
+
+def _comments() -> dict[str, str]:
+    """Return the comment behind each field of `Config`."""
+    source = (REPO / "vault_index" / "config.py").read_text("utf-8")
+    behind = {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    own = next(
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef) and node.name == "Config"
+    )
+    comments = {}
+    for node in own.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            said = [behind[line] for line in lines if line in behind]
+            if said:
+                comments[node.target.id] = " ".join(said)
+    return comments
