@@ -1,4 +1,4 @@
-"""What the journal keeps of a session: its prompts, its observations and a summary.
+"""The records that the journal keeps of a session: its prompts, its observations and a summary.
 
 A record is immutable and holds no secret: `redact` comes before it. Its texts are those of the session
 file, so a record can be read back from the file it was written to.

@@ -30,7 +30,7 @@ _SHORT = 100  # characters: names of files and such; what is longer was redacted
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of a transcript: its session file, or `why` there is none.
+    """The outcome for a transcript: its session file, or `why` there is none.
 
     `records` are those in the file, `new` those that it did not have before.
     """

@@ -1,4 +1,4 @@
-"""What happened in a session, in commits or in files: all that rules and language models may see of it.
+"""The events of a session, of commits or of files: all that rules and language models may see of it.
 
 Every text is redacted and free of what this product injected.
 """
@@ -23,7 +23,7 @@ class Said:
     is_correction: bool = False  # of the agent, in words
     is_refusal: bool = False  # of a tool call, with the reason
     record: str = ""  # id of the journal's record
-    origin: str = ""  # the kind of its event: `journal.events.PROMPT`, `REFUSAL`, `PLAN`...
+    origin: str = ""  # the kind of its event: `events.PROMPT`, `REFUSAL`, `PLAN`...
     did: tuple[str, ...] = ()  # the last calls of the agent before it, a line each
     first: int = 0  # which text of the narrative is the first after it
     change: str = ""  # of the texts that the agent changed then: lines with - and +
@@ -57,7 +57,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What happened. `target` is a session's id, revisions (`A..B`), or paths.
+    """A piece of work. `target` is a session's id, revisions (`A..B`), or paths.
 
     `diff` is unified, without ignored paths. `narrative` is what the agent said, in its order.
     `injected` are the ids of lessons that the session was given; "" in `given_at` is its start.
@@ -96,7 +96,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What was learned. `type` is one of `lesson.parse.TYPES`, `confidence` 1..5.
+    """A lesson as an analysis makes it. `type` is one of `lesson.parse.TYPES`, `confidence` 1..5.
 
     `quotes` must stand word for word in the material. `changes` is the id of the lesson that the entry
     is a change of, "" for a new one. `by_rule` marks a draft that no model wrote.

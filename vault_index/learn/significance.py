@@ -146,7 +146,7 @@ _INDEX = re.compile(r"(?:^|/)(?:__init__\.py|index\.[jt]sx?|lib\.rs|mod\.rs)$")
 
 @dataclass(frozen=True, slots=True)
 class Addend:
-    """What adds points, and why it did here."""
+    """A reason for points, and why it holds here."""
 
     name: str
     points: int
@@ -170,7 +170,7 @@ class Significance:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What the diff adds to a file and takes from it."""
+    """The lines that the diff adds to a file and takes from it."""
 
     path: str
     added: tuple[str, ...]
@@ -300,8 +300,7 @@ def _defined(path: str, line: str) -> list[str]:
 
 
 def _architecture(changes: Sequence[FileChange], parts: Sequence[_Part]) -> str:
-    """Return what changed of the structure: modules that moved, build, CI, a schema, an interface;"
-    " or ""."""
+    """Return a change of the structure: a moved module, build, CI, a schema, an interface; or ""."""
     for change in changes:
         if change.kind == MOVED and _CODE.search(change.path):
             return f"a moved module: {change.before or '?'} to {change.path}"

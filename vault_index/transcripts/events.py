@@ -1,4 +1,4 @@
-"""What happens in a session, as every reader of transcripts reports it."""
+"""The events of a session, as every reader of transcripts reports it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _SPACE = re.compile(r"\s*")
 
 @dataclass(slots=True)
 class Unread:
-    """What a reader passed over, for `lessons status`."""
+    """The lines and records that a reader passed over, for `lessons status`."""
 
     lines: int = 0  # that are not JSON
     types: Counter[str] = field(default_factory=Counter)  # of records that nobody described yet

@@ -1,4 +1,4 @@
-"""What belongs to a lesson beside its text: the prompts that it is for, tags, a category."""
+"""The parts of a lesson beside its text: the prompts that it is for, tags, a category."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def fires_on(material: Material, number: int, text: str, told: Collection[int]) 
     """Return the prompts that somebody might type again where a lesson with this text would help.
 
     `number` is the prompt that taught it; those that were `told` something are no requests, and the ones
-    before them led there. Of a prompt with an output that is what it says of the error.
+    before them led there. For a prompt with an output it is the line about the error.
     """
     subject = words(text)
     asked = [

@@ -1,4 +1,4 @@
-"""What failed in a session and why: checks that were repaired, errors whose cause the agent found."""
+"""Failures of a session and their causes: repaired checks, errors whose cause the agent found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person wrote in a prompt, as sentences: without the output and the code that was pasted."""
+"""The sentences that a person wrote in a prompt, without the output and the code that was pasted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person stated in a session: corrections, refusals with a reason, rules of the project."""
+"""Statements of a person in a session: corrections, refusals with a reason, rules of the project."""
 
 from __future__ import annotations
 

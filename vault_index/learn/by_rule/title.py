@@ -1,5 +1,4 @@
-"""A title of a few words out of a sentence: the clause that says the point, never prose that is"
-" cut off."""
+"""A title of a few words out of a sentence: the clause that says the point, never prose cut off."""
 
 from __future__ import annotations
 
@@ -58,7 +57,6 @@ _REWORDED = (
     (re.compile(r" that (?:is|are) (\w+ed)\b"), r" \1"),
     (re.compile(r",? please(?=$| \()|,? in step \d+\b"), ""),
 )
-_PROTECTED = re.compile(r"`[^`]*`|\"[^\"\n]{1,60}\"|(?<!\w)'[^'\n]{1,40}'(?!\w)")
 _ASIDE = re.compile(r"\s+(?:\([^()]+\)|\[[^\[\]]*\])(?!\()")
 _SPLIT = re.compile(
     r"(?:[,;:](?=\s|$)|[,;:]?\s(?:[-\u2013\u2014]{1,2}\s|(?:because|since|so that|so both|so|but"
@@ -98,18 +96,13 @@ _NAME = re.compile(
     r"|\b[a-z]+[A-Z]\w+|\b[A-Z]{2,}\b|\b[A-Z][a-z]+[A-Z]\w*|--\w+|\b\d+\.\d+"
 )
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|be|has|have|had|do|does|don't|doesn't|didn't|can't|cannot|won't|must"
-    r"|should|never|always|use|uses|keep"
-    r"|keeps|get|gets|make|makes|need|needs|fail|fails|failed|run|runs|add|adds|put|puts|avoid"
-    r"|prefer|reads?|writes?|requires?"
-    r"|overwrites?|returns?|breaks?|goes|go|drops?|dropped|ignores?|sets?|supports?|stays?|lives?"
-    r"|works?|want|happens|leaves?|treats?"
-    r"|checks?|creates?|pins?|wraps?|splits?|separate|update|commit|stick|move|test|mock|write|edit"
-    r"|call|import|log|store|keep|pass"
-    r"|verwenden|nutzen|benutzen|ist|sind|hat|haben|muss|müssen|soll|darf|dürfen|wird|werden"
-    r"|\w+ed|\w{3,}s)\b",
+    r"\b(?:is|are|was|were|be|has|have|had|do|don't|doesn't|didn't|can't|cannot|won't|must|should|"
+    r"never|use|keep|get|make|fail|run|add|put|avoid|prefer|read|write|require|overwrite|"
+    r"return|break|go|drop|ignore|set|support|stay|live|work|want|leave|treat|check|create|"
+    r"pin|wrap|split|separate|update|commit|stick|move|test|mock|edit|call|import|log|store|"
+    r"verwenden|nutzen|benutzen|ist|sind|hat|haben|müssen|soll|darf|dürfen|wird|werden|\w+ed|\w{3,}s)\b",
     re.IGNORECASE,
-)  # fmt: skip
+)
 
 
 def of(sentence: str) -> str:
@@ -124,8 +117,7 @@ def of(sentence: str) -> str:
 
 
 def names(text: str) -> list[str]:
-    """Return the names of code in a text: what stands in backticks, paths, identifiers, flags,"
-    " versions."""
+    """Return the names of code in a text: in backticks, paths, identifiers, flags, versions."""
     return list(dict.fromkeys(match.strip("`'\"") for match in _NAME.findall(text)))
 
 
@@ -162,36 +154,26 @@ def _plain(sentence: str) -> str:
 
 def _candidates(text: str) -> list[str]:
     """Return pieces of a sentence that may be its title, the whole first."""
-    hidden: list[str] = []
-
-    def hide(match: re.Match[str]) -> str:
-        hidden.append(match[0])
-        return f"\0{len(hidden) - 1}\0"
-
-    def show(piece: str) -> str:
-        return re.sub(r"\0(\d+)\0", lambda match: hidden[int(match[1])], piece)
-
-    covered = _PROTECTED.sub(hide, text)
     ends = [
         0,
-        *(place for match in _SPLIT.finditer(covered) for place in match.span()),
-        len(covered),
+        *(place for match in _SPLIT.finditer(text) for place in match.span()),
+        len(text),
     ]
     pieces = list(zip(ends[::2], ends[1::2], strict=True))
     spans = [(begin, end) for at, (begin, _) in enumerate(pieces) for _, end in pieces[at : at + 3]]
     result = []
-    for begin, end in [(0, len(covered)), *spans]:
-        piece = covered[begin:end].strip(" ,;:.-\u2014\u3001")
+    for begin, end in [(0, len(text)), *spans]:
+        piece = text[begin:end].strip(" ,;:.-\u2014\u3001")
         piece = without_fillers(piece)
-        result.append(show(piece))
+        result.append(piece)
         for _ in range(3):
-            if words_of(show(piece)) <= MOST:
+            if words_of(piece) <= MOST:
                 break
             shorter = _TAIL.sub("", piece)
             if shorter == piece:
                 break
             piece = shorter
-            result.append(show(piece))
+            result.append(piece)
     return list(dict.fromkeys(filter(None, result)))
 
 

@@ -1,4 +1,4 @@
-"""What the journal keeps of a session as parts of a material, with or without its transcript.
+"""The journal's records of a session as parts of a material, with or without its transcript.
 
 A person may have edited the session file or deleted records of it, and the settings may leave paths out:
 what the transcript still has of that is not taken from there.
