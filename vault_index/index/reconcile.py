@@ -36,12 +36,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.errors import EmbedderError, IndexStateError
-from vault_index.index import diff, provenance, rows, vectors
+from vault_index.index import diff, provenance, rows
 from vault_index.index.derived import DERIVED, Derived, Sources
 from vault_index.index.diff import Diff, ReadFile
 from vault_index.index.stats import Stats
@@ -249,18 +250,21 @@ def _write_rows(
     after = replace(after, head="", derived={})  # until all are in, git is to be asked about all
     cache = sources.cache(rows.RECIPE)
     hashes = {row["content_hash"] for file in changed for row in file.rows}
-    known = dict(vectors.kept(table, cache, hashes))
+    known = table.vectors(sorted(hashes)) if table.dimension else {}
+    known |= cache.get(hashes - known.keys()) if table.dimension else {}
     missing, embedded = len(hashes) - len(known), 0
     batches = list(_batches(changed)) or [[]]
     for number, batch in enumerate(batches, start=1):
         batch_rows = [row for file in batch for row in file.rows]
-        if table.dimension:
-            new = vectors.embed_missing(batch_rows, known, sources.vault.embedder, cache)
-            known.update(new)
+        embedder = sources.vault.embedder
+        if embedder is not None:
+            by_hash = {row["content_hash"]: row for row in batch_rows}
+            new = cache.make_missing(by_hash, known, partial(rows.embed, embedder))
+            known |= new
             embedded += len(new)
             if new:
                 options.progress(embedded, missing)
-            batch_rows = vectors.with_vectors(batch_rows, known)
+            batch_rows = [{**row, "vector": known[row["content_hash"]]} for row in batch_rows]
         is_last = number == len(batches)
         paths = [file.path for file in batch] + (list(removed) if is_last else [])
         table.replace(batch_rows, map(shown, paths))

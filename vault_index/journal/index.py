@@ -11,10 +11,12 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vault_index import files
+from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError, VaultError, WriteError
-from vault_index.journal import places, rows, session_file, vectors
+from vault_index.journal import places, rows, session_file
 from vault_index.journal.journal import INDEX, Journal
 from vault_index.journal.open_index import SCHEMA, OpenJournal
 from vault_index.lesson.digest import hash_of_file
@@ -24,6 +26,10 @@ from vault_index.store.schema import JOURNAL, VECTOR, JournalRow
 from vault_index.store.table import Table
 from vault_index.store.warm_table import WarmTable
 
+if TYPE_CHECKING:
+    from vault_index.embed import Embedder
+
+RECIPE = "text"  # part of the name under which vectors are kept
 BATCH_ROWS = 1024  # about eight seconds of embedding between two commits
 WORDS_ROWS = 4096  # without an embedder: a commit costs more than its rows
 FOLDED_ROWS = 500  # full text looks through the rows that are newer than its index: 40 ms per 1,000
@@ -118,7 +124,7 @@ def remove(journal: Journal, sessions: Collection[str]) -> None:
                 known = manifest.load(index, SCHEMA)
                 table = Table(index, known.dimension, JOURNAL)
                 gone = table.rows(["content_hash"], filters.of_sessions(sessions))
-                vectors.cache(journal).remove({row["content_hash"] for row in gone})
+                _cache(journal).remove({row["content_hash"] for row in gone})
             except IndexStateError:
                 index = None
         try:
@@ -260,7 +266,7 @@ def _update(
 ) -> Stats:
     """Write the rows of files that differ, a commit a batch; the caller holds the lock."""
     table = Table(work.index, work.manifest.dimension, JOURNAL)
-    of_rows = vectors.Vectors(journal, kept_in or table, vectors.cache(journal, trusted=use_cache))
+    cache, embedded = _cache(journal, trusted=use_cache), 0
     after, written, done = work.manifest, 0, 0
     stats = Stats(removed=len(work.removed), unchanged=work.unchanged)
     pending = set(work.stamps) | set(work.removed)
@@ -273,7 +279,9 @@ def _update(
         changed = [made for made in batch if made.rows is not None]
         pairs, stale = _differing(table, work.manifest, changed)
         if pairs:
-            table.upsert(of_rows.of(pairs))
+            of_batch, made_now = _with_vectors(pairs, journal.embedder, kept_in or table, cache)
+            table.upsert(of_batch)
+            embedded += made_now
         if stale:
             table.delete(filters.any_of("id", stale))
         after = manifest.with_files(after, {made.path: made.entry for made in batch})
@@ -296,7 +304,31 @@ def _update(
         manifest.save(work.index, after)
     if _fold(table, after):
         _save_folded(journal, work.index, after)
-    return replace(stats, rows=written, embedded=of_rows.embedded, problems=_problems(after))
+    return replace(stats, rows=written, embedded=embedded, problems=_problems(after))
+
+
+def _with_vectors(
+    pairs: Sequence[tuple[JournalRow, str]],
+    embedder: Embedder | None,
+    table: Table,
+    cache: VectorCache,
+) -> tuple[list[JournalRow], int]:
+    """Return rows with their vectors, and how many were made. Raises EmbedderError."""
+    if embedder is None:
+        return [row for row, _ in pairs], 0
+    texts = {row["content_hash"]: text for row, text in pairs}
+    vectors = table.vectors(sorted(texts))
+    vectors |= cache.get(texts.keys() - vectors.keys())
+    new = cache.make_missing(texts, vectors, lambda some: list(embedder.embed_documents(some)))
+    vectors |= new
+    return [row | JournalRow(vector=vectors[row["content_hash"]]) for row, _ in pairs], len(new)
+
+
+def _cache(journal: Journal, *, trusted: bool = True) -> VectorCache:
+    """Return the vectors that are kept for the user; see `VectorCache` for `trusted`."""
+    dimension = journal.embedder.dimension if journal.embedder else 0
+    name = f"{_embedder_name(journal)} {RECIPE}"
+    return VectorCache(journal.config.home, name, dimension, trusted=trusted)
 
 
 def _fold(table: Table, after: Manifest) -> bool:
