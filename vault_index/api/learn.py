@@ -16,7 +16,7 @@ from vault_index.proposals import review
 from vault_index.recall import trust
 from vault_index.search import entries, floor, pages, query
 from vault_index.search.options import Query
-from vault_index.store import filters, injections, totals
+from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -97,11 +97,11 @@ def status(vault: Vault) -> dict[str, Any]:
     each of its categories and in those above.
     """
     opened = vault.open_index()
-    ids = totals.values(opened.store, "lesson_id", filters.WHOLE)
+    ids = opened.store.values("lesson_id", filters.WHOLE)
     used = injections.summary(vault.index_dir, ids)
     return {
         "lessons": len(ids),
-        "by_type": dict(sorted(totals.tally(opened.store, "type", filters.WHOLE).items())),
+        "by_type": dict(sorted(opened.store.tally("type", filters.WHOLE).items())),
         "by_category": entries.tally(vault),
         "most_used": [list(each) for each in used["most_used"]],
         "never_used": used["never_used"],

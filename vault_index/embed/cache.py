@@ -73,13 +73,22 @@ class VectorCache:
         `make` returns float32[dimension] for each of a list; its errors pass through.
         """
         kept = self.get(contents.keys())
+        return kept | self.make_missing(contents, kept, make)
+
+    def make_missing(
+        self,
+        contents: Mapping[str, T],
+        kept: Collection[str],
+        make: Callable[[list[T]], Sequence[np.ndarray]],
+    ) -> dict[str, np.ndarray]:
+        """Return, and keep, the vectors of the contents that are not among `kept`; see `get_or_make`."""
         missing = [key for key in contents if key not in kept]
-        if missing:
-            made = make([contents[key] for key in missing])
-            new = dict(zip(missing, made, strict=True))
+        new = dict(
+            zip(missing, make([contents[key] for key in missing]) if missing else (), strict=True)
+        )
+        if new:
             self.put(new)
-            kept |= new
-        return kept
+        return new
 
     def put(self, vectors: Mapping[str, np.ndarray]) -> None:
         """Keep vectors, as far as that is possible."""

@@ -34,20 +34,23 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.errors import EmbedderError, IndexStateError
-from vault_index.index import diff, provenance, rows, vectors
+from vault_index.index import diff, provenance, rows
 from vault_index.index.derived import DERIVED, Derived, Sources
 from vault_index.index.diff import Diff, ReadFile
 from vault_index.index.stats import Stats
 from vault_index.lesson.parse import id_of
-from vault_index.store import injections, lock, manifest, ownership
+from vault_index.store import injections, lock, manifest
 from vault_index.store.manifest import FileEntry, Manifest
+from vault_index.store.schema import LESSONS
+from vault_index.store.sync import ASKED_FOR, DAMAGED, Source, batches
 from vault_index.store.table import Table
 from vault_index.vault import shown
 
@@ -55,7 +58,6 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
-_ASKED_FOR = "asked for"  # the reason of a rebuild: nothing that is kept is believed
 
 Progress = Callable[[int, int], None]  # (passages embedded, passages to embed)
 
@@ -114,7 +116,7 @@ def sync(
     Raises WriteError, EmbedderError, and IndexStateError for an index of a newer version.
     """
     options = SyncOptions(full, full and ask_git, read_all, True, progress, time.monotonic())
-    look = _Look(reason=_ASKED_FOR) if rebuild else _look(vault, options)
+    look = _Look(reason=ASKED_FOR) if rebuild else _look(vault, options)
     if look.work and _is_up_to_date(vault, look.work, options):
         return _nothing_done(look.work, options)
     if at_most is not None and (look.work is None or len(look.work.diff) > at_most):
@@ -122,14 +124,14 @@ def sync(
     with lock.held(vault.index_dir, wait=wait) as is_free:
         if not is_free:
             return Stats(busy=True)
-        if not rebuild and _is_outdated(vault, look):
+        if not rebuild and _source(vault).is_outdated(look.index, look.version):
             look = _look(vault, options)
         if look.work is None:
             return _rebuild(vault, look.reason, options)
         try:
             return _update(vault, look.work, options)
         except IndexStateError:
-            return _rebuild(vault, "the index was damaged", options)
+            return _rebuild(vault, DAMAGED, options)
 
 
 def tidy(vault: Vault) -> bool:
@@ -154,34 +156,11 @@ def tidy(vault: Vault) -> bool:
 def _look(vault: Vault, options: SyncOptions) -> _Look:
     index = manifest.current(vault.index_dir)
     version = manifest.version(index) if index else None
-    reason, known = _why_rebuild(vault, index)
+    reason, known = _source(vault).why_rebuild(index)
     if index is None or known is None:
         return _Look(index, version, reason=reason)
     changes = diff.scan(vault, known, options.ask_git, read_all=options.read_all)
     return _Look(index, version, _Work(index, known, changes))
-
-
-def _why_rebuild(vault: Vault, index: Path | None) -> tuple[str, Manifest | None]:
-    """Return why an index cannot be brought up to date, or its manifest."""
-    if index is None:
-        return "first index", None
-    try:
-        known = manifest.load(index)
-    except IndexStateError as error:
-        if error.newer:
-            raise
-        return error.message, None
-    if known.schema != manifest.SCHEMA:
-        return f"the index had schema {known.schema}, now it is {manifest.SCHEMA}", None
-    name = _embedder_name(vault)
-    if known.embedder != name:
-        return f"the index was built with {known.embedder}, now it is {name}", None
-    is_whole = Table(index, known.dimension).exists()
-    return ("", known) if is_whole else ("the index was damaged", None)
-
-
-def _embedder_name(vault: Vault) -> str:
-    return vault.embedder.name if vault.embedder else manifest.NO_EMBEDDER
 
 
 def _is_up_to_date(vault: Vault, work: _Work, options: SyncOptions) -> bool:
@@ -201,14 +180,6 @@ def _nothing_done(work: _Work, options: SyncOptions) -> Stats:
         seconds=time.monotonic() - options.started,
         problems=diff.problems(work.manifest, work.diff.skipped),
     )
-
-
-def _is_outdated(vault: Vault, look: _Look) -> bool:
-    """Whether somebody wrote since the look, or was writing then; the caller holds the lock."""
-    index = manifest.current(vault.index_dir)
-    if index is None or index != look.index or manifest.version(index) != look.version:
-        return True
-    return manifest.is_dirty(index)
 
 
 # an index brought up to date
@@ -249,25 +220,28 @@ def _write_rows(
     after = replace(after, head="", derived={})  # until all are in, git is to be asked about all
     cache = sources.cache(rows.RECIPE)
     hashes = {row["content_hash"] for file in changed for row in file.rows}
-    known = dict(vectors.kept(table, cache, hashes))
+    known = table.vectors(sorted(hashes)) if table.dimension else {}
+    known |= cache.get(hashes - known.keys()) if table.dimension else {}
     missing, embedded = len(hashes) - len(known), 0
-    batches = list(_batches(changed)) or [[]]
-    for number, batch in enumerate(batches, start=1):
+    several = list(batches(changed, lambda file: len(file.rows), BATCH_PASSAGES)) or [[]]
+    for number, batch in enumerate(several, start=1):
         batch_rows = [row for file in batch for row in file.rows]
-        if table.dimension:
-            new = vectors.embed_missing(batch_rows, known, sources.vault.embedder, cache)
-            known.update(new)
+        embedder = sources.vault.embedder
+        if embedder is not None:
+            by_hash = {row["content_hash"]: row for row in batch_rows}
+            new = cache.make_missing(by_hash, known, partial(rows.embed, embedder))
+            known |= new
             embedded += len(new)
             if new:
                 options.progress(embedded, missing)
-            batch_rows = vectors.with_vectors(batch_rows, known)
-        is_last = number == len(batches)
+            batch_rows = [{**row, "vector": known[row["content_hash"]]} for row in batch_rows]
+        is_last = number == len(several)
         paths = [file.path for file in batch] + (list(removed) if is_last else [])
         table.replace(batch_rows, map(shown, paths))
         if not is_last:  # so that a kill does not lose this batch
             after = manifest.with_files(after, _entries(batch))
             manifest.save(table.index, after)
-            later = [file.path for batch in batches[number:] for file in batch]
+            later = [file.path for batch in several[number:] for file in batch]
             manifest.mark_dirty(table.index, later + list(removed))
     return after, embedded
 
@@ -291,19 +265,6 @@ def _refresh_derived(
 
 def _entries(read: Sequence[ReadFile]) -> dict[str, FileEntry]:
     return {file.path: file.entry for file in read}
-
-
-def _batches(files: Sequence[ReadFile]) -> Iterator[list[ReadFile]]:
-    batch: list[ReadFile] = []
-    size = 0
-    for file in files:
-        batch.append(file)
-        size += len(file.rows)
-        if size >= BATCH_PASSAGES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _count(before: Manifest, changes: Diff, read: Sequence[ReadFile]) -> Stats:
@@ -341,26 +302,15 @@ def _renamed(before: Manifest, changes: Diff, read: Sequence[ReadFile]) -> dict[
 
 def _rebuild(vault: Vault, reason: str, options: SyncOptions) -> Stats:
     """Build a new index beside the one in force, then swap. An interrupted build is resumed."""
-    building = vault.index_dir / manifest.BUILDING
-    if reason == _ASKED_FOR or not _can_resume(vault, building):
-        dimension = vault.embedder.dimension if vault.embedder else 0
-        ownership.remove_tree(building)
-        with files.writing(building):
-            building.mkdir()
-        Table(building, dimension).create()
-        manifest.save(building, Manifest(manifest.SCHEMA, _embedder_name(vault), dimension))
+    building = _source(vault).start_building(resume=reason != ASKED_FOR)
     known = manifest.load(building)
     work = _Work(building, known, diff.scan(vault, known, ask_git=True))
-    use_cache = reason != _ASKED_FOR
+    use_cache = reason != ASKED_FOR
     options = replace(options, full=True, ask_git=True, read_all=False, use_cache=use_cache)
     stats = _update(vault, work, options)
     manifest.put_in_force(building)
     return replace(stats, rebuilt=reason)
 
 
-def _can_resume(vault: Vault, building: Path) -> bool:
-    """Whether what an interrupted build left can be brought up to date like any other index."""
-    try:
-        return ownership.is_folder(building) and not _why_rebuild(vault, building)[0]
-    except IndexStateError:  # of a newer version
-        return False
+def _source(vault: Vault) -> Source:
+    return Source(vault, LESSONS, manifest.SCHEMA)

@@ -8,28 +8,34 @@ moment the next sync reads these once more. A rebuild is made in a folder beside
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vault_index import files
+from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError, VaultError, WriteError
-from vault_index.journal import places, rows, session_file, vectors
-from vault_index.journal.journal import INDEX, Journal
+from vault_index.journal import places, rows, session_file
+from vault_index.journal.journal import Journal
 from vault_index.journal.open_index import SCHEMA, OpenJournal
 from vault_index.lesson.digest import hash_of_file
-from vault_index.store import filters, lock, manifest, ownership
+from vault_index.store import filters, lock, manifest
 from vault_index.store.manifest import FileEntry, Manifest
 from vault_index.store.schema import JOURNAL, VECTOR, JournalRow
+from vault_index.store.sync import ASKED_FOR, DAMAGED, Source, batches
 from vault_index.store.table import Table
 from vault_index.store.warm_table import WarmTable
 
+if TYPE_CHECKING:
+    from vault_index.embed import Embedder
+
+RECIPE = "text"  # part of the name under which vectors are kept
 BATCH_ROWS = 1024  # about eight seconds of embedding between two commits
 WORDS_ROWS = 4096  # without an embedder: a commit costs more than its rows
 FOLDED_ROWS = 500  # full text looks through the rows that are newer than its index: 40 ms per 1,000
 SMALL_ROWS = 20_000  # up to there it takes a tenth of a second
 _WAITING = "waiting"  # rows that the table's indexes do not have yet, in the manifest
-_ASKED_FOR = "asked for"
 _FORGOTTEN = "something was forgotten"
 
 Progress = Callable[[int, int], None]  # (files done, files to do)
@@ -84,20 +90,20 @@ def sync(
     started = time.monotonic()
     if not journal.folder.is_dir():
         return Stats()
-    reason, work = (_ASKED_FOR, None) if rebuild else _look(journal)
+    reason, work = (ASKED_FOR, None) if rebuild else _look(journal)
     if work and not work.stamps and not work.removed and not manifest.is_dirty(work.index):
         return Stats(unchanged=work.unchanged, problems=_problems(work.manifest))
     with lock.held(journal.index_dir, wait=wait) as is_free:
         if not is_free:
             return Stats(busy=True)
-        if not rebuild and not (work and _is_current(journal, work)):
+        if not rebuild and (work is None or _source(journal).is_outdated(work.index, work.version)):
             reason, work = _look(journal)  # somebody wrote meanwhile
         tell = progress or (lambda _done, _all: None)
         try:
             if work:
                 return replace(_update(journal, work, tell), seconds=time.monotonic() - started)
         except IndexStateError:
-            reason = "the index was damaged"
+            reason = DAMAGED
         stats = _rebuild(journal, reason, tell)
     return replace(stats, seconds=time.monotonic() - started)
 
@@ -118,7 +124,7 @@ def remove(journal: Journal, sessions: Collection[str]) -> None:
                 known = manifest.load(index, SCHEMA)
                 table = Table(index, known.dimension, JOURNAL)
                 gone = table.rows(["content_hash"], filters.of_sessions(sessions))
-                vectors.cache(journal).remove({row["content_hash"] for row in gone})
+                _cache(journal).remove({row["content_hash"] for row in gone})
             except IndexStateError:
                 index = None
         try:
@@ -165,50 +171,26 @@ def _save_folded(journal: Journal, index: Path, known: Manifest) -> None:
 # what is to be done
 
 
-def _look(journal: Journal) -> tuple[str, _Work | None]:
-    """Return how the files differ from the index in force, or why it has to be rebuilt."""
-    index = manifest.current(journal.index_dir)
-    if index is None:
-        return "first index", None
-    return _compare(journal, index)
-
-
-def _compare(journal: Journal, index: Path) -> tuple[str, _Work | None]:
-    version = manifest.version(index)
-    try:
-        known = manifest.load(index, SCHEMA)
-    except IndexStateError as error:
-        if error.newer:
-            raise
-        return error.message, None
-    if known.schema != SCHEMA:
-        return f"the index had schema {known.schema}, now it is {SCHEMA}", None
-    if known.embedder != _embedder_name(journal):
-        return (
-            f"the index was built with {known.embedder}, now it is {_embedder_name(journal)}",
-            None,
-        )
-    if not Table(index, known.dimension, JOURNAL).exists():
-        return "the index was damaged", None
+def _look(journal: Journal, index: Path | None = None) -> tuple[str, _Work | None]:
+    """Return how the files differ from an index, that in force, or why it has to be rebuilt."""
+    index = index or manifest.current(journal.index_dir)
+    version = manifest.version(index) if index else None
+    reason, recorded = _source(journal).why_rebuild(index)
+    if index is None or version is None or recorded is None:
+        return reason, None
     stamps = dict(places.stamps(journal.folder))
-    other = {path: stamp for path, stamp in stamps.items() if not _is_same(known, path, stamp)}
-    removed = sorted(known.files.keys() - stamps.keys())
-    return "", _Work(index, known, version, other, removed, len(stamps) - len(other))
+    other = {path: stamp for path, stamp in stamps.items() if not _is_same(recorded, path, stamp)}
+    removed = sorted(recorded.files.keys() - stamps.keys())
+    return "", _Work(index, recorded, version, other, removed, len(stamps) - len(other))
 
 
-def _is_current(journal: Journal, work: _Work) -> bool:
-    """Whether nobody wrote the index since it was compared with the files."""
-    is_same = manifest.version(work.index) == work.version and not manifest.is_dirty(work.index)
-    return is_same and manifest.current(journal.index_dir) == work.index
+def _source(journal: Journal) -> Source:
+    return Source(journal, JOURNAL, SCHEMA)
 
 
 def _is_same(known: Manifest, path: str, stamp: files.Stamp) -> bool:
     entry = known.files.get(path)
     return entry is not None and entry.stamp == list(stamp)
-
-
-def _embedder_name(journal: Journal) -> str:
-    return journal.embedder.name if journal.embedder else manifest.NO_EMBEDDER
 
 
 def _problems(known: Manifest) -> dict[str, str]:
@@ -222,21 +204,12 @@ def _rebuild(
     journal: Journal, reason: str, progress: Progress, vectors_of: Path | None = None
 ) -> Stats:
     """Build a new index beside the one in force, then swap. An interrupted build is resumed."""
-    building = journal.folder / INDEX / manifest.BUILDING
     forgets = reason == _FORGOTTEN
-    work = None
-    if reason != _ASKED_FOR and not forgets and ownership.is_folder(building):
-        _, work = _compare(journal, building)
+    source = _source(journal)
+    building = source.start_building(resume=reason != ASKED_FOR and not forgets)
+    _, work = _look(journal, building)
     if work is None:
-        ownership.remove_tree(building)
-        with files.writing(building):
-            building.mkdir(mode=0o700)
-        dimension = journal.embedder.dimension if journal.embedder else 0
-        Table(building, dimension, JOURNAL).create()
-        known = Manifest(SCHEMA, _embedder_name(journal), dimension)
-        manifest.save(building, known)
-        version = manifest.version(building)
-        work = _Work(building, known, version, dict(places.stamps(journal.folder)), (), 0)
+        raise IndexStateError(DAMAGED, "run `lessons journal import`")
     kept_in = None
     if vectors_of is not None:
         recorded = manifest.load(vectors_of, SCHEMA)
@@ -245,7 +218,7 @@ def _rebuild(
             work.manifest.dimension,
         ):
             kept_in = Table(vectors_of, recorded.dimension, JOURNAL)
-    stats = _update(journal, work, progress, use_cache=reason != _ASKED_FOR, kept_in=kept_in)
+    stats = _update(journal, work, progress, use_cache=reason != ASKED_FOR, kept_in=kept_in)
     manifest.put_in_force(building, keep_seconds=-1 if forgets else manifest.KEEP_OLD_SECONDS)
     return replace(stats, rebuilt=reason)
 
@@ -260,7 +233,7 @@ def _update(
 ) -> Stats:
     """Write the rows of files that differ, a commit a batch; the caller holds the lock."""
     table = Table(work.index, work.manifest.dimension, JOURNAL)
-    of_rows = vectors.Vectors(journal, kept_in or table, vectors.cache(journal, trusted=use_cache))
+    cache, embedded = _cache(journal, trusted=use_cache), 0
     after, written, done = work.manifest, 0, 0
     stats = Stats(removed=len(work.removed), unchanged=work.unchanged)
     pending = set(work.stamps) | set(work.removed)
@@ -269,11 +242,14 @@ def _update(
         table.delete(filters.of_paths(work.removed))
         after = manifest.with_files(after, {}, work.removed)
     size = BATCH_ROWS if journal.embedder else WORDS_ROWS
-    for batch in _batches(_read(journal, after, work.stamps), size):
+    read = _read(journal, after, work.stamps)
+    for batch in batches(read, lambda made: len(made.rows or ()), size):
         changed = [made for made in batch if made.rows is not None]
         pairs, stale = _differing(table, work.manifest, changed)
         if pairs:
-            table.upsert(of_rows.of(pairs))
+            of_batch, made_now = _with_vectors(pairs, journal.embedder, kept_in or table, cache)
+            table.upsert(of_batch)
+            embedded += made_now
         if stale:
             table.delete(filters.any_of("id", stale))
         after = manifest.with_files(after, {made.path: made.entry for made in batch})
@@ -296,7 +272,31 @@ def _update(
         manifest.save(work.index, after)
     if _fold(table, after):
         _save_folded(journal, work.index, after)
-    return replace(stats, rows=written, embedded=of_rows.embedded, problems=_problems(after))
+    return replace(stats, rows=written, embedded=embedded, problems=_problems(after))
+
+
+def _with_vectors(
+    pairs: Sequence[tuple[JournalRow, str]],
+    embedder: Embedder | None,
+    table: Table,
+    cache: VectorCache,
+) -> tuple[list[JournalRow], int]:
+    """Return rows with their vectors, and how many were made. Raises EmbedderError."""
+    if embedder is None:
+        return [row for row, _ in pairs], 0
+    texts = {row["content_hash"]: text for row, text in pairs}
+    vectors = table.vectors(sorted(texts))
+    vectors |= cache.get(texts.keys() - vectors.keys())
+    new = cache.make_missing(texts, vectors, lambda some: list(embedder.embed_documents(some)))
+    vectors |= new
+    return [row | JournalRow(vector=vectors[row["content_hash"]]) for row, _ in pairs], len(new)
+
+
+def _cache(journal: Journal, *, trusted: bool = True) -> VectorCache:
+    """Return the vectors that are kept for the user; see `VectorCache` for `trusted`."""
+    dimension = journal.embedder.dimension if journal.embedder else 0
+    name = f"{_source(journal).embedder} {RECIPE}"
+    return VectorCache(journal.config.home, name, dimension, trusted=trusted)
 
 
 def _fold(table: Table, after: Manifest) -> bool:
@@ -357,16 +357,3 @@ def _read(journal: Journal, known: Manifest, stamps: Mapping[str, files.Stamp]) 
             continue
         entry = FileEntry(content, trusted, len(session.records))
         yield _Read(path, entry, rows.of_session(session, path))
-
-
-def _batches(read: Iterable[_Read], most: int) -> Iterator[list[_Read]]:
-    batch: list[_Read] = []
-    size = 0
-    for made in read:
-        batch.append(made)
-        size += len(made.rows or ())
-        if size >= most:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

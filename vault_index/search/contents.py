@@ -9,7 +9,7 @@ from vault_index.index.documents import DOCUMENT
 from vault_index.lesson import number
 from vault_index.lesson.category import COURSES
 from vault_index.search import documents
-from vault_index.store import filters, totals
+from vault_index.store import filters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,9 +41,9 @@ def counted(vault: Vault, name: str = "") -> list[tuple[Document, int, bool]]:
     name = name.strip()
     store = vault.open_index().store
     shared = filters.all_of(filters.WHOLE, filters.FOR_AGENTS)
-    lessons = totals.tally(store, "path", shared)
+    lessons = store.tally("path", shared)
     is_course = filters.all_of(shared, f"({filters.NUMBERED}) OR ({filters.below([COURSES])})")
-    courses = totals.tally(store, "path", is_course)
+    courses = store.tally("path", is_course)
     places = documents.near(vault, name) if name else documents.places(vault)
     kept = [place for place in places if place.kind == DOCUMENT and lessons.get(place.path)]
     if name:

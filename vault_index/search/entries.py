@@ -11,7 +11,7 @@ from vault_index.index import diff, listing
 from vault_index.lesson import body, digest, parse
 from vault_index.lesson.category import CategoryPath, counts, normalise, own_counts
 from vault_index.search import names
-from vault_index.store import filters, totals
+from vault_index.store import filters
 from vault_index.store.schema import LEVELS
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def tally(vault: Vault) -> dict[CategoryPath, int]:
     store = vault.open_index().store
     found: dict[CategoryPath, int] = {}
     for level in LEVELS:
-        found |= totals.tally(store, level, filters.WHOLE)
+        found |= store.tally(level, filters.WHOLE)
     return dict(sorted(found.items()))
 
 

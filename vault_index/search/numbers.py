@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from vault_index.lesson import category
-from vault_index.store import filters, totals
+from vault_index.store import filters
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -28,13 +28,13 @@ def of(vault: Vault, today: date) -> dict[str, Any]:
     """
     store = vault.open_index().store
     lessons = store.rows(_COLUMNS, filters.WHOLE)
-    several = {path for path, passages in totals.tally(store, "path").items() if passages > 1}
+    several = {path for path, passages in store.tally("path").items() if passages > 1}
     filed: defaultdict[str, set[str]] = defaultdict(set)  # of documents
     for row in lessons if several else ():
         if row["path"] in several:
             filed[row["path"]].update(row["categories"] or ())
     documents = category.counts(filed.values())
-    by_author = _ordered(totals.tally(store, "author", filters.WHOLE))
+    by_author = _ordered(store.tally("author", filters.WHOLE))
     return {
         "lessons": len(lessons),
         "documents": len(filed),
@@ -42,7 +42,7 @@ def of(vault: Vault, today: date) -> dict[str, Any]:
             {"path": path, "lessons": count, "documents": documents.get(path, 0)}
             for path, count in category.counts(row["categories"] or () for row in lessons).items()
         ],
-        "types": _ordered(totals.tally(store, "type", filters.WHOLE)),
+        "types": _ordered(store.tally("type", filters.WHOLE)),
         "authors": by_author[:MAX_AUTHORS],
         "other_authors": sum(count for _, count in by_author[MAX_AUTHORS:]),
         "growth": _growth((row["created_at"] or row["updated_at"] for row in lessons), today),

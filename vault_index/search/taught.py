@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.search.hit import Hit
-    from vault_index.store.families import Families
-    from vault_index.store.table import Table
+    from vault_index.store.table import Families, Table
 
 # The cosine from which a prompt is near a taught one. Of 400 pairs by an author who has not seen the
 # code, .33 of the paraphrases and .02 of other prompts on the same subject reach it; of 200

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from vault_index.errors import IndexStateError, WriteError
-from vault_index.store import families, latest, ownership
+from vault_index.store import ownership
 from vault_index.store.compact import SAMPLE, Compact
 from vault_index.store.filters import ROWS, any_of, of_lessons, of_paths
 from vault_index.store.lance import Door, LanceTable
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from vault_index.store.families import Families
-    from vault_index.store.latest import Pair
     from vault_index.store.schema import DocumentRow, JournalRow, SkillRow
+
+    Pair = tuple[np.ndarray, np.ndarray]
+    Ask = Callable[["Table", str, int, str | None], Pair]
 
 T = TypeVar("T")
 
@@ -41,6 +42,40 @@ KEPT_FILTERS = 16  # whose rows a reader remembers: 80 kB each, 0.8 MB among 100
 MANY = 0.5  # of all rows: a filter that keeps so many is looked at after full text, not in it
 MAX_DAMAGE_CHARS = 160  # of what LanceDB says of an index, without its path
 _AT_ONCE = 1000  # values in one filter
+FAMILY_COLUMNS = ("lesson_id", "is_whole", "taught")
+
+
+class Families(NamedTuple):
+    """The rows that are not whole lessons, in the order of their row ids."""
+
+    ids: np.ndarray  # uint64[n], row ids, sorted
+    wholes: np.ndarray  # uint64[n], the row id of the whole of each
+    taught: np.ndarray  # str[n]: fires | silent for a taught prompt, "" for a piece
+
+    @property
+    def has_taught(self) -> bool:
+        """Whether any of the rows is a taught prompt."""
+        return bool((self.taught != "").any())
+
+    @property
+    def pieces(self) -> tuple[np.ndarray, np.ndarray]:
+        """The row ids of pieces, and of the whole of each."""
+        is_piece = self.taught == ""
+        return self.ids[is_piece], self.wholes[is_piece]
+
+
+def _keep_latest(ask: Ask) -> Ask:
+    """Keep the latest answer of a table that stays at its version."""
+
+    @wraps(ask)
+    def answer(table: Table, text: str, limit: int, where: str | None) -> Pair:
+        asked = text, limit, where
+        last = table.latest  # read once: other threads may replace it
+        if last is None or last[0] != asked or not table.pinned:
+            table.latest = last = asked, ask(table, text, limit, where)
+        return last[1]
+
+    return answer
 
 
 class Table:
@@ -59,8 +94,8 @@ class Table:
         self.pinned = pinned
         self._folder = index / f"{schema.table}.lance"
         self._table = LanceTable(index, schema.table, pinned=pinned)
-        self._places: dict[str, np.ndarray] = {}  # see `_places_of`
-        self.totals: dict[str, pa.Array] = {}  # of this version: see `totals`
+        self._places: dict[str, np.ndarray] = {}  # see `_positions`
+        self._totals: dict[str, pa.Array] = {}  # of this version: see `_once`
         self.latest: tuple[tuple[str, int, str | None], Pair] | None = None
         self._is_checked = False  # that no link in the table leads elsewhere
 
@@ -142,17 +177,17 @@ class Table:
             return ids, vectors @ vector
         if where is not None and "_all_vectors" in self.__dict__:  # a reader that stays
             ids, vectors = self._all_vectors
-            places = self._places_of(where, ids)
+            places = self._positions(where, ids)
             return ids[places], (vectors @ vector)[places]
         if self.pinned and (where is None or "_compact" in self.__dict__):
             ids, compact = self._compact
-            among = None if where is None else self._places_of(where, ids)
+            among = None if where is None else self._positions(where, ids)
             ids = ids[compact.nearest(vector, limit, among)]
             return ids, self.cosines(ids, vector)
         rows = self._ask(lambda door: door.nearest(vector, limit, where))
         return rows["_rowid"].to_numpy(), 1 - rows["_distance"].to_numpy()
 
-    def _places_of(self, where: str, ids: np.ndarray) -> np.ndarray:
+    def _positions(self, where: str, ids: np.ndarray) -> np.ndarray:
         """Return which of the row ids of all rows a filter keeps; the last filters are remembered.
 
         Asking LanceDB for the nearest of a filter takes four times as long as both. `ids` are those
@@ -241,25 +276,25 @@ class Table:
     @cached_property
     def _all_vectors(self) -> Pair:
         """The table's row ids and vectors: multiplying takes less time than asking for it (5 ms)."""
-        family = families.COLUMNS if self.schema.has_pieces else ()
+        family = FAMILY_COLUMNS if self.schema.has_pieces else ()
         rows = self._scan([VECTOR, *family], ids=True)
         if family:
-            self.__dict__["families"] = families.of(rows)
+            self.__dict__["families"] = _families_of(rows)
         return rows["_rowid"].to_numpy().copy(), matrix(rows, self.dimension).copy()
 
     @cached_property
     def families(self) -> Families:
         """The rows that are pieces of long lessons or taught prompts, and the whole of each."""
         if not self.schema.has_pieces:
-            return families.none()
-        return families.of(self._scan(families.COLUMNS, ids=True))
+            return _no_families()
+        return _families_of(self._scan(FAMILY_COLUMNS, ids=True))
 
-    @latest.kept
+    @_keep_latest
     def matches(self, text: str, limit: int, where: str | None) -> Pair:
         """Return row ids, uint64[n], and BM25 scores, float32[n], of rows that match any word."""
         import numpy as np
 
-        kept = self._kept_by(where) if where is not None else None
+        kept = self._rows_matching(where) if where is not None else None
         within = where if kept is None else None
         rows = self._ask(lambda door: door.matches(text, self.schema.full_text, limit, within))
         ids, scores = rows["_rowid"].to_numpy(), rows["_score"].to_numpy()
@@ -279,7 +314,7 @@ class Table:
         """Count the rows that are no pieces and no taught prompts."""
         return self.count() - len(self.families.ids)
 
-    def _kept_by(self, where: str) -> np.ndarray | None:
+    def _rows_matching(self, where: str) -> np.ndarray | None:
         """Return the row ids that a filter keeps, sorted, if a reader that stays finds it keeps many.
 
         Full text with a filter takes twice as long among 100,000 rows as without.
@@ -287,7 +322,7 @@ class Table:
         if "_compact" not in self.__dict__ or where.startswith(ROWS):
             return None
         ids, _ = self._compact
-        places = self._places_of(where, ids)
+        places = self._positions(where, ids)
         return ids[places] if len(places) > MANY * len(ids) else None
 
     def take(self, row_ids: Sequence[int]) -> list[dict[str, Any]]:
@@ -339,6 +374,36 @@ class Table:
         """Return a column of all rows, or of those a filter names."""
         return self._scan([name], where)[name]
 
+    def tally(self, column: str, where: str | None = None) -> dict[str, int]:
+        """Count the rows with each value of a column of texts; a list counts for each of its values."""
+
+        def count() -> pa.Array:
+            values = self.column(column, where).combine_chunks()
+            return (values.flatten() if values.type.num_fields else values).value_counts()
+
+        counted = self._once(f"tally {column} {where}", count)
+        return {each["values"]: each["counts"] for each in counted.to_pylist()}
+
+    def values(self, column: str, where: str | None = None) -> list[str]:
+        """Return the values of a column of texts, sorted."""
+
+        def scan() -> pa.Array:
+            import pyarrow as pa
+
+            return pa.array(sorted(self.column(column, where).to_pylist()), pa.string())
+
+        texts: list[str] = self._once(f"values {column} {where}", scan).to_pylist()
+        return texts
+
+    def _once(self, name: str, make: Callable[[], pa.Array]) -> pa.Array:
+        """Return a total; a reader's is made once: of 100,000 rows in half a second."""
+        made = self._totals.get(name)
+        if made is None:
+            made = make()
+            if self.pinned:
+                self._totals[name] = made
+        return made
+
     def rows_and_vectors(
         self, columns: Sequence[str], where: str | None = None
     ) -> tuple[list[dict[str, Any]], np.ndarray | None]:
@@ -384,6 +449,28 @@ class Table:
                     ownership.refuse_links(self._folder)
                 self._is_checked = True
             return self._table.ask(question)
+
+
+def _families_of(rows: pa.Table) -> Families:
+    """Return the families of a table's rows, of which it has the row ids and `FAMILY_COLUMNS`."""
+    import numpy as np
+
+    ids, whole = rows["_rowid"].to_numpy(), rows["is_whole"].to_numpy().astype(bool)
+    parts = np.flatnonzero(~whole)
+    if not len(parts):
+        return _no_families()
+    names = rows["lesson_id"].to_pylist()
+    id_of = {names[at]: ids[at] for at in np.flatnonzero(whole)}
+    parts = parts[np.argsort(ids[parts])]
+    taught = np.array(rows["taught"].to_pylist(), "U6")[parts]
+    return Families(ids[parts], np.array([id_of[names[at]] for at in parts], ids.dtype), taught)
+
+
+def _no_families() -> Families:
+    """Return what a table without pieces and taught prompts has."""
+    import numpy as np
+
+    return Families(np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0, "U6"))
 
 
 def matrix(rows: pa.Table, dimension: int) -> np.ndarray:
