@@ -35,7 +35,7 @@ from vault_index.files import stamp_of
 from vault_index.hotpath import protocol
 from vault_index.index import reconcile
 from vault_index.learn.skills import build
-from vault_index.lesson.digest import hash_of, hash_of_file
+from vault_index.lesson.file import hash_of, hash_of_file
 from vault_index.search import evaluate, floor
 from vault_index.store import injections, manifest
 from vault_index.store.schema import LESSONS, LessonRow

@@ -21,7 +21,7 @@ from benchmarks import instruments, web
 from benchmarks.instruments import Row
 from vault_index.embed import download
 from vault_index.hotpath import protocol
-from vault_index.proposals import shelf, sketch
+from vault_index.proposals import shelf
 from vault_index.vault import Vault, open_vault
 
 REJECTED = 500
@@ -92,14 +92,14 @@ def _processor(vault: Vault) -> float:
     return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _some_sketch(vault: Vault, number: int) -> sketch.Sketch:
+def _some_sketch(vault: Vault, number: int) -> shelf.Sketch:
     import numpy as np
 
     vector = np.random.default_rng(number).normal(size=vault.open_index().store.dimension)
-    words = sketch.hashed([f"word{number}-{place}" for place in range(60)])
-    packed = sketch.packed(vector / np.linalg.norm(vector))
+    words = shelf.hashed([f"word{number}-{place}" for place in range(60)])
+    packed = shelf.packed(vector / np.linalg.norm(vector))
     embedder = vault.open_index().embedder
-    return sketch.Sketch(f"{number:08x}", "2026-11-22", words, embedder, packed)
+    return shelf.Sketch(f"{number:08x}", "2026-11-22", words, embedder, packed)
 
 
 if __name__ == "__main__":

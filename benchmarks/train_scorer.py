@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from vault_index.check import scorer
 from vault_index.check.prompt_injection import as_read, without_reported
-from vault_index.check.scorer import features
 
 TEXTS = Path(__file__).parent / "injection_texts"
-WEIGHTS = Path(features.__file__).parent / "weights.json"
+WEIGHTS = Path(scorer.__file__).parent / "weights.json"
 
 STEPS = 250
 ROUNDS = 3  # each chooses again which piece of an attack counts
@@ -59,8 +59,7 @@ def pieces(text: str) -> Pieces:
     """Return the features of each piece of a text, without what it only reports."""
     said = as_read(without_reported(text))
     return [
-        np.array(sorted(features.numbers(piece)), dtype=np.int64)
-        for _, piece in features.pieces(said)
+        np.array(sorted(scorer.numbers(piece)), dtype=np.int64) for _, piece in scorer.pieces(said)
     ]
 
 
@@ -90,7 +89,7 @@ def train(texts: Texts, steps: int = STEPS, rounds: int = ROUNDS) -> Model:
         np.full(len(public), PUBLIC_WEIGHT * len(negative) / max(1, len(public))),
     ])  # fmt: skip
     target = np.concatenate([np.ones(len(chosen)), -np.ones(len(negative) + len(public))])
-    model = Model(np.zeros(features.COUNT), 0.0)
+    model = Model(np.zeros(scorer.COUNT), 0.0)
     for _ in range(rounds):
         model = _fit(chosen + negative + public, target, importance / importance.sum(), steps)
         chosen = [
@@ -109,12 +108,12 @@ def _fit(
     lengths = np.array([len(row) for row in rows])
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     scale = _scales()
-    weights = ahead = np.zeros(features.COUNT)
+    weights = ahead = np.zeros(scorer.COUNT)
     bias = bias_ahead = 0.0
     for step in range(steps):
         sums = np.add.reduceat((ahead * scale)[columns], starts) + bias_ahead
         slope = -target * importance / (1 + np.exp(np.clip(target * sums, -50, 50)))
-        gradient = np.bincount(columns, np.repeat(slope, lengths), features.COUNT) * scale
+        gradient = np.bincount(columns, np.repeat(slope, lengths), scorer.COUNT) * scale
         momentum = step / (step + 3)
         last, last_bias = weights, bias
         weights = ahead - STEP * (gradient + DECAY * ahead)
@@ -125,9 +124,9 @@ def _fit(
 
 
 def _scales() -> np.ndarray:
-    scale = np.full(features.COUNT, _SCALE * _WORD)
-    scale[: features.IDEA_FEATURES] = _SCALE * _PAIR
-    scale[: 2 * features.MAX_IDEAS] = _SCALE
+    scale = np.full(scorer.COUNT, _SCALE * _WORD)
+    scale[: scorer.IDEA_FEATURES] = _SCALE * _PAIR
+    scale[: 2 * scorer.MAX_IDEAS] = _SCALE
     return scale
 
 

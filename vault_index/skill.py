@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vault_index.errors import LessonError
-from vault_index.lesson import digest
-from vault_index.lesson.file import LessonFile
+from vault_index.lesson.file import LessonFile, hash_of_file
 from vault_index.lesson.frontmatter import metadata_of
 
 FILE = "SKILL.md"
@@ -53,7 +52,7 @@ def read(data: bytes, path: str, scope: str) -> Skill | None:
         return None
     hidden = metadata.get("disable-model-invocation") in (True, "true", "yes")
     when = _text(metadata.get("when_to_use"))
-    file_hash = digest.hash_of_file(data)
+    file_hash = hash_of_file(data)
     more = metadata.get("metadata")
     return Skill(
         *(name[:64], description[:1536], path, scope, when[:1536], not hidden, file_hash),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.commands import Ran, run
 from tests.support.files import write
-from vault_index.entrypoints.hook import agents_md, opencode
+from vault_index.entrypoints.hook import agents
 
 TEXTS = {
     "ends with a newline": "# Rules\n\nNo tabs.\n",
@@ -40,25 +40,25 @@ def lessons(project: Path, *words: str, check: bool = True) -> Ran:
 def test_in_and_out_leaves_the_same_bytes(project: Path, text: str) -> None:
     file = write(project / "AGENTS.md", text)
     before = file.read_bytes()
-    assert agents_md.SECTION.put(file, agents_md.TEXT)
+    assert agents.SECTION.put(file, agents.TEXT)
     written = file.read_bytes()
     assert written.startswith(before)
     assert before.endswith(b"\n") == written.endswith(b"\n") or not before
     assert ("\r\n" in text) == (b"\r\n" in written)
-    assert not agents_md.SECTION.put(file, agents_md.TEXT)
+    assert not agents.SECTION.put(file, agents.TEXT)
     assert file.read_bytes() == written
-    assert agents_md.SECTION.take_out(file)
+    assert agents.SECTION.take_out(file)
     assert file.read_bytes() == before
-    assert not agents_md.SECTION.take_out(file)
+    assert not agents.SECTION.take_out(file)
 
 
 @given(text=st.text(alphabet="a<! \n\r\t\x0b\x85\u2028\ufeff", max_size=12))
 def test_whatever_the_text_is(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = write(tmp_path_factory.mktemp("any") / "AGENTS.md", text)
     before = file.read_bytes()
-    assert agents_md.SECTION.put(file, agents_md.TEXT)
-    assert not agents_md.SECTION.put(file, agents_md.TEXT)
-    assert agents_md.SECTION.take_out(file)
+    assert agents.SECTION.put(file, agents.TEXT)
+    assert not agents.SECTION.put(file, agents.TEXT)
+    assert agents.SECTION.take_out(file)
     assert file.read_bytes() == before
 
 
@@ -77,10 +77,10 @@ def test_what_the_commands_say(project: Path) -> None:
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_what_others_write_above_and_below_stays(project: Path, text: str) -> None:
     file = write(project / "AGENTS.md", text)
-    agents_md.SECTION.put(file, agents_md.TEXT)
+    agents.SECTION.put(file, agents.TEXT)
     written = file.read_bytes().decode()
     file.write_bytes(f"first\n{written}\nlast\n".encode())
-    assert agents_md.SECTION.take_out(file)
+    assert agents.SECTION.take_out(file)
     left = file.read_bytes().decode()
     assert left.startswith(f"first\n{text}".rstrip("\r\n"))
     assert left.endswith("last\n")
@@ -110,7 +110,7 @@ def test_a_section_that_somebody_edited_is_reported_and_left_alone(project: Path
 
 def test_a_section_of_an_older_version_is_renewed_in_its_place(project: Path) -> None:
     file = write(project / "AGENTS.md", "# Rules\n")
-    agents_md.SECTION.put(file, "What an older version wrote.\n")
+    agents.SECTION.put(file, "What an older version wrote.\n")
     with file.open("a") as lines:
         lines.write("\nMore rules.\n")
     lessons(project, "install", "agents-md")
@@ -157,4 +157,4 @@ def test_a_plugin_that_somebody_edited_is_left_alone(project: Path, own_world: P
     file.write_text(file.read_text().replace("5000", "50"))
     ran = lessons(project, "install", "opencode", "--project", check=False)
     assert "somebody edited" in ran.err
-    assert opencode.Plugin().commands(file)  # it runs all the same
+    assert agents.Plugin().commands(file)  # it runs all the same

@@ -17,7 +17,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import check
 from vault_index.errors import LessonError
-from vault_index.lesson import parse, yaml_bounds
+from vault_index.lesson import frontmatter, parse
 
 CPU_SECONDS = 60  # for one file; each takes a few at most here
 MEMORY = 3 << 30
@@ -129,8 +129,8 @@ def test_ordinary_aliases_are_read() -> None:
 
 
 def test_a_value_that_cannot_be_printed_has_a_name() -> None:
-    assert yaml_bounds.brief(16**5000) == "a very long number"
-    assert yaml_bounds.brief("x" * 10**6) == "'" + "x" * 59
+    assert frontmatter.brief(16**5000) == "a very long number"
+    assert frontmatter.brief("x" * 10**6) == "'" + "x" * 59
 
 
 def test_a_rule_that_takes_too_long_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from benchmarks import train_scorer
 from vault_index.check import WARNING, prompt_injection, scorer
-from vault_index.check.scorer import features
 
 # written after the weights were learned, in words of their own
 ORDERS = [
@@ -63,7 +62,7 @@ def test_the_pieces_of_a_text_are_where_they_say() -> None:
     pieces = list(scorer.pieces(text))
     assert all(text[start:].startswith(piece) for start, piece in pieces)
     assert "".join("".join(piece for _, piece in pieces).split()) == "".join(text.split())
-    assert max(len(piece) for _, piece in pieces) <= features.PIECE_CHARS
+    assert max(len(piece) for _, piece in pieces) <= scorer.PIECE_CHARS
 
 
 def test_every_process_gives_the_same_score() -> None:
@@ -105,6 +104,6 @@ def test_the_weights_are_those_of_the_texts() -> None:
     chance = random.Random(1)
     texts = ORDERS + ORDINARY + chance.sample(train_scorer.read("attacks-en.txt"), 50)
     for text in texts:
-        rows = [np.array(sorted(features.numbers(piece))) for _, piece in scorer.pieces(text)]
+        rows = [np.array(sorted(scorer.numbers(piece))) for _, piece in scorer.pieces(text)]
         # weights are kept as whole numbers, and processors differ in the last digits
         assert best(text) == pytest.approx(trained.score(rows), abs=0.15)

@@ -22,7 +22,7 @@ from vault_index.edit import init
 from vault_index.entrypoints.cli import main
 from vault_index.errors import VaultError
 from vault_index.index import listing, reconcile
-from vault_index.lesson import body, parse
+from vault_index.lesson import edits, parse
 from vault_index.search import entries
 from vault_index.store import manifest
 from vault_index.vault import Vault, open_vault
@@ -263,11 +263,11 @@ def test_the_text_is_that_of_a_file_parsed_whole(text: str) -> None:
     data = text.encode()
     for one in parse.parse_file(data, "a/some-file.md"):
         slug = one.id.partition("#")[2]
-        assert body.text_of(data, "a/some-file.md", slug, one.title) == one.text
+        assert edits.text_of(data, "a/some-file.md", slug, one.title) == one.text
 
 
 def test_a_section_that_is_not_there_has_no_text() -> None:
-    assert body.text_of(b"## Lesson: A\nx", "a.md", "b", "B") is None
+    assert edits.text_of(b"## Lesson: A\nx", "a.md", "b", "B") is None
 
 
 # what is loaded

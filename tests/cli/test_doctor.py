@@ -16,7 +16,7 @@ from tests.support.commands import BIN, Ran, run
 from tests.support.files import lesson_text, write
 from tests.support.indexed import copy_of, full_text_vault
 from vault_index.entrypoints import doctor
-from vault_index.entrypoints.hook import claude_settings
+from vault_index.entrypoints.hook import agents
 from vault_index.share import git_hooks
 from vault_index.vault import Vault, open_vault
 
@@ -39,9 +39,7 @@ def team(shelf: Path, tmp_path: Path, own_world: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     root = copy_of(shelf, tmp_path / "team").root
     monkeypatch.chdir(root)
-    claude_settings.install(
-        claude_settings.claude_settings(None), own_world, str(BIN / "lessons-hook")
-    )
+    agents.install(agents.claude_settings(None), own_world, str(BIN / "lessons-hook"))
     return open_vault(root)
 
 
@@ -66,7 +64,7 @@ def said(vault: Vault, *words: str, env: dict[str, str] | None = None) -> Ran:
 def test_the_command_where_all_is_well_and_where_it_is_not(team: Vault) -> None:
     assert (said(team).code, said(team).out) == (0, "everything is fine\n")
     assert said(team, "--json").json == {"ok": True, "troubles": []}
-    claude_settings.uninstall(claude_settings.claude_settings(None), team.config.home)
+    agents.uninstall(agents.claude_settings(None), team.config.home)
     ran = said(team)
     assert ran.code == 1
     assert ran.out == "hooks    no agent runs the hooks\n   lessons install claude\n"
@@ -79,18 +77,18 @@ def test_the_command_where_all_is_well_and_where_it_is_not(team: Vault) -> None:
 
 
 def no_hooks(vault: Vault) -> None:
-    claude_settings.uninstall(claude_settings.claude_settings(None), vault.config.home)
+    agents.uninstall(agents.claude_settings(None), vault.config.home)
 
 
 def half_of_the_hooks(_vault: Vault) -> None:
-    settings = claude_settings.claude_settings(None)
+    settings = agents.claude_settings(None)
     values = json.loads(settings.read_text())
     del values["hooks"]["SessionStart"]
     settings.write_text(json.dumps(values))
 
 
 def hooks_of_a_program_that_is_gone(vault: Vault) -> None:
-    settings = claude_settings.claude_settings(None)
+    settings = agents.claude_settings(None)
     settings.write_text(settings.read_text().replace(str(BIN), str(vault.root / "gone")))
 
 
@@ -268,7 +266,7 @@ def install(vault: Vault, *words: str, env: dict[str, str] | None = None) -> lis
 
 def test_install_says_that_the_other_settings_have_the_hooks(team: Vault) -> None:
     assert install(team) == []
-    user = claude_settings.claude_settings(None)
+    user = agents.claude_settings(None)
     assert install(team, "--project") == [
         f"note: {user} has them, too: of two hooks of a prompt the second is silent",
         "      to have them once: lessons uninstall claude --user",
@@ -278,7 +276,7 @@ def test_install_says_that_the_other_settings_have_the_hooks(team: Vault) -> Non
 
 
 def test_install_says_that_others_may_not_find_the_hook(team: Vault) -> None:
-    claude_settings.uninstall(claude_settings.claude_settings(None), team.config.home)
+    agents.uninstall(agents.claude_settings(None), team.config.home)
     gone = {"PATH": "/usr/bin:/bin"}
     note, hint = install(team, "--project", env=gone)
     assert note.startswith("note: lessons-hook is not on the PATH, so")

@@ -20,7 +20,7 @@ from tests.support.terminals import at_terminal
 from vault_index import api
 from vault_index.entrypoints.cli import HIDDEN, PAGED, SECTIONS, main
 from vault_index.errors import VaultError
-from vault_index.search import names
+from vault_index.search import entries
 from vault_index.vault import Vault
 
 FILES = {
@@ -218,15 +218,15 @@ KNOWN = {
 )
 def test_which_lesson_a_name_means(name: str, id: str | None) -> None:
     if id:
-        assert names.find(name, KNOWN, beginnings=True) == id
+        assert entries.find_name(name, KNOWN, beginnings=True) == id
     else:
         with pytest.raises(VaultError):
-            names.find(name, KNOWN, beginnings=True)
+            entries.find_name(name, KNOWN, beginnings=True)
 
 
 def test_programs_name_lessons_in_full() -> None:
     with pytest.raises(VaultError, match="did you mean a/docker/layers"):
-        names.find("layer", KNOWN)
+        entries.find_name("layer", KNOWN)
 
 
 # picker

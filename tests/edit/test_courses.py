@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.drafts import keys, only, problem
 from tests.support.places import TESTS
-from vault_index.lesson import number
+from vault_index.lesson import passages
 from vault_index.lesson.parse import parse_file
 
 COURSES = TESTS / "courses"
@@ -33,10 +33,10 @@ def test_a_lesson_without_a_link_keeps_its_number() -> None:
     draft = only(b"Course Title: T\nLesson 4: A\nfirst\nLesson 7: B\nsecond\n", "t.txt")
     texts = [one.text for one in parse_file(draft.data, "a.md")]
     assert texts == ["Lesson 4\n\nfirst", "Lesson 7\n\nsecond"]
-    numbers = [number.number_of(text) for text in texts]
+    numbers = [passages.number_of(text) for text in texts]
     assert [own and (own.number, own.link) for own in numbers] == [(4, ""), (7, "")]
     draft = only(b"Course Title: T\nLesson 4: A\nLesson Link: http://x/a(1)\nfirst\n", "t.txt")
-    own = number.number_of(parse_file(draft.data, "a.md")[0].text)
+    own = passages.number_of(parse_file(draft.data, "a.md")[0].text)
     assert own is not None
     assert (own.number, own.link) == (4, "http://x/a(1)")
 

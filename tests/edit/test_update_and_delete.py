@@ -17,7 +17,7 @@ from vault_index import files
 from vault_index.edit import delete, update
 from vault_index.errors import LessonError, VaultError
 from vault_index.index import reconcile
-from vault_index.lesson import edit_body
+from vault_index.lesson import edits
 from vault_index.lesson.parse import parse_file
 from vault_index.search import entries
 from vault_index.vault import Vault
@@ -178,14 +178,12 @@ def test_only_the_section_that_is_meant_changes(
 
     after = {
         one.id: one
-        for one in parse_file(
-            edit_body.set_text(file, slug, "Something new.", None, "f.md"), "f.md"
-        )
+        for one in parse_file(edits.set_text(file, slug, "Something new.", None, "f.md"), "f.md")
     }
     assert after[chosen].text == "Something new."
     assert {**after, chosen: before[chosen]} == before
 
-    left = edit_body.without(file, slug, "f.md")
+    left = edits.without(file, slug, "f.md")
     kept = {one.id: one for one in parse_file(left, "f.md")} if left else {}
     assert kept == {key: one for key, one in before.items() if key != chosen}
 

@@ -218,7 +218,7 @@ def test_a_pre_push_hook_is_neither_run_nor_passed_over(
 
 
 def test_the_merge_driver_imports_nothing_from_the_work_tree(tmp_path: Path) -> None:
-    from vault_index.git import programs
+    from vault_index.git import run as programs
 
     setting = programs.Setting("local", "merge.lessons.driver", "touch proof")
     ((_, driver),) = programs.instead([setting], filters=True)
@@ -234,7 +234,7 @@ def test_the_merge_driver_imports_nothing_from_the_work_tree(tmp_path: Path) -> 
 
 
 def test_helpers_of_the_user_stay() -> None:
-    from vault_index.git.programs import Setting, instead
+    from vault_index.git.run import Setting, instead
 
     said = [
         Setting("global", "credential.helper", "store"),

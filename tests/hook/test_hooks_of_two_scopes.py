@@ -16,7 +16,7 @@ from tests.support.commands import BIN, run
 from tests.support.files import lesson_text
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.watchers import watched
-from vault_index.recall import once, respond
+from vault_index.recall import respond, sessions
 from vault_index.store import ownership
 from vault_index.vault import Vault
 
@@ -84,7 +84,7 @@ def test_of_hooks_that_answer_in_the_same_instant_one_does(team: Vault) -> None:
         file = team.index_dir / "sessions" / f"s{number}"
         with ThreadPoolExecutor(8) as pool:
             began = time.time()
-            done = list(pool.map(lambda _: once.claim(file, {}, began), range(8)))  # noqa: B023  # all are done when the loop goes on
+            done = list(pool.map(lambda _: sessions.claim(file, {}, began), range(8)))  # noqa: B023  # all are done when the loop goes on
         assert sum(done) == 1
 
 
@@ -110,9 +110,9 @@ def test_a_real_hook_answers_a_prompt_that_is_typed_again_at_once(team: Vault) -
 def test_a_hook_that_comes_to_its_own_answer_has_the_watchers_claim(team: Vault) -> None:
     file = team.index_dir / "sessions" / "s"
     asked = event(team, pid=123)
-    assert once.claim(file, asked, BEGAN)  # by the watcher, whose answer came too late
-    assert once.claim(file, asked, BEGAN)
-    assert not once.claim(file, event(team, pid=124), BEGAN)
+    assert sessions.claim(file, asked, BEGAN)  # by the watcher, whose answer came too late
+    assert sessions.claim(file, asked, BEGAN)
+    assert not sessions.claim(file, event(team, pid=124), BEGAN)
 
 
 def test_the_agents_own_id_tells_prompts_apart(team: Vault) -> None:
@@ -137,8 +137,8 @@ def test_a_line_that_nobody_wrote_is_passed_over(team: Vault) -> None:
     file = team.index_dir / "sessions" / "s"
     ownership.make_folder(file.parent)
     file.with_name("s.answered").write_bytes(b"\xff\xfe\nabc later x\n\n")
-    assert once.claim(file, {}, BEGAN)
-    assert not once.claim(file, {}, BEGAN)
+    assert sessions.claim(file, {}, BEGAN)
+    assert not sessions.claim(file, {}, BEGAN)
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vault_index.index import certainty, classifier
-from vault_index.index.certainty import Certainty
-from vault_index.index.classifier import Classifier
+from vault_index.index import classifier
+from vault_index.index.classifier import Certainty, Classifier
 from vault_index.lesson.category import UNCATEGORIZED
 
 DIMENSION = 24
@@ -68,7 +67,7 @@ def test_the_curve_follows_what_was_right() -> None:
     chance = np.random.default_rng(4)
     shares = chance.uniform(0.1, 0.97, 4000)
     true = np.where(shares > 0.5, shares - 0.25, shares / 2)
-    curve = certainty.fit(shares, chance.uniform(size=4000) < true)
+    curve = classifier.fit(shares, chance.uniform(size=4000) < true)
     for low in np.arange(0.2, 0.9, 0.1):
         some = (shares >= low) & (shares < low + 0.1)
         said = np.mean([curve.of(float(share)) for share in shares[some]])
@@ -76,8 +75,8 @@ def test_the_curve_follows_what_was_right() -> None:
 
 
 def test_without_lessons_the_average_of_vaults_holds() -> None:
-    assert certainty.fit(np.empty(0), np.empty(0, bool)) == Certainty()
-    assert Certainty().of(1.0) == Certainty().of(certainty.MAX_SHARE) < 0.95
+    assert classifier.fit(np.empty(0), np.empty(0, bool)) == Certainty()
+    assert Certainty().of(1.0) == Certainty().of(classifier.MAX_SHARE) < 0.95
     assert Certainty().of(0.5) < 0.2
 
 
@@ -92,4 +91,4 @@ def test_each_lesson_is_asked_about_as_if_it_were_not_there() -> None:
         assert evidence[np.arange(9), np.arange(9) // 3] == pytest.approx(np.zeros(9), abs=1e-5)
         return np.full_like(evidence, 1 / 3)
 
-    certainty.of_vault(vectors, member, 4, shares)
+    classifier.of_vault(vectors, member, 4, shares)

@@ -23,8 +23,7 @@ from tests.support.indexed import (
     with_words,
 )
 from vault_index import files
-from vault_index.index import reconcile
-from vault_index.index.stats import Stats
+from vault_index.index import Stats, reconcile
 from vault_index.search import entries, query
 from vault_index.store import manifest
 

@@ -20,7 +20,7 @@ import pytest
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import files
 from vault_index.edit import accept, add, delete, import_lessons, rename, update
-from vault_index.entrypoints.hook import claude_settings
+from vault_index.entrypoints.hook import agents
 from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.files import atomic
 from vault_index.index import reconcile
@@ -247,9 +247,9 @@ def test_settings_of_an_agent_saved_meanwhile(tmp_path: Path, when_writing: Hook
     settings = write(tmp_path / "claude/settings.json", '{"model": "a"}\n')
     when_writing("settings.json", lambda: save(settings, '{"model": "b"}\n'))
     with pytest.raises(ChangedError):
-        claude_settings.install(settings, tmp_path / "home", "lessons-hook")
+        agents.install(settings, tmp_path / "home", "lessons-hook")
     assert settings.read_text() == '{"model": "b"}\n'
-    assert claude_settings.install(settings, tmp_path / "home", "lessons-hook")
+    assert agents.install(settings, tmp_path / "home", "lessons-hook")
     assert json.loads(settings.read_text())["model"] == "b"
 
 

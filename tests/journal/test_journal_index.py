@@ -14,9 +14,8 @@ import pytest
 from tests.support.embedders import FailingEmbedder, WordEmbedder
 from tests.support.journals import a_journal, keep, prompt, work
 from vault_index.errors import EmbedderError, IndexStateError
-from vault_index.journal import index, rows
-from vault_index.journal.journal import INDEX, Journal
-from vault_index.journal.open_index import open_index
+from vault_index.journal import index
+from vault_index.journal.journal import INDEX, Journal, open_index
 from vault_index.store import manifest
 
 AT = "2026-11-20T14:0{}:00.000Z"
@@ -182,9 +181,9 @@ def test_what_is_removed_is_in_no_byte_of_the_index(own_world: Path) -> None:
     [("short", 1), ("a paragraph. " * 60 + "\n\n" + "another. " * 90, 2), ("x" * 5000, 5), ("", 1)],
 )
 def test_each_piece_is_about_what_an_embedder_reads(text: str, count: int) -> None:
-    pieces = rows.cut(text) or [""]
+    pieces = index.cut(text) or [""]
     assert len(pieces) == count
-    assert all(len(piece) <= rows.PIECE for piece in pieces)
+    assert all(len(piece) <= index.PIECE for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
 
 

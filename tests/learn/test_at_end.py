@@ -19,10 +19,11 @@ from vault_index import client
 from vault_index.config import Config, load
 from vault_index.errors import ModelCallError
 from vault_index.hotpath import grown
-from vault_index.journal import places, spool
+from vault_index.journal import places
 from vault_index.journal import take as taking
 from vault_index.journal.journal import Journal
-from vault_index.learn import at_end, record
+from vault_index.learn import record
+from vault_index.learn import run as at_end
 from vault_index.vault import Vault
 
 AUTO = "[learn]\nauto = true\n"
@@ -65,7 +66,7 @@ def ended(talk: Conversation, *, taken: bool = True) -> Journal:
 
 def run_at_end(journal: Journal, learner: Learner) -> list[str]:
     said: list[str] = []
-    at_end.run(journal, learner, said.append)
+    at_end.run_ended(journal, learner, said.append)
     return said
 
 
@@ -75,7 +76,7 @@ def test_a_session_that_ended_is_learned_from_in_the_vault_of_its_folder(team: V
     assert run_at_end(journal, learner) == []
     values = {"scope": "session", "target": talk.id, "asked_by": record.NOBODY}
     assert learner.values == [(str(team.root), values)]
-    assert spool.ended(journal) == []
+    assert taking.ended(journal) == []
     assert run_at_end(journal, learner) == []
     assert len(learner.values) == 1
 
@@ -86,7 +87,7 @@ def test_nothing_is_learned_where_nobody_wants_it(team: Vault, own_world: Path) 
     journal = ended(about_redirects(team.root))
     run_at_end(journal, learner)
     assert learner.values == []
-    assert spool.ended(journal) == []
+    assert taking.ended(journal) == []
     assert not (own_world / "learn").exists()
 
 
@@ -99,19 +100,19 @@ def test_what_the_journal_does_not_have_is_let_go(team: Vault, tmp_path: Path) -
     without_vault = ended(about_redirects(elsewhere))
     run_at_end(without_vault, learner)
     assert learner.values == []
-    assert spool.ended(unknown) == []
+    assert taking.ended(unknown) == []
 
 
 def test_a_model_that_is_away_is_tried_at_the_next_end(team: Vault) -> None:
     learner = Learner(record.AWAY)
     journal = ended(about_redirects(team.root))
     run_at_end(journal, learner)
-    assert len(spool.ended(journal)) == 1
-    old = journal.folder / grown.FOLDER / spool.ended(journal)[0].name
+    assert len(taking.ended(journal)) == 1
+    old = journal.folder / grown.FOLDER / taking.ended(journal)[0].name
     os.utime(old, (1_000_000, 1_000_000))
     run_at_end(journal, learner)
     assert len(learner.values) == 2
-    assert spool.ended(journal) == []  # after two days nobody waits any more
+    assert taking.ended(journal) == []  # after two days nobody waits any more
 
 
 @pytest.mark.parametrize("error", [ModelCallError("no such door"), ValueError("a bug")])
@@ -120,7 +121,7 @@ def test_an_error_is_said_and_the_note_is_gone(team: Vault, error: Exception) ->
     (said,) = run_at_end(journal, Learner(error=error))
     assert said.startswith("error: learning from session ")
     assert str(error) in said
-    assert spool.ended(journal) == []
+    assert taking.ended(journal) == []
 
 
 def test_one_process_does_it_at_a_time(team: Vault, own_world: Path) -> None:
@@ -131,7 +132,7 @@ def test_one_process_does_it_at_a_time(team: Vault, own_world: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         run_at_end(journal, learner)
     assert learner.values == []
-    assert len(spool.ended(journal)) == 1
+    assert len(taking.ended(journal)) == 1
 
 
 def test_only_the_end_of_a_session_is_noted(team: Vault, own_world: Path) -> None:
@@ -141,10 +142,10 @@ def test_only_the_end_of_a_session_is_noted(team: Vault, own_world: Path) -> Non
     journal = Journal(Config(home=own_world))
     for event in ("Stop", "SubagentStop", "PreCompact"):
         assert grown.note_end(talk.event(event), str(team.root))
-    assert spool.ended(journal) == []
+    assert taking.ended(journal) == []
     assert grown.note_end(talk.event("SessionEnd"), str(team.root))
-    assert [note.transcript for note in spool.ended(journal)] == [talk.file]
-    assert [note.transcript for note in spool.waiting(journal)] == [talk.file]
+    assert [note.transcript for note in taking.ended(journal)] == [talk.file]
+    assert [note.transcript for note in taking.waiting(journal)] == [talk.file]
 
 
 @pytest.mark.slow
@@ -166,7 +167,7 @@ def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Pat
         return listed
 
     def is_settled() -> bool:
-        return not spool.ended(journal) and not spool.waiting(journal)
+        return not taking.ended(journal) and not taking.waiting(journal)
 
     with watched(team) if by == "the watcher" else contextlib.nullcontext():
         hook()

@@ -211,7 +211,7 @@ def test_what_is_there_already_is_dropped() -> None:
 
 def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
     np = pytest.importorskip("numpy")
-    from vault_index.proposals import sketch
+    from vault_index.proposals import shelf
 
     waiting = (
         replace(kept(entry_of()), text="The address after a login lost what the cart needs."),
@@ -221,7 +221,7 @@ def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
         there = around(
             waiting=waiting,
             # it is asked within this round of the loop
-            ask=lambda _name, _values: {"vector": sketch.packed(next(vectors))},  # noqa: B023
+            ask=lambda _name, _values: {"vector": shelf.packed(next(vectors))},  # noqa: B023
         )
         sifted = sift.sift(entry_of(), there)
         assert (sifted if isinstance(sifted, str) else "") == reason

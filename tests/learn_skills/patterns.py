@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from vault_index.lesson.parts import Parts, text_of
+from vault_index.lesson.passages import Parts, text_of
 
 
 class Said(NamedTuple):

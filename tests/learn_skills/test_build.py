@@ -18,7 +18,7 @@ from tests.support.files import MakeVault, commit, write
 from tests.support.indexed import copy_of, full_text_vault
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
-from vault_index.learn.skills import behind, cluster, plain, render
+from vault_index.learn.skills import behind, cluster, render
 from vault_index.learn.skills.build import (
     CHANGED,
     EDITED,
@@ -185,7 +185,7 @@ def test_the_reference_has_every_part_and_a_table_of_contents(team: Vault) -> No
     text = (folder(team) / "reference.md").read_text()
     anchors = re.findall(r"(?m)^- \[.*\]\(#(.+)\)$", text)
     headings = re.findall(r"(?m)^## (\d.*)$", text)
-    assert anchors == [plain.anchor(heading) for heading in headings]
+    assert anchors == [render.anchor(heading) for heading in headings]
     assert len(headings) == len(BY_TAG[TAG])
     first = text.split("\n## 1. ")[1].split("\n## 2. ")[0]
     assert "Confidence: 5 of 5. Uses: 2. Type: code_pattern." in first

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.places import REPO
 from vault_index.errors import LessonError
-from vault_index.lesson.edit_frontmatter import set_keys
+from vault_index.lesson.edits import set_keys
 from vault_index.lesson.file import LessonFile, decode, lines_of
 from vault_index.lesson.frontmatter import metadata_of
 

@@ -18,9 +18,8 @@ from tests.support.watchers import soon
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, ModelRefusedError, WriteError
 from vault_index.llm import Model
-from vault_index.llm.allowance import Allowance
 from vault_index.llm.claude import ClaudeDoor
-from vault_index.llm.counted import CountedModel
+from vault_index.llm.counted import Allowance, CountedModel
 from vault_index.llm.door import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
 from vault_index.transcripts import events
 

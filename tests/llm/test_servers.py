@@ -20,9 +20,8 @@ from vault_index.errors import (
     SettingsError,
 )
 from vault_index.llm import Model
-from vault_index.llm.allowance import Allowance
 from vault_index.llm.anthropic import AnthropicDoor
-from vault_index.llm.counted import CountedModel
+from vault_index.llm.counted import Allowance, CountedModel
 from vault_index.llm.openai import OpenAIDoor
 from vault_index.llm.server import PassingError
 

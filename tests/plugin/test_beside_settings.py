@@ -14,7 +14,7 @@ from tests.support.commands import BIN, run
 from tests.support.files import write
 from tests.support.indexed import copy_of, full_text_vault
 from vault_index.entrypoints import doctor
-from vault_index.entrypoints.hook import claude_plugin
+from vault_index.entrypoints.hook import agents
 from vault_index.vault import Vault
 
 HEAP = "---\ntitle: Heap\n---\nour build dies with heap out of memory: raise it.\n"
@@ -22,7 +22,7 @@ HEAP = "---\ntitle: Heap\n---\nour build dies with heap out of memory: raise it.
 
 def enable(settings: Path, on: Any = True) -> Path:
     """Write what `claude plugin install` writes into the settings of its scope."""
-    return write(settings, json.dumps({"enabledPlugins": {claude_plugin.NAME: on}}))
+    return write(settings, json.dumps({"enabledPlugins": {agents.NAME: on}}))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_install_adds_no_second_hooks_and_begins_to_record(team: Vault, settings
 def test_hooks_from_before_the_plugin_are_named(team: Vault, own_world: Path) -> None:
     run("lessons", "install", "claude", cwd=team.root)
     settings = own_world / ".claude" / "settings.json"
-    values = json.loads(settings.read_text()) | {"enabledPlugins": {claude_plugin.NAME: True}}
+    values = json.loads(settings.read_text()) | {"enabledPlugins": {agents.NAME: True}}
     settings.write_text(json.dumps(values))
     ran = run("lessons", "install", "claude", cwd=team.root)
     assert f"note: {settings} has them, too" in ran.err
@@ -126,4 +126,4 @@ def test_the_nearest_settings_decide(
             enable(places[name], on)
         else:
             write(place, "not JSON" if name == "shared" else "[]")
-    assert claude_plugin.enabled_by(project) == (places[enables] if enables else None)
+    assert agents.enabled_by(project) == (places[enables] if enables else None)

@@ -13,8 +13,8 @@ import frontmatter
 import pytest
 
 from tests.support.places import PLUGIN, REPO
-from vault_index.entrypoints.hook import claude_plugin, claude_settings
-from vault_index.entrypoints.mcp import journal_tools, server
+from vault_index.entrypoints.hook import agents
+from vault_index.entrypoints.mcp import lesson_tools, server
 from vault_index.entrypoints.mcp.agent import Agent
 
 SKILL = PLUGIN / "skills" / "lessons" / "SKILL.md"
@@ -45,14 +45,14 @@ def test_the_marketplace_has_the_plugin_by_the_name_that_commands_know() -> None
     (listed,) = marketplace["plugins"]
     plugin = values(PLUGIN / ".claude-plugin" / "plugin.json")
     assert listed["name"] == plugin["name"]
-    assert f"{plugin['name']}@{marketplace['name']}" == claude_plugin.NAME
+    assert f"{plugin['name']}@{marketplace['name']}" == agents.NAME
     assert (REPO / listed["source"]).resolve() == PLUGIN
 
 
 def test_its_hooks_are_those_that_install_writes() -> None:
     hooks = values(PLUGIN / "hooks" / "hooks.json")["hooks"]
     modes = {"UserPromptSubmit": "prompt", "SessionStart": "start"}
-    wanted = claude_settings.EVENTS | claude_settings.JOURNAL_EVENTS
+    wanted = agents.EVENTS | agents.JOURNAL_EVENTS
     assert set(hooks) == set(wanted)
     for event, groups in hooks.items():
         ((hook,),) = [group["hooks"] for group in groups]
@@ -93,7 +93,7 @@ def test_commands_are_called_by_people_only() -> None:
 def test_what_is_taught_is_there() -> None:
     """Each tool that the skill, a command or the README names is one of the server's."""
     listed = anyio.run(server.build(Agent("/")).list_tools)
-    tools = {tool.name for tool in listed} | set(journal_tools.NAMES)
+    tools = {tool.name for tool in listed} | set(lesson_tools.NAMES)
     named = {
         name
         for file in TEXTS

@@ -12,7 +12,7 @@ from tests.support.files import MakeVault
 from tests.support.places import TESTS
 from vault_index.index import rows
 from vault_index.lesson.parse import Lesson
-from vault_index.proposals import draft, sketch
+from vault_index.proposals import draft, shelf
 
 PAIRS = [
     json.loads(line)
@@ -27,11 +27,11 @@ def test_how_many_rewordings_are_recognised(make_vault: MakeVault, with_model: P
     embedder = make_vault().embedder
     assert embedder is not None
 
-    def sketch_of(title: str, text: str, **evidence: Any) -> sketch.Sketch:
+    def sketch_of(title: str, text: str, **evidence: Any) -> shelf.Sketch:
         proposal = draft.of(title, text, **evidence)
         made = rows.of_lesson(Lesson("", "a.md", title, text), "a.md", None)[:1]
-        vector = sketch.packed(rows.embed(embedder, made)[0])
-        return sketch.of(proposal, {"embedder": "model", "vector": vector})
+        vector = shelf.packed(rows.embed(embedder, made)[0])
+        return shelf.sketch_of(proposal, {"embedder": "model", "vector": vector})
 
     counts = {(same, how): 0 for same in (True, False) for how in ("text", "session", "quote")}
     for pair in PAIRS:
@@ -42,7 +42,7 @@ def test_how_many_rewordings_are_recognised(make_vault: MakeVault, with_model: P
         ):
             rejected = sketch_of(pair["title"], pair["text"], **evidence)
             again = sketch_of(pair["other_title"], pair["other_text"], **evidence)
-            counts[pair["same"], how] += sketch.same(again, [rejected]) is not None
+            counts[pair["same"], how] += shelf.same_sketch(again, [rejected]) is not None
     assert counts[True, "text"] >= 10
     assert counts[True, "session"] >= 16
     assert counts[True, "quote"] >= 27

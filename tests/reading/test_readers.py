@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from vault_index.transcripts import claude_code, codex, events, tools
-from vault_index.transcripts.events import Event
-from vault_index.transcripts.records import Unread
+from vault_index.transcripts.events import Event, Unread
 
 
 def user(content: Any, **values: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from vault_index.journal import index
 from vault_index.journal.journal import Journal
 from vault_index.search import journal as search
 from vault_index.search.options import Query
-from vault_index.store import compact, table
+from vault_index.store import table
 from vault_index.store.filters import Filter
 
 LOGIN = "11111111-0000-4000-8000-000000000000"
@@ -144,7 +144,7 @@ def test_a_large_table_ranks_as_a_small_one(
     asked = [" ".join(chance.choice(words, 4)) for _ in range(12)]
     exact = [ids(search.find(journal, Query(text, k=10))) for text in asked]
     monkeypatch.setattr(table, "ANN_ROWS", 100)
-    monkeypatch.setattr(compact, "COMPONENTS", 32)
+    monkeypatch.setattr(table, "COMPONENTS", 32)
     monkeypatch.setattr(search, "RESCORED", 150)
     monkeypatch.setattr(search, "MATCHED", 100)
     journal.opened = None

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.files import MakeVault
 from vault_index.index import reconcile
-from vault_index.search import numbers
+from vault_index.search import contents
 from vault_index.vault import Vault, open_vault
 
 TODAY = date(2026, 11, 23)  # a Monday
@@ -35,7 +35,7 @@ def text_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_young_vault_grows_by_weeks(make_vault: MakeVault) -> None:
     vault = made(make_vault, "2026-11-02", "2026-11-22", "2026-11-23", "2026-11-23", "")
-    growth = numbers.of(vault, TODAY)["growth"]
+    growth = contents.count(vault, TODAY)["growth"]
     assert growth["unit"] == "week"
     assert [(step["begins"], step["new"], step["all"]) for step in growth["steps"]] == [
         ("2026-11-02", 1, 1),
@@ -50,8 +50,8 @@ def test_an_old_vault_grows_by_months_and_no_date_makes_it_longer_than_three_yea
     make_vault: MakeVault,
 ) -> None:
     vault = made(make_vault, "0001-01-01", "2026-10-31", "2026-11-01", "9999-12-31")
-    growth = numbers.of(vault, TODAY)["growth"]
-    assert (growth["unit"], len(growth["steps"])) == ("month", numbers.MAX_BARS)
+    growth = contents.count(vault, TODAY)["growth"]
+    assert (growth["unit"], len(growth["steps"])) == ("month", contents.MAX_BARS)
     assert growth["steps"][-2:] == [
         {"begins": "2026-10-01", "new": 1, "all": 2},
         {"begins": "2026-11-01", "new": 1, "all": 3},
@@ -72,7 +72,7 @@ def test_lessons_and_documents_are_counted_in_and_below_each_category(
     )
     vault = open_vault(vault.root)
     reconcile.sync(vault)
-    counted = numbers.of(vault, TODAY)
+    counted = contents.count(vault, TODAY)
     assert (counted["lessons"], counted["documents"]) == (3, 1)
     assert counted["categories"] == [
         {"path": "devops", "lessons": 3, "documents": 1},
@@ -83,6 +83,6 @@ def test_lessons_and_documents_are_counted_in_and_below_each_category(
 
 
 def test_an_empty_vault_has_numbers_too(make_vault: MakeVault) -> None:
-    counted = numbers.of(made(make_vault), TODAY)
+    counted = contents.count(made(make_vault), TODAY)
     assert (counted["lessons"], counted["categories"]) == (0, [])
     assert counted["growth"]["steps"] == [{"begins": "2026-11-23", "new": 0, "all": 0}]

@@ -14,7 +14,7 @@ from vault_index import api
 from vault_index.config import Config, load, vault_problems
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
-from vault_index.search import floor, query, weighted
+from vault_index.search import floor, query
 from vault_index.search.options import Query
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
@@ -65,8 +65,8 @@ def test_a_similarity_above_one_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_the_weights_are_shares(tmp_path: Path) -> None:
     config = Config(home=tmp_path, search_weights="60/30/5/5")
-    assert weighted.weights_of(config) == weighted.Weights(0.6, 0.3, 0.05, 0.05)
-    assert weighted.weights_of(Config(home=tmp_path)) is None
+    assert query.weights_of(config) == query.Weights(0.6, 0.3, 0.05, 0.05)
+    assert query.weights_of(Config(home=tmp_path)) is None
 
 
 def test_without_weights_nothing_differs(make_vault: MakeVault) -> None:

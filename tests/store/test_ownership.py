@@ -47,7 +47,7 @@ def planted(tmp_path: Path, make_vault: MakeVault) -> Path:
     assert found is not None
     known = manifest.load(found)
     other.lessons_dir.joinpath("heap.md").write_text(HEAP)
-    from vault_index.lesson.digest import hash_of
+    from vault_index.lesson.file import hash_of
 
     known.files["heap.md"].hash = hash_of(HEAP)
     stat_now = (other.lessons_dir / "heap.md").stat()

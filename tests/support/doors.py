@@ -10,9 +10,8 @@ from tests.support.model_server import ModelServer
 from tests.support.ollama_server import OllamaServer
 from vault_index.config import Config
 from vault_index.llm import Model
-from vault_index.llm.allowance import Allowance
 from vault_index.llm.anthropic import AnthropicDoor
-from vault_index.llm.counted import CountedModel
+from vault_index.llm.counted import Allowance, CountedModel
 from vault_index.llm.door import Door, Question, Tool
 from vault_index.llm.ollama import OllamaDoor
 from vault_index.llm.openai import OpenAIDoor

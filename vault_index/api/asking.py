@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index import llm
-from vault_index.ask import conversations, passages, respond
+from vault_index.ask import conversations, passages, respond, suggested
 from vault_index.ask.answer import FAILED, JOURNAL, UNKNOWN, Passage
 from vault_index.ask.conversations import Exchange
 from vault_index.ask.passages import MAX_PASSAGES, SearchResult
@@ -190,3 +190,11 @@ def _record(number: int, hit: Mapping[str, Any]) -> Passage:
         score=hit["score"],
         text=redact(hit["text"])[: passages.MAX_CHARS],
     )
+
+
+# Questions that a vault could be asked.
+
+
+def suggest(vault: Vault, count: int = suggested.COUNT) -> dict[str, Any]:
+    """Return some `questions` that lessons of the vault answer, of its latest lessons first."""
+    return {"questions": suggested.questions(vault, count)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vault_index.search import numbers
+from vault_index.search import contents as numbers
 from vault_index.search.contents import Part, counted, parts
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def courses(vault: Vault) -> dict[str, Any]:
 
 def overview(vault: Vault) -> dict[str, Any]:
     """Return the vault in numbers: see `numbers.of`."""
-    return numbers.of(vault, datetime.now(UTC).date())
+    return numbers.count(vault, datetime.now(UTC).date())
 
 
 def _shown(lessons: Iterable[Part]) -> list[dict[str, Any]]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.search import floor, query
+from vault_index.index import classifier
+from vault_index.recall import respond, select
+from vault_index.search import duplicates, floor, query
 from vault_index.search.options import Query
 
 if TYPE_CHECKING:
@@ -65,3 +69,61 @@ def health(vault: Vault) -> dict[str, Any]:
 def _searched_with(vault: Vault, results: Results) -> dict[str, str]:
     embedder = None if results.text_only else vault.embedder
     return {"text_only": results.text_only, "model": embedder.name if embedder else ""}
+
+
+# Lessons beside each other: near-duplicates, and categories by likeness.
+
+
+def compare(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
+    """Compare lesson files with the index: `findings`, and the `categories` of all other lessons.
+
+    `paths` are relative to the vault's folder. The findings are near-duplicates and prompts of a
+    lesson's own that do not find it, or do and should not.
+    """
+    return duplicates.against_index(vault, paths)
+
+
+def classify(vault: Vault) -> dict[str, Any]:
+    """Propose categories for the lessons without any: `proposals`, which `accept` takes."""
+    return {"proposals": [asdict(proposal) for proposal in classifier.propose(vault)]}
+
+
+# What an agent gets: for a prompt, and for an event of its hooks.
+
+
+def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
+    """Return what an agent would get for a prompt: `text`, `hits`, `skills`, `floor`, `silent`, `near`.
+
+    `text` is "" for silence; `silent` then says why, and `near` is the nearest lesson, if any.
+    `project` is the folder the agent is in.
+    """
+    injection = select.for_prompt(vault, query, project=Path(project) if project else None)
+    return {
+        "text": injection.text,
+        "hits": [hit.as_json() for hit in injection.hits],
+        "skills": [hit.as_json() for hit in injection.skills],
+        "floor": injection.floor,
+        "silent": injection.silent,
+        "near": injection.near.as_json() if injection.near and not injection.text else None,
+    }
+
+
+def typed(vault: Vault, **options: Any) -> dict[str, Any]:
+    """Return the answers to `search`, whose options these are, and to `recall` for the same text.
+
+    For each key that somebody types: the second takes the vector and the matches of the first.
+    """
+    found = search(vault, **options)
+    return {"search": found, "recall": recall(vault, str(options["text"]))}
+
+
+def hook(
+    vault: Vault, event: dict[str, Any], ms: float, until: float, from_files: bool = False
+) -> dict[str, Any]:
+    """Answer a hook event: `answer` is what the agent's hook prints, None for silence.
+
+    `ms` is how long the hook has taken so far, `until` the monotonic time at which it gives up;
+    `from_files` asks no index.
+    """
+    answer = respond.respond(vault, event, by="watcher", ms=ms, until=until, from_files=from_files)
+    return {"answer": answer}

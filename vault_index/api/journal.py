@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import forget, importing, index, kept, listing, overview, places, projects
+from vault_index.journal import forget, importing, index, listing, overview, places, projects, take
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.search.journal import JournalHit, find
 from vault_index.search.options import OF_JOURNAL, Query
@@ -87,7 +87,7 @@ def _with_all(journal: Journal, hits: Iterable[JournalHit]) -> list[dict[str, An
     for hit in hits:
         if hit.path not in by_file:
             with contextlib.suppress(VaultError):
-                by_file[hit.path] = kept.read(journal.folder / hit.path)
+                by_file[hit.path] = take.read_session(journal.folder / hit.path)
         session = by_file.setdefault(hit.path, None)
         whole = (
             next((each for each in session.records if each.id == hit.id), None) if session else None

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from vault_index.api.lessons import as_json
 from vault_index.errors import VaultError
 from vault_index.journal import projects
 from vault_index.journal.journal import Journal
-from vault_index.learn import record
+from vault_index.learn import record, run
+from vault_index.learn.material import SESSION
 from vault_index.lesson import parse
-from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
+from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.proposals import review
 from vault_index.recall import trust
-from vault_index.search import entries, floor, pages, query
+from vault_index.search import entries, floor, query
 from vault_index.search.options import Query
+from vault_index.search.query import find_page
 from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
+    from vault_index.api import Caller
     from vault_index.vault import Vault
 
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
@@ -54,7 +58,7 @@ def search(
         weighted=True,
         phrases=True,
     )
-    results, following = pages.page(vault, asked, cursor)
+    results, following = find_page(vault, asked, cursor)
     hits = trust.only_trusted(vault, results.hits)
     least = floor.in_force(vault, text_only=bool(results.text_only))
     if not cursor:
@@ -142,3 +146,36 @@ def _count(
 def _has_journal(vault: Vault) -> bool:
     journal = Journal(vault.config)
     return bool(projects.recorded_folders(journal) or projects.projects(journal))
+
+
+# Commands that learn: from a session, from commits or files, proposals are made.
+
+
+def learn(
+    vault: Vault,
+    caller: Caller,
+    scope: str = SESSION,
+    target: str | Sequence[str] = "",
+    folder: str = "",
+    force: bool = False,
+    dry_run: bool = False,
+    asked_by: str = record.PERSON,
+) -> dict[str, Any]:
+    """Make proposals of what a session, commits or files taught: see `run.learn`."""
+    return run.learn(
+        vault,
+        caller,
+        scope,
+        target,
+        folder=folder,
+        force=force,
+        dry_run=dry_run,
+        asked_by=asked_by,
+    )
+
+
+def trigger(
+    vault: Vault, caller: Caller, scope: str, target: str = "", folder: str = ""
+) -> dict[str, Any]:
+    """Do the same for an agent: only what is worth it by the vault's own threshold."""
+    return learn(vault, caller, scope, target, folder, asked_by=record.AGENT)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vault_index.edit import confirm
+from vault_index.edit import update
 from vault_index.errors import VaultError
 from vault_index.recall import outcome
 from vault_index.recall.outcome import stale
@@ -55,7 +55,7 @@ def confirm_lessons(vault: Vault, caller: Caller, names: Sequence[str]) -> dict[
     failed: list[str] = []
     for entry in {answer["entry"]["id"]: answer["entry"] for answer in asked}.values():
         try:
-            made = confirm.write(vault, entry, today)
+            made = update.confirm(vault, entry, today)
         except VaultError as error:
             failed.append(error.message)
             continue

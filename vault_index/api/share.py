@@ -9,9 +9,9 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check
-from vault_index.check import deadline
+from vault_index.check import pattern
 from vault_index.errors import VaultError
-from vault_index.learn.skills import lineage
+from vault_index.learn.skills import render
 from vault_index.share import history, remote
 from vault_index.store import ownership
 from vault_index.vault import printable
@@ -87,7 +87,7 @@ def _findings(
     notes: list[str] = []
     comparing = True
     progress = caller.progress_of("checking lessons")
-    seconds = deadline.ALL_SECONDS if staged else math.inf
+    seconds = pattern.ALL_SECONDS if staged else math.inf
     for start in range(0, len(candidates), FILES_AT_ONCE):
         batch = candidates[start : start + FILES_AT_ONCE]
         categories = list(vault.config.taxonomy)
@@ -102,11 +102,11 @@ def _findings(
             caller.note(f"warning: duplicates and prompts were not checked: {error.message}")
         for candidate in batch:
             if seconds <= 0:
-                why = f"the commit takes more than {deadline.ALL_SECONDS:.0f} s to check"
+                why = f"the commit takes more than {pattern.ALL_SECONDS:.0f} s to check"
                 findings.append(check.not_checked(candidate.shown, why))
                 continue
             began = time.process_time()
-            limit = min(seconds, deadline.RULE_SECONDS)
+            limit = min(seconds, pattern.RULE_SECONDS)
             said = check.of_text(candidate, categories, limit)
             findings += check.with_command(candidate, said, vault.config.home)
             seconds -= time.process_time() - began
@@ -123,7 +123,7 @@ def _findings(
 
 def _of_built_skills(caller: Caller, candidates: Sequence[Candidate]) -> Iterator[Finding]:
     """Yield which skills among the files are behind the lessons that they were built from."""
-    paths = {each.shown for each in candidates if lineage.MARK in each.data}
+    paths = {each.shown for each in candidates if render.MARK in each.data}
     if not paths:
         return
     try:

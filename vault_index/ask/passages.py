@@ -19,7 +19,7 @@ from vault_index.index.documents import CATEGORY
 from vault_index.journal.redact import redact
 from vault_index.lesson import category
 from vault_index.lesson.markdown import heading_of
-from vault_index.lesson.number import number_of
+from vault_index.lesson.passages import number_of
 from vault_index.recall import trust
 from vault_index.search import contents, documents, floor, query
 from vault_index.search.hit import Hit

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from vault_index import config, git
 from vault_index.check import (
     conflict_markers,
-    deadline,
     frontmatter,
+    pattern,
     prompt_injection,
     secrets,
     sources,
@@ -129,7 +129,7 @@ def staged(vault: Vault) -> list[Candidate]:
 
 
 def of_text(
-    candidate: Candidate, known: Collection[str] = (), seconds: float = deadline.RULE_SECONDS
+    candidate: Candidate, known: Collection[str] = (), seconds: float = pattern.RULE_SECONDS
 ) -> list[Finding]:
     """Check what a file says; `known` are the categories of other lessons, against which to compare.
 
@@ -177,8 +177,8 @@ def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:
         (conflict_markers.RULE, conflict_markers.findings, text),
     ):
         try:
-            every = deadline.within(seconds, rule, where, seen)
-        except deadline.TooSlow:
+            every = pattern.within(seconds, rule, where, seen)
+        except pattern.TooSlow:
             every = [not_checked(where, f"the rule {name} takes more than {seconds:.3g} s")]
         if name != "secrets" and not candidate.is_lesson:
             every = [finding for finding in every if finding.severity == ERROR]
@@ -203,7 +203,7 @@ def withheld(
     Wrong frontmatter is not a reason: it harms no agent.
     """
     candidate = Candidate(path, data, is_lesson=is_lesson)
-    every = list(_of_words(candidate, deadline.RULE_SECONDS))
+    every = list(_of_words(candidate, pattern.RULE_SECONDS))
     errors = _errors(every)
     if errors:
         return Withheld(_reason(min(errors)))

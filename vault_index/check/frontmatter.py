@@ -10,9 +10,8 @@ from vault_index.check.finding import WARNING, Finding, line_of_key
 from vault_index.errors import LessonError
 from vault_index.lesson.category import MAX_DEPTH, from_folder, normalise, prefixes
 from vault_index.lesson.file import LessonFile
-from vault_index.lesson.frontmatter import metadata_of
+from vault_index.lesson.frontmatter import brief, metadata_of
 from vault_index.lesson.parse import TYPES, Lesson, lessons_of
-from vault_index.lesson.yaml_bounds import brief
 
 GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
 TYPO_LETTERS = 4  # shorter names are often one letter apart: ack and awk

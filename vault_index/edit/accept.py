@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from vault_index import files
 from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.index.classifier import MAX_CATEGORIES, Proposal
-from vault_index.lesson import edit_frontmatter
+from vault_index.lesson import edits
 from vault_index.lesson.category import UNCATEGORIZED, CategoryPath
-from vault_index.lesson.digest import hash_of_file
+from vault_index.lesson.file import hash_of_file
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -74,7 +74,7 @@ def _filed_under(
     """
     file = vault.root / path
     before = files.read_file(file)
-    metadata = edit_frontmatter.keys_of(before, path)
+    metadata = edits.keys_of(before, path)
     for key in ("categories", "category"):
         if metadata.get(key):
             raise VaultError(f"{path} has {key} already: {metadata[key]!r:.60}")
@@ -83,4 +83,4 @@ def _filed_under(
             f"{path} changed since this was proposed", "run `lessons classify` again"
         )
     files.refuse_other_repository(file.parent, vault.lessons_dir)
-    return before, edit_frontmatter.set_keys(before, {"categories": chosen}, path)
+    return before, edits.set_keys(before, {"categories": chosen}, path)

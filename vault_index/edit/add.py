@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files
 from vault_index.errors import VaultError
-from vault_index.lesson import category, edit_frontmatter, markdown, parse
+from vault_index.lesson import category, edits, markdown, parse
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -40,12 +40,12 @@ def write(
     if type and type not in parse.TYPES:
         raise VaultError(f"no type {type!r}", f"choose one of {', '.join(parse.TYPES)}")
     wanted["categories"] = filed if len(filed) > 1 else None
-    parsed = parse.parse_file(edit_frontmatter.set_keys(source, _given(wanted)), "new.md")
+    parsed = parse.parse_file(edits.set_keys(source, _given(wanted)), "new.md")
     if not parsed or not any(lesson.text for lesson in parsed):
         raise VaultError("a lesson needs some text", "pipe it in, or name a file that has some")
     if parsed[0].created is None:
         wanted["created"] = datetime.now(UTC).replace(microsecond=0)
-    data = edit_frontmatter.set_keys(source, _given(wanted))
+    data = edits.set_keys(source, _given(wanted))
     path = place_of(vault, data, title=title, categories=filed)
     files.refuse_other_repository(path.parent, vault.lessons_dir)
     data = data if data.endswith(b"\n") else data + b"\n"
@@ -86,7 +86,7 @@ def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -
             raise VaultError(f"line {number}: not a lesson", "write id, title, text and category")
         keys = {"id": values["id"], "title": values.get("title") or name}
         keys["categories"] = [values["category"]] if values.get("category") else None
-        data = edit_frontmatter.set_keys(f"---\n---\n{values['text']}\n".encode(), _given(keys))
+        data = edits.set_keys(f"---\n---\n{values['text']}\n".encode(), _given(keys))
         path = vault.lessons_dir / f"{name}.md"
         files.refuse_links(path.parent, vault.root)
         with files.writing(path):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import files
-from vault_index.lesson import edit_body
+from vault_index.lesson import edits
 from vault_index.search import entries
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def lesson(vault: Vault, name: str, shown: entries.Entry | None = None) -> Path:
     file = vault.root / entry["path"]
     slug = entry["id"].rpartition("#")[2] if "#" in entry["id"] else ""
     before = entries.content(vault, entry, unchanged=True)
-    left = edit_body.without(before, slug, entry["path"])
+    left = edits.without(before, slug, entry["path"])
     if left is not None:
         files.change_file(file, left, expected=before, within=vault.root)
     else:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files
-from vault_index.edit.formats.draft import first_sentence, name_of
+from vault_index.edit.formats.lesson_file import first_sentence, name_of
 from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
-from vault_index.lesson import category, edit_frontmatter, markdown, parse
+from vault_index.lesson import category, edits, markdown, parse
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -68,7 +68,7 @@ def write(
     keys["source"] = " ".join(source.split())
     keys["created"] = datetime.now(UTC).replace(microsecond=0)
     given = {key: value for key, value in keys.items() if value}
-    data = edit_frontmatter.set_keys(f"---\n---\n{text.strip()}\n".encode(), given)
+    data = edits.set_keys(f"---\n---\n{text.strip()}\n".encode(), given)
     below = f"{stem}.md"
     lessons = parse.parse_file(data, below)
     if not any(lesson.text for lesson in lessons):

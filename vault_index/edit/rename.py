@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.errors import ForeignIndexError, VaultError, WriteError
-from vault_index.lesson import edit_frontmatter, parse
+from vault_index.lesson import edits, parse
 from vault_index.lesson.category import CategoryPath, is_category, normalise
 from vault_index.store import injections
 
@@ -133,7 +133,7 @@ def _change(
     if not is_lesson:
         return Change(path, to, None) if moved is not None else None
     data = files.read_file(vault.lessons_dir / path)
-    metadata = edit_frontmatter.keys_of(data, path)
+    metadata = edits.keys_of(data, path)
     key = "categories" if metadata.get("categories") is not None else "category"
     declared = parse.parse_file(data, path)
     raw: Sequence[str] = declared[0].categories if declared else ()
@@ -142,7 +142,7 @@ def _change(
         kept = [now or was for now, was in zip(renamed, raw, strict=True)]
         filed = tuple(dict.fromkeys(kept))
         value = list(filed) if isinstance(metadata.get(key), list) or len(filed) > 1 else filed[0]
-        after = edit_frontmatter.set_keys(data, {key: value}, path)
+        after = edits.set_keys(data, {key: value}, path)
         return Change(path, to, filed, data, after)
     return Change(path, to, None, data, data) if moved is not None else None
 

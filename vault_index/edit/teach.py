@@ -12,7 +12,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index.rows import MAX_TAUGHT, MAX_TAUGHT_CHARS
 from vault_index.journal.redact import redact
-from vault_index.lesson import edit_frontmatter, parse
+from vault_index.lesson import edits, parse
 from vault_index.search import entries
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _save(vault: Vault, entry: entries.Entry, after: dict[str, list[str]]) -> tu
         return file, False
     before = entries.content(vault, entry)
     keys = {kind: prompts or None for kind, prompts in after.items()}
-    data = edit_frontmatter.set_keys(before, keys, entry["path"])
+    data = edits.set_keys(before, keys, entry["path"])
     check.refuse_errors(entry["path"].partition("/")[2], data, before)
     files.change_file(file, data, expected=before, within=vault.root)
     return file, True

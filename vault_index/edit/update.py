@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vault_index import check, files
 from vault_index.edit.add import First
 from vault_index.errors import VaultError
-from vault_index.lesson import category, edit_body, edit_frontmatter, markdown
+from vault_index.lesson import category, edits, markdown
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.parse import TYPES
+from vault_index.recall.outcome.stale import CONFIRMED
 from vault_index.search import entries
+from vault_index.store import released
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -52,14 +55,14 @@ def write(
     _refuse(name, title, text, type, confidence)
     file = vault.root / entry["path"]
     data = before = entries.content(vault, entry, unchanged=unchanged)
-    declared = edit_frontmatter.keys_of(data, entry["path"])
+    declared = edits.keys_of(data, entry["path"])
     keys = _keys(categories, tags, type, confidence, source, fires_on, silent_on)
     if categories is not None and "category" in declared:
         keys["category"] = None
     if title is not None and not slug and ("title" in declared or not _has_heading(data, entry)):
         keys["title"] = title
-    data = edit_body.set_text(data, slug, text, title, entry["path"])
-    data = edit_frontmatter.set_keys(data, keys, entry["path"])
+    data = edits.set_text(data, slug, text, title, entry["path"])
+    data = edits.set_keys(data, keys, entry["path"])
     if data != before:
         check.refuse_errors(entry["path"].partition("/")[2], data, before)
         if first is not None:
@@ -109,3 +112,33 @@ def _has_heading(data: bytes, entry: entries.Entry) -> bool:
     """Whether the title of a file's lesson is its first heading."""
     file = LessonFile.of(data, entry["path"])
     return markdown.heading_of(file.text(file.body).strip().partition("\n")[0]) == entry["title"]
+
+
+# Confirm lessons: a person read them again, they hold, and agents may have them.
+
+
+class Confirmed(NamedTuple):
+    """A file that was confirmed: whether it changed, and whether agents get from now on what it holds."""
+
+    file: Path
+    is_changed: bool
+    is_released: bool
+
+
+def confirm(vault: Vault, entry: entries.Entry, day: date) -> Confirmed:
+    """Write the day into the frontmatter of a lesson's file, and release its text if it is held back.
+
+    A section's file is confirmed as a whole. The rest of the file stays, to the byte. Raises
+    LessonError for a file that cannot be edited, VaultError if it is another lesson by now, WriteError.
+    """
+    file = vault.root / entry["path"]
+    before = entries.content(vault, entry)
+    data = edits.set_keys(before, {CONFIRMED: day}, entry["path"])
+    below = entry["path"].partition("/")[2]
+    if data != before:
+        check.refuse_errors(below, data, before)
+        files.change_file(file, data, expected=before, within=vault.root)
+    until = check.withheld(below, data, vault.config.home).until
+    if until:
+        released.add(vault.config.home, until)
+    return Confirmed(file, data != before, bool(until))

@@ -10,17 +10,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index import check, git
 from vault_index.embed import download
-from vault_index.entrypoints import machine
-from vault_index.entrypoints.hook import (
-    agents,
-    claude_plugin,
-    claude_settings,
-    program,
-)
+from vault_index.entrypoints.hook import agents, hook_settings
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
 from vault_index.hotpath import locate
 from vault_index.index import skills
@@ -28,9 +22,55 @@ from vault_index.journal import overview
 from vault_index.journal.journal import Journal
 from vault_index.search import floor
 from vault_index.share import git_hooks
-from vault_index.store import complaints, manifest, ownership
+from vault_index.store import injections, manifest, ownership
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+# What only this machine knows about a vault: its watcher, and the hooks in the settings of agents.
+
+
+def state(vault: Vault) -> dict[str, Any]:
+    """Return `watcher` (None if it is not running) and `hooks`: where they are, and their last errors."""
+    return {
+        "watcher": _watcher_there(vault.root),
+        "hooks": _hooks_there(vault.root, vault.config.home),
+    }
+
+
+def _watcher_there(root: Path) -> dict[str, Any] | None:
+    try:
+        return launch.status(root)
+    except VaultError as error:
+        return {"trouble": f"{error.message}; {error.hint}"}
+
+
+def _hooks_there(root: Path, home: Path) -> dict[str, Any]:
+    """Return where the hooks are installed, and the last lines of their log about this vault."""
+    wired = [(agent, place) for agent, _, place in agents.wired(root) if agent.runs_hooks(place)]
+    plugin = _plugin_there(root)
+    names = {agent.name for agent, _ in wired} | {agents.AGENT for _ in plugin}
+    return {
+        "installed": [str(place) for _, place in wired] + plugin,
+        "agents": sorted(names),
+        "last_errors": injections.complaints_of(root, home)[-3:],
+    }
+
+
+def journal_hooks(project: Path | None = None) -> dict[str, Any]:
+    """Return `hooks`: the settings of the agent whose hooks tell the journal of the end of turns."""
+    folders = (None, project or Path.cwd())
+    places = dict.fromkeys(place for folder in folders for place in agents.recording_in(folder))
+    return {"hooks": list(map(str, places)) + _plugin_there(folders[1])}
+
+
+def _plugin_there(project: Path | None) -> list[str]:
+    """Return the plugin, whose hooks are all of ours, where it is enabled."""
+    settings = agents.enabled_by(project)
+    return [agents.shown(settings)] if settings else []
+
 
 SHOWN = 5  # troubles of one kind
 _HINTS = {  # what an error's hint says in words, as a command
@@ -163,16 +203,16 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
             claude.place(folder)
         )  # says what is wrong with a file that is no JSON
     wired = agents.wired(vault.root)
-    if claude_plugin.enabled_by(vault.root) is not None:
+    if agents.enabled_by(vault.root) is not None:
         yield from _plugin()
     elif not wired:
         yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
     for agent, scope, place in wired:
         yield from _hooks(agent, scope, place)
     for place in (claude.place(None), claude.place(vault.root)):
-        if claude.runs_hooks(place) and claude_settings.are_disabled(place):
+        if claude.runs_hooks(place) and agents.are_disabled(place):
             yield Trouble("hooks", f'{place}: "disableAllHooks" is true', _edit(place))
-    failed = complaints.of(vault.root, vault.config.home, time.time() - 86_400)
+    failed = injections.complaints_of(vault.root, vault.config.home, time.time() - 86_400)
     if failed:
         count = f"{len(failed)} time{'' if len(failed) == 1 else 's'}"
         what = f"hooks failed {count} in the last 24 hours: {failed[-1]['message']}"
@@ -190,23 +230,23 @@ def _hooks(agent: agents.Agent, scope: str, place: Path) -> Iterator[Trouble]:
         if shutil.which(command) is None:
             again = f"lessons uninstall {words}; lessons install {words}"
             yield Trouble("hooks", f"{place}: {command} cannot be run", again)
-        elif command == program.COMMAND and (why := program.why_not_found(command)):
-            yield Trouble("path", why, program.path_command())
+        elif command == hook_settings.COMMAND and (why := hook_settings.why_not_found(command)):
+            yield Trouble("path", why, hook_settings.path_command())
 
 
 def _plugin() -> Iterator[Trouble]:
     """Look at what the enabled plugin needs of this machine."""
-    if why := claude_plugin.why_not_found():
-        yield Trouble("plugin", f"{claude_plugin.NAME}: {why}", program.path_command())
+    if why := agents.why_not_found():
+        yield Trouble("plugin", f"{agents.NAME}: {why}", hook_settings.path_command())
     if importlib.util.find_spec("mcp") is None:
-        what = f"{claude_plugin.NAME}: its MCP server needs the extra `mcp`"
+        what = f"{agents.NAME}: its MCP server needs the extra `mcp`"
         yield Trouble("plugin", what, "pip install 'mcp>=2.3' 'uvicorn>=0.40'")
 
 
 def _journal(vault: Vault) -> Iterator[Trouble]:
     """Look at what is recorded without a hook, session files that do not parse, and the index."""
     now = overview.of(Journal(vault.config))
-    if now["recorded"] and not machine.journal_hooks(vault.root)["hooks"]:
+    if now["recorded"] and not journal_hooks(vault.root)["hooks"]:
         what = "sessions are recorded, and no hook says when a turn ended"
         yield Trouble("journal", what, "lessons install claude --journal")
     for problem in now["problems"][:SHOWN]:
@@ -233,8 +273,8 @@ def _git(vault: Vault) -> Iterator[Trouble]:
     lacking = git_hooks.lacking(vault.root)
     if lacking:
         yield Trouble("git", lacking, "lessons init")
-    elif why := program.why_not_found("lessons"):
-        yield Trouble("path", f"{why}: git hooks check nothing then", program.path_command())
+    elif why := hook_settings.why_not_found("lessons"):
+        yield Trouble("path", f"{why}: git hooks check nothing then", hook_settings.path_command())
 
 
 def _edit(file: Path) -> str:

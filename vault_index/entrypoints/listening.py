@@ -7,14 +7,21 @@ and at once where there are too many such, the longest waiting first.
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
+import re
+import secrets
 import socket
+from pathlib import Path
 from typing import Any, ClassVar
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from vault_index import files
 from vault_index.entrypoints.guard import App
-from vault_index.errors import VaultError
+from vault_index.errors import VaultError, WriteError
+from vault_index.hotpath import index_files
 
 BACKLOG = 128  # connections that wait to be accepted, and that are accepted at once
 MAX_WAITING = 128  # connections without a whole request: half of the files of a process on macOS
@@ -93,3 +100,51 @@ class Connection(H11Protocol):
             self.cycle.response_complete or self.cycle.more_body
         )
         return not is_answering and not self.transport.get_write_buffer_size()
+
+
+# The token that HTTP clients send: a file of the user's folder that only its user reads.
+
+FILE = "token"
+MAX_BYTES = 1024
+_TOKEN = re.compile(rb"[!-~]{16,256}")  # what a header can hold, and nobody guesses
+
+
+def of(home: Path) -> str:
+    """Return the token in a user's folder, made if it is missing. Raises VaultError, WriteError."""
+    file = home / FILE
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)  # the user's may be a link
+        try:
+            handle = index_files.open_in(folder, FILE, os.O_RDWR | os.O_CREAT)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise WriteError(
+            f"cannot write {file}: {error.strerror}", "make it a file of yours, or remove it"
+        ) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)  # another door may be making it
+        os.fchmod(handle, 0o600)
+        written = os.pread(handle, MAX_BYTES, 0).strip()
+        if not written:
+            written = secrets.token_urlsafe(32).encode()
+            os.pwrite(handle, written + b"\n", 0)
+            os.fsync(handle)
+        return _checked(written, file)
+    finally:
+        os.close(handle)
+
+
+def read(file: Path) -> str:
+    """Return the token in a file that the user names. Raises VaultError."""
+    return _checked(files.read_file(file).strip(), file)
+
+
+def _checked(written: bytes, file: Path) -> str:
+    if not _TOKEN.fullmatch(written):
+        raise VaultError(
+            f"{file} holds no token: 16 to 256 characters without a space",
+            "remove it, or write one into it",
+        )
+    return written.decode()

@@ -40,26 +40,26 @@ def main(words: list[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vault_index import config
     from vault_index.errors import VaultError
-    from vault_index.journal import catch_up, spool
+    from vault_index.journal import take
     from vault_index.journal.journal import Journal
 
     lock = int(words[2])
     os.set_inheritable(lock, False)
     try:
         journal = Journal(config.load())
-        grew = [note.transcript for note in spool.waiting(journal)]
+        grew = [note.transcript for note in take.waiting(journal)]
         before = list(map(_size, grew))
-        catch_up.catch_up(journal, _say, lock=lock)
+        take.catch_up(journal, _say, lock=lock)
         time.sleep(SETTLE_SECONDS)
         later = [file for file, size in zip(grew, before, strict=True) if _size(file) != size]
         if later:
-            spool.note(journal, later)
-            catch_up.catch_up(journal, _say)
-        if spool.ended(journal):
-            from vault_index.learn import at_end
+            take.note(journal, later)
+            take.catch_up(journal, _say)
+        if take.ended(journal):
+            from vault_index.learn import run
 
             signal.alarm(LEARN_SECONDS)
-            at_end.run(journal, _learn, _say)
+            run.run_ended(journal, _learn, _say)
     except VaultError as error:
         _say(f"error: {error.message}")
         return 1

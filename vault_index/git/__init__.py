@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     )
     from vault_index.git.commits import (
         Provenance,
+        Voucher,
         archive,
         at_date,
+        contents,
         count,
         deleted,
         history,
@@ -42,14 +44,13 @@ if TYPE_CHECKING:
         resolve,
         tree,
         versions,
+        vouchers,
     )
     from vault_index.git.differences import base_at, between, difference, parent
-    from vault_index.git.overwritten import overwritten_files
-    from vault_index.git.past import Past, look_back
+    from vault_index.git.past import Past, look_back, overwritten_files
     from vault_index.git.plain import branch_of, common_folder, index_file, origin_of, top_of
     from vault_index.git.run import command, is_full
     from vault_index.git.shortcuts import head, is_tracked
-    from vault_index.git.vouched import Voucher, contents, vouchers
 
 __all__ = [
     "Past",

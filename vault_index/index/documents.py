@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.embed.cache import VectorCache
 from vault_index.lesson import category
-from vault_index.lesson.digest import hash_of
+from vault_index.lesson.file import hash_of
 from vault_index.store import filters
 from vault_index.store.schema import DOCUMENTS, DocumentRow
 from vault_index.store.table import Table

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 from vault_index import files
 from vault_index.errors import IndexStateError
 from vault_index.hotpath import locate
-from vault_index.index import diff, provenance
-from vault_index.lesson.digest import hash_of
+from vault_index.index import diff
+from vault_index.lesson.file import hash_of
 from vault_index.store import manifest, ownership
 from vault_index.store.manifest import Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from vault_index.index.stats import Problem
+    from vault_index.index import Problem
     from vault_index.store.table import Table
     from vault_index.vault import Vault
 
@@ -98,7 +98,7 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
         return None
     read: list[diff.ReadFile] = []
     if not changes.is_empty(known):
-        authors = provenance.ask(vault, known, changes)
+        authors = diff.ask_git(vault, known, changes)
         read = diff.read(vault, known, changes, authors, withheld=withheld)
     parsed = {file.path: file for file in read if file.lessons is not None}
     after = manifest.with_files(known, {file.path: file.entry for file in read}, changes.removed)

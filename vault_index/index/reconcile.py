@@ -42,12 +42,11 @@ from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.errors import EmbedderError, IndexStateError
-from vault_index.index import diff, provenance, rows
+from vault_index.index import Stats, diff, rows
 from vault_index.index.derived import DERIVED, Derived, Sources
 from vault_index.index.diff import Diff, ReadFile
-from vault_index.index.stats import Stats
 from vault_index.lesson.parse import id_of
-from vault_index.store import injections, lock, manifest
+from vault_index.store import injections, manifest, ownership
 from vault_index.store.manifest import FileEntry, Manifest
 from vault_index.store.schema import LESSONS
 from vault_index.store.sync import ASKED_FOR, DAMAGED, Source, batches
@@ -121,7 +120,7 @@ def sync(
         return _nothing_done(look.work, options)
     if at_most is not None and (look.work is None or len(look.work.diff) > at_most):
         return Stats(pending=len(look.work.diff if look.work else vault.files()[0]))
-    with lock.held(vault.index_dir, wait=wait) as is_free:
+    with ownership.held(vault.index_dir, wait=wait) as is_free:
         if not is_free:
             return Stats(busy=True)
         if not rebuild and _source(vault).is_outdated(look.index, look.version):
@@ -139,7 +138,7 @@ def tidy(vault: Vault) -> bool:
 
     Raises WriteError, IndexStateError.
     """
-    with lock.held(vault.index_dir, wait=False) as is_free:
+    with ownership.held(vault.index_dir, wait=False) as is_free:
         if not is_free:
             return False
         index = manifest.current(vault.index_dir)
@@ -188,7 +187,7 @@ def _nothing_done(work: _Work, options: SyncOptions) -> Stats:
 def _update(vault: Vault, work: _Work, options: SyncOptions) -> Stats:
     """Do the whole of a sync on one index; the caller holds the lock."""
     index, before, changes = work.index, work.manifest, work.diff
-    authors = provenance.ask(vault, before, changes)
+    authors = diff.ask_git(vault, before, changes)
     read = diff.read(vault, before, changes, authors)
     injections.rename(vault.index_dir, _renamed(before, changes, read))
     sources = Sources(vault, Table(index, before.dimension), before, options.use_cache)

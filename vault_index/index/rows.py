@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from vault_index.lesson import category, identifiers, passages
-from vault_index.lesson.digest import hash_of
+from vault_index.lesson.file import hash_of
 from vault_index.lesson.parse import Lesson
 from vault_index.store.schema import LessonRow
 

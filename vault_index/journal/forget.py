@@ -22,16 +22,8 @@ from vault_index import files
 from vault_index.embed import cache
 from vault_index.errors import VaultError
 from vault_index.hotpath import locate
-from vault_index.journal import (
-    expiry,
-    index,
-    kept,
-    places,
-    projects,
-    session_file,
-)
-from vault_index.journal.journal import INDEX, PENDING, Journal
-from vault_index.journal.lock import held
+from vault_index.journal import expiry, index, places, projects, session_file, take
+from vault_index.journal.journal import INDEX, PENDING, Journal, held
 from vault_index.journal.record import ReadTo, Record, Session, private_id, short_id
 
 MADE_OF_SESSIONS = ("proposals", "ask")  # folders of the user: drafts, rejected ones, conversations
@@ -175,7 +167,7 @@ def _sessions(
     journal: Journal, project: str, some: Iterable[Path] | None = None
 ) -> Iterator[tuple[Path, Session]]:
     for file in _session_files(journal, project) if some is None else some:
-        yield file, kept.read(file)
+        yield file, take.read_session(file)
 
 
 def _session_files(journal: Journal, project: str = "") -> Iterator[Path]:
@@ -203,7 +195,7 @@ def _take_out(
     if not gone:
         return Forgotten()
     if for_good:
-        kept.bury(journal.folder, filter(None, _stones(gone)))
+        take.bury(journal.folder, filter(None, _stones(gone)))
     ids = tuple(sorted({session.id for session, _ in gone}))
     texts = (matching,) if matching else tuple(_pieces(gone))
     wanted = _Wanted(ids, matching, texts, expired=not for_good)
@@ -238,12 +230,12 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
 
 def _remove_from(journal: Journal, file: Path, wanted: _Wanted) -> bool:
     """Remove a session's file if it is wanted, or its wanted records. Whether the file is gone."""
-    head = kept.head_of(file)
+    head = take.head_of(file)
     if head is None or head.session not in wanted.sessions:
         return False
     rest: tuple[Record, ...] = ()
     if wanted.matching:
-        session = kept.read(file)
+        session = take.read_session(file)
         rest = tuple(each for each in session.records if not _has(each, wanted.matching))
         if len(rest) == len(session.records):
             return False
@@ -289,8 +281,8 @@ def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
 
 def _stones(gone: list[tuple[Session, list[Record]]]) -> Iterator[str]:
     for session, records in gone:
-        yield kept.stone_of_session(session.id)
-        yield from map(kept.stone_of_record, records)
+        yield take.stone_of_session(session.id)
+        yield from map(take.stone_of_record, records)
 
 
 def _has(record: Record, text: str) -> bool:

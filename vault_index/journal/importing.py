@@ -11,26 +11,114 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import re
+import signal
+import subprocess
+import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
-from vault_index.journal import kept, places, projects, take
-from vault_index.journal.journal import Journal
-from vault_index.journal.kept import Kept
-from vault_index.journal.left_out import LeftOut
-from vault_index.journal.lock import held, make_folder
+from vault_index.journal import places, projects, take
+from vault_index.journal.journal import Journal, held, make_folder
 from vault_index.journal.places import Transcript
-from vault_index.journal.take import Taken
-from vault_index.journal.worker import Answer, Worker
+from vault_index.journal.record import Session
+from vault_index.journal.redact import LeftOut
+from vault_index.journal.take import Kept, Taken
+
+# A process that reads transcripts for an import, while others are written: `python -m` this module.
+#
+# It reads a request a line, JSON `[transcript, agent, session file or null]`, and writes an answer
+# for
+# each: its length in eight bytes, then a pickled (session, session as its file had it) or a
+# VaultError. It
+# ends with its input, so that it never outlives who started it.
+
+Answer = tuple[Session, Session | None]
+
+
+class Worker:
+    """The other side: one per thread of the import, each with a process of its own."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, "go"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the import, which closes the pipe
+        )
+        self._lock = threading.Lock()
+
+    def read(self, file: Path, agent: str, session_file: Path | None) -> Answer:
+        """Return what `take.read` returns. Raises VaultError, also if the process ended."""
+        request = [str(file), agent, str(session_file) if session_file else None]
+        with self._lock:
+            assert self._process.stdin
+            assert self._process.stdout
+            try:
+                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                self._process.stdin.flush()
+                size = int.from_bytes(self._process.stdout.read(8), "big")
+                data = self._process.stdout.read(size)
+            except (OSError, ValueError):  # it was ended meanwhile
+                size, data = 0, b""
+        if not size or len(data) < size:
+            raise VaultError(f"{file} cannot be read: the process that read it ended")
+        answer = pickle.loads(data)  # of our own process
+        if isinstance(answer, VaultError):
+            raise answer
+        return answer  # type: ignore[no-any-return]
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """Close the pipes, when nobody waits for an answer any more."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                with suppress(OSError):  # what was not sent
+                    pipe.close()
+
+
+def answered(request: bytes, read: Callable[[Path, str, Path | None], Answer]) -> bytes:
+    """Return the pickled answer to a request."""
+    file, agent, session_file = json.loads(request)
+    try:
+        answer = read(Path(file), agent, Path(session_file) if session_file else None)
+    except VaultError as error:
+        return pickle.dumps(VaultError(error.message, error.hint))
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        return pickle.dumps(VaultError(f"{file} cannot be read: {error}"))
+    return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+
+
+def main() -> None:
+    """Answer until there are no more requests."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    output = sys.stdout.buffer
+    try:
+        for line in sys.stdin.buffer:
+            data = answered(line, take.read)
+            output.write(len(data).to_bytes(8, "big") + data)
+            output.flush()
+    except BrokenPipeError:  # the import was killed
+        os._exit(1)
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["go"]:
+    main()
+
 
 DAYS = 30
 CACHE = "transcripts.json"
@@ -84,7 +172,7 @@ def import_all(
     cache = _Cache(journal)
     due = [one for one in _due(limit, done, cache) if not project or _is_of(journal, one, project)]
     total, size = sum(one.size for one in due), 0
-    there = kept.look(journal.folder)
+    there = take.look_at_sessions(journal.folder)
     out = LeftOut(journal.config.journal_left_out)
     with _answers(due, there) as answers:
         for one, answer in answers:
@@ -152,7 +240,7 @@ def _taken(
         return take.preview(journal, session, before, there)
     with held(journal.folder):
         head = take.head_for(there, one.path)
-        if head and (before is None or kept.read(head.file).read != before.read):
+        if head and (before is None or take.read_session(head.file).read != before.read):
             session, before = take.read(one.path, one.agent, head.file)
         return take.keep(journal, session, before, there, out)
 

@@ -12,20 +12,29 @@ One for all vaults: a session belongs to a project, whether that has a vault or 
 
 from __future__ import annotations
 
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import embed
+from vault_index import embed, files
 from vault_index.config import Config
+from vault_index.errors import IndexStateError
+from vault_index.files.private import make_folder
 from vault_index.hotpath import grown
-from vault_index.store import ownership
+from vault_index.store import manifest, ownership
+from vault_index.store.schema import JOURNAL
+from vault_index.store.warm_table import WarmTable
 
 if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.embed import Embedder
-    from vault_index.journal.open_index import OpenJournal
 
 FOLDER = grown.JOURNAL
 INDEX = ".vault_index"
@@ -57,3 +66,73 @@ class Journal:
     def embedder(self) -> Embedder | None:
         """What turns text into vectors; None where only full text is. Raises EmbedderError."""
         return embed.open_embedder(self.config)
+
+
+# One writer of the journal at a time. Readers need no lock: files are replaced whole.
+
+__all__ = ["FILE", "held", "make_folder"]
+FILE = ".lock"
+_here = threading.RLock()  # flock does not keep threads of one process apart
+_held: set[Path] = set()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the lock of a journal, which is made if it is missing, as often as its holder asks.
+
+    The system takes it from a process that dies. Raises WriteError.
+    """
+    with _here:
+        if folder in _held:
+            yield
+            return
+        make_folder(folder)
+        with files.writing(folder):
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(folder / FILE, flags, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _held.add(folder)
+            yield
+        finally:
+            _held.discard(folder)
+            os.close(descriptor)
+
+
+# The journal's index, opened for reading.
+
+SCHEMA = 1  # raise it when rows or what is embedded change: the index is rebuilt
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJournal:
+    """The journal's table, opened for reading. `embedder` is the name it was built with."""
+
+    store: WarmTable
+    embedder: str
+    sessions: int
+    version: files.Stamp  # of the manifest
+
+
+def open_index(journal: Journal) -> OpenJournal:
+    """Open the index in force; reopen it when it was swapped or written since.
+
+    Raises IndexStateError if there is none, or none that this version can read.
+    """
+    index = manifest.current(journal.index_dir)
+    if index is None:
+        raise IndexStateError("the journal has no index yet", "run `lessons journal import`")
+    version = manifest.version(index)
+    last = journal.opened
+    if last is None or last.version != version or last.store.index != index:
+        recorded = manifest.load(index, SCHEMA)
+        if recorded.schema != SCHEMA:
+            raise IndexStateError(
+                "the journal's index is of an older version", "run `lessons journal import`"
+            )
+        table = WarmTable(index, recorded.dimension, JOURNAL)
+        if last is not None and last.store.index == index:
+            table.follow(last.store)
+        last = OpenJournal(table, recorded.embedder, len(recorded.files), version)
+        journal.opened = last
+    return last

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record
-from vault_index.transcripts import events, shell, signs, tools, wording
+from vault_index.transcripts import events, signs, tools, vocabulary
 from vault_index.transcripts.events import Event
 from vault_index.transcripts.turns import Call, Said, Turn
 
@@ -91,15 +91,15 @@ def utc(at: str) -> str:
 
 def title_of_prompt(text: str) -> str:
     """Return the first sentence that says something; of a long paste the last line, its request."""
-    lines = [line for line, _ in wording.plain_lines(text.removeprefix(_PLAN))] or [text]
+    lines = [line for line, _ in vocabulary.plain_lines(text.removeprefix(_PLAN))] or [text]
     if len(text) > LONG_PASTE and len(lines[-1]) < 300:
         lines = lines[::-1]
-    sentences = [one for line in lines[:20] for one in wording.split_sentences(line)]
+    sentences = [one for line in lines[:20] for one in vocabulary.split_sentences(line)]
     sentences = [one for one in sentences if any(char.isalnum() for char in one)]
     for place, sentence in enumerate(sentences):
         if len(sentence) >= LEAST_TITLE or place + 1 == len(sentences):
-            return wording.one_line(sentence if place == 0 else _joined(sentences[: place + 1]))
-    return wording.one_line(text)
+            return vocabulary.one_line(sentence if place == 0 else _joined(sentences[: place + 1]))
+    return vocabulary.one_line(text)
 
 
 def _joined(sentences: Sequence[str]) -> str:
@@ -225,7 +225,7 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
         uuids=_uuids(part),
         branch=part.turn.branch,
         type=type_,
-        facts=tuple(wording.one_line(fact, FACT_CHARS) for fact in facts[:MOST_FACTS]),
+        facts=tuple(vocabulary.one_line(fact, FACT_CHARS) for fact in facts[:MOST_FACTS]),
         concepts=signs.concepts(
             *(part.request, part.narrative, type_),
             has_changed=bool(part.edits),
@@ -241,14 +241,14 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
 def _title(part: _Part, type_: str) -> str:
     """Return the subject of a commit, else the sentence that concludes, else the prompt's."""
     if part.commits:
-        return wording.one_line(part.commits[0])
+        return vocabulary.one_line(part.commits[0])
     if conclusion := signs.conclusion(part.statements):
-        return wording.one_line(conclusion)
+        return vocabulary.one_line(conclusion)
     if part.turn.prompt and part.turn.prompt.text:
         return title_of_prompt(part.turn.prompt.text)
     for call in part.calls:
         if about := call.input.get("command"):
-            return wording.one_line(str(about))
+            return vocabulary.one_line(str(about))
     return type_
 
 
@@ -268,9 +268,9 @@ def _commands(calls: Iterable[Call]) -> tuple[Command, ...]:
     for call in calls:
         if call.kind == tools.SHELL and call.input.get("command") and call.is_done:
             failed = signs.failed(call)
-            text = wording.head(str(call.input["command"]), COMMAND_CHARS)
+            text = vocabulary.head(str(call.input["command"]), COMMAND_CHARS)
             output = edges(call.text) if failed else ""
-            matters = failed or shell.is_check(text) or shell.is_commit(text)
+            matters = failed or tools.is_check(text) or tools.is_commit(text)
             commands.append((matters, Command(text, call.status, failed, output)))
     room = MOST_COMMANDS - sum(matters for matters, _ in commands)
     kept = []
@@ -289,7 +289,7 @@ def _errors(calls: Iterable[Call]) -> tuple[str, ...]:
 
 def edges(text: str) -> str:
     """Return the first and last lines of a text."""
-    lines = [wording.one_line(line, LINE_CHARS) for line in text.splitlines() if line.strip()]
+    lines = [vocabulary.one_line(line, LINE_CHARS) for line in text.splitlines() if line.strip()]
     if len(lines) > FIRST_LINES + LAST_LINES + 1:
         lines = [*lines[:FIRST_LINES], "[...]", *lines[-LAST_LINES:]]
     return "\n".join(lines)

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import listing, projects, spool
-from vault_index.journal.journal import Journal
-from vault_index.journal.open_index import open_index
+from vault_index.journal import listing, projects, take
+from vault_index.journal.journal import Journal, open_index
 
 
 def of(journal: Journal) -> dict[str, Any]:
@@ -24,10 +23,10 @@ def of(journal: Journal) -> dict[str, Any]:
         "mb": totals.bytes / 1e6,
         "last": last,
         "unread": totals.unread,
-        "waiting": len(spool.waiting(journal)),
+        "waiting": len(take.waiting(journal)),
         "index": _index(journal) if totals.sessions else {},
         "problems": totals.problems,
-        "complaints": spool.complaints(journal),
+        "complaints": take.complaints(journal),
     }
 
 

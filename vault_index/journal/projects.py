@@ -27,8 +27,7 @@ from vault_index import files, git
 from vault_index.errors import VaultError
 from vault_index.hotpath import grown
 from vault_index.journal import places
-from vault_index.journal.journal import Journal
-from vault_index.journal.lock import held, make_folder
+from vault_index.journal.journal import Journal, held, make_folder
 
 RECORDED, ALL, _NOT = grown.RECORDED, grown.EVERYTHING, grown.NEVER  # hooks read the file, too
 _UNSAFE = re.compile(r"[^\w.-]+")

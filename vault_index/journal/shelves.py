@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import git
 from vault_index.journal import projects
-from vault_index.journal.lock import held, make_folder
+from vault_index.journal.journal import held, make_folder
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Command, Record
-from vault_index.transcripts import events, shell, signs, vocabulary, wording
+from vault_index.transcripts import events, signs, tools, vocabulary
 
 MOST_LINES = 8  # of a field
 LINE_CHARS = 300
@@ -52,7 +52,7 @@ def summary(
 
 
 def _lines(texts: Iterable[str]) -> list[str]:
-    lines = [wording.one_line(text, LINE_CHARS) for text in texts if text.strip()]
+    lines = [vocabulary.one_line(text, LINE_CHARS) for text in texts if text.strip()]
     return list(dict.fromkeys(lines))[:MOST_LINES]
 
 
@@ -97,12 +97,12 @@ def _completed(observations: Sequence[Record]) -> list[str]:
     """Return what was done: commits, else changes by their titles, and the checks that pass."""
     lines, passing = [], dict[str, None]()
     for record in observations:
-        if record.files_modified or any(shell.is_commit(c.text) for c in record.commands):
+        if record.files_modified or any(tools.is_commit(c.text) for c in record.commands):
             files = ", ".join(record.files_modified[:5])
             lines.append(f"{record.title} ({files})" if files else record.title)
         for command in record.commands:
-            if shell.is_check(command.text) and not shell.is_commit(command.text):
-                check = shell.same_as(command.text)
+            if tools.is_check(command.text) and not tools.is_commit(command.text):
+                check = tools.same_as(command.text)
                 passing.pop(check, None)
                 if command.status == 0 and not command.failed:
                     passing[check] = None
@@ -118,15 +118,17 @@ def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, s
     lines = [text for text, status in todos.values() if status not in ("completed", "deleted")]
     said = [record.text for record in observations[-2:] if record.text]
     if said:
-        last = wording.tail(said[-1], 3000)
+        last = vocabulary.tail(said[-1], 3000)
         in_rest = False
-        for line, kind in wording.plain_lines(last):
-            if kind == wording.HEADING or line.endswith(":"):
+        for line, kind in vocabulary.plain_lines(last):
+            if kind == vocabulary.HEADING or line.endswith(":"):
                 in_rest = vocabulary.is_about_rest(line)
             elif in_rest:
                 lines.append(line)
             else:
-                lines += [one for one in wording.split_sentences(line) if vocabulary.remains(one)]
+                lines += [
+                    one for one in vocabulary.split_sentences(line) if vocabulary.remains(one)
+                ]
     return lines
 
 
@@ -140,9 +142,9 @@ def _notes(observations: Sequence[Record]) -> list[str]:
     failing: dict[str, Command] = {}
     for record in observations:
         for command in record.commands:
-            check = shell.same_as(command.text)
+            check = tools.same_as(command.text)
             failing.pop(check, None)
-            if command.failed and shell.is_check(command.text):
+            if command.failed and tools.is_check(command.text):
                 failing[check] = command
     errors = [
         f"Not resolved: `{check}`: {signs.error_line(command.output)}"

@@ -6,21 +6,301 @@ session as it was or as it is now. The next taking goes on from what the session
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from vault_index import files
-from vault_index.hotpath import grown
-from vault_index.journal import kept, places, projects, session_file, transcript
-from vault_index.journal.journal import Journal
-from vault_index.journal.kept import Head, Kept
-from vault_index.journal.left_out import LeftOut
-from vault_index.journal.lock import held, make_folder
+from vault_index.errors import VaultError, WriteError
+from vault_index.hotpath import grown, index_files, log, taking
+from vault_index.journal import index, places, projects, session_file, transcript
+from vault_index.journal.journal import Journal, held, make_folder
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
-from vault_index.journal.redact import redact
+from vault_index.journal.redact import LeftOut, redact
+from vault_index.text.characters import visible_line
+
+# What is in the journal already, asked of its files: sessions by id and transcript, uuids,
+# tombstones.
+#
+# What was forgotten is noted by hashes alone, in `forgotten`: `session HASH`, `record HASH`, of the
+# id of
+# a session and of the last uuid of a record, which stays away though its transcript is still there.
+
+TOMBSTONES = "forgotten"
+_HEAD = 64 * 1024  # bytes; the frontmatter's keys of before `read` are in the first few hundred
+_KEY = re.compile(rb'^(session|transcript|project): ("?)(.*?)\2$', re.MULTILINE)
+_UUIDS = re.compile(rb'"uuids": \[([^\]]*)\]')
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Which session a file is of, and from which transcript."""
+
+    file: Path
+    session: str
+    transcript: str
+
+
+@dataclass(slots=True)
+class Kept:
+    """The journal as it was when somebody looked: heads by session and transcript, uuids' hashes."""
+
+    by_session: dict[str, list[Head]] = field(default_factory=dict)
+    by_transcript: dict[str, Head] = field(default_factory=dict)
+    uuids: dict[int, str] = field(default_factory=dict)  # -> the session that was taken first
+    has_uuids: bool = False
+    names: set[str] = field(default_factory=set)  # of the files, without the day
+
+    def add(self, head: Head) -> None:
+        """Note a session file."""
+        heads = self.by_session.setdefault(head.session, [])
+        heads[:] = [other for other in heads if other.file != head.file] + [head]
+        self.by_transcript[head.transcript] = head
+        self.names.add(head.file.stem.partition("-")[2])
+
+    def add_uuids(self, session: Session) -> None:
+        """Note the uuids of a session's records."""
+        for record in session.records:
+            for uuid in record.uuids:
+                self.uuids.setdefault(hash(uuid), session.transcript)
+
+    def is_copy(self, record: Record, transcript: str) -> bool:
+        """Whether another transcript's records have all uuids of a record."""
+        return bool(record.uuids) and all(
+            self.uuids.get(hash(uuid), transcript) != transcript for uuid in record.uuids
+        )
+
+
+def look_at_sessions(folder: Path) -> Kept:
+    """Return all that a journal has, without uuids."""
+    kept = Kept()
+    for file in places.session_files(folder):
+        if head := head_of(file):
+            kept.add(head)
+    return kept
+
+
+def look_for(folder: Path, transcript: Path) -> Kept:
+    """Return what a journal has of one transcript: session files that its name leads to."""
+    stem = transcript.stem.removeprefix("agent-")
+    names = {short_id(stem), short_id(stem[-36:])}  # the id is the end of a rollout's name
+    kept = Kept()
+    for name in names:
+        pattern = "".join(char if char.isalnum() else "?" for char in name)
+        for file in sorted(folder.glob(f"[!.]*/????-??/??-{pattern}*.md")):
+            if head := head_of(file):
+                kept.add(head)
+    return (
+        kept
+        if str(transcript) in kept.by_transcript or len(stem) >= 36
+        else look_at_sessions(folder)
+    )
+
+
+def head_of(file: Path) -> Head | None:
+    """Return the head of a session file; None if it has none or cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            return _head_in(opened.read(_HEAD), file)
+    except OSError:
+        return None
+
+
+def _head_in(data: bytes, file: Path) -> Head | None:
+    values = {
+        match[1]: _text(match[2], match[3])
+        for match in _KEY.finditer(data.partition(b"\n---\n")[0])
+    }
+    session = values.get(b"session", "")
+    return Head(file, session, values.get(b"transcript", "")) if session else None
+
+
+def read_session(file: Path) -> Session:
+    """Read a session file. Raises VaultError, which names it and the line."""
+    return session_file.parse(files.read_file(file), file)
+
+
+def load_uuids(kept: Kept, session_files: Iterable[Path]) -> None:
+    """Add the uuids of session files, in the order in which their sessions began."""
+    for file in sorted(session_files, key=lambda file: (file.parent.name, file.name)):
+        try:
+            data = files.read_file(file)
+        except VaultError:
+            continue
+        if head := _head_in(data[:_HEAD], file):
+            for uuid in _uuids_in(data):
+                kept.uuids.setdefault(hash(uuid), head.transcript)
+    kept.has_uuids = True
+
+
+def tombstones(folder: Path) -> frozenset[str]:
+    """Return the lines of what was forgotten. Raises VaultError if the file cannot be read."""
+    file = folder / TOMBSTONES
+    try:
+        text = file.read_text("utf-8")
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, ValueError) as error:
+        raise VaultError(f"{file} cannot be read: {error}", f"make {file} readable") from None
+    return frozenset(line.strip() for line in text.splitlines())
+
+
+def bury(folder: Path, stones: Iterable[str]) -> None:
+    """Note what is forgotten, for good. Raises WriteError."""
+    lines = sorted(tombstones(folder) | set(stones))
+    with files.writing(folder / TOMBSTONES):
+        files.replace_file(folder / TOMBSTONES, "".join(f"{line}\n" for line in lines).encode())
+
+
+def stone_of_session(session: str) -> str:
+    """Return the line that says that a session was forgotten."""
+    return f"session {_hash(session)}"
+
+
+def stone_of_record(record: Record) -> str:
+    """Return the line that says that a record was forgotten; "" for one without uuids.
+
+    By its last uuid: the first of an observation is that of its prompt.
+    """
+    return f"record {_hash(record.uuids[-1])}" if record.uuids else ""
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def _text(quote: bytes, value: bytes) -> str:
+    text = value.decode("utf-8", "replace")
+    return text.replace('\\"', '"').replace("\\\\", "\\") if quote else text
+
+
+def _uuids_in(data: bytes) -> Iterator[str]:
+    for some in _UUIDS.findall(data):
+        for uuid in some.split(b", "):
+            if len(uuid) > 2:
+                yield uuid[1:-1].decode("utf-8", "replace")
+
+
+# The transcripts that wait to be taken in: notes of hooks, and of watchers: see `hotpath.grown`.
+
+_NAME_CHARS = 16  # of a note, a hash in hexadecimal; others are half-written
+MAX_PATH_BYTES = 64 * 1024
+COMPLAINT_SECONDS = 7 * 86_400
+_STAMP = len("2026-03-31 12:00:00 ")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A transcript that grew. `inode` is that of the note's file, another each time it is written."""
+
+    name: str
+    inode: int
+    transcript: Path
+    at: float = 0.0  # seconds since 1970
+
+
+def note(journal: Journal, transcripts: Iterable[Path]) -> None:
+    """Note that transcripts grew. Raises WriteError."""
+    make_folder(journal.folder)
+    with files.writing(journal.folder):
+        for transcript in transcripts:
+            grown.note(str(journal.folder), str(transcript))
+
+
+def waiting(journal: Journal) -> list[Note]:
+    """Return the transcripts that wait to be taken in, the oldest note first."""
+    return _notes(journal, lambda name: len(name) == _NAME_CHARS)
+
+
+def ended(journal: Journal) -> list[Note]:
+    """Return the transcripts whose sessions ended, to be learned from, the oldest note first."""
+    return _notes(journal, lambda name: name[_NAME_CHARS:] == grown.ENDED)
+
+
+def _notes(journal: Journal, is_one: Callable[[str], bool]) -> list[Note]:
+    try:
+        spool = index_files.open_folder(str(journal.folder / grown.FOLDER))
+    except OSError:
+        return []
+    notes: list[tuple[int, Note]] = []
+    try:
+        names = os.listdir(spool)  # noqa: PTH208  # of the folder that is open
+        for name in names:
+            if is_one(name):
+                with contextlib.suppress(OSError):
+                    notes.append(_read(spool, name))
+    finally:
+        os.close(spool)
+    return [written for _, written in sorted(notes, key=lambda pair: pair[0])]
+
+
+def take_lock(journal: Journal) -> int | None:
+    """Take the lock of who takes them in; None if it is held, or nothing was ever noted.
+
+    Raises WriteError.
+    """
+    try:
+        spool = index_files.open_folder(str(journal.folder / grown.FOLDER))
+    except OSError:
+        return None
+    try:
+        return taking.take_lock(spool)
+    except OSError as error:
+        raise WriteError(f"{journal.folder / grown.FOLDER}: {error.strerror}") from None
+    finally:
+        os.close(spool)
+
+
+def remove(journal: Journal, written: Note) -> None:
+    """Remove a note, unless the transcript was noted again since. Raises WriteError."""
+    file = journal.folder / grown.FOLDER / written.name
+    aside = file.with_name(f"{written.name}.taken")
+    with files.writing(file), contextlib.suppress(FileNotFoundError):
+        file.replace(aside)
+        if aside.stat().st_ino == written.inode:
+            aside.unlink()
+        else:
+            aside.replace(file)
+
+
+def complain(journal: Journal, message: str) -> None:
+    """Write why something could not be taken in where `complaints` finds it; a full disk loses it."""
+    with contextlib.suppress(OSError):
+        spool = grown.open_spool(str(journal.folder))
+        try:
+            stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+            line = f"{stamp} {visible_line(message)}\n"
+            log.append(spool, taking.LOG, line.encode("utf-8", "replace"))
+        finally:
+            os.close(spool)
+
+
+def complaints(journal: Journal) -> list[str]:
+    """Return what could not be taken in during the last days, each reason once, the latest last."""
+    oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - COMPLAINT_SECONDS))
+    try:
+        text = (journal.folder / grown.FOLDER / taking.LOG).read_text("utf-8", "replace")
+    except OSError:
+        return []
+    recent = [line for line in text.splitlines() if line[:10] >= oldest and len(line) > _STAMP]
+    return list({line[_STAMP:]: line for line in recent}.values())
+
+
+def _read(spool: int, name: str) -> tuple[int, Note]:
+    handle = index_files.open_in(spool, name, os.O_RDONLY)
+    try:
+        now = os.fstat(handle)
+        transcript = Path(os.fsdecode(os.read(handle, MAX_PATH_BYTES)))
+    finally:
+        os.close(handle)
+    return now.st_mtime_ns, Note(name, now.st_ino, transcript, now.st_mtime)
+
 
 # why nothing of a transcript is kept
 NOT_RECORDED, NO_WORK, FORGOTTEN = "not recorded", "no work", "forgotten"
@@ -54,7 +334,7 @@ def take(journal: Journal, file: Path, agent: str, *, force: bool = False) -> Ta
     if os.environ.get(grown.INTERNAL):
         return Taken(file, why=OURS)
     with held(journal.folder):
-        there = kept.look_for(journal.folder, file)
+        there = look_for(journal.folder, file)
         head = head_for(there, file)
         session, before = read(file, agent, head.file if head else None)
         why = "" if force or projects.recorded(journal, session.folder) else NOT_RECORDED
@@ -80,7 +360,7 @@ def read(file: Path, agent: str, session_file: Path | None) -> tuple[Session, Se
 
     Raises VaultError.
     """
-    before = kept.read(session_file) if session_file else None
+    before = read_session(session_file) if session_file else None
     session = transcript.read(file, agent, before, redact)
     old = {id(record) for record in before.records} if before else set()
     records = tuple(
@@ -96,11 +376,8 @@ def keep(
 ) -> Taken:
     """Write the session file of what was read, while the lock is held. Raises WriteError, VaultError."""
     file = Path(session.transcript)
-    stones = kept.tombstones(journal.folder)
-    if (
-        kept.stone_of_session(session.id) in stones
-        or kept.stone_of_session(session.parent) in stones
-    ):
+    stones = tombstones(journal.folder)
+    if stone_of_session(session.id) in stones or stone_of_session(session.parent) in stones:
         return Taken(file, session.id, why=FORGOTTEN)
     goes_on = before is not None and not _has_no_record_of(before, session)
     fresh = session if goes_on else _without_copies(journal, session, there, stones)
@@ -133,10 +410,10 @@ def preview(journal: Journal, session: Session, before: Session | None, there: K
     """Return what `keep` would return, without writing anything."""
     fresh = session
     if before is None:
-        fresh = _without_copies(journal, session, there, kept.tombstones(journal.folder))
+        fresh = _without_copies(journal, session, there, tombstones(journal.folder))
         there.add_uuids(fresh)
-    stones = {kept.stone_of_session(session.id), kept.stone_of_session(session.parent)}
-    if stones & kept.tombstones(journal.folder):
+    stones = {stone_of_session(session.id), stone_of_session(session.parent)}
+    if stones & tombstones(journal.folder):
         return Taken(Path(session.transcript), session.id, why=FORGOTTEN)
     if not any(record.kind != SUMMARY for record in fresh.records):
         return Taken(Path(session.transcript), session.id, why=NO_WORK)
@@ -165,12 +442,12 @@ def _without_copies(
 ) -> Session:
     """Return a session that is new without the records that it repeats, and without forgotten ones."""
     if not there.has_uuids:
-        kept.load_uuids(there, places.session_files(journal.folder))
+        load_uuids(there, places.session_files(journal.folder))
     records = tuple(
         record
         for record in session.records
         if not there.is_copy(record, session.transcript)
-        and (not stones or kept.stone_of_record(record) not in stones)
+        and (not stones or stone_of_record(record) not in stones)
     )
     return session if len(records) == len(session.records) else replace(session, records=records)
 
@@ -225,3 +502,50 @@ def _redacted_state(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_redacted_state(inner) for inner in value]
     return value
+
+
+# Take in the transcripts that wait, and bring the index up to date.
+#
+# One process at a time does it, under a lock that nobody waits for: whoever finds it held has noted
+# its
+# transcript before, and the holder looks once more after it has let go.
+
+
+def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None = None) -> int:
+    """Take in what waits, and bring the index up to date; return how many transcripts were taken in.
+
+    `lock` is the one that this process was started with. Nothing happens while another process
+    holds it. What cannot be read is said and no longer waits; what cannot be written goes on waiting.
+    Raises VaultError.
+    """
+    taken = 0
+    while True:
+        lock = take_lock(journal) if lock is None else lock
+        if lock is None:
+            return taken
+        try:
+            taken += _take_all(journal, say)
+            if taken:
+                index.sync(journal, wait=True)
+        finally:
+            os.close(lock)
+        lock = None
+        if not waiting(journal):  # noted while we held the lock
+            return taken
+
+
+def _take_all(journal: Journal, say: Callable[[str], None]) -> int:
+    taken = 0
+    while notes := waiting(journal):
+        for written in notes:
+            try:
+                take(journal, written.transcript, places.agent_of(written.transcript))
+                taken += 1
+            except WriteError:
+                raise
+            except VaultError as error:
+                say(f"error: {error.message}")
+            except Exception as error:  # noqa: BLE001  # a bug of ours; others still get in
+                say(f"error: {written.transcript}: {type(error).__name__}: {error}")
+            remove(journal, written)
+    return taken

@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from vault_index.check import deadline, prompt_injection
+from vault_index.check import pattern, prompt_injection
 from vault_index.check.finding import ERROR
 from vault_index.journal.redact import redact
 from vault_index.learn.material import Material, Repair
@@ -166,9 +166,9 @@ def _page_cleaned(text: str, orders: list[str], is_diff: bool, is_own: bool) -> 
             there = [
                 finding
                 for view in dict.fromkeys((form, _folded(form)))
-                for finding in deadline.within(_SECONDS, prompt_injection.findings, "", view)
+                for finding in pattern.within(_SECONDS, prompt_injection.findings, "", view)
             ]
-        except deadline.TooSlow:
+        except pattern.TooSlow:
             orders.append(text)
             return f"{LEFT_OUT}\n"
         numbers = {each.line for each in there if each.severity == ERROR or not is_own}

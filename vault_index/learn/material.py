@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
-from vault_index.lesson.parts import Parts
+from vault_index.lesson.category import DEFAULT_CONFIDENCE
+from vault_index.lesson.passages import Parts
 
 SESSION, COMMITS, FILES = "session", "commit", "files"
 ADDED, CHANGED, REMOVED, MOVED = "added", "changed", "removed", "moved"

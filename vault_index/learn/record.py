@@ -22,7 +22,7 @@ from typing import Any
 from vault_index import files
 from vault_index.config import Config
 from vault_index.errors import VaultError
-from vault_index.journal.lock import held
+from vault_index.journal.journal import held
 from vault_index.llm.door import Usage
 
 FOLDER, FILE = "learn", "runs.jsonl"

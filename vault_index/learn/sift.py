@@ -23,8 +23,8 @@ from vault_index.journal.record import private_id
 from vault_index.journal.redact import redact
 from vault_index.learn import evidence, specific
 from vault_index.learn.material import SESSION, Entry, Material
-from vault_index.lesson import parse, parts
-from vault_index.proposals import draft, review, sketch
+from vault_index.lesson import parse, passages
+from vault_index.proposals import draft, review, shelf
 from vault_index.proposals.draft import Proposal
 from vault_index.store import injections
 
@@ -145,7 +145,7 @@ def words_of(material: Material) -> frozenset[str]:
 def _formed(entry: Entry) -> tuple[Entry, str]:
     """Return an entry in the form of a lesson, and why it has none."""
     title = _title(entry.title)
-    text = parts.text_of(entry.parts)
+    text = passages.text_of(entry.parts)
     if entry.type not in parse.TYPES:
         return entry, TYPE
     if not CONFIDENCE[0] <= entry.confidence <= CONFIDENCE[1]:
@@ -201,7 +201,7 @@ def _proven(entry: Entry, around: Around) -> tuple[Entry, str]:
 
 def _worth(entry: Entry, around: Around) -> str:
     """Return why an entry is not worth a person's time, "" if it is."""
-    text = f"{entry.title}\n\n{parts.text_of(entry.parts)}"
+    text = f"{entry.title}\n\n{passages.text_of(entry.parts)}"
     everything = "\n".join([text, *entry.tags, *entry.fires_on, *entry.silent_on, *entry.quotes])
     if redact(everything) != everything:
         return SECRET
@@ -216,7 +216,7 @@ def _worth(entry: Entry, around: Around) -> str:
 
 def _repeated(entry: Entry, around: Around) -> str:
     """Return the id of the lesson that the session was given and an entry repeats, "" for none."""
-    text = f"{entry.title}\n\n{parts.text_of(entry.parts)}"
+    text = f"{entry.title}\n\n{passages.text_of(entry.parts)}"
     return next((id for id, there in around.given.items() if evidence.repeats(text, there)), "")
 
 
@@ -269,7 +269,7 @@ def _proposal(entry: Entry, around: Around) -> Proposal:
     """Return the proposal of an entry. Raises VaultError."""
     return draft.of(
         entry.title,
-        parts.text_of(entry.parts),
+        passages.text_of(entry.parts),
         entry.category,
         entry.tags,
         entry.fires_on,
@@ -304,28 +304,28 @@ def _there(proposal: Proposal, compared: Mapping[str, Any], around: Around) -> s
         return LESSON
     if compared.get("rejected"):
         return REJECTED
-    own = sketch.hashed(draft.words(f"{proposal.title} {proposal.text}"))
+    own = shelf.hashed(draft.words(f"{proposal.title} {proposal.text}"))
     alike = sorted(((_in_common(own, each), each) for each in around.waiting), key=_first)[::-1]
-    if alike and alike[0][0] >= sketch.SAME_WORDS:
+    if alike and alike[0][0] >= shelf.SAME_WORDS:
         return WAITS
     for common, each in alike[:COMPARED] if compared.get("vector") else ():
         if common < SOME_WORDS:
             break
         other = _compared(around, {"title": each.title, "text": each.text})
-        if _cosine(compared["vector"], other.get("vector", "")) >= sketch.SAME_COSINE:
+        if _cosine(compared["vector"], other.get("vector", "")) >= shelf.SAME_COSINE:
             return WAITS
     near = [id for id, _, _ in compared.get("near") or ()]
     return GIVEN if around.given.keys() & set(near) else ""
 
 
 def _in_common(own: tuple[int, ...], other: Proposal) -> float:
-    words = sketch.hashed(draft.words(f"{other.title} {other.text}"))
-    return sketch.words_in_common(own, words)
+    words = shelf.hashed(draft.words(f"{other.title} {other.text}"))
+    return shelf.words_in_common(own, words)
 
 
 def _cosine(one: str, other: str) -> float:
     """Return the cosine of two vectors that were packed, 0 where they are not of one model."""
-    own, theirs = sketch.unpacked(one), sketch.unpacked(other)
+    own, theirs = shelf.unpacked(one), shelf.unpacked(other)
     if own is None or theirs is None or len(own) != len(theirs):
         return 0.0
     return float(own @ theirs)
@@ -345,7 +345,7 @@ def _change(entry: Entry, proposal: Proposal, id: str, around: Around) -> Propos
     if not added:
         return None
     items = "\n".join(f"- {item}" for item in added)
-    whole = parts.with_items(lesson["text"], items)
+    whole = passages.with_items(lesson["text"], items)
     base = draft.id_of(lesson["title"], lesson["text"])
     changed = draft.of(
         lesson["title"], whole, proposal.category, proposal.tags, proposal.fires_on, proposal.by

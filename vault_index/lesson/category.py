@@ -96,3 +96,8 @@ def counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, i
         above = (prefix for category in categories for prefix in prefixes(category))
         tally.update(dict.fromkeys(above, lessons))
     return dict(sorted(tally.items()))
+
+
+# How sure a team is of a lesson: 1 to 5, in its frontmatter.
+
+DEFAULT_CONFIDENCE = 3  # the middle: neither lifts nor lowers a hit

@@ -14,6 +14,7 @@ Neither YAML nor markdown-it is loaded to do so, unless a line that would begin 
 
 from __future__ import annotations
 
+import hashlib
 import io
 import itertools
 import re
@@ -182,3 +183,16 @@ def _is_boundary(line: str) -> bool:
 
 def _without_end(line: str) -> str:
     return line.removesuffix("\n").removesuffix("\r")
+
+
+# The hash of a content.
+
+
+def hash_of_file(data: bytes) -> str:
+    """Hash the content of a file, whatever its encoding: see `hash_of`."""
+    return hash_of(data.decode("latin-1"))
+
+
+def hash_of(*texts: str) -> str:
+    """Hash texts into 32 hexadecimal digits (SHA-256, first half): the identity of content."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]

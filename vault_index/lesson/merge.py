@@ -17,9 +17,69 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vault_index.errors import LessonError
-from vault_index.lesson import edit_frontmatter, renames
+from vault_index.lesson import edits
 from vault_index.lesson.file import LessonFile, lines_of
 from vault_index.lesson.frontmatter import metadata_of
+
+# Which sections of a file got another heading: seen from their text, as git finds renamed files.
+#
+# Without it a section that both sides rename differently, or one renames and the other edits, would
+# look deleted and new, and a merge would keep its text twice.
+
+MIN_LIKENESS = 0.6  # of the characters of both texts, in lines that are the same
+
+Sections = Mapping[str, str]  # heading -> text with the heading; "" for the text above the first
+
+
+def undone(base: Sections, sides: Sequence[Sections]) -> list[dict[str, str]]:
+    """Return for each of two sides the headings of the base that its renamed sections had.
+
+    A rename to a heading that the other side gave to another section does not count: the two texts
+    under one heading are a conflict, and both are kept.
+    """
+    pairs = [_pairs(base, side) for side in sides]
+    undone: list[dict[str, str]] = []
+    for mine, (other, others) in zip(
+        pairs, ((sides[1], pairs[1]), (sides[0], pairs[0])), strict=True
+    ):
+        undone.append(
+            {new: old for new, old in mine.items() if new not in other or others.get(new) == old}
+        )
+    return undone
+
+
+def _pairs(base: Sections, side: Sections) -> dict[str, str]:
+    """Pair new headings with those that disappeared, the most alike texts first."""
+    gone = {name: _words(base[name]) for name in base if name not in side}
+    new = {name: _words(side[name]) for name in side if name not in base}
+    scores = sorted(
+        (-_likeness(old_lines, new_lines), old, name)
+        for old, old_lines in gone.items()
+        for name, new_lines in new.items()
+    )
+    pairs: dict[str, str] = {}
+    for score, old, name in scores:
+        if -score >= MIN_LIKENESS and name not in pairs and old not in pairs.values():
+            pairs[name] = old
+    return pairs
+
+
+def _words(text: str) -> Counter[str]:
+    """Count the lines with a letter or digit, without the heading."""
+    lines = [line.strip() for line in lines_of(text)]
+    body = lines[1:] if lines and lines[0].startswith("## ") else lines
+    return Counter(line for line in body if any(map(str.isalnum, line)))
+
+
+def _likeness(text: Counter[str], other: Counter[str]) -> float:
+    """Return how much of two texts is in lines that both have: 0..1."""
+    both = 2 * _size(text & other)
+    return both / (_size(text) + _size(other)) if both else 0.0
+
+
+def _size(lines: Counter[str]) -> int:
+    return sum(len(line) * count for line, count in lines.items())
+
 
 OURS, BETWEEN, THEIRS = "<<<<<<< ours\n", "=======\n", ">>>>>>> theirs\n"
 _LATEST = frozenset(
@@ -73,7 +133,7 @@ def files(base: bytes, ours: bytes, theirs: bytes) -> MergeResult | None:
         [side.keys for side in sides],
         lambda name, texts: _merge_key(name, texts, [s.values.get(name) for s in sides], conflicts),
     )
-    renamed = renames.undone(old.sections, [side.sections for side in new])
+    renamed = undone(old.sections, [side.sections for side in new])
     new = [_under_old_headings(side, names) for side, names in zip(new, renamed, strict=True)]
     parts = [side.sections for side in (old, *new)]
     sections = _merge_parts(parts, lambda name, texts: _merge_section(name, texts, conflicts))
@@ -283,7 +343,7 @@ def _merge_lists(name: str, values: Sides) -> str:
         for text in _order(base, ours, theirs)
         if text not in base or (text in ours and text in theirs)
     ]
-    return f"{edit_frontmatter.line_of(name, kept)}\n"
+    return f"{edits.line_of(name, kept)}\n"
 
 
 def _merge_section(name: str, texts: Sides, conflicts: list[str]) -> str:

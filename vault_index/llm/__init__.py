@@ -23,10 +23,9 @@ from typing import Any, Protocol
 
 from vault_index.config import Config
 from vault_index.errors import SettingsError
-from vault_index.llm.allowance import Allowance
 from vault_index.llm.anthropic import AnthropicDoor
 from vault_index.llm.claude import DEFAULT_MODEL, ClaudeDoor
-from vault_index.llm.counted import CountedModel
+from vault_index.llm.counted import Allowance, CountedModel
 from vault_index.llm.door import Door, Question, Reply, Take, Usage
 from vault_index.llm.ollama import OllamaDoor
 from vault_index.llm.openai import OpenAIDoor

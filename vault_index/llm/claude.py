@@ -31,8 +31,8 @@ from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, WriteError
 from vault_index.files import private
 from vault_index.hotpath import grown
-from vault_index.llm.allowance import folder_of
 from vault_index.llm.beats import Ended
+from vault_index.llm.counted import folder_of
 from vault_index.llm.door import (
     ASSISTANT,
     CUT,

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any
 from vault_index import files, git
 from vault_index.edit import add, update
 from vault_index.errors import ChangedError, GitError, VaultError
-from vault_index.lesson import edit_frontmatter, parts
+from vault_index.lesson import edits, passages
 from vault_index.lesson.category import normalise
-from vault_index.lesson.digest import hash_of
-from vault_index.lesson.file import LessonFile
+from vault_index.lesson.file import LessonFile, hash_of
 from vault_index.lesson.parse import Lesson, parse_file
 from vault_index.proposals import draft, review, shelf
 
@@ -86,7 +85,7 @@ def addition_of(proposal: Proposal, entry: Entry) -> Change:
     """
     if proposal.changes == entry["id"]:
         added = proposal.added or draft.added_of(proposal.text, entry["text"])
-        return _change(proposal, entry, entry["title"], parts.with_items(entry["text"], added))
+        return _change(proposal, entry, entry["title"], passages.with_items(entry["text"], added))
     under = [entry["text"].rstrip()]
     if draft.words(proposal.title) != draft.words(entry["title"]):
         under.append(f"## {proposal.title}")
@@ -209,7 +208,7 @@ def _write(
     proposal = draft.from_bytes(id, data)
     learned = {"source": SOURCE, "session": proposal.session} if proposal.session else {}
     keys = {**learned, draft.KEY: None, "categories": None}
-    source = edit_frontmatter.set_keys(data, keys)
+    source = edits.set_keys(data, keys)
     chosen = [category] if category else list(parse_file(data, "new.md")[0].categories)
     if category and not normalise(category):
         raise VaultError(f"not a category: {category!r:.80}", "name one such as devops/ci-cd")
@@ -226,7 +225,7 @@ def _note(folder: Path, id: str, data: bytes, place: str, content: str) -> None:
     kept = _about(data)
     kept.pop(_CONTENT, None)  # of an attempt before
     noted = {**kept, _PLACE: place, **({_CONTENT: content} if content else {})}
-    shelf.write(folder, id, edit_frontmatter.set_keys(data, {draft.KEY: noted}))
+    shelf.write(folder, id, edits.set_keys(data, {draft.KEY: noted}))
 
 
 def _written(vault: Vault, data: bytes) -> Path | None:
@@ -266,7 +265,7 @@ def _noted(vault: Vault, data: bytes) -> Path | None:
 
 
 def _about(data: bytes) -> dict[str, Any]:
-    about = edit_frontmatter.keys_of(data).get(draft.KEY)
+    about = edits.keys_of(data).get(draft.KEY)
     return {**about} if isinstance(about, dict) else {}
 
 

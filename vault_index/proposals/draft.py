@@ -23,8 +23,8 @@ from hashlib import blake2b
 from typing import Any
 
 from vault_index.errors import VaultError
-from vault_index.lesson import category, edit_frontmatter
-from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
+from vault_index.lesson import category, edits
+from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.lesson.parse import parse_file
 
 KEY = "proposal"
@@ -140,7 +140,7 @@ def to_bytes(proposal: Proposal) -> bytes:
         KEY: {name: value for name, value in about.items() if value} or None,
     }
     given = {name: value for name, value in keys.items() if value is not None}
-    data = edit_frontmatter.set_keys(f"---\n---\n{proposal.text}\n".encode(), given)
+    data = edits.set_keys(f"---\n---\n{proposal.text}\n".encode(), given)
     if len(parse_file(data, f"{proposal.id}.md")) != 1:
         hint = "split it: one proposal for each, without `## Lesson:` headings"
         raise VaultError("a proposal is one lesson", hint)
@@ -152,7 +152,7 @@ def from_bytes(id: str, data: bytes) -> Proposal:
     lessons = parse_file(data, f"{id}.md")
     if not lessons:
         raise VaultError(f"the proposal {id} is empty", f"lessons reject {id}")
-    lesson, about = lessons[0], edit_frontmatter.keys_of(data).get(KEY)
+    lesson, about = lessons[0], edits.keys_of(data).get(KEY)
     about = about if isinstance(about, dict) else {}
     filed = [path for path in map(category.normalise, lesson.categories) if path]
     return Proposal(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.index import rows
 from vault_index.lesson.parse import Lesson
-from vault_index.proposals import draft, shelf, sketch
+from vault_index.proposals import draft, shelf
 from vault_index.search import duplicates, entries, query
 
 if TYPE_CHECKING:
@@ -36,22 +36,24 @@ def of(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, Any]:
     title, text = proposal.title, proposal.text
     vector = _vector(vault, Lesson("", PATH, title, text))
     every, same = [], None
-    own, id = sketch.hashed(draft.words(f"{title} {text}")), draft.id_of(title, text)
+    own, id = shelf.hashed(draft.words(f"{title} {text}")), draft.id_of(title, text)
     for row, cosine in _candidates(vault, f"{title} {text}", vector):
         if row["lesson_id"] == without:
             continue
         if draft.id_of(row["title"], row["text"]) == id:
             same = [row["lesson_id"], row["title"]]
-        other = sketch.hashed(draft.words(f"{row['title']} {row['text']}"))
-        alike = sketch.words_in_common(own, other)
-        is_near = alike >= sketch.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE
+        other = shelf.hashed(draft.words(f"{row['title']} {row['text']}"))
+        alike = shelf.words_in_common(own, other)
+        is_near = alike >= shelf.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE
         every.append(([row["lesson_id"], row["title"], round(max(alike, cosine), 3)], is_near))
     every.sort(key=lambda each: (-each[0][2], each[0][0]))
     seen = {
         "embedder": "" if vector is None else vault.open_index().embedder,
-        "vector": "" if vector is None else sketch.packed(vector),
+        "vector": "" if vector is None else shelf.packed(vector),
     }
-    rejected = sketch.same(sketch.of(proposal, seen), shelf.rejected(shelf.folder_of(vault)))
+    rejected = shelf.same_sketch(
+        shelf.sketch_of(proposal, seen), shelf.rejected(shelf.folder_of(vault))
+    )
     return {
         "same": same,
         "near": [lesson for lesson, is_near in every if is_near][:SHOWN],

@@ -17,9 +17,9 @@ from vault_index.errors import EmbedderError
 from vault_index.index import rows
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import likeness
-from vault_index.search import bm25, floor, query, scoring
+from vault_index.search import floor, query, scoring, unindexed
 from vault_index.search.options import Query
-from vault_index.search.pieces import PIECE_WEIGHT
+from vault_index.search.scoring import PIECE_WEIGHT
 from vault_index.store import filters
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _as_json(hit: Hit, least: float | None) -> dict[str, Any]:
 
 def _of(vault: Vault, lesson: Lesson) -> _Draft:
     made = rows.of_lesson(lesson, likeness.PATH, None)
-    words = Counter(map(bm25.stem, bm25.words(made[0]["fulltext"])))
+    words = Counter(map(unindexed.stem_of, unindexed.words_of(made[0]["fulltext"])))
     vectors: Sequence[np.ndarray] = []
     try:
         embedder, _ = query.embedder_for(vault, vault.open_index())
@@ -126,11 +126,15 @@ def _scorer(vault: Vault, drafted: _Draft) -> Callable[[str], float]:
         if vector is not None and drafted.vectors:
             whole, *pieces = (float(own @ vector) for own in drafted.vectors)
             cosine = max([whole, *(PIECE_WEIGHT * piece for piece in pieces)])
-        words = [word for word in bm25.words(text) if drafted.words[bm25.stem(word)]]
+        words = [
+            word for word in unindexed.words_of(text) if drafted.words[unindexed.stem_of(word)]
+        ]
         spread = {word: _lessons_with(opened.store, word) for word in dict.fromkeys(words)}
         long = drafted.length / usual
         matched = (
-            bm25.score(drafted.words[bm25.stem(word)], long, spread[word] + 1, opened.lessons + 1)
+            unindexed.bm25_score(
+                drafted.words[unindexed.stem_of(word)], long, spread[word] + 1, opened.lessons + 1
+            )
             for word in words  # the draft being one of the lessons
         )
         return cosine + scoring.FULL_TEXT_WEIGHT * sum(matched)
@@ -148,4 +152,4 @@ def _usual_length(table: Table) -> float:
     if not len(texts):
         return 1.0
     some = texts.take(list(range(0, len(texts), max(1, len(texts) // SAMPLE)))).to_pylist()
-    return max(1.0, sum(len(bm25.words(text)) for text in some) / max(1, len(some)))
+    return max(1.0, sum(len(unindexed.words_of(text)) for text in some) / max(1, len(some)))

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from vault_index import check
 from vault_index.errors import ChangedError, VaultError
 from vault_index.journal import expiry
-from vault_index.lesson import edit_frontmatter, markdown
+from vault_index.lesson import edits, markdown
 from vault_index.lesson.parse import parse_file
-from vault_index.proposals import draft, shelf, sketch
+from vault_index.proposals import draft, shelf
 from vault_index.proposals.draft import Proposal
 
 if TYPE_CHECKING:
@@ -53,9 +53,11 @@ def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> di
     answer |= {"findings": list(proposal.findings), "file": ""}
     if compared.get("same"):
         return {**answer, "status": IS_LESSON, "near": [[*compared["same"], 1.0]]}
-    own = sketch.of(proposal, compared)
+    own = shelf.sketch_of(proposal, compared)
     with shelf.opened(vault) as folder:
-        if compared.get("rejected") or sketch.same(replace(own, vector=""), shelf.rejected(folder)):
+        if compared.get("rejected") or shelf.same_sketch(
+            replace(own, vector=""), shelf.rejected(folder)
+        ):
             return {**answer, "status": REJECTED}
         waiting = shelf.ids(folder)
         if proposal.id in waiting:
@@ -143,10 +145,10 @@ def edit(
         before = _data(folder, id)
         if _as_lesson(before) != seen:
             raise ChangedError(f"the proposal {id} has changed meanwhile", "edit it again")
-        about = edit_frontmatter.keys_of(before).get(draft.KEY)
+        about = edits.keys_of(before).get(draft.KEY)
         now = datetime.now(UTC).replace(microsecond=0)
         keys = {"created": now, draft.KEY: about}
-        data = edit_frontmatter.set_keys(text.encode("utf-8", "surrogateescape"), keys)
+        data = edits.set_keys(text.encode("utf-8", "surrogateescape"), keys)
         lessons = parse_file(data, f"{id}.md")
         if len(lessons) != 1 or not lessons[0].text or lessons[0].title == id:
             raise VaultError(
@@ -162,7 +164,7 @@ def edit(
         if lesson is not None:
             proposal = _rebased(proposal, lesson)
             about |= {"base": proposal.base, "added": proposal.added}
-        data = edit_frontmatter.set_keys(data, {draft.KEY: about})
+        data = edits.set_keys(data, {draft.KEY: about})
         shelf.write(folder, id, data)
     return replace(proposal, findings=tuple(findings))
 
@@ -183,7 +185,7 @@ def reject(vault: Vault, name: str, compared: Mapping[str, Any]) -> Proposal:
         proposal = _read_or_broken(folder, id)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         if proposal.text:
-            shelf.reject(folder, sketch.of(proposal, compared, now))
+            shelf.reject(folder, shelf.sketch_of(proposal, compared, now))
         shelf.remove(folder, id)
     return proposal
 
@@ -222,7 +224,7 @@ def _data(folder: Path | None, id: str) -> bytes:
 
 
 def _as_lesson(data: bytes) -> str:
-    return edit_frontmatter.set_keys(data, {draft.KEY: None}).decode("utf-8", "surrogateescape")
+    return edits.set_keys(data, {draft.KEY: None}).decode("utf-8", "surrogateescape")
 
 
 def _findings(proposal: Proposal, data: bytes, categories: Collection[str]) -> list[dict[str, str]]:

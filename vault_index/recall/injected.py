@@ -16,7 +16,7 @@ from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.hotpath import grown
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.journal import kept, places, session_file, take
+from vault_index.journal import places, session_file, take
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import PROMPT, Session
 from vault_index.recall import outcome
@@ -280,7 +280,7 @@ class _Texts:
 
     def _of_agent(self, id: str) -> Session | None:
         """Return a session as the agent's transcript has it; None for one that was forgotten."""
-        if kept.stone_of_session(id) in kept.tombstones(self._folder):
+        if take.stone_of_session(id) in take.tombstones(self._folder):
             return None
         for transcript in places.transcripts():
             if transcript.path.stem.endswith(id):

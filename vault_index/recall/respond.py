@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.index import skills
-from vault_index.recall import block, once, select
+from vault_index.recall import block, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.recall.sessions import file_of, forget_given, forget_old, given, remember
 from vault_index.store import injections
@@ -48,7 +48,7 @@ def respond(
     injection = _injection(vault, event, session, text_only, from_files)
     if time.monotonic() > until:
         return None
-    if session and not once.claim(file_of(vault, session), event, since):
+    if session and not sessions.claim(file_of(vault, session), event, since):
         return None
     _record(vault, event, injection, ms + 1000 * (time.monotonic() - began), by)
     if source == COMPACT:

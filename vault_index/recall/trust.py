@@ -9,7 +9,7 @@ from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING
 
 from vault_index import git
-from vault_index.lesson import digest
+from vault_index.lesson import file
 
 if TYPE_CHECKING:
     from vault_index.search.hit import Hit
@@ -53,7 +53,7 @@ def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, s
     else:
         places, root = {path: ("HEAD", path) for path in paths}, vault.root
     hashes = {
-        path: {digest.hash_of_file(data) for data in (blob, blob.replace(b"\n", b"\r\n"))}
+        path: {file.hash_of_file(data) for data in (blob, blob.replace(b"\n", b"\r\n"))}
         for path, blob in git.contents(root, places).items()
     }  # git may have checked a file out with other line ends
     return {(path, hash) for path, hash in files if hash in hashes.get(path, ())}

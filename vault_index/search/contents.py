@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from vault_index.index.documents import DOCUMENT
-from vault_index.lesson import number
+from vault_index.lesson import category, passages
 from vault_index.lesson.category import COURSES
 from vault_index.search import documents
 from vault_index.store import filters
@@ -79,7 +82,90 @@ def parts(vault: Vault, paths: Sequence[str]) -> dict[str, list[Part]]:
 
 def _part(row: Mapping[str, Any]) -> Part:
     text = row["text"] or ""
-    own = number.number_of(text)
-    label = number.label(row["title"], text)
+    own = passages.number_of(text)
+    label = passages.label(row["title"], text)
     link = own.link if own else ""
     return Part(row["lesson_id"], row["title"], label, link, bool(row["withheld"]))
+
+
+# A vault in numbers: how many lessons and documents there are, of which categories, since when.
+
+MAX_BARS = 36  # of growth: months, or weeks of a vault that is younger
+WEEKS_UP_TO = 26  # weeks of age
+MAX_AUTHORS = 20  # those with most lessons
+_COUNTED = ("path", "categories", "created_at", "updated_at")
+
+
+def count(vault: Vault, today: date) -> dict[str, Any]:
+    """Count `lessons`, `documents`, `categories`, `types`, `authors`, and the `growth`.
+
+    A category has its `path`, and the `lessons` and `documents` in and below it. `types` and `authors`
+    are [name, lessons], most first, "" for those without; `other_authors` have so many lessons
+    together. `growth` is as `_growth` returns it. Raises IndexStateError without an index.
+    """
+    store = vault.open_index().store
+    lessons = store.rows(_COUNTED, filters.WHOLE)
+    several = {path for path, passages in store.tally("path").items() if passages > 1}
+    filed: defaultdict[str, set[str]] = defaultdict(set)  # of documents
+    for row in lessons if several else ():
+        if row["path"] in several:
+            filed[row["path"]].update(row["categories"] or ())
+    documents = category.counts(filed.values())
+    by_author = _ordered(store.tally("author", filters.WHOLE))
+    return {
+        "lessons": len(lessons),
+        "documents": len(filed),
+        "categories": [
+            {"path": path, "lessons": count, "documents": documents.get(path, 0)}
+            for path, count in category.counts(row["categories"] or () for row in lessons).items()
+        ],
+        "types": _ordered(store.tally("type", filters.WHOLE)),
+        "authors": by_author[:MAX_AUTHORS],
+        "other_authors": sum(count for _, count in by_author[MAX_AUTHORS:]),
+        "growth": _growth((row["created_at"] or row["updated_at"] for row in lessons), today),
+    }
+
+
+def _ordered(tally: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return the most frequent first, of equal ones by name."""
+    return sorted(tally.items(), key=lambda item: (-item[1], item[0] or ""))
+
+
+def _growth(moments: Iterable[datetime | None], today: date) -> dict[str, Any]:
+    """Return how many lessons were new in each `unit` (week | month): `steps`, oldest first.
+
+    A step has the day that it `begins`, how many were `new` and how many there are in `all` at its
+    end. `earlier` are from before the first step; `undated` have no date, or one that is to come.
+    """
+    days = [moment.date() if moment else None for moment in moments]
+    past = Counter(day for day in days if day and day <= today)
+    undated = len(days) - past.total()
+    oldest = min(past, default=today)
+    is_young = today - oldest <= timedelta(weeks=WEEKS_UP_TO)
+    begins = [_week(today) if is_young else today.replace(day=1)]
+    while begins[-1] > oldest and len(begins) < MAX_BARS:
+        before = begins[-1] - timedelta(days=1)
+        begins.append(_week(before) if is_young else before.replace(day=1))
+    begins.reverse()
+    new: Counter[date] = Counter()
+    earlier = 0
+    for day, count in past.items():
+        begin = _week(day) if is_young else day.replace(day=1)
+        if begin < begins[0]:
+            earlier += count
+        else:
+            new[begin] += count
+    steps, total = [], earlier
+    for begin in begins:
+        total += new[begin]
+        steps.append({"begins": begin.isoformat(), "new": new[begin], "all": total})
+    return {
+        "unit": "week" if is_young else "month",
+        "steps": steps,
+        "earlier": earlier,
+        "undated": undated,
+    }
+
+
+def _week(day: date) -> date:
+    return day - timedelta(days=day.weekday())

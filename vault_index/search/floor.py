@@ -18,8 +18,8 @@ from vault_index import files
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.hotpath import chatter
-from vault_index.lesson.digest import hash_of
-from vault_index.search import bm25, query
+from vault_index.lesson.file import hash_of
+from vault_index.search import query, unindexed
 from vault_index.search.options import Query
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.store import ownership
@@ -85,7 +85,7 @@ def before_fit(lessons: int) -> float:
     tenth of it: 1, 2 and 1 of 80 prompts without an answer get something, and 21, 29 and 67% of the
     others a right lesson; with the fitted floor it is 2, 2 and 1, and 22, 29 and 67%.
     """
-    least = RARE_WORDS * FULL_TEXT_WEIGHT * bm25.rarity(1, max(1, lessons))
+    least = RARE_WORDS * FULL_TEXT_WEIGHT * unindexed.rarity(1, max(1, lessons))
     return max(least, 0.04 * math.log(max(1, lessons)) - 0.05)
 
 

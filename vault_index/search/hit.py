@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from vault_index.lesson.category import marked
-from vault_index.lesson.confidence import DEFAULT_CONFIDENCE
+from vault_index.lesson.category import DEFAULT_CONFIDENCE, marked
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import IndexStateError, VaultError
-from vault_index.journal import rows
-from vault_index.journal.journal import Journal
-from vault_index.journal.open_index import open_index
+from vault_index.journal import index
+from vault_index.journal.journal import Journal, open_index
 from vault_index.search.options import OF_JOURNAL, Query
 from vault_index.search.query import query_vector, searched
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
@@ -159,7 +158,7 @@ def _where(query: Query) -> str | None:
         query.project,
         query.filters.type,
         query.concept,
-        rows.comparable(query.file) if query.file.strip("/") else "",
+        index.comparable(query.file) if query.file.strip("/") else "",
     )
 
 

@@ -2,29 +2,134 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
-from vault_index.search import documents, exact, scoring, weighted
+from vault_index.lesson.file import hash_of
+from vault_index.search import documents, exact, scoring
 from vault_index.search.hit import Hit, Passage
 from vault_index.search.options import LESSONS, SKILLS, Query
-from vault_index.store import filters
+from vault_index.store import filters, injections
 from vault_index.store.manifest import NO_EMBEDDER
 from vault_index.store.table import Table
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.config import Config
     from vault_index.embed import Embedder
-    from vault_index.journal.journal import Journal
-    from vault_index.journal.open_index import OpenJournal
+    from vault_index.journal.journal import Journal, OpenJournal
     from vault_index.search.documents import Document
+    from vault_index.search.hit import Hit
+    from vault_index.search.options import Query
     from vault_index.vault import OpenIndex, Vault
+
+# Search by fixed weights, for those who want it: `[search] weights = "60/30/5/5"`.
+#
+# Off by default: the sum of evidence finds more (see README, "Tune"). The four weights are of
+#
+#     vector      1/rank among the candidates by cosine
+#     full text   1/rank by BM25; 0 for a lesson without a word of the query
+#     confidence  of 5
+#     use         how often agents were given it, of the most used candidate
+#
+# and what is less like the query than `min_similarity`, a cosine, is no hit. The candidates are the
+# best
+# by the sum of evidence, so many that weights cannot tell the rest apart.
+#
+# Ranks say nothing of how good the best is, so `score` stays the sum of evidence: floors,
+# `min_score` and
+# hooks go by it. The weights order what people and agents search for; hooks order as ever, and
+# without
+# vectors so does a search.
+
+POOL = 200  # candidates
+TERMS = ("vector", "full text", "confidence", "use")
+MAX_CONFIDENCE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Shares of the four terms; together 1."""
+
+    vector: float
+    full_text: float
+    confidence: float
+    use: float
+
+
+def weights_of(config: Config) -> Weights | None:
+    """Return the weights of the settings, which have checked them; None where there are none."""
+    if not config.search_weights:
+        return None
+    numbers = [int(part) for part in config.search_weights.split("/")]
+    return Weights(*(number / sum(numbers) for number in numbers))
+
+
+def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tuple[Hit, str]]]:
+    """Return the hits among candidates, best first, and the others with the reason.
+
+    The settings have weights. Hits that score the same are ordered by their ids.
+    """
+    weights = weights_of(vault.config)
+    assert weights is not None
+    least = vault.config.search_min_similarity
+    hits = [hit for hit in candidates if hit.cosine >= least]
+    unlike = [
+        (hit, f"less than {least:.2f} like the query") for hit in candidates if hit.cosine < least
+    ]
+    used = _uses(vault)
+    most = max((used[hit.lesson_id] for hit in hits), default=0)
+    near = _ranks([hit.cosine for hit in hits])
+    words = _ranks([hit.full_text for hit in hits])
+    ordered = [
+        replace(
+            hit,
+            weighted=(
+                weights.vector / near[at],
+                weights.full_text / words[at] if hit.full_text else 0.0,
+                weights.confidence * hit.confidence / MAX_CONFIDENCE,
+                weights.use * used[hit.lesson_id] / most if most else 0.0,
+            ),
+        )
+        for at, hit in enumerate(hits)
+    ]
+    return sorted(ordered, key=lambda hit: (-sum(hit.weighted), hit.lesson_id)), unlike
+
+
+def _ranks(values: Sequence[float]) -> list[int]:
+    """Return the place of each value, from 1 for the highest; equal ones share the first."""
+    ordered = sorted(values, reverse=True)
+    place = {value: number for number, value in reversed(list(enumerate(ordered, start=1)))}
+    return [place[value] for value in values]
+
+
+_known: WeakKeyDictionary[Vault, tuple[tuple[int, ...], Counter[str]]] = WeakKeyDictionary()
+
+
+def _uses(vault: Vault) -> Counter[str]:
+    """Count the uses of each lesson; read again when agents were given more."""
+    file = vault.index_dir / injections.FILE
+    stamp: tuple[int, ...] = ()
+    try:
+        found = file.lstat()
+        stamp = (found.st_size, found.st_mtime_ns, found.st_ino)
+    except OSError:  # nobody was given any
+        pass
+    known = _known.get(vault)
+    if known is None or known[0] != stamp:
+        known = _known[vault] = (stamp, injections.uses(vault.index_dir))
+    return known[1]
+
 
 EXPLAINED = 64  # when it is to be told what was left out
 _NO_VECTORS = "the index has no vectors"
@@ -155,8 +260,8 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
     if query.phrases and table.schema.exact_text:
         where = exact.with_phrases(table, text, where)
-    if query.weighted and vector is not None and weighted.weights_of(vault.config):
-        scored = scoring.candidates(table, text, vector, range(weighted.POOL), where, None)
+    if query.weighted and vector is not None and weights_of(vault.config):
+        scored = scoring.candidates(table, text, vector, range(POOL), where, None)
         return _by_weights(vault, query, scored.hits)
     wanted = EXPLAINED if query.explain else _block(query)
     min_score = query.min_score
@@ -178,7 +283,7 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
 
 def _by_weights(vault: Vault, query: Query, every: list[Hit]) -> Results:
     """Return the first `k` of candidates in the order of the settings' weights."""
-    ordered, unlike = weighted.order(vault, every)
+    ordered, unlike = order(vault, every)
     page = ordered[query.offset :]
     results = _cut(query, page, "")
     dropped = results.dropped + unlike
@@ -269,3 +374,38 @@ def embedder_for(
         now = embedder.name if embedder else "none"
         return None, f"the index was built with {opened.embedder}, the embedder is {now}"
     return embedder, ""
+
+
+# A search page by page. A cursor says where the next page begins, in this search of this index.
+
+MAX_CURSOR_CHARS = 200
+_AGAIN = "begin again with the first page, without a cursor"
+_DIGITS = 12  # of a hash: enough to tell two searches apart
+
+
+def find_page(vault: Vault, asked: Query, cursor: str = "") -> tuple[Results, str]:
+    """Return `asked.k` lessons from where a cursor says, and the cursor of the next page, "" at the end.
+
+    Raises VaultError for a cursor of another search, or of an index that has changed since.
+    """
+    search = hash_of(json.dumps(asked.to_json(), sort_keys=True))[:_DIGITS]
+    version = hash_of(vault.open_index().store.version())[:_DIGITS]
+    start = _start(cursor, search, version) if cursor else 0
+    results = run(vault, replace(asked, offset=start))
+    following = json.dumps([start + asked.k, search, version]).encode()
+    return results, base64.urlsafe_b64encode(following).decode() if results.has_more else ""
+
+
+def _start(cursor: str, search: str, version: str) -> int:
+    try:
+        decoded = json.loads(base64.b64decode(cursor[:MAX_CURSOR_CHARS], b"-_", validate=True))
+        start, of_search, of_version = decoded
+        start = start if type(start) is int and 0 < start < 2**31 else 0
+    except (ValueError, TypeError):
+        raise VaultError("that is no cursor of a search", _AGAIN) from None
+    if of_search != search or not start:
+        hint = "give the search, limit and filters of the first page, or no cursor"
+        raise VaultError("the cursor is of another search", hint)
+    if of_version != version:
+        raise VaultError("the lessons have changed since that page", _AGAIN)
+    return start

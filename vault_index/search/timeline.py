@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from vault_index.errors import VaultError
-from vault_index.journal.journal import Journal
-from vault_index.journal.open_index import open_index
+from vault_index.journal.journal import Journal, open_index
 from vault_index.search.journal import JournalHit, find, microseconds
 from vault_index.search.options import Query
 from vault_index.store import filters

@@ -6,6 +6,7 @@ vectors. 1,870 files take about as long as loading LanceDB.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections import Counter
@@ -16,14 +17,61 @@ from typing import TYPE_CHECKING
 
 from vault_index.errors import LessonError
 from vault_index.index import diff, rows
-from vault_index.lesson import digest, parse
-from vault_index.search import bm25
+from vault_index.lesson import file, parse
 from vault_index.search.hit import Hit
 from vault_index.search.scoring import FULL_TEXT_WEIGHT, rank
 from vault_index.store.schema import LessonRow
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
+
+# BM25 about as LanceDB counts it, for text that is in no table: a draft, or files without an index.
+#
+# Its words and stems are nearly those of LanceDB's tokenizer: see `proposals.prompts` for how near.
+
+K1, B = 1.2, 0.75  # of LanceDB's BM25
+WORD = re.compile(r"[^\W_]+")
+_ENDINGS = "ations ation ings ing edly ied ies ers ed er es ly s e".split()
+_MIN_STEM = 3
+# the words that LanceDB leaves out
+_STOPWORDS = frozenset(
+    """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her
+    hers herself it its itself they them their theirs themselves what which who whom this that these
+    those am is are was were be been being have has had having do does did doing a an the and but if or
+    because as until while of at by for with about against between into through during before after
+    above below to from up down in out on off over under again further then once here there when where
+    why how all any both each few more most other some such no nor not only own same so than too very
+    s t can will just don should now d ll m o re ve y ain aren couldn didn doesn hadn hasn haven isn ma
+    mightn mustn needn shan shouldn wasn weren won wouldn""".split()
+)
+
+
+def bm25_score(times: int, length: float, having: int, every: int) -> float:
+    """Return what a word adds that stands so many `times` in a text.
+
+    `length` is that of the text as a share of the usual, `having` of `every` text have the word.
+    """
+    return rarity(having, every) * times * (K1 + 1) / (times + K1 * (1 - B + B * length))
+
+
+def rarity(having: int, every: int) -> float:
+    """Return the weight of a word that so many of `every` text have."""
+    return math.log(1 + (every - having + 0.5) / (having + 0.5))
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text that are searched for, in their order."""
+    return [word for word in WORD.findall(text.lower()) if word not in _STOPWORDS]
+
+
+def stem_of(word: str) -> str:
+    """Return about what LanceDB's stemmer leaves of an English word."""
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= _MIN_STEM:
+            return stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
+    return word
+
 
 READ_SECONDS = 0.7  # for reading files: a hook has two seconds for all
 PARSED = 4  # files for each hit that is wanted: some of them hold several lessons, or are withheld
@@ -35,8 +83,8 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
 
     Files that are not read in time are left out, and so are those that hooks leave out.
     """
-    stems = list(dict.fromkeys(map(bm25.stem, bm25.words(prompt))))
-    own_words = bm25.WORD.findall(prompt.lower())
+    stems = list(dict.fromkeys(map(stem_of, words_of(prompt))))
+    own_words = WORD.findall(prompt.lower())
     data: dict[str, bytes] = {}
     counts: dict[str, Counter[str]] = {}
     asked: list[str] = []  # files that may have been taught this prompt
@@ -45,7 +93,7 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
         text = content.decode("utf-8", "replace").lower()
         data[path] = content
         if words := wanted.findall(text):
-            counts[path] = Counter(map(bm25.stem, words))
+            counts[path] = Counter(map(stem_of, words))
         if any(key in text for key in _TAUGHT) and all(word in text for word in own_words):
             asked.append(path)
     usual = max(1.0, sum(map(len, data.values())) / max(1, len(data)))
@@ -53,7 +101,7 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
 
     def score_of(count: Mapping[str, int], size: int) -> float:
         return FULL_TEXT_WEIGHT * sum(
-            bm25.score(count[stem], size / usual, having[stem], len(data))
+            bm25_score(count[stem], size / usual, having[stem], len(data))
             for stem in stems
             if count.get(stem)
         )
@@ -63,7 +111,7 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
     for path in dict.fromkeys([*asked, *best[: PARSED * k]]):
         for row in _rows(path, data[path]):
             words = wanted.findall(f"{row['fulltext']}".lower())
-            score = score_of(Counter(map(bm25.stem, words)), len(row["fulltext"].encode()))
+            score = score_of(Counter(map(stem_of, words)), len(row["fulltext"].encode()))
             hits += _hit(row, prompt, score)
     hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
     return list(_usable(vault, hits, data, k)), len(data)
@@ -83,7 +131,7 @@ def _rows(path: str, data: bytes) -> Iterator[LessonRow]:
     with suppress(LessonError):
         lessons = parse.parse_file(data, path)
         from_root = f"lessons/{path}"
-        for row in rows.of_file(lessons, from_root, None, digest.hash_of_file(data)):
+        for row in rows.of_file(lessons, from_root, None, file.hash_of_file(data)):
             if row["is_whole"]:
                 yield row
 

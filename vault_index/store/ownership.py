@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from vault_index import git
+from vault_index import files, git
 from vault_index.errors import ForeignIndexError, WriteError
 from vault_index.hotpath import index_files, locate
 from vault_index.hotpath.index_files import KEY, OWNER
@@ -217,3 +217,29 @@ def _remove(folder: int, name: str) -> None:
         shutil.rmtree(name, dir_fd=folder)
     else:
         os.unlink(name, dir_fd=folder)
+
+
+# One writer at a time: the lock of a vault's index, which the system takes from a process that
+# dies.
+
+_FILE = "lock"
+
+
+@contextmanager
+def held(folder: Path, *, wait: bool) -> Iterator[bool]:
+    """Hold the lock of a `.vault_index`, which is made if it is missing.
+
+    Without `wait` it yields False if another process has it. Raises ForeignIndexError, WriteError.
+    """
+    with files.writing(folder):
+        claim(folder)
+        descriptor = open_file(folder / _FILE, os.O_RDWR | os.O_CREAT)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_free = True
+        except BlockingIOError:
+            is_free = False
+        yield is_free
+    finally:
+        os.close(descriptor)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vault_index import files
 from vault_index.files import private
-from vault_index.lesson import digest
+from vault_index.lesson import file
 
 _FOLDER = "released"
 # `lessons confirm` writes it, and so do others: it changes nothing of what was read
@@ -20,7 +20,7 @@ _CONFIRMED = re.compile(rb"(?m)^confirmed: *['\"]?\d{4}-\d\d-\d\d['\"]? *(?:\r?\
 
 def name_of(data: bytes) -> str:
     """Return the hash by which a text is released: that of the file without the day of `confirmed`."""
-    return digest.hash_of_file(_CONFIRMED.sub(b"", data))
+    return file.hash_of_file(_CONFIRMED.sub(b"", data))
 
 
 def has(home: Path, name: str) -> bool:

@@ -15,7 +15,7 @@ from vault_index.store.table import Table
 if TYPE_CHECKING:
     import numpy as np
 
-    from vault_index.store.compact import Compact
+    from vault_index.store.table import Compact
 
 MOST_NEW = 2_000  # rows: with more, all vectors are read once more
 KEPT_MASKS = 8  # a byte a row

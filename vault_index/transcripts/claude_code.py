@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vault_index.transcripts import events, vocabulary
-from vault_index.transcripts.events import Event
-from vault_index.transcripts.records import Unread, records
+from vault_index.transcripts.events import Event, Unread, records
 
 # Record types that hold no event: snapshots, titles, settings, and attachments other than a prompt.
 SILENT = frozenset(

@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from vault_index.transcripts import events
-from vault_index.transcripts.events import Event
-from vault_index.transcripts.records import Unread, records
+from vault_index.transcripts.events import Event, Unread, records
 
 _MESSAGES = {"user_message": events.PROMPT, "agent_message": events.TEXT}
 _SILENT = frozenset("task_started task_complete token_count agent_reasoning turn_aborted".split())

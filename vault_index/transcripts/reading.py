@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from vault_index.transcripts import claude_code, codex, records
-from vault_index.transcripts.events import Event
-from vault_index.transcripts.records import Unread
+from vault_index.transcripts import claude_code, codex, events
+from vault_index.transcripts.events import Event, Unread
 
 CLAUDE, CODEX = "claude", "codex"
 AGENTS = (CLAUDE, CODEX)
@@ -61,7 +60,7 @@ class Reading:
 
     def events(self, opened: BinaryIO) -> Iterator[Event]:
         """Yield the events of a file from where it is. A last line without its end counts if whole."""
-        for line, is_line in records.lines(opened):
+        for line, is_line in events.lines(opened):
             if not is_line:
                 self.unread.lines += line.endswith(b"\n")
             elif line.endswith(b"\n"):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vault_index.transcripts import events, shell, tools, vocabulary, wording
+from vault_index.transcripts import events, tools, vocabulary
 from vault_index.transcripts.turns import Call, Turn
 
 CONCEPTS = (
@@ -38,7 +38,7 @@ def is_change(call: Call) -> bool:
     """Whether a call changed something of the work: a file, not the agent's own plan."""
     if call.kind == tools.SHELL:
         command = str(call.input.get("command") or "")
-        return call.is_done and not call.is_error and shell.is_change(command)
+        return call.is_done and not call.is_error and tools.is_change(command)
     own = ("/.claude/plans/", "/.claude/projects/")
     return is_done_edit(call) and not any(folder in path for path in files(call) for folder in own)
 
@@ -48,7 +48,7 @@ def failed(call: Call) -> bool:
     if call.is_error:
         return not vocabulary.is_mundane_error(call.text)
     command = str(call.input.get("command") or "")
-    return bool(call.text) and shell.is_check(command) and shell.says_failed(call.text)
+    return bool(call.text) and tools.is_check(command) and tools.says_failed(call.text)
 
 
 def is_telling_error(call: Call) -> bool:
@@ -60,7 +60,7 @@ def commits(call: Call) -> list[str]:
     """Return the subjects of the commits that a call made."""
     if call.kind != tools.SHELL or call.is_error or not call.is_done:
         return []
-    return shell.subjects(str(call.input.get("command") or ""), call.text)
+    return tools.subjects(str(call.input.get("command") or ""), call.text)
 
 
 def files(call: Call) -> list[str]:
@@ -68,7 +68,7 @@ def files(call: Call) -> list[str]:
     if call.kind in (tools.EDIT, tools.READ):
         return tools.files_of(call.input)
     if call.kind == tools.SHELL:
-        return shell.reads(str(call.input.get("command") or ""))
+        return tools.reads(str(call.input.get("command") or ""))
     return []
 
 
@@ -81,9 +81,9 @@ def repairs(calls: Sequence[Call]) -> list[Repair]:
         command = str(call.input.get("command") or "") if call.kind == tools.SHELL else ""
         if not command or not call.is_done or (call.status is None and not call.is_error):
             continue
-        check = shell.same_as(command)
+        check = tools.same_as(command)
         if failed(call):
-            if shell.is_check(command) or check not in waiting:
+            if tools.is_check(command) or check not in waiting:
                 waiting[check] = call, edits
         elif check in waiting:
             failure, edits_before = waiting.pop(check)
@@ -173,7 +173,7 @@ def concepts(
 def conclusion(texts: Sequence[str]) -> str:
     """Return the sentence that says what came out: the first good one of the last long text."""
     for text in sorted(texts[:-5:-1], key=lambda text: len(text) < 120):
-        for sentence in wording.sentences(text):
+        for sentence in vocabulary.sentences(text):
             if _is_statement(sentence, 24):
                 return sentence
     return ""
@@ -187,11 +187,11 @@ def facts(
     result = list(subjects)
     prompt = turn.prompt
     if prompt and place == 0 and (is_correction(turn) or is_choice(turn)):
-        result.append(f"The user: {wording.one_line(prompt.text, 280)}")
+        result.append(f"The user: {vocabulary.one_line(prompt.text, 280)}")
     for repair in repaired:
         result.append(_repair(repair, modified))
     for call in turn.calls if place == 0 else ():
-        if title := shell.pull_request(str(call.input.get("command") or "")):
+        if title := tools.pull_request(str(call.input.get("command") or "")):
             result.append(f"Pull request: {title}")
     result += [
         sentence
@@ -202,10 +202,10 @@ def facts(
 
 
 def _repair(repair: Repair, modified: Sequence[str]) -> str:
-    command = wording.one_line(str(repair.failed.input.get("command") or ""), 80)
+    command = vocabulary.one_line(str(repair.failed.input.get("command") or ""), 80)
     said = error_line(repair.failed.text)
     by = f" after changes to {', '.join(modified[:3])}" if modified else ""
-    return f"`{command}` failed ({wording.one_line(said, 120)}) and passed{by}"
+    return f"`{command}` failed ({vocabulary.one_line(said, 120)}) and passed{by}"
 
 
 def error_line(text: str) -> str:
@@ -226,7 +226,7 @@ def _conclusions(texts: Sequence[str]) -> list[str]:
     chosen = []
     for text in texts:
         if text in longest and len(text) >= LEAST_CONCLUSION:
-            good = [line for line in wording.sentences(text) if _is_statement(line, 40)]
+            good = [line for line in vocabulary.sentences(text) if _is_statement(line, 40)]
             chosen += [line for line in good if vocabulary.concludes(line)][:2] or good[:1]
     return chosen[:4]
 

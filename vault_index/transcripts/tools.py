@@ -4,11 +4,210 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from vault_index.transcripts import shell
+# Shell commands that an agent ran: which of them check, commit or read, and whether output says no.
+
+# Programs that test, build or lint, and those of which only some first words do.
+_CHECKS = frozenset(
+    "pytest tox nox mypy ruff black pyright jest vitest mocha tsc eslint prettier biome golangci-lint"
+    " shellcheck phpunit rspec rubocop make just task ninja cmake bazel gradle gradlew mvn playwright"
+    " gofmt goreleaser pre-commit actionlint".split()
+)
+_CHECKS_OF = {
+    "go": "test build vet run install mod generate",
+    "cargo": "test build check clippy run fmt nextest llvm-cov",
+    "git": "push rebase merge cherry-pick pull",
+    "uv": "sync build",
+    "dotnet": "test build",
+    "swift": "test build",
+    "mix": "test compile",
+    "terraform": "plan validate apply",
+    "docker": "build compose",
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn", "bun", "deno"), "test build lint check typecheck ci install dev"
+    ),
+}
+_RUNNERS = frozenset(
+    "sudo time env command exec npx bunx uvx poetry pipenv nix xargs timeout".split()
+)
+_RUNNERS_OF = {"uv": "run tool", "npm": "run", "pnpm": "run exec", "yarn": "run", "bun": "run x",
+               "mise": "run exec x", "poetry": "run", "bundle": "exec"}  # fmt: skip
+_MODULES = frozenset("pytest unittest mypy ruff compileall build tox".split())  # of `python -m`
+_SEPARATOR = re.compile(r"&&|\|\|?|;|\n|\(|\)|&(?!\d|>)")
+MAX_COMMAND = 4_000  # characters that are looked at
+_COMMIT = re.compile(r"\bgit\s+(?:-\S+\s+\S+\s+)*commit\b")
+_COMMITTED = re.compile(r"^\[[^\]\n]*?[0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
+_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n\s*(.+)")
+_HERE_DOCUMENT = re.compile(
+    r"(<<-?[ \t]*['\"]?(\w+)['\"]?)[^\n]*\n.*?(?:^[ \t]*\2\b|\Z)", re.DOTALL | re.MULTILINE
+)
+_LONG_QUOTATION = re.compile(r"\"[^\"\n]*\n[^\"]*\"|'[^'\n]*\n[^']*'")
+_MESSAGE = re.compile(r"""\s-(?:a?m|-message)[ =]?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL)
+_PULL_REQUEST = re.compile(
+    r"""\bgh\s+pr\s+create\b.*?--title[ =](?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL
+)
+# Lines by which checks say that they failed, though their status is that of `| tail`.
+_FAILED = re.compile(
+    r"^(?:FAIL\b|FAILED\b|--- FAIL|E   |panic:|fatal:|error(?:\[\w+\])?:|Error:|npm ERR!|make: \*\*\*"
+    r"|Traceback \(most|Build FAILED|.{0,80}\berror TS\d+:|\S+:\d+:\d+: (?:error|undefined|cannot)"
+    r"|.{0,60}\b[1-9]\d* (?:failed|failures?|errors?)\b)",
+    re.MULTILINE,
+)
+_REDIRECTION = re.compile(r"\d?>>?(?:&\d|\s*\S+)")
+_READERS = ("cat", "head", "tail", "sed", "nl", "less", "bat")
+_CHANGERS = frozenset("mv rm cp tee patch touch mkdir ln chmod rmdir".split())
+_CHANGERS_OF = {
+    "git": "mv rm apply commit push merge rebase cherry-pick revert restore reset tag am",
+    "go": "get mod",
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn", "uv", "cargo", "pip"), "install add remove upgrade update"
+    ),
+}
+_WRITTEN = re.compile(r"(?<![\d&=>-])>{1,2}[ \t]*([\w./~-]+)")  # `> a.py`, not `2>&1`
+
+
+def text_of(command: Any) -> str:
+    """Return a command as one text; an agent may write it as a list of words."""
+    if isinstance(command, list):
+        words = list(map(str, command))
+        if len(words) == 3 and words[1] in ("-c", "-lc"):  # bash -lc "..."
+            return words[2]
+        return shlex.join(words)
+    return str(command or "")
+
+
+@lru_cache(maxsize=256)
+def is_check(command: str) -> bool:
+    """Whether a command tests, builds, lints or pushes: its failure and its passing mean something."""
+    return any(_is_check(part.split()) for part in _SEPARATOR.split(without_data(command)))
+
+
+def _is_check(words: list[str]) -> bool:
+    while words:
+        program, rest = words[0].rsplit("/", 1)[-1], words[1:]
+        if program in _CHECKS:
+            return True
+        if program in ("python", "python3") and rest[:1] == ["-m"]:
+            return rest[1:2] != [] and rest[1] in _MODULES
+        has_words = program in _CHECKS_OF or program in _RUNNERS_OF
+        options = [word for word in rest if not word.startswith("-")] if has_words else []
+        if options and options[0].split(":")[0] in _CHECKS_OF.get(program, "").split():
+            return True
+        if options and options[0] in _RUNNERS_OF.get(program, "").split():
+            words = options[1:]
+            if program in ("npm", "pnpm", "yarn", "bun", "mise"):  # scripts have names of their own
+                return any(
+                    re.match(r"test|build|lint|check|type|fmt|format", word) for word in words
+                )
+        elif program in _RUNNERS or "=" in words[0] or program.isdigit():
+            words = rest
+        else:
+            return False
+    return False
+
+
+@lru_cache(maxsize=256)
+def is_commit(command: str) -> bool:
+    """Whether a command makes a commit, or opens a pull request."""
+    text = without_data(command)
+    return bool(_COMMIT.search(text)) or "gh pr create" in text
+
+
+def says_failed(output: str) -> bool:
+    """Whether the output of a check says that it failed."""
+    return bool(_FAILED.search(output))
+
+
+def subjects(command: str, output: str) -> list[str]:
+    """Return the subjects of the commits that a command made: as git printed them, else as given."""
+    if not _COMMIT.search(without_data(command)):
+        return []
+    if printed := _COMMITTED.findall(output):
+        return [subject.strip() for subject in printed]
+    after = command[command.find("commit") :]
+    if heredoc := _HEREDOC.search(after):
+        return [heredoc[2].strip()]
+    if message := _MESSAGE.search(after):
+        given = (message[1] or message[2] or "").strip().splitlines()
+        return given[:1]
+    return []
+
+
+def pull_request(command: str) -> str:
+    """Return the title of the pull request that a command opens, or ""."""
+    match = _PULL_REQUEST.search(command)
+    return (match[1] or match[2] or "").strip() if match else ""
+
+
+@lru_cache(maxsize=256)
+def without_data(command: str) -> str:
+    """Return a command without the text of its here-documents and quotations of several lines."""
+    command = command[:MAX_COMMAND]
+    if "\n" not in command:
+        return command
+    return _LONG_QUOTATION.sub('""', _HERE_DOCUMENT.sub(r"\1", command))
+
+
+@lru_cache(maxsize=256)
+def same_as(command: str) -> str:
+    """Return what two runs of one check have in common: the program and its first words.
+
+    Folder, redirections, filters behind a pipe and options are left out: `go test ./... 2>&1 | tail`
+    after changes is the check that failed as `cd x && go test -run TestA ./...`.
+    """
+    parts = [part.strip() for part in _SEPARATOR.split(without_data(command))]
+    parts = [part for part in parts if part and not part.startswith("cd ")] or [command]
+    check = next((part for part in parts if _is_check(part.split())), "")
+    part = check or parts[0]
+    words = _REDIRECTION.sub("", part).split()
+    words = [word for word in words if "=" not in word]
+    if words[1:2] == ["-m"] and len(words) > 2:  # python -m pytest
+        return words[2]
+    words = [word for word in words if not word.startswith("-")] or words
+    if not check:
+        return " ".join(words)
+    if words[0] in _RUNNERS_OF and words[1:2] and words[1] in _RUNNERS_OF[words[0]].split():
+        return " ".join(words[:3])
+    return " ".join(
+        words[:2] if words[0] in _CHECKS_OF or words[0] in ("make", "just") else words[:1]
+    )
+
+
+def reads(command: str) -> list[str]:
+    """Return the files that a command shows: `cat a.py`, `sed -n 1,80p a.py`."""
+    paths: list[str] = []
+    text = without_data(command)
+    if not re.search(rf"\b(?:{'|'.join(_READERS)})\b", text) or len(text) > 2000:
+        return paths
+    for part in re.split(r"&&|\|\|?|;|\n", text):
+        words = [word.strip("\"'") for word in part.split()]
+        if words and words[0] in _READERS and "-i" not in words and ">" not in part:
+            names = [word for word in words[1:] if not word.startswith("-")]
+            names = names[1:] if words[0] == "sed" else names
+            paths += [name for name in names if re.fullmatch(r"[\w./@+~-]*\.\w{1,8}", name)]
+    return paths
+
+
+@lru_cache(maxsize=256)
+def is_change(command: str) -> bool:
+    """Whether a command changes files or what others see of them: `git mv`, `sed -i`, `> a.py`."""
+    text = without_data(command)
+    if any(not path.startswith(("/dev/", "/tmp/")) for path in _WRITTEN.findall(text)):
+        return True
+    for part in _SEPARATOR.split(text):
+        words = [word for word in part.split() if "=" not in word] or [""]
+        second = words[1] if len(words) > 1 else ""
+        if words[0] in _CHANGERS or second in _CHANGERS_OF.get(words[0], "").split():
+            return True
+        if words[0] in ("sed", "perl") and any(re.match(r"-\w*i", word) for word in words[1:]):
+            return True
+    return False
+
 
 EDIT, READ, SEARCH, SHELL, TODO, OTHER = "edit", "read", "search", "shell", "todo", "other"
 QUESTION = "AskUserQuestion"
@@ -57,7 +256,7 @@ def kept_input(
         if isinstance(value := values.get(name), str) and value:
             kept[name] = clean(value)[:_SHORT]
     if kind == SHELL:
-        kept["command"] = clean(shell.text_of(values.get("command") or values.get("cmd")))
+        kept["command"] = clean(text_of(values.get("command") or values.get("cmd")))
         kept["is_background"] = values.get("run_in_background") is True
     elif kind == EDIT:
         if isinstance(values.get("input"), str):
@@ -124,7 +323,7 @@ def is_result_kept(kind: str, values: Mapping[str, Any], text: str) -> bool:
     command = str(values.get("command") or "")
     if kind != SHELL or not command:
         return False
-    return shell.is_commit(command) or (shell.is_check(command) and shell.says_failed(text))
+    return is_commit(command) or (is_check(command) and says_failed(text))
 
 
 def _todos(values: Mapping[str, Any], clean: Clean) -> list[tuple[str, str]]:

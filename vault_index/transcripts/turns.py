@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from vault_index.transcripts import events, shell, tools, wording
+from vault_index.transcripts import events, tools, vocabulary
 from vault_index.transcripts.events import Event
 
 Redact = Callable[[str], str]
@@ -134,7 +134,7 @@ class Turns:
         if not text:
             return
         self._turn.steps.append(Said(text, event.uuid, event.at, is_question))
-        self._said = wording.tail(f"{self._said}\n\n{text}", CONTEXT_CHARS)
+        self._said = vocabulary.tail(f"{self._said}\n\n{text}", CONTEXT_CHARS)
 
     def _call(self, event: Event) -> None:
         kind = tools.kind_of(event.tool)
@@ -160,7 +160,7 @@ class Turns:
         if call.status is None and not event.is_error and tools.exits(call.kind, call.input):
             call.status = 0
         text = event.text
-        if not event.is_error and shell.is_check(str(call.input.get("command") or "")):
+        if not event.is_error and tools.is_check(str(call.input.get("command") or "")):
             call.printed = text[-RESULT_CHARS:]
         if len(text) > 2 * RESULT_CHARS:
             text = f"{text[:RESULT_CHARS]}\n[...]\n{text[-RESULT_CHARS:]}"

@@ -18,7 +18,7 @@ from typing import Any
 from vault_index import api
 from vault_index.errors import VaultError
 from vault_index.hotpath import taking
-from vault_index.journal import spool
+from vault_index.journal import take
 from vault_index.journal.journal import PENDING, Journal
 from vault_index.vault import Vault
 from vault_index.watch import malloc
@@ -57,7 +57,7 @@ class JournalWatch:
     def start(self) -> None:
         """Begin to take in what is noted from now on, and what was noted before."""
         threading.Thread(target=self._work, daemon=True, name="journal").start()
-        if spool.waiting(self.journal):
+        if take.waiting(self.journal):
             self.call()
 
     @property
@@ -81,7 +81,7 @@ class JournalWatch:
         grown = [path for path in self._growth.look(self.journal) if self._has_news(path)]
         try:
             if grown:
-                spool.note(self.journal, grown)
+                take.note(self.journal, grown)
         except (VaultError, OSError) as error:  # a full disk: the next look begins again
             self._growth = Growth()
             self._complain(str(error))
@@ -96,7 +96,7 @@ class JournalWatch:
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a question about the journal; a `fresh` one waits for what just grew."""
-        if question.get("fresh") and spool.waiting(self.journal):
+        if question.get("fresh") and take.waiting(self.journal):
             self.call()
             until = time.monotonic() + PATIENCE_SECONDS
             with self._changed:
@@ -106,7 +106,7 @@ class JournalWatch:
     @property
     def _reading(self) -> Any:
         """The module that reads transcripts, loaded here: the first prompt does not wait for it."""
-        return importlib.import_module("vault_index.journal.catch_up")
+        return importlib.import_module("vault_index.journal.take")
 
     def _work(self) -> None:
         while True:
@@ -132,7 +132,7 @@ class JournalWatch:
             self._settling = self._take_in()
             self._unjudged = True
             self._tidy = self._tidy and not self._settling
-            if not self._settling and spool.ended(self.journal):
+            if not self._settling and take.ended(self.journal):
                 taking.start_process(str(self.journal.folder))  # learns from them, or lets them go
             malloc.trim()
         else:
@@ -157,8 +157,8 @@ class JournalWatch:
         later = [path for path in self._sizes if self._has_news(path)]
         self._sizes = {}
         if later:
-            spool.note(journal, later)
-        transcripts = [note.transcript for note in spool.waiting(journal)]
+            take.note(journal, later)
+        transcripts = [note.transcript for note in take.waiting(journal)]
         if not transcripts:
             return False
         sizes = {path: _size(path) for path in transcripts}
@@ -178,7 +178,7 @@ class JournalWatch:
         self.trouble = message
 
     def _report(self, message: str) -> None:
-        spool.complain(self.journal, message)
+        take.complain(self.journal, message)
         self._say(f"journal: {message}")
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from vault_index.index.stats import Stats
+from vault_index.index import Stats
 
 PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
 OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten

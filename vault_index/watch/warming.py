@@ -10,8 +10,6 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
-import vault_index.api.find  # `api` would load them at the first prompt
-import vault_index.api.recall  # noqa: F401
 from vault_index.search import floor, query
 from vault_index.vault import Vault
 

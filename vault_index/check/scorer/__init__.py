@@ -10,10 +10,204 @@ import array
 import base64
 import functools
 import json
-from collections.abc import Iterator
+import re
+import tomllib
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
-from vault_index.check.scorer.features import numbers, pieces, windows
+# Features of a piece of text, as numbers: its words, pairs of words, and the ideas they stand for.
+#
+# An idea, such as "agent", "conceal" or "secret", is a list of words in `words.toml`. A number
+# below
+# IDEA_FEATURES stands for an idea or for two of them together; the numbers above are hashes of
+# words.
+
+WORD_BITS = 15
+MAX_IDEAS = 48
+# ideas alone, first of a sentence, and pairs: in this order, in a sentence, in the piece
+_FIRST, _ORDERED, _TOGETHER, _AROUND = (
+    MAX_IDEAS * n for n in (1, 2, 2 + MAX_IDEAS, 2 + 2 * MAX_IDEAS)
+)
+IDEA_FEATURES = MAX_IDEAS * (2 + 3 * MAX_IDEAS)
+COUNT = IDEA_FEATURES + (1 << WORD_BITS)
+
+PIECE_CHARS = 350
+_REACH = 4  # words from one idea to the next that count as in order
+_WINDOW = 2  # sentences
+_STEM = 6  # letters of a word that count
+_LONGEST_PREFIX = 16
+
+# what stands for an address or a mark, whatever it says
+_MARKS = (
+    (re.compile(r"(?:https?|wss?|ftp)://[^\s)>\"'`]+"), " xurlx "),
+    (re.compile(r"\b[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{1,60}"), " xmailx "),
+    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"), " xhostx "),
+    (re.compile(r"<!--|^\[//\]:", re.M), " xcommentx "),
+    (re.compile(r"</?\|?([a-z_!-]{1,40})[^>\n]{0,60}>|\[/?inst\]"), r" xtagx \1 "),
+)
+_TOKEN = re.compile(
+    r"\.[a-z]{2,}(?:[./_]\w+)*|--[a-z][\w-]+|[^\W_]+(?:['\u2019][a-z]{1,2}\b)?(?:-[^\W_]+)*"
+)
+_EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_SENTENCE_END = re.compile("(?<=[.!?:;])\\s+|\n+|(?<=[\u3002\uff01\uff1f\uff1b])")
+_PARAGRAPH_END = re.compile(r"\n\s*\n|^---[ \t]*$", re.M)  # frontmatter is not of the text below it
+
+
+class _Words(NamedTuple):
+    whole: dict[str, frozenset[int]]
+    prefix: dict[str, frozenset[int]]
+    phrases: dict[str, list[tuple[str, int]]]  # by their first word
+    anywhere: list[tuple[str, int]]
+    names: dict[str, int]
+
+
+def pieces(text: str) -> Iterator[tuple[int, str]]:
+    """Yield paragraphs, long ones in parts of whole sentences, each with the index it begins at."""
+    start = 0
+    for paragraph in _PARAGRAPH_END.split(text):
+        start = text.index(paragraph, start)
+        index, part = start, ""
+        for sentence in _sentences(paragraph):
+            begin = text.index(sentence, index + len(part))
+            if part and begin + len(sentence) - index > PIECE_CHARS:
+                yield index, part
+                index, part = begin, sentence
+            else:
+                index = index if part else begin
+                part = text[index : begin + len(sentence)]
+        if part:
+            yield index, part
+        start += len(paragraph)
+
+
+def windows(piece: str) -> Iterator[tuple[int, str]]:
+    """Yield each two sentences of a longer piece that follow each other, and where they begin.
+
+    An order among harmless sentences is in one of them almost alone.
+    """
+    at, last = [], 0
+    for sentence in _sentences(piece):
+        last = piece.index(sentence, last)
+        at.append((last, last + len(sentence)))
+        last += len(sentence)
+    if len(at) > _WINDOW:
+        yield from ((start, piece[start:end]) for (start, _), (_, end) in pairwise(at))
+
+
+def numbers(piece: str) -> set[int]:
+    """Return the numbers of all features of a piece, each below COUNT."""
+    text = piece.lower()
+    for mark, name in _MARKS:
+        text = mark.sub(name, text)
+    features: set[int] = set()
+    everywhere: set[int] = set()
+    for sentence in _sentences(text):
+        tokens = _TOKEN.findall(sentence)
+        by_token = [_ideas(token) for token in tokens]
+        present = _phrase_ideas(tokens).union(*by_token)
+        if _EAST_ASIAN.search(sentence):
+            present.update(idea for word, idea in _words().anywhere if word in sentence)
+        if by_token:
+            features.update(_FIRST + idea for idea in by_token[0])
+        features.update(_in_order(by_token))
+        features.update(_pairs(_TOGETHER, present))
+        features.update(_word_features(tokens))
+        everywhere |= present
+    features |= everywhere
+    features.update(_pairs(_AROUND, everywhere))
+    return features
+
+
+def _sentences(text: str) -> Iterator[str]:
+    return (sentence for sentence in _SENTENCE_END.split(text) if sentence.strip())
+
+
+def _pairs(base: int, ideas: Iterable[int]) -> Iterator[int]:
+    ordered = sorted(ideas)
+    for index, first in enumerate(ordered):
+        for second in ordered[index + 1 :]:
+            yield base + first * MAX_IDEAS + second
+
+
+def _in_order(by_token: list[frozenset[int]]) -> Iterator[int]:
+    """Yield the features of ideas that follow each other closely: "not" and then "tell"."""
+    for index, ideas in enumerate(by_token):
+        if ideas:
+            following = frozenset().union(*by_token[index + 1 : index + 1 + _REACH])
+            for first in ideas:
+                for second in following - {first}:
+                    yield _ORDERED + first * MAX_IDEAS + second
+
+
+def _word_features(tokens: list[str]) -> Iterator[int]:
+    stems = []
+    for token in tokens:
+        if _EAST_ASIAN.match(token):
+            stems += [token[index : index + 2] for index in range(max(1, len(token) - 1))]
+        else:
+            stems.append(token[:_STEM] if token.isalpha() else token)
+    before = "<"
+    for stem in stems:
+        yield _hashed(stem)
+        yield _hashed(f"{before} {stem}")
+        before = stem
+    yield _hashed(f"{before} >")
+
+
+def _hashed(word: str) -> int:
+    return IDEA_FEATURES + (zlib.crc32(word.encode("utf-8", "replace")) >> (32 - WORD_BITS))
+
+
+def _phrase_ideas(tokens: list[str]) -> set[int]:
+    phrases = _words().phrases
+    starts = {token for token in tokens if token in phrases}
+    if not starts:
+        return set()
+    sentence = f" {' '.join(tokens)}"
+    return {idea for start in starts for text, idea in phrases[start] if f" {text}" in sentence}
+
+
+@functools.lru_cache(maxsize=20_000)
+def _ideas(token: str) -> frozenset[int]:
+    words = _words()
+    if token.startswith("--"):
+        return words.whole.get(token, frozenset()) | {words.names["flag"]}
+    ideas = words.whole.get(token, frozenset()).union(
+        *(
+            words.prefix.get(token[:end], ())
+            for end in range(4, min(len(token), _LONGEST_PREFIX) + 1)
+        )
+    )
+    first, *rest = token.split("-")
+    return ideas.union(*(_ideas(part) for part in rest if part)) if rest and first else ideas
+
+
+@functools.cache
+def _words() -> _Words:
+    """Read `words.toml`."""
+    table = tomllib.loads((Path(__file__).parent / "words.toml").read_text("utf-8"))
+    names = {name: number for number, name in enumerate(table)}
+    whole: dict[str, set[int]] = {}
+    prefix: dict[str, set[int]] = {}
+    words = _Words({}, {}, {}, [], names)
+    for name, listed in table.items():
+        for word in listed.split():
+            if _EAST_ASIAN.search(word):
+                words.anywhere.append((word, names[name]))
+            elif "_" in word:
+                text = word.replace("_", " ")
+                words.phrases.setdefault(text.split()[0], []).append((text, names[name]))
+            elif word.startswith("=") or len(word) < 4:
+                whole.setdefault(word.removeprefix("="), set()).add(names[name])
+            else:
+                prefix.setdefault(word, set()).add(names[name])
+    words.whole.update((word, frozenset(ideas)) for word, ideas in whole.items())
+    words.prefix.update((word, frozenset(ideas)) for word, ideas in prefix.items())
+    return words
+
 
 __all__ = ["CERTAIN", "POSSIBLE", "SURE", "SUSPECT", "UNLIKELY", "pieces", "score", "scores"]
 

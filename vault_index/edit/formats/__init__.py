@@ -13,11 +13,14 @@ from types import MappingProxyType
 
 from vault_index.edit.formats.bullets import read_bullets
 from vault_index.edit.formats.course import TITLE, read_course
-from vault_index.edit.formats.draft import Draft
 from vault_index.edit.formats.json_lines import read_json_lines
-from vault_index.edit.formats.lesson_file import unix_lines
-from vault_index.edit.formats.markdown import read_markdown
-from vault_index.edit.formats.obsidian import looks_like_obsidian, read_obsidian
+from vault_index.edit.formats.lesson_file import (
+    Draft,
+    looks_like_obsidian,
+    read_markdown,
+    read_obsidian,
+    unix_lines,
+)
 from vault_index.errors import LessonError
 from vault_index.lesson.file import BOM
 from vault_index.lesson.markdown import SECTION

@@ -7,8 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from vault_index.edit.formats.draft import Draft, cut, first_sentence, name_of, numbered
-from vault_index.edit.formats.lesson_file import file_of, has_body, one_lesson, text_of
+from vault_index.edit.formats.lesson_file import (
+    Draft,
+    cut,
+    file_of,
+    first_sentence,
+    has_body,
+    name_of,
+    numbered,
+    one_lesson,
+    text_of,
+)
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.lesson.markdown import heading_of, slugify

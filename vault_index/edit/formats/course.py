@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from vault_index.edit.formats.draft import Draft, name_of
-from vault_index.edit.formats.lesson_file import file_of, one_lesson, text_of
+from vault_index.edit.formats.lesson_file import Draft, file_of, name_of, one_lesson, text_of
 from vault_index.errors import LessonError
-from vault_index.lesson import number
+from vault_index.lesson import passages
 from vault_index.lesson.category import COURSES
 from vault_index.lesson.file import LessonFile
 from vault_index.text import blocks
@@ -137,7 +136,7 @@ def _section(part: _Part) -> str:
     # a reader removes marks at the end of a heading: "C#" needs some more to keep its own
     title = f"{part.title} ##" if part.title.endswith("#") else part.title
     text = one_lesson("\n".join(part.text)).strip("\n").rstrip()
-    return f"## Lesson: {title}\n\n{number.written(part.number, part.link)}\n\n{text}"
+    return f"## Lesson: {title}\n\n{passages.number_line(part.number, part.link)}\n\n{text}"
 
 
 def _last(lines: list[str]) -> int:

@@ -7,12 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from vault_index.edit.formats.draft import Draft, cut, first_sentence, name_of, numbered
-from vault_index.edit.formats.lesson_file import file_of, has_body, one_lesson, text_of, unix_lines
+from vault_index.edit.formats.lesson_file import (
+    Draft,
+    cut,
+    file_of,
+    first_sentence,
+    has_body,
+    name_of,
+    numbered,
+    one_lesson,
+    text_of,
+    unix_lines,
+)
 from vault_index.errors import LessonError
 from vault_index.lesson import category
+from vault_index.lesson.frontmatter import MAX_NESTING
 from vault_index.lesson.markdown import heading_of
-from vault_index.lesson.yaml_bounds import MAX_NESTING
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")
 _FILED = ("category", "categories")

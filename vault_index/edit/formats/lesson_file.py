@@ -5,16 +5,101 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from vault_index.lesson.edit_frontmatter import one_line_dumper
+from vault_index.errors import LessonError
+from vault_index.lesson import category
+from vault_index.lesson.edits import one_line_dumper, set_keys
 from vault_index.lesson.file import BOM, LessonFile, decode, lines_of
-from vault_index.lesson.markdown import SECTION, heading_of
+from vault_index.lesson.frontmatter import metadata_of
+from vault_index.lesson.markdown import SECTION, heading_of, slugify
+from vault_index.lesson.parse import Lesson, parse_file
 from vault_index.text import blocks
 
 if TYPE_CHECKING:
     import yaml
+
+# Drafts of lesson files, which readers make of foreign files, and how their names are found.
+
+TITLE_LENGTH = 80  # characters
+NAME_BYTES = 200  # a file name may have 255; room for "-2.md", and for what git puts beside it
+
+_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)[.!?](?=\s+[^\sa-z]|\s*$)|[。！？]")  # noqa: RUF001
+_LEAD = re.compile(r"^(?:[\s>#*+-]+|[0-9]+[.)])\s")  # marks of quotes, headings and bullets
+_WORD = re.compile(r"\w")
+_EXTENSION = re.compile(r"\.(?:md|mdc|markdown|mdown|txt)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A lesson file that an import would write.
+
+    `name` is the file name without folder and `.md`, a slug. `categories` are normalised; () when
+    the source names none. `data` is the whole file: frontmatter and markdown, with line feeds, also
+    at its end. `line` is where it begins in the source, from 1.
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    data: bytes
+    line: int
+
+
+def numbered(drafts: Iterable[Draft]) -> list[Draft]:
+    """Return drafts in which no two have the same file name: `heap`, `heap-2`, `heap-3`."""
+    taken: set[tuple[str, str]] = set()
+    last: dict[tuple[str, str], int] = {}  # keeps ten thousand of the same name linear
+    free: list[Draft] = []
+    for draft in drafts:
+        folder = draft.categories[0] if draft.categories else ""
+        name = draft.name
+        while (folder, name) in taken:
+            last[folder, draft.name] = number = last.get((folder, draft.name), 1) + 1
+            name = f"{draft.name}-{number}"
+        taken.add((folder, name))
+        free.append(draft if name == draft.name else replace(draft, name=name))
+    return free
+
+
+def name_of(*titles: str) -> str:
+    """Make a file name of the first title that has letters or digits; else it is `lesson`."""
+    slugs = (slugify(title) for title in titles)
+    slug = next(filter(None, slugs), "lesson")
+    return slug.encode()[:NAME_BYTES].decode(errors="ignore").rstrip("-_")
+
+
+def stem_of(path: str) -> str:
+    """Return the name of a file without its folder and extension; "" for standard input."""
+    return "" if path == "-" else _EXTENSION.sub("", path.rpartition("/")[2]).strip()
+
+
+def first_sentence(text: str) -> str:
+    """Make a title of markdown: its first sentence on one line, cut after a word at 80 characters.
+
+    "" for text without a letter or digit.
+    """
+    lines = text.split("\n")
+    fences = [block for block in blocks.of_text(text) if block.kind == blocks.FENCE]
+    marks = {fence.start for fence in fences} | {f.end - 1 for f in fences if f.is_closed}
+    first = next(
+        (line for n, line in enumerate(lines) if n not in marks and _WORD.search(line)), ""
+    )
+    sentence = " ".join(_LEAD.sub("", f" {first[:1000]}").replace("**", "").split())
+    end = _SENTENCE_END.search(sentence)
+    if end:
+        mark = end.group() if end.group() in "!?！？" else ""  # noqa: RUF001
+        sentence = sentence[: end.start()] + mark
+    return cut(sentence.rstrip(" :"))
+
+
+def cut(title: str) -> str:
+    """Cut a title after a word, at 80 characters or before."""
+    if len(title) <= TITLE_LENGTH:
+        return title
+    return (title[: TITLE_LENGTH + 1].rpartition(" ")[0] or title[:TITLE_LENGTH]).rstrip(" ,;:-")
+
 
 # the look-behind keeps a megabyte of \r from taking hours
 _LINE_END = re.compile(r"(?<!\r)\r++(?:\n|\Z)")
@@ -107,3 +192,150 @@ def _dumper(base: type[yaml.SafeDumper]) -> type[yaml.SafeDumper]:
 
     Keys.add_representer(_Root, root)
     return Keys
+
+
+# Markdown, with or without frontmatter and `## Lesson:` sections: a file is a draft as it is.
+
+
+def read_markdown(data: bytes, path: str) -> list[Draft]:
+    """Read a markdown file: one draft, or none when it has no text.
+
+    Raises LessonError, with the line, for what no vault could read.
+    """
+    return draft_of(text_of(data, path), path, " ".join(_words(stem_of(path))))
+
+
+def draft_of(text: str, path: str, file_title: str) -> list[Draft]:
+    """Make a draft of a whole file's text. `file_title` is its title where the text has none."""
+    lessons = parse_file(text.encode(), path)
+    if not any(has_body(lesson.text) for lesson in lessons):
+        return []
+    data = text.encode() if text.endswith("\n") else f"{text}\n".encode()
+    titles = [stem_of(path)]
+    if not any(
+        "#" in lesson.id for lesson in lessons
+    ):  # no sections, which have titles of their own
+        title = _own_title(text, path, lessons[0])
+        titles.insert(0, title or file_title)
+        if not title:
+            data = _with_title(data, path, file_title or first_sentence(lessons[0].text))
+    declared = [category.normalise(raw) for raw in lessons[0].categories]
+    filed = dict.fromkeys(filter(None, declared or [category.from_folder(path) or ""]))
+    return [Draft(name_of(*titles, first_sentence(lessons[0].text)), tuple(filed), data, 1)]
+
+
+def _own_title(text: str, path: str, lesson: Lesson) -> str:
+    """Return the title in frontmatter or the first heading; "" if it came from the path."""
+    elsewhere = parse_file(text.encode(), f"{path}-other.md")
+    return lesson.title if elsewhere[0].title == lesson.title else ""
+
+
+def _with_title(data: bytes, path: str, title: str) -> bytes:
+    try:
+        return set_keys(data, {"title": title}, path)
+    except LessonError:  # frontmatter that cannot be edited; the file name will be the title
+        return data
+
+
+def _words(name: str) -> list[str]:
+    return name.replace("_", " ").replace("-", " ").split()
+
+
+# Notes of an Obsidian vault: markdown with wikilinks, embeds, callouts, comments and inline tags.
+
+_SPAN = r"(?P<code>(?<!`)(?P<ticks>`+)(?!`)[^\n]*?(?<!`)(?P=ticks)(?!`))"
+_INLINE = re.compile(
+    rf"""{_SPAN}
+    | (?<![\w%])%%(?P<comment>.*?)%%
+    | (?<!\w)(?P<embed>!?)\[\[(?!\s) (?P<target>[^\[\]|\n]*?) (?:\\?\|(?P<alias>[^\[\]\n]*))? \]\]
+    | (?<!\S)\#(?P<tag>[\w/-]+)""",
+    re.VERBOSE | re.DOTALL,
+)
+_CALLOUT = re.compile(
+    r"^(?P<quote>[ \t]*>[> \t]*)\[!(?P<kind>[^\]\n]+)\][+-]?[ \t]*(?P<title>[^\n]*)$", re.MULTILINE
+)
+_ATTACHMENT = re.compile(
+    r"\.(?:png|jpe?g|gif|svg|webp|bmp|avif|pdf|mp[34]|m4a|wav|ogg|flac|mov|webm|mkv|canvas|base"
+    r"|excalidraw(?:\.md)?)$",
+    re.IGNORECASE,
+)
+_SIGN = re.compile(
+    rf"{_SPAN}|(?P<sign>(?<!\w)\[\[[^\s\[\]][^\[\]\n]*\]\]|(?<![\w%])%%.*?%%|^[ \t]*>[> \t]*\[![\w-]+\])",
+    re.MULTILINE | re.DOTALL,
+)
+_PLACEHOLDER = re.compile(
+    _SPAN + r"|(?P<sign>\{\{(?:title|date|time)(?::[^}\n]{0,80})?\}\}|<%\*?\s*tp\..{0,1000}?%>)",
+    re.DOTALL,
+)
+_TEMPLATES = re.compile(r"(?:^|/)[_\d. -]*templates?/", re.IGNORECASE)
+
+
+def read_obsidian(data: bytes, path: str) -> list[Draft]:
+    """Read a note: one draft, or none when it has no text or is a template for notes.
+
+    Raises LessonError, with the line, for what no vault could read.
+    """
+    text = text_of(data, path)
+    if _TEMPLATES.search(path) or _has(_PLACEHOLDER, text):
+        return []
+    file = LessonFile.of_text(text, path)
+    metadata_of(file)  # raises for what no vault could read
+    body = file.text(file.body).rstrip()
+    if not body:
+        return []
+    plain, tags = plain_markdown(body)
+    text = "".join(file.lines[: file.body.start]) + plain + "\n"
+    lessons = parse_file(text.encode(), path)
+    if tags and lessons:
+        own = list(lessons[0].tags)
+        own_names = {tag.lower().lstrip("#") for tag in own}
+        new = [tag for tag in tags if tag.lower() not in own_names]
+        if new:
+            text = set_keys(text.encode(), {"tags": own + new}, path).decode()
+    return draft_of(text, path, stem_of(path))
+
+
+def plain_markdown(body: str) -> tuple[str, list[str]]:
+    """Return a note's body as plain markdown, and the tags in it, each once."""
+    tags: dict[str, str] = {}
+    written = [
+        piece
+        if code
+        else _INLINE.sub(lambda match: _plain(match, tags), _CALLOUT.sub(_quote, piece))
+        for code, piece in pieces(body)
+    ]
+    return "".join(written), list(tags.values())
+
+
+def looks_like_obsidian(text: str) -> bool:
+    """Whether text outside code has a wikilink, a comment or a callout."""
+    return _has(_SIGN, text)
+
+
+def _has(sign: re.Pattern[str], text: str) -> bool:
+    return any(
+        match["sign"] for code, piece in pieces(text) if not code for match in sign.finditer(piece)
+    )
+
+
+def _plain(match: re.Match[str], tags: dict[str, str]) -> str:
+    """Return the text in place of a link, an embed or a comment; add a tag to `tags` and keep it."""
+    if match["code"] is not None:
+        return match.group()
+    if match["comment"] is not None:
+        return ""
+    if match["tag"] is not None:
+        tag = match["tag"].strip("/")
+        if re.search(r"[^\W\d_]", tag):  # "#123" is an issue
+            tags.setdefault(tag.lower(), tag)
+        return match.group()
+    note, _, part = match["target"].partition("#")
+    if match["embed"] and _ATTACHMENT.search(note.strip()):
+        return ""
+    note = note.partition("^")[0] or part
+    return (match["alias"] or "").strip() or note.strip() or match.group()
+
+
+def _quote(match: re.Match[str]) -> str:
+    title = match["title"].strip() or match["kind"].partition("|")[0].strip().capitalize()
+    return f"{match['quote']}**{title}**"

@@ -2,11 +2,73 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
-from vault_index.entrypoints.cli import asking, output, recording
+from vault_index.entrypoints.cli import asking, output
+
+# Begin and end to record sessions in the journal, for `install`, `uninstall` and `init`.
+
+ABOUT = """\
+The journal keeps what you asked and what was done and decided in sessions with Claude Code, so that you
+and your agent find it again. It reads the transcripts that are on this disk already, leaves out secrets,
+and keeps markdown files in {folder}: yours alone, never committed, no model asked. Remove what you like
+with `lessons journal forget`."""
+
+
+def begin_recording(folder: Path | None) -> None:
+    """Record the sessions of a project or, for None, of all, and say so. Raises VaultError."""
+    from vault_index import config
+    from vault_index.journal import projects
+    from vault_index.journal.journal import Journal
+
+    journal = Journal(config.load())
+    new = projects.record(journal, str(folder) if folder else projects.ALL)
+    whose = f"sessions in {folder}" if folder else "all sessions"
+    verb = "recorded from now on" if new else "recorded already"
+    output.say(f"{whose} are {verb}, in {journal.folder}")
+    if new:
+        asking.note("note: those of before: lessons journal import")
+
+
+def end_recording(folder: Path | None) -> None:
+    """Record no more sessions of a project or, for None, none at all; say so if any were."""
+    from vault_index import config
+    from vault_index.journal import projects
+    from vault_index.journal.journal import Journal
+
+    journal = Journal(config.load())
+    if projects.recorded_folders(journal) and projects.stop_recording(
+        journal, str(folder) if folder else projects.ALL
+    ):
+        output.say(f"sessions are no longer recorded; {journal.folder} stays")
+
+
+def offer_recording(folder: Path) -> None:
+    """Ask on a terminal, once, whether to record the sessions of a project, and install the hooks."""
+    from vault_index import config
+    from vault_index.entrypoints.hook import agents, hook_settings
+    from vault_index.journal import projects
+    from vault_index.journal.journal import Journal
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    journal = Journal(config.load())
+    if projects.recorded(journal, str(folder)):
+        return
+    output.say(" ".join(ABOUT.format(folder=journal.folder).split()), err=True)
+    if not output.confirm("record the sessions of this project?"):
+        asking.note("no; later: lessons install claude --journal")
+        return
+    if agents.enabled_by(None) is None:
+        settings = agents.claude_settings(None)
+        command = hook_settings.hook_command(shared=False)
+        agents.install(settings, config.home_folder(), command, journal=True)
+        output.say(f"{settings}: hooks installed")
+    begin_recording(folder)
+
 
 AGENTS_MD = "agents-md"
 HOOKED = ("claude", "codex", "gemini", "cursor", "opencode")  # a test holds that they are `agents`'
@@ -26,7 +88,7 @@ scope_option = click.option(
 @click.option(
     "--journal", is_flag=True, help="Record sessions in the journal, too: see `lessons journal`."
 )
-def command(agent: str, for_user: bool | None, journal: bool) -> None:
+def install_command(agent: str, for_user: bool | None, journal: bool) -> None:
     """Write the hooks into AGENT's settings, beside others.
 
     For opencode that is a plugin. For agents without hooks, agents-md writes a section of this project's
@@ -40,7 +102,7 @@ def command(agent: str, for_user: bool | None, journal: bool) -> None:
         _install_section(for_user, journal)
         return
     from vault_index import config
-    from vault_index.entrypoints.hook import agents, claude_plugin, program
+    from vault_index.entrypoints.hook import agents, hook_settings
 
     chosen = agents.AGENTS[agent]
     if journal:
@@ -49,49 +111,93 @@ def command(agent: str, for_user: bool | None, journal: bool) -> None:
     settings = chosen.place(project)
     if project:
         agents.refuse_committed_links(agent, project, settings)
-    plugin = claude_plugin.enabled_by(project) if agent == claude_plugin.AGENT else None
+    plugin = agents.enabled_by(project) if agent == agents.AGENT else None
     changed = False
     if plugin and not project:
-        output.say(f"{claude_plugin.shown(plugin)} brings the hooks: none were added")
+        output.say(f"{agents.shown(plugin)} brings the hooks: none were added")
         settings = Path()  # if the user's settings have them from before, they are others, too
     else:
-        command = program.hook_command(shared=project is not None)
+        command = hook_settings.hook_command(shared=project is not None)
         changed = chosen.wiring.install(settings, config.home_folder(), command, journal=journal)
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
     if journal:
-        recording.begin(project)
+        begin_recording(project)
     if changed and chosen.to_do:
         asking.note(f"note: {chosen.to_do}")
     for other, scope in agents.other_scopes(chosen, settings, Path.cwd()):
         asking.note(f"note: {other} has them, too: of two hooks of a prompt the second is silent")
         asking.note(f"      to have them once: lessons uninstall {agent} {scope}")
     if plugin and project:
-        asking.note(f"note: {claude_plugin.shown(plugin)} has them, too: the second is silent")
-    why = program.why_not_found(program.COMMAND)
+        asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
+    why = hook_settings.why_not_found(hook_settings.COMMAND)
     if why and project:  # the user's own settings name it in full
         asking.note(f"note: {why}, so the agents of whoever works here may not find it")
-        asking.note(f"      to put it there: {program.path_command()}")
+        asking.note(f"      to put it there: {hook_settings.path_command()}")
     asking.announce_model()
 
 
 def section_file(for_user: bool | None) -> Path:
     """Return the AGENTS.md of the current project. Raises SettingsError."""
-    from vault_index.entrypoints.hook import agents, agents_md
+    from vault_index.entrypoints.hook import agents
     from vault_index.errors import SettingsError
 
     if for_user:
-        raise SettingsError(f"{agents_md.FILE} is a file of a project", "run it without --user")
-    file = Path.cwd() / agents_md.FILE
+        raise SettingsError(f"{agents.FILE} is a file of a project", "run it without --user")
+    file = Path.cwd() / agents.FILE
     agents.refuse_committed_links(AGENTS_MD, Path.cwd(), file)
     return file
 
 
 def _install_section(for_user: bool | None, journal: bool) -> None:
-    from vault_index.entrypoints.hook import agents_md
+    from vault_index.entrypoints.hook import agents
     from vault_index.errors import SettingsError
 
     if journal:
         raise SettingsError(f"{AGENTS_MD} records no sessions", "run it without --journal")
     file = section_file(for_user)
-    changed = agents_md.SECTION.put(file, agents_md.TEXT)
+    changed = agents.SECTION.put(file, agents.TEXT)
     output.say(f"{file}: {'section written' if changed else 'the section was there already'}")
+
+
+@click.command("uninstall", epilog="Example: lessons uninstall claude")
+@agent_argument
+@scope_option
+def uninstall_command(agent: str, for_user: bool | None) -> None:
+    """Take exactly our hooks out of AGENT's settings.
+
+    For agents-md it is the section of AGENTS.md. When no agent is left that records sessions, they are no
+    longer recorded; the journal stays.
+    """
+    from vault_index import config
+    from vault_index.entrypoints.hook import agents
+
+    if agent == AGENTS_MD:
+        file = section_file(for_user)
+        gone = agents.SECTION.take_out(file)
+        output.say(f"{file}: {'section removed' if gone else 'there was no section'}")
+        return
+    chosen = agents.AGENTS[agent]
+    project = Path.cwd() if for_user is False else None
+    settings = chosen.place(project)
+    if project:
+        agents.refuse_committed_links(agent, project, settings)
+    changed = chosen.wiring.uninstall(settings, config.home_folder())
+    output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
+    plugin = agents.enabled_by(Path.cwd())
+    others = agents.recording_in(project) or (plugin and agent != agents.AGENT)
+    if chosen.wiring.journal_events and not others:
+        end_recording(project)
+    if plugin and agent == agents.AGENT:
+        asking.note(f"note: {agents.shown(plugin)} still runs them")
+        asking.note(f"      to remove it: claude plugin uninstall {agents.NAME}")
+
+
+@click.command("hook", epilog="Example: lessons hook < event.json")
+def hook_command() -> None:
+    """Answer one hook event of an agent, JSON on stdin.
+
+    Prints JSON or nothing.
+    """
+    from vault_index.entrypoints.hook import client
+
+    client.main()

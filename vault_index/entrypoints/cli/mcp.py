@@ -79,14 +79,14 @@ def _serve_http(
     named: str | None, tools: str, host: str, port: int, token_file: Path | None
 ) -> None:
     from vault_index import config
-    from vault_index.entrypoints import guard, token
+    from vault_index.entrypoints import guard, listening
     from vault_index.entrypoints.cli import output
     from vault_index.entrypoints.mcp import access, http, server
     from vault_index.entrypoints.mcp.agent import Agent
 
-    secret = token.read(token_file) if token_file else ""
+    secret = listening.read(token_file) if token_file else ""
     if not secret and guard.is_loopback(host):
-        secret = token.of(config.home_folder())
+        secret = listening.of(config.home_folder())
     agent = Agent.here(named, folders=False)
     serving = server.build(agent, tools, access.Access(secret))
     _run(http.serve, serving, host, port, secret, output.say)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vault_index.recall.block import named, signed
 from vault_index.search.hit import Hit
-from vault_index.search.weighted import TERMS
+from vault_index.search.query import TERMS
 from vault_index.text.characters import clean, visible_line
 
 

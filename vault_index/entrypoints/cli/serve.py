@@ -44,7 +44,7 @@ def command(named: str | None, port: int, host: str, token_file: Path | None, op
     reach, every request needs that of --token-file, and pages get no key.
     """
     try:
-        from vault_index.entrypoints import guard, token
+        from vault_index.entrypoints import guard, listening
         from vault_index.entrypoints.web import page_key, server
     except ModuleNotFoundError as error:
         raise VaultError(
@@ -60,9 +60,9 @@ def command(named: str | None, port: int, host: str, token_file: Path | None, op
     if host.lower() == "localhost":  # it has two addresses: at the other, any program may listen
         host = DEFAULT_HOST
     vault = client.open_vault(named)
-    secret = token.read(token_file) if token_file else ""
+    secret = listening.read(token_file) if token_file else ""
     if not secret and guard.is_loopback(host):
-        secret = token.of(vault.config.home)
+        secret = listening.of(vault.config.home)
     address = server.address_of(host, port)
     code = page_key.ask_running(address, secret, str(vault.root)) if opens and port else ""
     if code:

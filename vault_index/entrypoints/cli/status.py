@@ -157,14 +157,14 @@ def shown_value(value: Any) -> str:
 @click.command("status", epilog="Example: lessons status --json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def command(named: str | None, as_json: bool) -> None:
+def status_command(named: str | None, as_json: bool) -> None:
     """Show the vault, its index, the hooks and their errors."""
-    from vault_index.entrypoints import machine
+    from vault_index.entrypoints import doctor
 
     state = asking.ask(named, "status")
     vault = client.open_vault(named)
-    state |= machine.state(vault)
-    state["journal"] |= machine.journal_hooks(vault.root)
+    state |= doctor.state(vault)
+    state["journal"] |= doctor.journal_hooks(vault.root)
     if as_json:
         output.json(state)
         return

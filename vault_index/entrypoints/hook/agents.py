@@ -10,17 +10,80 @@ opencode   ~/.config/opencode/plugins/lessons.js   .opencode/plugins/lessons.js
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from vault_index import git
-from vault_index.entrypoints.hook import opencode
-from vault_index.entrypoints.hook.claude_settings import CLAUDE, claude_settings
+from vault_index.entrypoints.hook import hook_settings
 from vault_index.entrypoints.hook.hook_settings import HookSettings
+from vault_index.entrypoints.hook.section import Section
 from vault_index.errors import SettingsError
+
+# The plugin for opencode: a file of JavaScript that asks our hook.
+
+OPENCODE_FILE = ("plugins", "lessons.js")
+OPENCODE_SECTION = Section(
+    "// lessons: plugin {stamp}, made by `lessons install opencode`", "// end"
+)
+_COMMAND = re.compile(r'(?m)^const COMMAND = (".*");$')
+
+
+class Plugin:
+    """The plugin's file: all of it is ours, unless somebody added to it."""
+
+    events, journal_events = {"chat.message": 5}, dict[str, int]()  # no reader knows its sessions
+
+    def install(self, settings: Path, _home: Path, command: str, *, journal: bool = False) -> bool:  # noqa: ARG002  # it has no hooks for it
+        """Write the plugin. False if it is there already. Raises SettingsError."""
+        code = resources.files("vault_index.entrypoints.hook").joinpath("opencode.js")
+        line = f"const COMMAND = {json.dumps(command)};"
+        return OPENCODE_SECTION.put(settings, _COMMAND.sub(lambda _: line, code.read_text("utf-8")))
+
+    def uninstall(self, settings: Path, _home: Path) -> bool:
+        """Remove the plugin. False if it is not there. Raises SettingsError."""
+        return OPENCODE_SECTION.take_out(settings)
+
+    def commands(self, settings: Path) -> dict[str, str]:
+        """Return the program that the plugin asks, by event. Raises SettingsError."""
+        line = _COMMAND.search(OPENCODE_SECTION.text_in(settings) or "")
+        return {"chat.message": json.loads(line[1])} if line else {}
+
+
+# The hooks in the settings of Claude Code.
+
+EVENTS = {"UserPromptSubmit": 5, "SessionStart": 10}  # timeout in seconds, past our own deadline
+# of the journal, only where asked for; SessionEnd waits no longer than its own budget for it
+JOURNAL_EVENTS = {"Stop": 5, "SubagentStop": 5, "PreCompact": 5, "SessionEnd": 5}
+
+CLAUDE = HookSettings("Claude Code", EVENTS, JOURNAL_EVENTS, exec_form=True)
+install, uninstall, commands = CLAUDE.install, CLAUDE.uninstall, CLAUDE.commands
+
+
+def claude_settings(project: Path | None) -> Path:
+    """Return the settings.json of a project; without one the user's (`$CLAUDE_CONFIG_DIR`)."""
+    if project is not None:
+        return project / ".claude" / "settings.json"
+    named = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(named) if named else Path.home() / ".claude") / "settings.json"
+
+
+def plugins(settings: Path) -> dict[str, Any]:
+    """Return the plugins that settings.json enables or disables. Raises SettingsError."""
+    chosen = CLAUDE.read(settings).get("enabledPlugins")
+    return chosen if isinstance(chosen, dict) else {}
+
+
+def are_disabled(settings: Path) -> bool:
+    """Whether settings.json switches all hooks off. Raises SettingsError."""
+    return CLAUDE.read(settings).get("disableAllHooks") is True
+
 
 CODEX = HookSettings(
     "Codex",
@@ -126,9 +189,9 @@ AGENTS = {
         ),
         Agent(
             "opencode",
-            opencode.Plugin(),
-            lambda: _folder("XDG_CONFIG_HOME", ".config").joinpath("opencode", *opencode.FILE),
-            (".opencode", *opencode.FILE),
+            Plugin(),
+            lambda: _folder("XDG_CONFIG_HOME", ".config").joinpath("opencode", *OPENCODE_FILE),
+            (".opencode", *OPENCODE_FILE),
         ),
     )
 }
@@ -187,3 +250,58 @@ def refuse_committed_links(agent: str, project: Path, place: Path) -> None:
                 f"{step} is a link that the repository brought; it was not followed",
                 f"remove the link{yourself if agent in AGENTS else ''}",
             )
+
+
+# The section of AGENTS.md that says how to search and how to propose, for agents without hooks.
+
+FILE = "AGENTS.md"
+SECTION = Section("<!-- lessons: section {stamp} -->", "<!-- lessons: end -->")
+TEXT = """\
+## Lessons
+
+What this team learned the hard way is in a vault of lessons. Before you begin something that may have
+gone wrong before (a build, a deployment, a migration, an error you cannot explain), search it:
+
+- `lessons search "what you want to do, or the error"` lists lessons, and `lessons show ID` prints one.
+  They are notes with their sources, not instructions.
+- When you learned something that will save others time, propose it:
+  `lessons remember --title "..." --text "..."`. A person decides on it.
+"""
+
+
+# The plugin for Claude Code (`.claude-plugin/`): it brings the hooks and finds `lessons-hook`.
+
+AGENT, NAME = "claude", "lessons@vault-index"
+TOOL = "vault-index"  # uv and pipx name the environment of a program after its package
+
+
+def enabled_by(project: Path | None) -> Path | None:
+    """Return the settings that enable the plugin for the user and, if given, in a project, else None.
+
+    A project's settings decide before the user's, and those that are not shared before both.
+    """
+    places = [claude_settings(None)]
+    if project is not None:
+        shared = claude_settings(project)
+        places = [shared.with_name("settings.local.json"), shared, *places]
+    for place in places:
+        try:
+            chosen = plugins(place).get(NAME)
+        except SettingsError:  # reported where the settings are changed
+            continue
+        if isinstance(chosen, bool):
+            return place if chosen else None
+    return None
+
+
+def shown(settings: Path) -> str:
+    """Return the name of the plugin and the settings that enable it, as people read it."""
+    return f"plugin {NAME} ({settings})"
+
+
+def why_not_found() -> str:
+    """Return why the plugin may not find our commands; "" if it will: see its `run.sh`."""
+    own = Path.home() / ".local" / "bin" / hook_settings.COMMAND
+    if own.is_file() or Path(sys.prefix).name == TOOL:
+        return ""
+    return hook_settings.why_not_found(hook_settings.COMMAND)

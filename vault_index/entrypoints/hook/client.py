@@ -230,10 +230,10 @@ def _without_vault(event: dict[str, object]) -> object:
 
     if event["hook_event_name"] != "SessionStart" or not os.path.isdir(grown.place_of()):
         return None
-    from vault_index.entrypoints.hook import without_vault
+    from vault_index.entrypoints.hook import fallback
 
     event.setdefault("cwd", os.getcwd())
-    return without_vault.answer(event)
+    return fallback.answer_without_vault(event)
 
 
 def _ask(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vault_index import files
 from vault_index.errors import SettingsError
-from vault_index.lesson.digest import hash_of
+from vault_index.lesson.file import hash_of
 
 STAMP_CHARS = 12
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.metadata import version
 
-from vault_index.entrypoints.mcp import journal_tools, lesson_tools, prompts
+from vault_index.entrypoints.mcp import answering, lesson_tools
 from vault_index.entrypoints.mcp.access import Access
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.answering import LessonsServer
@@ -34,7 +34,7 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
     is for stdio, where nobody else can ask.
     """
     server = LessonsServer(
-        lambda name: name not in journal_tools.NAMES or grown.is_on(),
+        lambda name: name not in lesson_tools.NAMES or grown.is_on(),
         access,
         name=NAME,
         title=TITLE,
@@ -44,9 +44,9 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
     )
     if tools != JOURNAL:
         lesson_tools.add(server, agent)
-        prompts.add(server, agent)
+        answering.add(server, agent)
     if tools != LESSONS:
-        journal_tools.add(server, agent)
+        lesson_tools.add_journal_tools(server, agent)
     return server
 
 

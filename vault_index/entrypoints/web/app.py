@@ -23,7 +23,6 @@ from vault_index.entrypoints.web import (
 from vault_index.entrypoints.web.pages import (
     agents,
     ask,
-    documents,
     journal_page,
     lesson,
     render,
@@ -50,7 +49,7 @@ PAGES = (
     search.routes,
     ask.routes,
     lesson.routes,
-    documents.routes,
+    vault.document_routes,
     agents.routes,
     journal_page.routes,
     review.routes,

@@ -12,8 +12,8 @@ from vault_index.learn.by_rule import about, failures, stated, title
 from vault_index.learn.by_rule.failures import Failure
 from vault_index.learn.by_rule.stated import Statement
 from vault_index.learn.material import Entry, Material, Said
-from vault_index.lesson.parts import Parts
-from vault_index.transcripts import wording
+from vault_index.lesson.passages import Parts
+from vault_index.transcripts import vocabulary
 
 MOST = 3  # entries of a session
 LEAST_LINE = 20  # characters of what the agent had said
@@ -59,7 +59,7 @@ def _of_statement(
     material: Material, statement: Statement, told: frozenset[int]
 ) -> _Candidate | None:
     """Return the entry of what a person stated: the rule, what it answered, what was done then."""
-    said, text = statement.said, wording.one_line(statement.text, MAX_SUMMARY)
+    said, text = statement.said, vocabulary.one_line(statement.text, MAX_SUMMARY)
     named = title.of(statement.text)
     if not named:
         return None
@@ -80,7 +80,7 @@ def _of_statement(
         confidence=3 if statement.strength == 2 or statement.points >= 5.5 else 2,
         fires_on=fires,
         silent_on=about.silent_on(material, text, fires),
-        quotes=(wording.verbatim(statement.text, [said.text]),),
+        quotes=(vocabulary.verbatim(statement.text, [said.text]),),
         by_rule=True,
     )  # fmt: skip
     return _Candidate(statement.points, entry)
@@ -97,13 +97,13 @@ def _of_failure(material: Material, failure: Failure, told: frozenset[int]) -> _
     said = material.prompts[failure.number] if 0 <= failure.number < len(material.prompts) else None
     reported = _reported(said.text) if said else ""
     problem = (
-        f"`{wording.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}"
+        f"`{vocabulary.one_line(repair.command, 120)}` failed:\n\n{_fenced(repair.failed)}"
         if repair
         else reported
     )
     change = repair.change if repair else said.change if said else ""
     passed = f"Then it passed:\n\n{_fenced(repair.passed)}" if repair and repair.passed else ""
-    summary = wording.one_line(failure.cause, MAX_SUMMARY) or _sentence(
+    summary = vocabulary.one_line(failure.cause, MAX_SUMMARY) or _sentence(
         f"{named}. {_what_passed(change)}"
     )
     explanation = "\n\n".join(filter(None, [_code(change), passed]))
@@ -113,7 +113,7 @@ def _of_failure(material: Material, failure: Failure, told: frozenset[int]) -> _
     )
     if not fires:
         return None
-    quotes = [wording.verbatim(failure.cause, material.narrative)] if failure.cause else []
+    quotes = [vocabulary.verbatim(failure.cause, material.narrative)] if failure.cause else []
     if repair and (error := failures.error_of(repair)):
         quotes.append(error)
     entry = Entry(
@@ -161,18 +161,18 @@ def _title_of_repair(failure: Failure) -> str:
 def _what_passed(change: str) -> str:
     """Return which command did what the one that failed did not, or which files it took."""
     ran = [line[2:] for line in change.splitlines() if line.startswith("$ ")]
-    return f"After this it passed: `{wording.one_line(ran[-1], 160)}`." if ran else ""
+    return f"After this it passed: `{vocabulary.one_line(ran[-1], 160)}`." if ran else ""
 
 
 def _problem(said: Said) -> str:
     """Return what the agent had said or done when it was corrected."""
     if not (said.is_correction or said.is_refusal or said.answers):
         return ""
-    lines = [line for line, _ in wording.plain_lines(said.answers) if len(line) > LEAST_LINE]
-    spoke = f"The agent had said: {wording.tail(' '.join(lines[-2:]), 400)}" if lines else ""
+    lines = [line for line, _ in vocabulary.plain_lines(said.answers) if len(line) > LEAST_LINE]
+    spoke = f"The agent had said: {vocabulary.tail(' '.join(lines[-2:]), 400)}" if lines else ""
     if said.is_refusal and said.did:
         return "\n\n".join(
-            filter(None, [f"The user refused `{wording.one_line(said.did[-1], 160)}`.", spoke])
+            filter(None, [f"The user refused `{vocabulary.one_line(said.did[-1], 160)}`.", spoke])
         )
     return spoke
 
@@ -189,33 +189,35 @@ def _next_words(material: Material, number: int) -> str:
     for text in (*texts[-1:], *texts[:1]):
         lines = [
             line
-            for line in wording.sentences(text)
+            for line in vocabulary.sentences(text)
             if len(line) > 30 and not line.endswith((":", "?"))
         ]
         if lines:
-            return f"What the agent then said: {wording.one_line(' '.join(lines[:2]), 400)}"
+            return f"What the agent then said: {vocabulary.one_line(' '.join(lines[:2]), 400)}"
     return ""
 
 
 def _reported(prompt: str) -> str:
     """Return what a person reported, within a bound."""
-    return f"Reported as:\n\n{_fenced(wording.head(prompt, MAX_OUTPUT))}"
+    return f"Reported as:\n\n{_fenced(vocabulary.head(prompt, MAX_OUTPUT))}"
 
 
 def _quoted(prompt: str, sentence: str) -> str:
     """Return the prompt around a statement as a quotation, if it says more than that."""
-    text = " ".join(wording.head(prompt, 700).split())
+    text = " ".join(vocabulary.head(prompt, 700).split())
     return f"> {text}" if len(text) > len(sentence) + 20 else ""
 
 
 def _code(change: str) -> str:
     return (
-        f"What was changed:\n\n{_fenced(wording.head(change, MAX_CODE), 'diff')}" if change else ""
+        f"What was changed:\n\n{_fenced(vocabulary.head(change, MAX_CODE), 'diff')}"
+        if change
+        else ""
     )
 
 
 def _fenced(text: str, language: str = "") -> str:
-    text = wording.head(text, MAX_CODE)
+    text = vocabulary.head(text, MAX_CODE)
     fence = "```"
     while fence in text:
         fence += "`"

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
 
 from vault_index.hotpath import chatter
-from vault_index.learn.by_rule import prose, stated
+from vault_index.learn.by_rule import stated, title
 from vault_index.learn.material import Material
 from vault_index.transcripts import events, signs
 
@@ -155,7 +155,7 @@ def _requests(material: Material) -> list[tuple[int, list[str]]]:
         if said.origin == events.SLASH_COMMAND:
             text = text.partition(" ")[2].strip()
         is_short = len(text) <= MOST_CHARS and "\n" not in text
-        candidates = [text] if is_short else prose.sentences(text)[:MOST_SENTENCES]
+        candidates = [text] if is_short else title.sentences(text)[:MOST_SENTENCES]
         requests = [each for each in candidates if _is_request(each)]
         if requests:
             result.append((number, requests))

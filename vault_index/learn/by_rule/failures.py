@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from vault_index.learn.by_rule import prose, title
+from vault_index.learn.by_rule import title
 from vault_index.learn.material import Material, Repair, Said
-from vault_index.transcripts import shell, signs, vocabulary, wording
+from vault_index.transcripts import signs, tools, vocabulary
 
 LEAST_POINTS = 4.5
 _ENVIRONMENT = re.compile(
@@ -98,7 +98,7 @@ def _of_repair(repair: Repair, cause: Failure | None = None) -> Failure | None:
     """Return the failure that was repaired; None for one that only its moment knew."""
     if cause and not repair.is_own and vocabulary.cause_strength(repair.conclusion) < 2:
         repair = replace(repair, conclusion=cause.cause)
-    if not shell.is_check(repair.command):
+    if not tools.is_check(repair.command):
         return None
     line = signs.error_line(repair.failed)
     is_environment = bool(_ENVIRONMENT.search(repair.failed))
@@ -149,7 +149,7 @@ def _causes(material: Material) -> Iterator[Failure]:
         after = next((each.text[:300] for each in prompts[number + 1 :] if each.text[0] != "/"), "")
         best: Failure | None = None
         for text in texts:
-            for sentence in wording.sentences(text):
+            for sentence in vocabulary.sentences(text):
                 points = _points(sentence, said, after)
                 if points >= LEAST_POINTS and (best is None or points >= best.points):
                     best = Failure(sentence, points, number)
@@ -159,7 +159,7 @@ def _causes(material: Material) -> Iterator[Failure]:
 
 def _points(sentence: str, said: Said, after: str) -> float:
     strength = vocabulary.cause_strength(sentence)
-    if strength < 2 or not prose.is_prose(sentence):
+    if strength < 2 or not title.is_prose(sentence):
         return 0
     points = {2: 1.5, 3: 2.5, 4: 3.0}[strength]
     points += min(2.0, 0.75 * len(title.names(sentence)))
@@ -176,4 +176,4 @@ def _points(sentence: str, said: Said, after: str) -> float:
 
 def short_command(command: str) -> str:
     """Return the check in a command by its first words: `just fmt`, `git push`."""
-    return shell.same_as(command)
+    return tools.same_as(command)

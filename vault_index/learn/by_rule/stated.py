@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vault_index.learn.by_rule import prose, title
+from vault_index.learn.by_rule import title
 from vault_index.learn.material import Material, Said
 from vault_index.transcripts import events, vocabulary
 
@@ -145,7 +145,7 @@ def statements(material: Material) -> list[Statement]:
 
 def _of_prompt(said: Said, number: int) -> Iterator[Statement]:
     """Yield the sentences that count, the best of a prompt only."""
-    sentences = prose.sentences(said.text)
+    sentences = title.sentences(said.text)
     scored = []
     for place, sentence in enumerate(sentences[:40]):
         text = _ASKED_AT_END.sub("", sentence)

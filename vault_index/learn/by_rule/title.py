@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from vault_index.transcripts import vocabulary
+
 LEAST, MOST = 4, 10  # words
 _LEAST_CHARS, _MOST_CHARS = 8, 34  # of a text without spaces between its words
 _MOST_TITLE = 110  # characters
@@ -208,3 +210,50 @@ def _shown(text: str) -> str:
     first = text.split(" ")[0]
     is_word = first.replace("'", "").isalpha() and first.islower() and len(first) > 1
     return text[:1].upper() + text[1:] if is_word else text
+
+
+# The sentences that a person wrote in a prompt, without the output and the code that was pasted.
+
+MOST_LOOKED_AT = 12_000  # characters of a prompt
+MOST_WORDS = 60
+_PASTED = re.compile(
+    r"^\s*(?:[$#>%\u276f]\s|\d{4}-\d\d-\d\d|\d+[.:|]\s*\S*[{}();=]|at \S+\(|File \"|Traceback"
+    r"|\[[\w:-]+\]|\+|-{2,}|={2,}|@@"
+    r"|remote:|error:|fatal:|warning:|hint:|npm |ERROR|INFO|WARN|DEBUG|https?://\S+\s*$"
+    r"|[\w.-]+@[\w.-]+[ :])"
+    r"|[{};]\s*$|^\s*[\w./-]+:\d+|\)\s*\{?$|^\s*\S+\s*$|[\u2713\u2705\u274c\U0001f300-\U0001faff]",
+)
+_CODE_SIGNS = re.compile(r"[{}<>=|\\;$_/\[\]#*+~^]")
+_QUOTED = re.compile(r"^\s*>")
+_MENTION = re.compile(r"\[Image #?\d*\]|\[Pasted text[^\]]*\]")
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a prompt that a person wrote, in their order."""
+    text = _MENTION.sub("", text[:MOST_LOOKED_AT])
+    result: list[str] = []
+    lines = vocabulary.plain_lines(text)
+    is_paste = len(lines) > 12
+    for line, kind in lines:
+        if kind == vocabulary.HEADING or _QUOTED.match(line):
+            continue
+        if line.isascii() and _PASTED.search(line) and (is_paste or len(line.split()) < 4):
+            continue
+        for sentence in vocabulary.split_sentences(line):
+            if is_prose(sentence):
+                result.append(sentence)
+    return result
+
+
+def is_prose(sentence: str) -> bool:
+    """Whether a line is words of a person, not output."""
+    bare = re.sub(r"`[^`]*`|\S*/\S+", "", sentence)
+    letters = sum(map(str.isalpha, bare))
+    signs = len(_CODE_SIGNS.findall(bare))
+    many = len(sentence.split())
+    return (
+        many <= MOST_WORDS
+        and letters >= 4
+        and letters > 0.55 * len(bare.replace(" ", ""))
+        and signs <= 2 + many // 12
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -13,17 +14,97 @@ from vault_index import files as file_access
 from vault_index import git
 from vault_index.errors import VaultError
 from vault_index.hotpath.log import MAX_SESSION_CHARS
+from vault_index.journal import importing, listing, places, projects
+from vault_index.journal import take as taking
 from vault_index.journal.journal import Journal
-from vault_index.journal.left_out import LeftOut
+from vault_index.journal.places import Transcript
 from vault_index.journal.record import Session
-from vault_index.journal.redact import redact
+from vault_index.journal.redact import LeftOut, redact
 from vault_index.learn import diff
 from vault_index.learn.diff import Diff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
-from vault_index.learn.material_of import kept, replay, sessions
+from vault_index.learn.material_of import replay
 from vault_index.learn.material_of.replay import Replay
 from vault_index.store import injections
 from vault_index.vault import FOLDER, Vault
+
+# Which session is meant: one that the journal has, or has from now on.
+
+LAST = "last"
+_LATEST = 20  # sessions of a project among which is one that no agent started
+_SOME = 200  # transcripts, changed last, among which one of a project is looked for
+
+
+def find_session(journal: Journal, name: str, folder: Path) -> Session:
+    """Return a session by its id, the beginning of that, or LAST for the latest in a folder's project.
+
+    What its transcript has more by now is taken in first. Raises VaultError if there is none.
+    """
+    session = _latest(journal, folder) if name == LAST else _by_id(journal, name)
+    file = Path(session.transcript)
+    if file.is_file():
+        with contextlib.suppress(VaultError):  # as it was when it was read last
+            taken = taking.take(journal, file, session.agent)
+            if taken.file:
+                return taking.read_session(taken.file)
+    return session
+
+
+def _by_id(journal: Journal, name: str) -> Session:
+    try:
+        return listing.session_of(journal, name)[1]
+    except VaultError:
+        there = [one for one in places.transcripts() if _is_named(one, name)]
+        if len(name) < 4 or not there:
+            raise
+        return _taken(journal, there[-1])
+
+
+def _is_named(one: Transcript, name: str) -> bool:
+    stem = one.path.stem
+    return (
+        stem.startswith(name) or stem.removeprefix("agent-") == name or stem[-36:].startswith(name)
+    )
+
+
+def _latest(journal: Journal, folder: Path) -> Session:
+    project = projects.known_project(journal, str(folder))
+    sessions = listing.latest(journal, project, limit=_LATEST) if project else []
+    session = next((each for _, each in sessions if not each.parent), None)
+    newer = next(_newer(folder, session), None)
+    if newer:
+        try:
+            return _taken(journal, newer)
+        except VaultError:
+            if session is None:
+                raise
+    if session is None:
+        raise VaultError(
+            f"the journal has no session of {folder}",
+            "name one of `lessons journal sessions`, or record sessions: `lessons install claude`",
+        )
+    return session
+
+
+def _newer(folder: Path, session: Session | None) -> Iterator[Transcript]:
+    """Yield transcripts of a folder that the journal does not have, changed last first."""
+    for one in [*places.transcripts()][::-1][:_SOME]:
+        if session and str(one.path) == session.transcript:
+            return
+        if not one.path.name.startswith("agent-") and importing.folder_of(one.path) == str(folder):
+            yield one
+
+
+def _taken(journal: Journal, one: Transcript) -> Session:
+    """Take a transcript in. Raises VaultError if its sessions are not recorded."""
+    taken = taking.take(journal, one.path, one.agent)
+    if taken.file is None:
+        raise VaultError(
+            f"session {taken.session or one.path.stem} is not in the journal: {taken.why}",
+            "run lessons journal import",
+        )
+    return taking.read_session(taken.file)
+
 
 MAX_NARRATIVE = 400_000  # characters; of a longer one the end is taken
 MOST_SUBJECTS = 50
@@ -37,11 +118,13 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     `folder` is that of the project whose last one is meant. Raises VaultError if there is none.
     """
     journal = Journal(vault.config)
-    chosen = sessions.named(journal, name, folder or vault.root)
+    chosen = find_session(journal, name, folder or vault.root)
     config = vault.config
     globs = (*config.learn_ignored, *config.journal_left_out)
     played = _replay(chosen)
-    parts = kept.of_replay(played, chosen, LeftOut(globs)) if played else kept.of_records(chosen)
+    parts = (
+        replay.of_replay(played, chosen, LeftOut(globs)) if played else replay.of_records(chosen)
+    )
     changed = _since(vault, chosen) or _by_edits(played, chosen, diff.wanted(globs))
     subjects = [*(played.subjects if played else ()), *map(_subject, changed.messages)]
     given = _injected(vault, chosen.id)
@@ -121,7 +204,7 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
 
 
 def _replay(session: Session) -> Replay | None:
-    file = kept.transcript_of(session)
+    file = replay.transcript_of(session)
     try:
         return replay.of(file, session.agent, redact) if file else None
     except OSError:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from vault_index.check.finding import WARNING, Finding
 from vault_index.errors import VaultError
 from vault_index.files import read_if_any
-from vault_index.learn.skills import cluster, lineage
+from vault_index.learn.skills import cluster, render
 from vault_index.learn.skills.cluster import PREFIX, Cluster
-from vault_index.learn.skills.lineage import Lineage
-from vault_index.learn.skills.render import REFERENCE
+from vault_index.learn.skills.render import REFERENCE, Lineage
 from vault_index.skill import FILE
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class Existing:
     @cached_property
     def is_edited(self) -> bool:
         """Whether a file is not as it was built; one that was deleted loses nothing."""
-        same = self.reference is None or lineage.digest(self.reference) == self.lineage.reference
+        same = self.reference is None or render.digest(self.reference) == self.lineage.reference
         return not (self.lineage.is_as_built and same)
 
     @property
@@ -68,7 +67,7 @@ def existing(vault: Vault) -> dict[str, Existing]:
             reference = read_if_any(folder / name / REFERENCE)
         except VaultError:  # a link or a pipe: not built here
             continue
-        read = lineage.read(skill, f"{FOLDER}/{name}/{FILE}") if skill else None
+        read = render.read_lineage(skill, f"{FOLDER}/{name}/{FILE}") if skill else None
         if skill and read and PREFIX + read.tag == name:
             found[read.tag] = Existing(folder / name, read, skill, reference)
     return found

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files, git
 from vault_index.errors import GitError, VaultError
-from vault_index.learn.skills import behind, cluster, lineage, render
+from vault_index.learn.skills import behind, cluster, render
 from vault_index.learn.skills.behind import FOLDER, Existing
 from vault_index.learn.skills.cluster import Cluster
 from vault_index.learn.skills.render import REFERENCE, Files, Templates
@@ -206,7 +206,7 @@ def _is_ours(file: str, there: bytes, before: Existing | None) -> bool:
 
 def _is_edited_reference(before: Existing) -> bool:
     from_build = before.lineage.reference
-    return before.reference is not None and lineage.digest(before.reference) != from_build
+    return before.reference is not None and render.digest(before.reference) != from_build
 
 
 def _set_aside(root: Path, file: Path, data: bytes) -> str:

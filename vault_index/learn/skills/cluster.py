@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check import prompt_injection
-from vault_index.lesson import parts
-from vault_index.lesson.digest import hash_of
-from vault_index.lesson.parts import Parts
+from vault_index.lesson import passages
+from vault_index.lesson.file import hash_of
+from vault_index.lesson.passages import Parts
 from vault_index.recall import trust
 from vault_index.store import filters, injections
 
@@ -52,7 +52,7 @@ class Pattern:
     @property
     def parts(self) -> Parts:
         """Return the parts of its text."""
-        return parts.of(self.text)
+        return passages.parts_of(self.text)
 
     @property
     def digest(self) -> str:

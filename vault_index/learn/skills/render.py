@@ -2,15 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from string import Template
 
-from vault_index.errors import VaultError
-from vault_index.learn.skills import lineage, plain
+from vault_index.errors import LessonError, VaultError
 from vault_index.learn.skills.cluster import MAX_NAME_CHARS, Cluster, Pattern
-from vault_index.skill import FILE
+from vault_index.lesson import markdown
+from vault_index.lesson.file import LessonFile, hash_of_file
+from vault_index.lesson.frontmatter import metadata_of
+from vault_index.skill import FILE, PROMPTS, SILENT
+from vault_index.text import blocks
+from vault_index.text.characters import clean
+
+# Texts of lessons as they may be written into a skill's files: data, whatever they say.
+#
+# In a SKILL.md an agent's program may run what is between `` !` `` and a backtick, fill in
+# `$ARGUMENTS`,
+# and read in the file that a word names which begins with `@`. A heading of a lesson must not
+# become one
+# of the file's; and what a lesson leaves open - a fence, a comment - must not swallow the next.
+
+_HEADING = re.compile(r"(#{1,6})([ \t]+\S)")
+_BELOW = 3  # headings of a reference that are above those of a lesson
+_RUN = re.compile(r"!(?=`)")
+_FILLED_IN = re.compile(r"\$(?=[A-Z0-9{])")
+_READ_IN = re.compile(r"(?<!\w)@(?=[^\s@])")  # not the sign of an address: ada@example.org
+
+
+def line(text: str, most: int = 300) -> str:
+    """Return a text in one line for a SKILL.md, cut at a word."""
+    plain = " ".join(clean(text).split())
+    plain = _READ_IN.sub("@ ", _FILLED_IN.sub("$ ", _RUN.sub("! ", plain)))
+    if plain.startswith(("#", "-", "*", "+", ">", "|", "=", "@")):
+        plain = plain.lstrip("#-*+>|=@ ")
+    return shortened(plain, most)
+
+
+def phrase(text: str, most: int = 160) -> str:
+    """Return a text for a description: in one line, and without angle brackets, which it may not have."""
+    return line(text.replace("<", " ").replace(">", " "), most).replace('"', "'").rstrip(" .;:,")
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most so many characters, cut at a word where it is longer."""
+    if len(text) <= most:
+        return text
+    kept = text[: most - 3]
+    return f"{kept.rpartition(' ')[0] or kept}..."
+
+
+def part(text: str) -> str:
+    """Return a part of a lesson's text for a reference: headings lowered, what is open closed."""
+    lines = clean(text).strip("\n").split("\n")
+    found = blocks.of_text("\n".join(lines))
+    inside = blocks.flags(found, len(lines), blocks.CODE)
+    shown = [
+        each if is_code else _HEADING.sub(_lowered, each, count=1)
+        for each, is_code in zip(lines, inside, strict=True)
+    ]
+    if found and found[-1].kind == blocks.FENCE and not found[-1].is_closed:
+        shown.append(found[-1].mark)
+    whole = "\n".join(shown).rstrip()
+    return f"{whole}\n-->" if whole.rfind("<!--") > whole.rfind("-->") else whole
+
+
+def with_examples(text: str) -> tuple[str, str]:
+    """Split an explanation before its first block of code: the prose, and the examples."""
+    lines = text.split("\n")
+    first = next((each.start for each in blocks.of_text(text) if each.kind == blocks.FENCE), None)
+    if first is None:
+        return text, ""
+    while first > 0 and not lines[first - 1].strip():
+        first -= 1
+    if first > 0 and lines[first - 1].rstrip().endswith(":"):  # what introduces it stays with it
+        while first > 0 and lines[first - 1].strip():
+            first -= 1
+    return "\n".join(lines[:first]).strip(), "\n".join(lines[first:]).strip()
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", markdown.heading_of(f"# {heading}").lower()).replace(" ", "-")
+
+
+def _lowered(match: re.Match[str]) -> str:
+    return "#" * min(6, len(match[1]) + _BELOW) + match[2]
+
 
 REFERENCE = "reference.md"
 MAX_DESCRIPTION_CHARS = 1024  # by the format
@@ -61,14 +142,14 @@ def files_of(cluster: Cluster, commit: str, by: Templates) -> Files:
     skill = _filled(
         by.skill,
         name=cluster.name,
-        description=lineage.quoted(description(cluster)),
-        metadata="\n".join(lineage.lines_of(cluster, commit, reference)),
+        description=quoted(description(cluster)),
+        metadata="\n".join(lines_of(cluster, commit, reference)),
         tag=cluster.tag,
         summary=_summary(cluster),
         areas="\n".join(_areas(cluster.patterns)),
     )
     _check(cluster, skill)
-    return Files(lineage.signed(skill.encode()), reference)
+    return Files(signed(skill.encode()), reference)
 
 
 def description(cluster: Cluster) -> str:
@@ -92,15 +173,15 @@ def description(cluster: Cluster) -> str:
     quoted = "; ".join(f"'{text}'" for text in asked)
     said += [f"Use for requests like {quoted}."] if asked else []
     said += [] if when or asked else [f"Use when the work is about {cluster.tag}."]
-    return plain.shortened(" ".join(said), MAX_DESCRIPTION_CHARS)
+    return shortened(" ".join(said), MAX_DESCRIPTION_CHARS)
 
 
 def _turns(pattern: Pattern) -> list[tuple[str, str]]:
     """Return what a lesson would have in a description, the most telling first."""
-    prompts = [("asked", plain.phrase(text)) for text in pattern.fires_on]
+    prompts = [("asked", phrase(text)) for text in pattern.fires_on]
     when = pattern.parts.when.partition("\n\n")[0]
-    first = [("title", plain.phrase(pattern.title, 100)), *prompts[:1]]
-    return [*first, *prompts[1:2], ("when", plain.phrase(when)), *prompts[2:]]
+    first = [("title", phrase(pattern.title, 100)), *prompts[:1]]
+    return [*first, *prompts[1:2], ("when", phrase(when)), *prompts[2:]]
 
 
 def _summary(cluster: Cluster) -> str:
@@ -113,9 +194,9 @@ def _summary(cluster: Cluster) -> str:
 
 def _areas(patterns: Sequence[Pattern]) -> Iterator[str]:
     for number, pattern in enumerate(patterns[:MAX_AREAS], start=1):
-        title = plain.line(pattern.title, 100)
-        place = f"{REFERENCE}#{plain.anchor(_heading(number, pattern))}"
-        yield f"- [{_bare(title)}]({place}): {plain.line(pattern.parts.summary)}"
+        title = line(pattern.title, 100)
+        place = f"{REFERENCE}#{anchor(_heading(number, pattern))}"
+        yield f"- [{_bare(title)}]({place}): {line(pattern.parts.summary)}"
     if len(patterns) > MAX_AREAS:
         yield f"- and {len(patterns) - MAX_AREAS} more in [{REFERENCE}]({REFERENCE})"
 
@@ -123,11 +204,11 @@ def _areas(patterns: Sequence[Pattern]) -> Iterator[str]:
 def _contents(patterns: Sequence[Pattern]) -> Iterator[str]:
     for number, pattern in enumerate(patterns, start=1):
         heading = _heading(number, pattern)
-        yield f"- [{_bare(heading)}](#{plain.anchor(heading)})"
+        yield f"- [{_bare(heading)}](#{anchor(heading)})"
 
 
 def _heading(number: int, pattern: Pattern) -> str:
-    return f"{number}. {plain.line(pattern.title, 100)}"
+    return f"{number}. {line(pattern.title, 100)}"
 
 
 def _bare(text: str) -> str:
@@ -139,11 +220,11 @@ def _section(template: str, number: int, pattern: Pattern) -> str:
     return _filled(
         template,
         number=number,
-        title=plain.line(pattern.title, 100),
+        title=line(pattern.title, 100),
         confidence=pattern.confidence,
         uses=pattern.uses,
         type=pattern.type,
-        id=plain.line(pattern.id).replace("`", "'"),
+        id=line(pattern.id).replace("`", "'"),
         sections="\n\n".join(
             f"### {heading}\n\n{text}" for heading, text in _parts(pattern) if text
         ),
@@ -153,18 +234,18 @@ def _section(template: str, number: int, pattern: Pattern) -> str:
 def _parts(pattern: Pattern) -> Iterator[tuple[str, str]]:
     """Yield the headings of a pattern and what is below each; "" where the lesson says nothing."""
     of = pattern.parts
-    explained, examples = plain.with_examples(of.explanation)
-    prompts = "\n".join(f"- {plain.line(text)}" for text in pattern.fires_on)
+    explained, examples = with_examples(of.explanation)
+    prompts = "\n".join(f"- {line(text)}" for text in pattern.fires_on)
     asked = f"Asked as:\n\n{prompts}" if prompts else ""
-    yield "Problem", plain.part(of.problem)
-    yield "Solution", "\n\n".join(filter(None, map(plain.part, (of.summary, explained))))
-    yield "When to apply", "\n\n".join(filter(None, [plain.part(of.when), asked]))
-    yield "When not to apply", plain.part(of.when_not)
-    sides = [*(f"- for: {plain.line(text)}" for text in of.pro)]
-    sides += [f"- against: {plain.line(text)}" for text in of.con]
+    yield "Problem", part(of.problem)
+    yield "Solution", "\n\n".join(filter(None, map(part, (of.summary, explained))))
+    yield "When to apply", "\n\n".join(filter(None, [part(of.when), asked]))
+    yield "When not to apply", part(of.when_not)
+    sides = [*(f"- for: {line(text)}" for text in of.pro)]
+    sides += [f"- against: {line(text)}" for text in of.con]
     yield "Trade-offs", "\n".join(sides)
-    yield "Examples", plain.part(examples)
-    yield "Related", "\n".join(f"- {kind}: {plain.line(name)}" for kind, name in of.related)
+    yield "Examples", part(examples)
+    yield "Related", "\n".join(f"- {kind}: {line(name)}" for kind, name in of.related)
 
 
 def _count(number: int) -> str:
@@ -185,3 +266,99 @@ def _check(cluster: Cluster, skill: str) -> None:
         raise VaultError("the template makes no SKILL.md: it has no frontmatter")
     if body.count("\n") >= MAX_BODY_LINES:
         raise VaultError(f"the body would have {MAX_BODY_LINES} lines or more")
+
+
+# What a skill was built from: lesson ids and hashes, the commit, and the hashes of its files.
+#
+# It is in the metadata of the skill's own SKILL.md, all of it strings:
+#
+#     metadata:
+#       learned-tag: "retries"
+#       learned-commit: "4f2a..."          the commit that was checked out, "" for none
+#       learned-reference: "91c0..."       the hash of reference.md as built
+#       learned-skill: "77ab..."           the hash of SKILL.md as built, with zeros in this place
+#       learned-prompts: "how ..."         prompts of the lessons, a line each: the index knows them
+#       learned-silent: "how ..."          the same, of those that must not find them
+#       lesson-1: "03de... backend/retry"  for each lesson the hash of what the skill says of it, and its id
+#
+# Line ends do not count: git may change them. An id is no key: a hash behind `password:` reads like
+# one.
+
+TAG, COMMIT, REFERENCE_HASH, SKILL = (
+    "learned-tag",
+    "learned-commit",
+    "learned-reference",
+    "learned-skill",
+)
+MARK = f"{TAG}:".encode()  # in each SKILL.md that was built
+LESSON = "lesson-"  # begins the key of a lesson
+_UNSIGNED = "0" * 32
+_SIGNATURE = re.compile(rb'(?m)^(  learned-skill: )"[0-9a-f]{32}"$')
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What the metadata of a skill says, and whether SKILL.md still is as it was built."""
+
+    tag: str
+    commit: str
+    reference: str
+    lessons: Mapping[str, str]  # id -> hash
+    is_as_built: bool
+
+
+def lines_of(cluster: Cluster, commit: str, reference: bytes) -> Iterator[str]:
+    """Yield the lines of the metadata, not yet signed."""
+    of = cluster.patterns
+    values = {TAG: cluster.tag, COMMIT: commit, REFERENCE_HASH: digest(reference), SKILL: _UNSIGNED}
+    fires, silent = ([each.fires_on for each in of], [each.silent_on for each in of])
+    for key, prompts in ((PROMPTS, fires), (SILENT, silent)):
+        listed = "\n".join(line(text) for several in prompts for text in several)
+        values |= {key: listed} if listed else {}
+    for key, value in values.items():
+        yield f"  {key}: {quoted(value)}"
+    for number, pattern in enumerate(cluster.patterns, 1):
+        yield f"  {LESSON}{number}: {quoted(f'{pattern.digest} {pattern.id}')}"
+
+
+def quoted(text: str) -> str:
+    """Return a text as YAML reads it: JSON is YAML, but for escapes of half characters.
+
+    Some readers end the frontmatter at any `---` in it.
+    """
+    plain = json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False)
+    return plain.replace("---", "--\\u002d")
+
+
+def signed(skill: bytes) -> bytes:
+    """Return a SKILL.md with its own hash in its metadata."""
+    return _SIGNATURE.sub(rb'\1"' + digest(skill).encode() + rb'"', skill, count=1)
+
+
+def read_lineage(skill: bytes, path: str) -> Lineage | None:
+    """Return what a SKILL.md says that it was built from; None if it was not."""
+    try:
+        metadata = metadata_of(LessonFile.of(skill, path)).get("metadata")
+    except LessonError:
+        return None
+    if not isinstance(metadata, dict) or TAG not in metadata:
+        return None
+    values = {str(key): str(value) for key, value in metadata.items()}
+    plain = skill.replace(b"\r\n", b"\n")
+    unsigned = _SIGNATURE.sub(rb'\1"' + _UNSIGNED.encode() + rb'"', plain, count=1)
+    return Lineage(
+        values[TAG],
+        values.get(COMMIT, ""),
+        values.get(REFERENCE_HASH, ""),
+        {
+            value.partition(" ")[2]: value.partition(" ")[0]
+            for key, value in values.items()
+            if key.startswith(LESSON)
+        },
+        digest(unsigned) == values.get(SKILL),
+    )
+
+
+def digest(data: bytes) -> str:
+    """Hash a file as it is with line feeds."""
+    return hash_of_file(data.replace(b"\r\n", b"\n"))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import git
 from vault_index.errors import VaultError
 from vault_index.files import read_if_any
-from vault_index.lesson import edit_frontmatter
+from vault_index.lesson import edits
 from vault_index.recall.outcome import citations
 from vault_index.recall.outcome.citations import Cited
 from vault_index.recall.outcome.ledger import Tally
@@ -78,7 +78,7 @@ def confirmed_days(vault: Vault, paths: Iterable[str]) -> dict[str, str]:
         try:
             data = read_if_any(vault.root / path)
             if data and b"\nconfirmed:" in data:
-                value = edit_frontmatter.keys_of(data, path).get(CONFIRMED)
+                value = edits.keys_of(data, path).get(CONFIRMED)
                 if isinstance(value, datetime):
                     value = value.astimezone(UTC).date() if value.tzinfo else value.date()
                 written = value.isoformat() if isinstance(value, date) else str(value or "")

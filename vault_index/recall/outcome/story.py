@@ -15,13 +15,7 @@ from typing import Any
 from vault_index.journal import session_file
 from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
 from vault_index.store import injections
-from vault_index.transcripts import (
-    events,
-    reading,
-    shell,
-    tools,
-    vocabulary,
-)
+from vault_index.transcripts import events, reading, tools, vocabulary
 from vault_index.transcripts.events import Event
 
 TYPED, SAID, RAN, WROTE, AROUND, LOOKED, FAILED, REFUSED = (
@@ -91,7 +85,7 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
     if kind == tools.SHELL:
         yield Step(RAN, text, call.at)
         output = result.text if result else ""
-        if is_error or (shell.is_check(text) and shell.says_failed(output)):
+        if is_error or (tools.is_check(text) and tools.says_failed(output)):
             yield Step(FAILED, _ends(output), call.at)
     elif kind == tools.EDIT:
         if is_error:
@@ -110,7 +104,7 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
 
 def _text_of_call(kind: str, values: Mapping[str, Any]) -> str:
     if kind == tools.SHELL:
-        return shell.text_of(values.get("command") or values.get("cmd"))[:MAX_CHARS]
+        return tools.text_of(values.get("command") or values.get("cmd"))[:MAX_CHARS]
     if kind != tools.EDIT:
         return events.without_own_text(" ".join(_texts(values)))[:MAX_CHARS]
     edits = tools.edits_of(values)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from vault_index.lesson import parts
+from vault_index.lesson import passages
 
 ADVICE, AGAINST, SYMPTOM = "advice", "against", "symptom"
 PROGRAM = "$"  # in front of a word: as a program that is run, `$pnpm`
@@ -203,7 +203,7 @@ _Weighed = Iterator[tuple[str, float]]
 
 def _clauses(text: str) -> Iterator[tuple[str, str, _Weighed]]:
     """Yield the clauses of a lesson: the part that each has, its text, its words with their weight."""
-    structured = parts.of(text[:MAX_CHARS])
+    structured = passages.parts_of(text[:MAX_CHARS])
     if structured.problem:
         yield SYMPTOM, structured.problem, _weighed(structured.problem)
     advice = "\n\n".join(filter(None, (structured.summary, structured.explanation)))

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index.entrypoints.cli import moments
-from vault_index.entrypoints.cli.journal.lines import local
+from vault_index.entrypoints.cli.journal_lines import local
 from vault_index.entrypoints.hook.client import DEFAULT_DEADLINE_MS
 from vault_index.entrypoints.web.door import OpenDoor
 from vault_index.entrypoints.web.pages.render import fragment, page

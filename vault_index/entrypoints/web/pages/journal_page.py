@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 
-from vault_index.entrypoints.cli.journal.lines import kind_of, lasted, local
+from vault_index.entrypoints.cli.journal_lines import kind_of, lasted, local
 from vault_index.entrypoints.web.door import Door, OpenDoor
 from vault_index.entrypoints.web.journal import (
     Kind,

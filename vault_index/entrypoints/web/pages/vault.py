@@ -6,16 +6,17 @@ Lessons are counted for anybody. Texts that agents received and the state of thi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from vault_index import client
-from vault_index.entrypoints import machine
+from vault_index.entrypoints import doctor
 from vault_index.entrypoints.cli import status, watch
 from vault_index.entrypoints.web.door import OpenDoor
 from vault_index.entrypoints.web.pages.render import fragment, page
+from vault_index.entrypoints.web.shapes import Text
 
 PRIVATE = "/page/private/vault"
 MAX_ROWS = 200  # of a table; the line below it says how many more there are
@@ -54,8 +55,8 @@ def state(door: OpenDoor) -> HTMLResponse:
     """Show what agents used, and the health of the vault on this machine."""
     answer, notes = door.look("status", {})
     vault = client.open_vault(door.root)
-    answer |= machine.state(vault)
-    answer["journal"] |= machine.journal_hooks(vault.root)
+    answer |= doctor.state(vault)
+    answer["journal"] |= doctor.journal_hooks(vault.root)
     lines = [(line[:LABEL].strip(), door.shown(line[LABEL:])) for line in status.lines(answer)]
     health = [line for line in lines if line[0] in HEALTH]
     return fragment(
@@ -115,3 +116,48 @@ def _bars(steps: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             "base": round(HEIGHT - top + new, 1),
             "height": round(top - new, 1),
         }
+
+
+# The page of documents: courses and collections, found by half-remembered names, with their
+# lessons.
+
+AT_ONCE = 100  # documents; a button shows more
+WEB = ("https://", "http://")
+
+Name = Annotated[Text, Query(max_length=1000)]
+
+document_routes = APIRouter(include_in_schema=False)
+
+
+@document_routes.get("/documents")
+def documents(name: Name = "") -> HTMLResponse:
+    """Show the page."""
+    return page("documents.html", at="/documents", title="Documents", name=name)
+
+
+@document_routes.get("/page/documents/list")
+def listed(
+    door: OpenDoor, name: Name = "", limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
+) -> HTMLResponse:
+    """Show the documents, or those that may be called so."""
+    found = door.ask("documents", {"name": name})["documents"]
+    return fragment(
+        "documents_list.html",
+        documents=[_linked(document) for document in found[:limit]],
+        courses=sum(document["kind"] == "course" for document in found),
+        count=len(found),
+        name=name.strip(),
+        next_limit=limit + AT_ONCE if len(found) > limit else 0,
+    )
+
+
+@document_routes.get("/page/documents/contents")
+def contents(door: OpenDoor, path: Annotated[Text, Query(max_length=4000)]) -> HTMLResponse:
+    """Show the lessons of a document."""
+    lessons = door.ask("contents", {"path": path})["lessons"]
+    return fragment("documents_contents.html", lessons=list(map(_linked, lessons)))
+
+
+def _linked(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a document or lesson with a link only where it leads into the web."""
+    return {**values, "link": values["link"] if values["link"].lower().startswith(WEB) else ""}

@@ -1,13 +1,46 @@
-"""`lessons skills build`."""
+"""`lessons skills`: a group of commands, a module each, imported when they are called."""
 
 from __future__ import annotations
 
+import importlib
+import math
 from typing import Any
 
 import click
 
 from vault_index.entrypoints.cli import asking, output
 from vault_index.entrypoints.cli.options import count, json_option
+
+COMMANDS = "candidates build".split()
+_PAGED = ("candidates",)
+
+
+class _Group(click.Group):
+    """The commands for built skills; a call imports no other than its own."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return COMMANDS
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Return a command, imported now."""
+        if name not in self.list_commands(ctx):
+            return None
+        if name not in self.commands:
+            command: click.Command = importlib.import_module(f"{__name__}.{name}").command
+            if name in _PAGED and command.callback:
+                command.callback = output.paged()(command.callback)
+            self.commands[name] = command
+        return self.commands[name]
+
+
+@click.group("skills", cls=_Group, epilog="Example: lessons skills build --dry-run")
+def command() -> None:
+    """Build skills from what many accepted lessons say.
+
+    A tag becomes a skill when enough lessons of type code_pattern have it, people are sure of them and
+    agents were given them: see [skills] in the settings. `lessons check` says which skill is behind.
+    """
 
 
 @click.command("build", epilog="Example: lessons skills build retries")
@@ -16,7 +49,7 @@ from vault_index.entrypoints.cli.options import count, json_option
 @click.option("--force", is_flag=True, help="Set files aside that were changed by hand, and build.")
 @json_option
 @click.pass_obj
-def command(
+def build_command(
     named: str | None, tags: tuple[str, ...], dry_run: bool, force: bool, as_json: bool
 ) -> None:
     """Write the skills that are ready, or those of these tags.
@@ -63,3 +96,34 @@ def _show_triggers(rates: dict[str, Any]) -> None:
         asking.note(f"warning: {rates['name']}: {prompt!r:.80} does not find it")
     for prompt in rates["wrong"]:
         asking.note(f"warning: {rates['name']}: {prompt!r:.80} finds it")
+
+
+@click.command("candidates", epilog="Example: lessons skills candidates --json")
+@json_option
+@click.pass_obj
+def candidates_command(named: str | None, as_json: bool) -> None:
+    """List the tags by how near each is to a skill."""
+    listed = asking.ask(named, "skills candidates")["candidates"]
+    if as_json:
+        output.json(listed)
+    elif not listed:
+        asking.note("no accepted lesson of type code_pattern has a tag")
+    else:
+        output.rows((output.styled(each["tag"], bold=True), f"  {_line(each)}") for each in listed)
+
+
+def _line(candidate: dict[str, Any]) -> str:
+    """Return how near a candidate is, in a line."""
+    mean = math.floor(10 * candidate["confidence"]) / 10  # 3.96 is not yet 4.0
+    counts = [
+        f"lessons {candidate['lessons']}/{candidate['least_lessons']}",
+        f"confidence {mean:.1f}/{candidate['least_confidence']:.1f}",
+        f"uses {candidate['uses']}/{candidate['least_uses']}",
+    ]
+    if candidate["built"]:
+        counts.append("built")
+    elif candidate["same_as"]:
+        counts.append(f"the lessons of {candidate['same_as']}")
+    elif candidate["ready"]:
+        counts.append("ready")
+    return ", ".join(counts)

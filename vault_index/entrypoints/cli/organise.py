@@ -1,4 +1,4 @@
-"""`lessons classify`."""
+"""`lessons categories`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,62 @@ from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import asking, output
-from vault_index.entrypoints.cli.options import count, json_option
+from vault_index.entrypoints.cli import asking, completion, output
+from vault_index.entrypoints.cli.options import closing, count, json_option
 from vault_index.lesson.category import UNCATEGORIZED
+
+
+@click.command("categories", epilog="Example: lessons categories --json")
+@json_option
+@click.pass_obj
+def categories_command(named: str | None, as_json: bool) -> None:
+    """Print the tree of categories, with counts of lessons."""
+    answer = asking.ask(named, "categories", settled=True)
+    if as_json:
+        output.json(answer["counts"])
+        return
+    if not answer["counts"]:
+        asking.note("no lessons yet")
+    for category, count in answer["counts"].items():
+        name = "  " * category.count("/") + category.rpartition("/")[2]
+        own = answer["own"].get(category, 0)
+        below = f"  ({own} in it, {count - own} below)" if own not in (0, count) else ""
+        output.row(f"{count:>6}  {name}", output.styled(below, dim=True))
+
+
+@click.command("mv", epilog="Example: lessons mv devops/ci-cd devops/pipelines --write")
+@click.argument("old", shell_complete=completion.categories)
+@click.argument("new", shell_complete=completion.categories)
+@click.option("--write", is_flag=True, help="Do it; without, only show what would be done.")
+@json_option
+@click.pass_obj
+def mv_command(named: str | None, old: str, new: str, write: bool, as_json: bool) -> None:
+    """Rename the category OLD to NEW in all files in one go.
+
+    Categories below it move along. Folders of that name move, what frontmatter declares is rewritten,
+    nothing else in a file is touched. If one file cannot be changed, none is.
+    """
+    renamed = asking.ask(named, "rename", {"old": old, "new": new, "write": write})
+    if as_json:
+        output.json({key: renamed[key] for key in ("changes", "skipped", "written")})
+        return
+    for change in renamed["changes"]:
+        categories = f"  [{', '.join(change['categories'])}]" if change["categories"] else ""
+        path, to = change["path"], change["to"]
+        output.row((f"{path} -> {to}" if to != path else path) + categories)
+    for reason in renamed["skipped"]:
+        asking.note(f"warning: {reason}: left as it is")
+    if renamed["in_settings"]:
+        name = renamed["in_settings"]
+        asking.note(f"note: lessons/vault.toml names {name}, too: change it there by hand")
+    closing(len(renamed["changes"]), "file", "changed" if write else "", write)
 
 
 @click.command("classify", epilog="Example: lessons classify --write")
 @click.option("--write", is_flag=True, help="Write the proposals into the files' frontmatter.")
 @json_option
 @click.pass_obj
-def command(named: str | None, write: bool, as_json: bool) -> None:
+def classify_command(named: str | None, write: bool, as_json: bool) -> None:
     """Propose categories for lessons without any, and show why.
 
     The index finds them under the proposed ones; their files change with --write only. Phrases that

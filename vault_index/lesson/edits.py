@@ -1,0 +1,279 @@
+"""Change the text of a lesson in its file, or remove it, and leave every other byte as it was."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vault_index.errors import LessonError
+from vault_index.lesson.file import LessonFile, lines_of
+from vault_index.lesson.frontmatter import metadata_of
+from vault_index.lesson.markdown import has_text, heading_of
+from vault_index.lesson.parse import parse_file, slugs_of
+
+if TYPE_CHECKING:
+    import yaml
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a lesson is in its file: the line of its heading, if it has one, and those of its text."""
+
+    heading: int | None
+    text: range
+
+
+def set_text(data: bytes, slug: str, text: str | None, title: str | None, path: str) -> bytes:
+    """Return a file's bytes with another text, or title, of a lesson; None leaves either as it is.
+
+    `slug` names the section, "" the lesson above the first one. The title of that is changed where
+    it is a heading; `edit_frontmatter` changes one in the frontmatter. Raises LessonError for text
+    that would not read back as the lesson's: it begins another lesson, or swallows the next one.
+    """
+    if text is None and title is None:
+        return data
+    file = _ended(LessonFile.of(data, path))
+    place, newline, lines = _place_of(file, slug), file.newline, list(file.lines)
+    if title is not None and place.heading is not None:
+        old = lines[place.heading]
+        mark = "## Lesson: " if slug else f"{old[: len(old) - len(old.lstrip('#'))]} "
+        closing = " #" if title.endswith("#") else ""  # else its own last # would be one
+        lines[place.heading] = f"{mark}{title}{closing}{newline}"
+    if text is not None:
+        body = text.replace("\r\n", "\n").strip("\n").split("\n")
+        above = [newline] if place.heading is not None else []
+        below = [newline] if place.text.stop < len(lines) else []
+        lines[place.text.start : place.text.stop] = [
+            *above, *(line + newline for line in body), *below
+        ]  # fmt: skip
+    after = LessonFile.of_lines(lines, path, file.bom).to_bytes()
+    _check(data, after, slug, text, path)
+    return after
+
+
+def without(data: bytes, slug: str, path: str) -> bytes | None:
+    """Return a file's bytes without a lesson; None if no lesson remains. Raises LessonError.
+
+    Above the first section, a heading and the line below it stay: it is the title of the file.
+    """
+    file = _ended(LessonFile.of(data, path))
+    place, lines = _place_of(file, slug), list(file.lines)
+    start = place.text.start
+    if place.heading is not None:
+        start = place.heading if slug else start + 1
+    del lines[start : place.text.stop]
+    after = LessonFile.of_lines(lines, path, file.bom)
+    parse_file(after.to_bytes(), path)
+    return after.to_bytes() if after.sections or has_text(after.text(after.body)) else None
+
+
+def _check(before: bytes, after: bytes, slug: str, text: str | None, path: str) -> None:
+    """Raise LessonError if an edit changed anything but its lesson."""
+    old, new = parse_file(before, path), parse_file(after, path)
+    edited = [number for number, lesson in enumerate(old) if lesson.id.partition("#")[2] == slug]
+    others = [
+        [(lesson.title, lesson.text) for number, lesson in enumerate(side) if number not in edited]
+        for side in (old, new)
+    ]
+    wanted = None if text is None else text.replace("\r\n", "\n").strip()
+    if others[0] != others[1] or (wanted is not None and new[edited[0]].text != wanted):
+        hint = "close its code fences and comments, and begin no line with `## Lesson:` or ---"
+        raise LessonError(f"{path}: this text would not stay one lesson", 0, hint)
+
+
+def _ended(file: LessonFile) -> LessonFile:
+    """Return a file whose last line has an end."""
+    if not file.lines or file.lines[-1].endswith("\n"):
+        return file
+    lines = [*file.lines[:-1], file.lines[-1] + file.newline]
+    return LessonFile.of_lines(lines, file.path, file.bom)
+
+
+def _place_of(file: LessonFile, slug: str) -> _Place:
+    """Find a section, or with "" the lesson above the first one. Raises LessonError."""
+    if not slug:
+        return _above_sections(file)
+    for name, section in slugs_of(file):
+        if name == slug:
+            return _Place(section.heading, range(section.heading + 1, section.end))
+    raise LessonError(f"{file.path}: no section {slug!r}", 0, "see the ids with `lessons list`")
+
+
+def _above_sections(file: LessonFile) -> _Place:
+    """Return the place of the lesson above the sections; only a heading with its title is its heading."""
+    span = file.preamble
+    heading = next((number for number in span if file.lines[number].strip()), None)
+    lessons = parse_file(file.to_bytes(), file.path)
+    title = next((lesson.document or lesson.title for lesson in lessons), "")
+    if heading is None or heading_of(file.lines[heading].rstrip("\r\n")) != title:
+        return _Place(None, span)  # a heading of the text: the title is the frontmatter's
+    return _Place(heading, range(heading + 1, span.stop))
+
+
+# The text of a lesson without reading the YAML before it, which takes as long as Python to start.
+
+MAX_TITLE_CHARS = 1000  # as long a title may be cut
+
+
+def text_of(data: bytes, path: str, slug: str, title: str) -> str | None:
+    """Return the text of a lesson in a file that parses; None where the file has to be parsed.
+
+    `slug` names a section, "" the lesson above the first one. `title` is the lesson's, by which the
+    first heading is a part of the text or not.
+    """
+    if len(title) >= MAX_TITLE_CHARS:
+        return None
+    file = LessonFile.of(data, path)
+    if slug:
+        spans = (range(part.heading + 1, part.end) for name, part in slugs_of(file) if name == slug)
+        return next((file.text(span).strip() for span in spans), None)
+    body = file.text(file.preamble).strip()
+    first, _, rest = body.partition("\n")
+    heading = heading_of(first)
+    return rest.strip() if heading and heading == title else body
+
+
+# Change frontmatter keys of a lesson file and leave every other byte as the author wrote it.
+#
+# Key order, comments, quotes, unknown keys, line ends, a byte-order mark and the body stay.
+# PyYAML's
+# parser says where a key's value begins and ends; only that span is replaced. (ruamel.yaml would
+# write
+# the whole block again.)
+
+_BY_HAND = "edit the file by hand"
+
+
+def set_keys(data: bytes, changes: Mapping[str, Any], path: str = "lesson.md") -> bytes:
+    """Set frontmatter keys of a file's bytes; a value of None removes the key.
+
+    A new key goes below the others. A file without frontmatter gets one. Values are written on one
+    line, as YAML flow style. Raises LessonError if the file does not parse, or keeps its whole
+    frontmatter in `{...}`.
+    """
+    file = LessonFile.of(data, path)
+    metadata_of(file)  # never edit what cannot be read back
+    newline, lines = file.newline, file.lines
+    if file.closing is None:
+        above, block, below = f"---{newline}", "", "".join([f"---{newline}", *lines])
+    else:
+        start, end = file.frontmatter.start, file.frontmatter.stop
+        parts = (lines[:start], lines[start:end], lines[end:])
+        above, block, below = ("".join(part) for part in parts)
+    for key, value in changes.items():
+        block = _edit(block, key, value, newline, path)
+    if file.closing is None and not block:
+        return data
+    edited = LessonFile.of_text(above + block + below, path, file.bom)
+    if changes:
+        _check_frontmatter(edited, changes)
+    return edited.to_bytes()
+
+
+def keys_of(data: bytes, path: str = "lesson.md") -> dict[Any, Any]:
+    """Return the frontmatter of a file's bytes. Raises LessonError if it does not parse."""
+    return metadata_of(LessonFile.of(data, path))
+
+
+def line_of(key: str, value: Any) -> str:
+    """Write a key and its value as one line of frontmatter, without its end."""
+    return f"{_flow(key)}: {_flow(value)}"
+
+
+@functools.cache
+def one_line_dumper(base: type[yaml.SafeDumper]) -> type[yaml.SafeDumper]:
+    """Return a dumper that writes a text on one line, its line ends as escapes."""
+
+    class OneLine(base):  # type: ignore[valid-type, misc]  # a base that is only known here
+        """A base's dumper with another way to write texts."""
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        style = '"' if len(value.splitlines()) > 1 or value != value.strip() else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
+
+    OneLine.add_representer(str, text)
+    return OneLine
+
+
+def _check_frontmatter(edited: LessonFile, changes: Mapping[str, Any]) -> None:
+    """Raise LessonError if an edit did not do what it should: YAML has many corners."""
+    import yaml
+
+    try:
+        metadata = metadata_of(edited)
+    except LessonError:
+        raise LessonError(f"{edited.path}: cannot edit this frontmatter", 1, _BY_HAND) from None
+    for key, value in changes.items():
+        wanted = None if value is None else yaml.safe_load(_flow(value))
+        if repr(metadata.get(key)) != repr(wanted):  # by repr: nan is not equal to itself
+            raise LessonError(f"{edited.path}: cannot edit the key {key!r}", 1, _BY_HAND)
+
+
+def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:
+    """Return the YAML lines with one key set, added or removed."""
+    import yaml
+
+    try:
+        root = yaml.compose(block, Loader=yaml.SafeLoader)
+        aliases = any(isinstance(e, yaml.AliasEvent) for e in yaml.parse(block, yaml.SafeLoader))
+    except yaml.YAMLError:  # stricter with tabs than libyaml, which reads the files
+        raise LessonError(f"{path}: cannot edit this frontmatter", 1, _BY_HAND) from None
+    if root is None:
+        return block if value is None else _append(block, key, value, newline)
+    if not isinstance(root, yaml.MappingNode) or root.flow_style:
+        raise LessonError(
+            f"{path}: cannot edit frontmatter written as {{...}}", 2, "put each key on its own line"
+        )
+    # of duplicate keys the last counts, as in PyYAML
+    pairs = [pair for pair in root.value if pair[0].value == key and pair[0].tag.endswith(":str")]
+    if not pairs:
+        indent = " " * root.start_mark.column
+        return block if value is None else _append(block, key, value, newline, indent)
+    if aliases:  # the value may be what an alias stands for, or be one
+        raise LessonError(f"{path}: cannot edit frontmatter with *aliases", 1, _BY_HAND)
+    name, old = pairs[-1]
+    start = block.index(":", name.end_mark.index) + 1
+    end = max(start, _end_of(block, old))
+    if value is None:
+        begin = block.rfind("\n", 0, name.start_mark.index) + 1
+        stop = block.find("\n", end)
+        rest = block[:begin] + (block[stop + 1 :] if stop >= 0 else "")
+        return _edit(rest, key, None, newline, path) if len(pairs) > 1 else rest
+    return f"{block[:start]} {_flow(value)}{block[end:]}"
+
+
+def _end_of(block: str, node: Any) -> int:
+    """Return the index after a value: without the blank lines and comments that follow it."""
+    end: int = node.end_mark.index
+    start: int = node.start_mark.index
+    lines = lines_of(block[start:end])
+    literal = getattr(node, "style", None) in ("|", ">")
+    while len(lines) > 1 and (
+        not lines[-1].strip() or (not literal and lines[-1].lstrip().startswith("#"))
+    ):
+        lines.pop()
+    return start + len("".join(lines).rstrip())
+
+
+def _append(block: str, key: str, value: Any, newline: str, indent: str = "") -> str:
+    if block and not block.endswith("\n"):
+        block += newline
+    return f"{block}{indent}{line_of(key, value)}{newline}"
+
+
+def _flow(value: Any) -> str:
+    """Write a value as YAML on one line."""
+    import yaml
+
+    plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value
+    dumped: str = yaml.dump(
+        plain,
+        Dumper=one_line_dumper(yaml.SafeDumper),
+        default_flow_style=True,
+        width=float("inf"),
+        allow_unicode=True,
+        sort_keys=False,
+    )
+    return dumped.removesuffix("\n").removesuffix("\n...")
