@@ -112,8 +112,6 @@ _PARTS = (
     "commits",
     "differences",
     "past",
-    "overwritten",
-    "vouched",
 )
 
 

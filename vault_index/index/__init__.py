@@ -58,7 +58,7 @@ class Stats:
 
 __all__ = ["Problem", "Stats", "sync", "tidy"]
 
-_HOMES = {"Problem": "stats", "Stats": "stats", "sync": "reconcile", "tidy": "reconcile"}
+_HOMES = {"sync": "reconcile", "tidy": "reconcile"}
 
 
 def __getattr__(name: str) -> Any:

@@ -78,11 +78,11 @@ def of_session(session: Session, path: str) -> list[tuple[JournalRow, str]]:
             touched=[comparable(file) for file in files],
         )
         prompt = prompts.get(record.number) if record.kind == OBSERVATION else None
-        for number, (field, text, words, meant) in enumerate(_texts(record, prompt)):
+        for number, (part, text, words, meant) in enumerate(_texts(record, prompt)):
             row = JournalRow(
                 id=f"{path}:{record.id}@{number}",
                 position=number,
-                field=field,
+                field=part,
                 text=text,
                 fulltext=words,
                 content_hash=hash_of(meant),

@@ -39,6 +39,7 @@ from vault_index.learn import (
 from vault_index.learn.material import COMMITS, FILES, SESSION, Entry, Material
 from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
+from vault_index.learn.stages import Plan
 from vault_index.llm.door import Usage
 from vault_index.proposals import review
 
@@ -93,7 +94,7 @@ class _Work:
     worth: Significance
     model: Model | None
     stages: tuple[str, ...]
-    plan: stages.Plan
+    plan: Plan
 
 
 def learn(

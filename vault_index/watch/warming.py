@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
+import vault_index.api.find  # noqa: F401  # `api` would load it at the first prompt
 from vault_index.search import floor, query
 from vault_index.vault import Vault
 

@@ -40,7 +40,22 @@ SECTIONS = {
     "Vault": "init status doctor config index watch model",
 }
 HIDDEN = ["merge-driver"]
-BUILT_IN = ("list", "import", "eval")  # names that a module may not have
+# command -> the module that has it; the others have a module of their name
+HOMES = {
+    command: module
+    for module, commands in {
+        "import_": "import",
+        "install": "uninstall hook",
+        "lessons": "add list show edit rm stale confirm",
+        "organise": "categories mv classify",
+        "reviewing": "review accept reject remember proposals",
+        "search": "recall eval",
+        "sharing": "sync check merge-driver",
+        "teach": "last log",
+        "vault": "init config doctor model index",
+    }.items()
+    for command in commands.split()
+}
 PAGED = (
     "list show stale proposals log search recall categories classify check status doctor".split()
 )
@@ -59,8 +74,9 @@ class _Group(click.Group):
         """Return a command; its module is imported now, since a call needs no other."""
         if name not in self.list_commands(ctx):
             return None
-        module = name.replace("-", "_") + ("_" if name in BUILT_IN else "")
-        command = importlib.import_module(f"{__name__}.{module}").command
+        module = importlib.import_module(f"{__name__}.{HOMES.get(name, name)}")
+        own = f"{name.replace('-', '_')}_command"  # of a module with several commands
+        command = getattr(module, own, None) or module.command
         if not isinstance(command, click.Command):
             raise TypeError(name)
         if name in PAGED and name not in self.commands and command.callback:

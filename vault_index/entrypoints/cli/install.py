@@ -1,4 +1,4 @@
-"""`lessons install`."""
+"""The commands that wire agents: install, uninstall, hook."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""`lessons journal`: a group of commands, a module each, imported when they are called."""
+"""`lessons journal`: the commands of the journal."""
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,24 +48,22 @@ def window_asked(since: str | None, until: str | None) -> dict[str, Any]:
 
 
 COMMANDS = "search timeline show sessions import status forget".split()
-_MODULES = {"import": "import_"}
 _PAGED = "search timeline show sessions status".split()
 
 
 class _Group(click.Group):
-    """The commands of the journal; a call imports no other than its own."""
+    """The commands of the journal."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the names of the commands, the most used first."""
         return COMMANDS
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return a command, imported now."""
+        """Return a command; a long answer of some goes through the pager."""
         if name not in self.list_commands(ctx):
             return None
         if name not in self.commands:
-            module = importlib.import_module(f"{__name__}.{_MODULES.get(name, name)}")
-            command: click.Command = module.command
+            command: click.Command = globals()[f"{name}_command"]
             if name in _PAGED and command.callback:
                 command.callback = output.paged()(command.callback)
             self.commands[name] = command

@@ -1,4 +1,4 @@
-"""`lessons add`."""
+"""The commands for lessons: add, list, show, edit, rm, stale, confirm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lessons categories`."""
+"""Categories: the tree of them, renaming one, proposals of the classifier."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def categories_command(named: str | None, as_json: bool) -> None:
         return
     if not answer["counts"]:
         asking.note("no lessons yet")
-    for category, count in answer["counts"].items():
+    for category, lessons in answer["counts"].items():
         name = "  " * category.count("/") + category.rpartition("/")[2]
         own = answer["own"].get(category, 0)
-        below = f"  ({own} in it, {count - own} below)" if own not in (0, count) else ""
-        output.row(f"{count:>6}  {name}", output.styled(below, dim=True))
+        below = f"  ({own} in it, {lessons - own} below)" if own not in (0, lessons) else ""
+        output.row(f"{lessons:>6}  {name}", output.styled(below, dim=True))
 
 
 @click.command("mv", epilog="Example: lessons mv devops/ci-cd devops/pipelines --write")

@@ -1,4 +1,4 @@
-"""`lessons search`."""
+"""The commands that search: search, recall, eval."""
 
 from __future__ import annotations
 

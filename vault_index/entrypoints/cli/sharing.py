@@ -1,4 +1,4 @@
-"""`lessons sync`."""
+"""The commands that share a vault: sync, check, and the merge driver."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""`lessons skills`: a group of commands, a module each, imported when they are called."""
+"""`lessons skills`: the commands for built skills."""
 
 from __future__ import annotations
 
-import importlib
 import math
 from typing import Any
 
@@ -16,18 +15,18 @@ _PAGED = ("candidates",)
 
 
 class _Group(click.Group):
-    """The commands for built skills; a call imports no other than its own."""
+    """The commands for built skills."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
         return COMMANDS
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return a command, imported now."""
+        """Return a command; a long answer of some goes through the pager."""
         if name not in self.list_commands(ctx):
             return None
         if name not in self.commands:
-            command: click.Command = importlib.import_module(f"{__name__}.{name}").command
+            command: click.Command = globals()[f"{name}_command"]
             if name in _PAGED and command.callback:
                 command.callback = output.paged()(command.callback)
             self.commands[name] = command

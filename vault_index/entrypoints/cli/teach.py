@@ -1,4 +1,4 @@
-"""`lessons teach`."""
+"""The commands that teach and tell: teach, last, log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lessons init`."""
+"""The commands for a vault: init, config, doctor, model, index."""
 
 from __future__ import annotations
 

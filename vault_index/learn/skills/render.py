@@ -279,7 +279,7 @@ def _check(cluster: Cluster, skill: str) -> None:
 #       learned-skill: "77ab..."           the hash of SKILL.md as built, with zeros in this place
 #       learned-prompts: "how ..."         prompts of the lessons, a line each: the index knows them
 #       learned-silent: "how ..."          the same, of those that must not find them
-#       lesson-1: "03de... backend/retry"  for each lesson the hash of what the skill says of it, and its id
+#       lesson-1: "03de... backend/retry"  the hash of what the skill says of a lesson, and its id
 #
 # Line ends do not count: git may change them. An id is no key: a hash behind `password:` reads like
 # one.
