@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vault_index.watch import schedule
+from vault_index.watch import journal, schedule
 from vault_index.watch.schedule import (
     BackgroundIndex,
     Due,
@@ -26,7 +26,6 @@ from vault_index.watch.schedule import (
     Reopen,
     State,
     Stop,
-    TakeIn,
     Tidy,
     Wait,
 )
@@ -48,8 +47,6 @@ delegated = replace(
     settled, phase=Phase.DELEGATED, full_due=NOW + schedule.DELEGATED_SECONDS, quick_passes=1
 )
 wrote = replace(settled, wrote=NOW)
-grew = replace(settled, grew=(NOW, NOW))
-GREW = Events(transcripts_grew=True, head=HEAD)
 LATER = NOW + 1.0
 
 
@@ -101,13 +98,6 @@ LATER = NOW + 1.0
         (wrote, schedule.TIDY_SECONDS, NOTHING, Tidy()),
         (wrote, schedule.TIDY_SECONDS, SAVED, QuickPass()),
         (replace(changed, wrote=NOW), 1.0, NOTHING, Wait(1.0)),
-        # transcripts grow, and no hook says so
-        (settled, 0.0, GREW, Wait(schedule.LOOK_SECONDS)),
-        (grew, schedule.TRANSCRIPT_QUIET_SECONDS, NOTHING, TakeIn()),
-        (grew, schedule.TRANSCRIPT_QUIET_SECONDS, GREW, Wait(schedule.LOOK_SECONDS)),
-        (grew, schedule.TRANSCRIPT_SECONDS - 1, GREW, Wait(1.0)),
-        (grew, schedule.TRANSCRIPT_SECONDS, GREW, TakeIn()),
-        (grew, schedule.TRANSCRIPT_SECONDS, Events(saved=True, head=HEAD), TakeIn()),
         (settled, 0.0, Events(refine_due=True, head=HEAD), Refine()),
         # the end
         (settled, 0.0, Events(stop="asked to", head=HEAD), Stop("asked to")),
@@ -169,8 +159,19 @@ def test_what_is_too_young_is_tidied_later() -> None:
     assert schedule.next(state, NOW + schedule.TIDY_SECONDS) == Wait(schedule.LOOK_SECONDS)
 
 
-def test_transcripts_that_were_taken_in_are_not_owed() -> None:
-    assert schedule.after(grew, LATER, TakeIn()).grew is None
+@pytest.mark.parametrize(
+    ("first", "last", "now", "due"),
+    [
+        (0.0, 0.0, 4.9, False),
+        (0.0, 0.0, 5.0, True),  # quiet for a moment: the turn may have ended
+        (0.0, 57.0, 59.9, False),
+        (0.0, 57.0, 60.0, True),  # it grows on and on
+    ],
+)
+def test_transcripts_that_grew_without_a_hook_are_taken_in_when_they_are_quiet(
+    first: float, last: float, now: float, due: bool
+) -> None:
+    assert journal.is_due(first, last, now) is due
 
 
 # properties, of a watcher whose clock is a number
