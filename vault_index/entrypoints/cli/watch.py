@@ -29,8 +29,9 @@ START_SECONDS = 30  # to load the model and the tables: one on a quick machine
 def command(named: str | None, how: str | None, as_json: bool) -> None:
     """Reindex on save, and answer from one warm process.
 
-    It serves all your vaults and your journal. Without an option it runs here, printing what it reindexes, until Ctrl-C. Hooks start a watcher by
-    themselves unless lessons/vault.toml has `autostart = false` under `[watch]`.
+    It serves all your vaults and your journal. Without an option it runs here, printing what it
+    reindexes, until Ctrl-C. Hooks start a watcher by themselves unless lessons/vault.toml has
+    `autostart = false` under `[watch]`.
     """
     vault = client.open_vault(named)
     if how == "background":
