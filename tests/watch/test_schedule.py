@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vault_index.watch import journal, schedule
@@ -241,6 +241,7 @@ events = st.builds(
 steps = st.lists(st.tuples(events, st.floats(0.0, 300.0)), max_size=20)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(pauses, durations)
 def test_a_burst_ends_in_exactly_one_full_pass(pauses: Sequence[float], took: float) -> None:
     watcher = Simulated(pass_seconds=took)
@@ -256,6 +257,7 @@ def test_a_burst_ends_in_exactly_one_full_pass(pauses: Sequence[float], took: fl
     assert watcher.state.phase is Phase.SETTLED
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(steps, outcomes)
 def test_what_was_saved_is_taken_in_before_the_next_wait(
     steps: Sequence[tuple[Events, float]], outcomes: list[Outcome]
@@ -273,6 +275,7 @@ def test_what_was_saved_is_taken_in_before_the_next_wait(
         watcher.now += seconds
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(st.integers(1, 400))
 def test_saves_without_end_still_get_full_passes(count: int) -> None:
     watcher = Simulated()
@@ -285,6 +288,7 @@ def test_saves_without_end_still_get_full_passes(count: int) -> None:
     assert watcher.count(QuickPass) == count - count // passes
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(steps, outcomes)
 def test_stop_wins(steps: Sequence[tuple[Events, float]], outcomes: list[Outcome]) -> None:
     watcher = Simulated(outcomes=outcomes)
@@ -299,6 +303,7 @@ def test_stop_wins(steps: Sequence[tuple[Events, float]], outcomes: list[Outcome
     assert isinstance(schedule.next(watcher.state, watcher.now), Stop)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(steps, outcomes)
 def test_whatever_happens_it_settles_when_nothing_happens_any_more(
     steps: Sequence[tuple[Events, float]], outcomes: list[Outcome]
