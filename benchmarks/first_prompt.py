@@ -72,8 +72,7 @@ def measure(vault: Vault, scratch: Path, short: bool) -> Iterator[Row]:
                         if case == "starts the watcher":
                             yield from _ten_first(f"{machine}, {case}", copies[count], prompt)
                 finally:
-                    for copy in copies:
-                        launch.stop(copy.root, copy.index_dir)
+                    launch.stop()
                     shutil.rmtree(folder, ignore_errors=True)  # a background index may end later
     with instruments.watched(vault):
         yield from _same_millisecond(vault, prompt, 2 if short else 10)

@@ -60,7 +60,7 @@ def measure(scratch: Path, seed: int) -> Iterator[Row]:
     git_hooks.set_up(vault.root)
     _git(vault.root, "config", "--unset", "merge.lessons.driver")  # so that both merge alike
     reconcile.sync(vault)
-    launch.start(vault.root, vault.index_dir)
+    launch.open_in_background(vault.root, vault.index_dir)
     time.sleep(2)
     times: dict[str, tuple[list[float], list[float]]] = {}
     for name, hooked, bare in operations(vault.root, plain, seed):
@@ -76,7 +76,7 @@ def measure(scratch: Path, seed: int) -> Iterator[Row]:
         yield f"git {name}, added by our hooks, p50", statistics.median(added), "ms"
     waited = instruments.quiet(vault)
     yield "until the index is quiet", waited, "s"
-    launch.stop(vault.root, vault.index_dir)
+    launch.stop()
     reconcile.sync(vault)  # the watcher may have been stopped before it asked git
     yield "rows unlike a rebuild's, dates included", instruments.unlike_a_rebuild(vault), ""
 

@@ -45,7 +45,7 @@ def watched(vault: Vault) -> Iterator[None]:
     try:
         yield
     finally:
-        launch.stop(vault.root, vault.index_dir)
+        launch.stop()
 
 
 def event(vault: Vault, prompts: list[str], number: int) -> bytes:
@@ -80,23 +80,21 @@ def quiet(vault: Vault) -> float:
         time.sleep(0.2)
 
 
-def pid(vault: Vault) -> int:
-    return int((vault.index_dir / launch.LOCK).read_text())
+def pid() -> int:
+    return int((launch.folder() / launch.LOCK).read_text())
 
 
-def memory(vault: Vault) -> float:
-    said = subprocess.run(
-        ["ps", "-o", "rss=", "-p", str(pid(vault))], capture_output=True, text=True
-    )
+def memory() -> float:
+    said = subprocess.run(["ps", "-o", "rss=", "-p", str(pid())], capture_output=True, text=True)
     return int(said.stdout) / 1024
 
 
 def usage(vault: Vault) -> tuple[int, float, float]:
     """Return open file descriptors, memory in MB, the index folder's size in MB."""
-    descriptors = Path(f"/proc/{pid(vault)}/fd")
+    descriptors = Path(f"/proc/{pid()}/fd")
     count = len(list(descriptors.iterdir())) if descriptors.is_dir() else 0
     size = sum(file.stat().st_size for file in vault.index_dir.rglob("*") if file.is_file())
-    return count, memory(vault), size / 1e6
+    return count, memory(), size / 1e6
 
 
 def growth(

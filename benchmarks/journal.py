@@ -271,7 +271,7 @@ def _searching(home: Path, records: int, repeats: int) -> Iterator[Row]:
             yield f"{written} records: {what}, p90 of python -c pass", (
                 quantile(times, 0.9) / base
             ), "x"  # fmt: skip
-        yield f"{written} records: memory of the watcher", instruments.memory(vault), "MB"
+        yield f"{written} records: memory of the watcher", instruments.memory(), "MB"
         yield from _turns(vault, base, max(3, repeats // 10))
 
 

@@ -117,7 +117,7 @@ def entries(scratch: Path, count: int) -> Iterator[Row]:
                 yield f"{count:,} entries, {name}, {how}: p50", statistics.median(times), "ms"
                 yield f"{count:,} entries, {name}, {how}: p90", p90, "ms"
                 yield "  as a multiple of python -c pass", p90 / 1000 / base, "x"
-        yield f"{count:,} entries: memory of the watcher", instruments.memory(vault), "MB"
+        yield f"{count:,} entries: memory of the watcher", instruments.memory(), "MB"
 
 
 def _asking(

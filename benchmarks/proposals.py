@@ -68,7 +68,7 @@ def _times(
     name: str, vault: Vault, ask: str, repeats: int, more: Mapping[str, Sequence[str]]
 ) -> Iterator[Row]:
     took: list[float] = []
-    spent = _processor(vault)
+    spent = _processor()
     for number in range(repeats + 3):
         title, text = DRAFTS[number % len(DRAFTS)]
         values: dict[str, Any] = {"title": title, "text": f"{text} Seen {number} times.", **more}
@@ -80,12 +80,12 @@ def _times(
     yield f"{name}: median", statistics.median(warm), "ms"
     yield f"{name}: fastest", min(warm), "ms"
     yield f"{name}: p90", statistics.quantiles(warm, n=10)[-1], "ms"
-    yield f"{name}: processor time of the watcher", (_processor(vault) - spent) / len(took), "ms"
+    yield f"{name}: processor time of the watcher", (_processor() - spent) / len(took), "ms"
 
 
-def _processor(vault: Vault) -> float:
+def _processor() -> float:
     """Return the milliseconds of processor time that the watcher has taken; 0 where nobody says."""
-    stat = Path(f"/proc/{instruments.pid(vault)}/stat")
+    stat = Path(f"/proc/{instruments.pid()}/stat")
     if not stat.exists():
         return 0.0
     fields = stat.read_text().rpartition(")")[2].split()

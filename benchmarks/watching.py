@@ -47,7 +47,7 @@ def measure(vault: Vault, scratch: Path, prompts: list[str], short: bool) -> Ite
     with instruments.watched(vault):
         yield from warm_hook(vault, prompts, 20 if short else 200)
         yield from ten_at_once(vault, prompts, 2 if short else 10)
-        yield "memory of the watcher", instruments.memory(vault), "MB"
+        yield "memory of the watcher", instruments.memory(), "MB"
         yield from saves(vault, 20 if short else 200)
     if short:
         return
@@ -77,7 +77,7 @@ def starting(vault: Vault, prompts: list[str], repeats: int) -> Iterator[Row]:
         while launch.status(vault.root) is None:
             time.sleep(0.01)
         listens.append(time.monotonic() - began)
-        launch.stop(vault.root, vault.index_dir)
+        launch.stop()
         time.sleep(start.RESTART_SECONDS)
     yield "hook that starts the watcher, p50", statistics.median(hook), "ms"
     yield "hook that starts the watcher, max", max(hook), "ms"
@@ -314,7 +314,7 @@ def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
     while time.monotonic() < over:
         time.sleep(chance.random() * 6)
         with contextlib.suppress(OSError, ValueError):
-            os.kill(int((vault.index_dir / launch.LOCK).read_text()), signal.SIGKILL)
+            os.kill(int((launch.folder() / launch.LOCK).read_text()), signal.SIGKILL)
             kills += 1
     for thread in threads:
         thread.join()
@@ -350,10 +350,10 @@ def at_ten_thousand(root: Path, prompts: list[str]) -> Iterator[Row]:
     with instruments.watched(vault):
         for what, figure, unit in warm_hook(vault, prompts, 200):
             yield f"{MANY} lessons: {what}", figure, unit
-        yield f"{MANY} lessons: memory of the watcher, asked", instruments.memory(vault), "MB"
+        yield f"{MANY} lessons: memory of the watcher, asked", instruments.memory(), "MB"
         for what, figure, unit in saves(vault, 50):
             yield f"{MANY} lessons: {what}", figure, unit
-        yield f"{MANY} lessons: memory of the watcher, after saves", instruments.memory(vault), "MB"
+        yield f"{MANY} lessons: memory of the watcher, after saves", instruments.memory(), "MB"
 
 
 def main() -> None:

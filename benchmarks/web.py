@@ -101,7 +101,7 @@ def served(vault: Vault) -> Iterator[int]:
         server.terminate()
         server.wait()
         server.stdout.close()
-        launch.stop(vault.root, vault.index_dir)
+        launch.stop()
 
 
 def bare_python() -> float:

@@ -60,7 +60,7 @@ def apis() -> Iterator[ModelApis]:
 @pytest.fixture
 def home(team: Vault, own_world: Path) -> Iterator[Path]:
     yield own_world
-    launch.stop(team.root, team.index_dir)
+    launch.stop()
 
 
 def world(home: Path, **more: str) -> dict[str, str]:

@@ -30,10 +30,10 @@ def test_a_question_starts_the_watcher(
         assert search(vault)["hits"] == []
         assert launch.status(vault.root)
     finally:
-        launch.stop(vault.root, vault.index_dir)
+        launch.stop()
 
 
 @pytest.mark.slow
 def test_no_watcher_starts_against_the_settings(vault: Vault) -> None:
     assert search(vault)["hits"] == []
-    assert not launch.is_running(vault.index_dir)
+    assert not launch.is_running()

@@ -94,13 +94,13 @@ def team(make_vault: MakeVault) -> Iterator[Vault]:
     vault = make_vault(FILES)
     yield vault
     if vault.index_dir.is_dir():
-        launch.stop(vault.root, vault.index_dir)
+        launch.stop()
     for pid in watchers_of(vault.root):
         os.kill(pid, signal.SIGKILL)
 
 
 def log(vault: Vault) -> str:
-    return (vault.index_dir / launch.LOG).read_text()
+    return (launch.folder() / launch.LOG).read_text()
 
 
 def embedder_line(root: Path) -> str:

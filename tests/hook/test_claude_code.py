@@ -47,7 +47,7 @@ def team(make_vault: Callable[..., Vault], with_model: Path) -> Iterator[Vault]:
     run("lessons", "index", cwd=vault.root)
     run("lessons", "install", "claude", cwd=vault.root)
     yield vault
-    launch.stop(vault.root, vault.index_dir)  # the hooks started a watcher, as they should
+    launch.stop()  # the hooks started a watcher, as they should
 
 
 def ask(claude: Path, api: MessagesApi, folder: Path, home: Path, prompt: str) -> str:

@@ -72,7 +72,7 @@ def team(
     )
     vault = open_vault(root)
     yield vault
-    launch.stop(vault.root, vault.index_dir)
+    launch.stop()
     for pid in watchers_of(vault.root):
         os.kill(pid, signal.SIGKILL)
 
@@ -101,7 +101,7 @@ class Hook:
         folder = Path(f"/proc/{self._process.pid}/fd")
         for handle in folder.iterdir():
             with suppress(FileNotFoundError):  # closed meanwhile
-                if str(handle.readlink()).endswith(".vault_index"):
+                if str(handle.readlink()).endswith("/watch"):
                     return True
         return False
 
@@ -114,11 +114,11 @@ class Hook:
 @contextmanager
 def starting_watcher(vault: Vault, age: float = 0) -> Iterator[int]:
     """Hold the lock as a watcher does that began so many seconds ago and does not listen yet."""
-    lock = launch.take_lock(vault.index_dir)
+    lock = launch.take_lock()
     assert lock is not None
     start.note_pid(lock, os.getpid())
     then = time.time() - age
-    os.utime(vault.index_dir / launch.LOCK, (then, then))
+    os.utime(launch.folder() / launch.LOCK, (then, then))
     try:
         yield lock
     finally:
@@ -151,12 +151,12 @@ def test_ten_first_prompts_at_once_start_one_watcher_and_get_ten_answers(team: V
     assert len(by(team)) == 10
     assert "watcher" in by(team)
     assert len(watchers_of(team.root)) == 1
-    assert (team.index_dir / launch.LOG).read_text().count(" watching ") <= 1
+    assert (launch.folder() / launch.LOG).read_text().count(" watching ") <= 1
 
 
-def bound(team: Vault) -> socket.socket:
+def bound() -> socket.socket:
     """Return a socket where a watcher's is; with a long path that is a folder which outlives a test."""
-    place = protocol.places(str(team.root))[0]
+    place = protocol.places()[0]
     Path(place).unlink(missing_ok=True)
     own = socket.socket(socket.AF_UNIX)
     own.bind(place)
@@ -167,7 +167,7 @@ def test_a_watcher_that_starts_is_waited_for(team: Vault) -> None:
     with starting_watcher(team):
         hook = Hook(team)
         soon(hook.waits)
-        listening = bound(team)
+        listening = bound()
         listening.listen()
         connection, _ = listening.accept()
         with connection, listening:
@@ -226,7 +226,7 @@ def test_without_an_index_a_prompt_is_answered_from_the_files_and_a_start_counts
 @pytest.mark.parametrize("age", [0, OLD], ids=["just now", "long ago"])
 def test_after_a_watcher_was_killed(team: Vault, age: float) -> None:
     """What it leaves says nothing; just after, it is not started again with each prompt."""
-    bound(team).close()
+    bound().close()
     with starting_watcher(team, age):
         pass
     assert "node-heap.md" in Hook(team, AUTOSTART).answer()
@@ -240,7 +240,7 @@ def test_one_that_cannot_start_leaves_the_answer_to_the_hook(team: Vault, tmp_pa
     env = AUTOSTART | {"PYTHONPATH": str(tmp_path / "site")}
     assert "node-heap.md" in Hook(team, env).answer()
     assert by(team) == ["process"]
-    assert "broken" in (team.index_dir / launch.LOG).read_text()
+    assert "broken" in (launch.folder() / launch.LOG).read_text()
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_all_is_loaded_before_it_listens_and_nothing_is_recorded(team: Vault) ->
                 before = set(sys.modules)
                 asked = {"event": event, "ms": 0.0, "until": float("inf")}
                 question = {"protocol": protocol.PROTOCOL, "settings": watching.settings,
-                            "ask": "hook", "with": asked}
+                            "ask": "hook", "with": asked, "vault": root}
                 print(json.dumps(watching._answer(question)))
                 print("loaded", *sorted(set(sys.modules) - before))
                 watching.end("done")
@@ -323,17 +323,18 @@ def test_looking_whether_one_starts_keeps_nobody_from_starting_it(team: Vault) -
 
     def look() -> None:
         while not over.is_set():
-            handle = os.open(team.index_dir / launch.LOCK, os.O_RDONLY)
+            handle = os.open(launch.folder() / launch.LOCK, os.O_RDONLY)
             fcntl.flock(handle, fcntl.LOCK_SH)
             os.close(handle)
             over.wait(0.05)
 
-    (team.index_dir / launch.LOCK).touch()
+    launch.folder().mkdir()
+    (launch.folder() / launch.LOCK).touch()
     looking = threading.Thread(target=look)
     looking.start()
     try:
         for _ in range(20):
-            lock = launch.take_lock(team.index_dir)
+            lock = launch.take_lock()
             assert lock is not None
             os.close(lock)
     finally:

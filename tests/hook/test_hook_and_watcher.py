@@ -51,7 +51,7 @@ def team(make_vault: MakeVault, with_model: Path, shelf: Path, tmp_path: Path) -
     """A vault of three lessons with the real model, indexed."""
     vault = kept_on(shelf, partial(make_vault, FILES, name="first"), tmp_path / "team")
     yield vault
-    launch.stop(vault.root, vault.index_dir)
+    launch.stop()
     for pid in watchers_of(vault.root):
         os.kill(pid, signal.SIGKILL)
 
@@ -186,7 +186,7 @@ def test_an_unindexed_vault_is_indexed_by_the_watcher(
     vault = make_vault(FILES)
     assert "node-heap.md" in hook(vault, PATIENT | AUTOSTART).out  # from the files
     soon(lambda: "node-heap.md" in hook(vault).out and by(vault)[-1] == "watcher", seconds=60)
-    launch.stop(vault.root, vault.index_dir)
+    launch.stop()
 
 
 @pytest.mark.slow
@@ -238,14 +238,14 @@ def test_a_hundred_hooks_at_once_start_one_watcher(make_vault: MakeVault, with_m
     over.set()
     looking.join()
     assert len(seen) == 1
-    assert (vault.index_dir / launch.LOG).read_text().count(" watching ") == 1
-    launch.stop(vault.root, vault.index_dir)
+    assert (launch.folder() / launch.LOG).read_text().count(" watching ") == 1
+    launch.stop()
 
 
 def test_where_no_lock_can_be_taken_the_hook_answers_itself(team: Vault) -> None:
-    (team.index_dir / launch.LOCK).mkdir()  # no lock can be taken, whoever one is
+    (launch.folder() / launch.LOCK).mkdir(parents=True)  # no lock can be taken, whoever one is
     assert "node-heap.md" in hook(team, PATIENT | AUTOSTART).out
-    (team.index_dir / launch.LOCK).rmdir()
+    (launch.folder() / launch.LOCK).rmdir()
 
 
 # when it does not answer
@@ -294,7 +294,7 @@ def test_the_deadline_holds_with_a_hung_watcher(team: Vault) -> None:
 def test_whatever_else_listens_there_the_hook_answers_itself(team: Vault, said: bytes) -> None:
     """A watcher of another version, or something that is none."""
     listening = socket.socket(socket.AF_UNIX)
-    place = Path(protocol.places(str(team.root))[0])
+    place = Path(protocol.places()[0])
     place.parent.mkdir(mode=0o700, exist_ok=True)
     listening.bind(str(place))
     listening.listen()

@@ -57,7 +57,7 @@ def test_a_line_that_a_full_disk_cut_spoils_no_other(tmp_path: Path) -> None:
 def test_the_log_of_a_watcher_that_runs(make_vault: Callable[..., Vault]) -> None:
     vault = make_vault({"heap.md": lesson_text("Raise the heap", "Zyzzyva.")})
     reconcile.sync(vault)
-    file = vault.index_dir / launch.LOG
+    file = launch.folder() / launch.LOG
     with watched(vault):
         soon(lambda: " watching " in file.read_text())
         with file.open("ab") as full:
@@ -66,4 +66,4 @@ def test_the_log_of_a_watcher_that_runs(make_vault: Callable[..., Vault]) -> Non
         soon(lambda: len(rows(vault)) == 2)
         soon(lambda: file.exists() and "1 added" in file.read_text())
         assert file.stat().st_size < MAX_BYTES
-        assert " watching " in file.with_name("watch.log.old").read_text()
+        assert " watching " in file.with_name("log.old").read_text()

@@ -59,7 +59,7 @@ def project(make_vault: Callable[..., Vault], with_model: Path) -> Iterator[Vaul
     run("lessons", "index", cwd=vault.root)
     run("lessons", "install", "claude", "--journal", cwd=vault.root)
     yield vault
-    launch.stop(vault.root, vault.index_dir)  # the hooks started a watcher, as they should
+    launch.stop()  # the hooks started a watcher, as they should
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def clone(make_vault: Callable[..., Vault], with_model: Path, tmp_path: Path) ->
     run("lessons", "install", "claude", "--journal", cwd=folder)
     vault = Vault(folder, team.config)
     yield vault
-    launch.stop(vault.root, vault.index_dir)  # the hooks started a watcher, as they should
+    launch.stop()  # the hooks started a watcher, as they should
 
 
 def hold_session(claude: Path, folder: Path, world: dict[str, str], *prompts: str) -> None:

@@ -44,7 +44,7 @@ def team(make_vault: MakeVault, with_model: Path, shelves: Path, tmp_path: Path)
     vault = kept_on(shelves / "for-mcp-stdio", make, tmp_path / "team")
     yield vault
     if vault.index_dir.is_dir():
-        launch.stop(vault.root, vault.index_dir)
+        launch.stop()
 
 
 def server_of(folder: Path) -> int:
@@ -69,7 +69,7 @@ def loaded(pid: int) -> set[str]:
 async def test_the_server_stays_thin_while_a_watcher_can_run(team: Vault) -> None:
     async with Client(over_stdio(team.root, **AUTOSTART), mode="legacy") as client:
         assert "Node runs out of memory" in await call(client, "learn_search", query=HEAP)
-        assert launch.is_running(team.index_dir)
+        assert launch.is_running()
         await call(client, "learn_get", id="devops/docker/layers")
         await call(client, "learn_status")
         await call(client, "remember", title="Quokkas", text="Feed the quokkas at noon.")
@@ -82,7 +82,7 @@ async def test_a_watcher_that_is_killed_while_it_answers(team: Vault) -> None:
     async with Client(over_stdio(team.root, **AUTOSTART)) as client:
         await call(client, "learn_search", query=HEAP)
         [watcher] = watchers_of(team.root)
-        started = (team.index_dir / launch.LOCK).stat().st_mtime
+        started = (launch.folder() / launch.LOCK).stat().st_mtime
         while time.time() < started + RESTART_SECONDS:  # one that dies sooner is not started again
             await anyio.sleep(0.1)
         os.kill(watcher, signal.SIGSTOP)
@@ -102,7 +102,7 @@ async def test_a_watcher_that_is_killed_while_it_answers(team: Vault) -> None:
 async def test_a_damaged_index_is_built_again_by_the_watcher(team: Vault) -> None:
     async with Client(over_stdio(team.root, **AUTOSTART)) as client:
         await call(client, "learn_search", query=HEAP)
-        launch.stop(team.root, team.index_dir)
+        launch.stop()
         for file in team.index_dir.rglob("*.lance"):
             if file.is_file():
                 file.write_bytes(b"not a table")

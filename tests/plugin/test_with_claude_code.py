@@ -47,7 +47,7 @@ def team(shelf: Path, tmp_path: Path, own_world: Path) -> Iterator[Vault]:
     vault = copy_of(shelf, tmp_path / "team")
     write(vault.lessons_dir / "vault.toml", "session_sources = []\n")  # so that prompts get all
     yield vault
-    launch.stop(vault.root, vault.index_dir)  # the hooks started a watcher, as they should
+    launch.stop()  # the hooks started a watcher, as they should
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def watched(vault: Vault, **env: str) -> Iterator[dict[str, Any]]:
     try:
         yield status(vault)
     finally:
-        launch.stop(vault.root, vault.index_dir)
+        launch.stop()
 
 
 def status(vault: Vault) -> dict[str, Any]:

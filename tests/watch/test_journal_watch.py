@@ -15,7 +15,7 @@ from tests.support.files import lesson_text
 from tests.support.watchers import soon, watched
 from vault_index.hotpath import protocol
 from vault_index.vault import Vault
-from vault_index.watch import growth
+from vault_index.watch import journal
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ def test_a_killed_agent_loses_nothing(team: Vault, monkeypatch: pytest.MonkeyPat
     with watched(team):
         soon(lambda: first.id in sessions(team))
         second = about_retries(team.root)
-        soon(lambda: second.id in sessions(team), seconds=growth.SCAN_SECONDS + 30)
+        soon(lambda: second.id in sessions(team), seconds=journal.SCAN_SECONDS + 30)
 
 
 def test_commands_are_answered_by_the_watcher_and_see_what_just_grew(team: Vault) -> None:

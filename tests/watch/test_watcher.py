@@ -47,7 +47,7 @@ def team(make_vault: MakeVault, shelves: Path, tmp_path: Path) -> Iterator[Vault
     )
     yield vault
     if vault.index_dir.is_dir():
-        launch.stop(vault.root, vault.index_dir)
+        launch.stop()
     for pid in watchers_of(vault.root):
         os.kill(pid, signal.SIGKILL)
 
@@ -63,7 +63,7 @@ def in_the_table(vault: Vault, word: str) -> bool:
 
 
 def log(vault: Vault) -> str:
-    return (vault.index_dir / launch.LOG).read_text()
+    return (launch.folder() / launch.LOG).read_text()
 
 
 # what is saved is found
@@ -292,7 +292,7 @@ def test_background_status_and_stop(team: Vault) -> None:
     assert watch("--stop") == "stopped\n"
     assert watchers_of(team.root) == []
     assert "ended: asked to" in log(team)
-    assert not any(Path(place).exists() for place in protocol.places(str(team.root)))
+    assert not any(Path(place).exists() for place in protocol.places())
 
 
 @pytest.mark.slow
@@ -318,7 +318,7 @@ def test_in_the_foreground_it_tells_what_it_does_and_ends_with_ctrl_c(team: Vaul
 def test_however_it_ends_the_next_one_starts(team: Vault, number: signal.Signals) -> None:
     with watched(team) as first:
         os.kill(first["pid"], number)
-        soon(lambda: not launch.is_running(team.index_dir))
+        soon(lambda: not launch.is_running())
         assert "Raise the heap" in run("lessons", "search", "heap", cwd=team.root).out
         with watched(team) as second:
             assert second["pid"] != first["pid"]
@@ -367,14 +367,17 @@ def test_it_ends_when_the_package_is_upgraded(team: Vault, tmp_path: Path) -> No
 # the socket
 
 
-def test_the_socket_is_beside_the_index_or_where_its_path_is_short(tmp_path: Path) -> None:
-    runtime = protocol.runtime_folder()
-    assert protocol.places("/home/me/team")[0] == "/home/me/team/.vault_index/watch.sock"
-    assert [Path(one).parent for one in protocol.places("/home/me/team" + "/deep" * 20)] == [
-        Path(runtime)
-    ]
-    (tmp_path / "link").symlink_to("/home/me/team" + "/deep" * 20)
-    assert protocol.places(f"{tmp_path}/link") == protocol.places("/home/me/team" + "/deep" * 20)
+def test_the_socket_is_in_the_users_folder_or_where_its_path_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_HOME", "/home/me/.lessons")
+    assert protocol.places()[0] == "/home/me/.lessons/watch/socket"
+    monkeypatch.setenv("LESSONS_HOME", "/home/me" + "/deep" * 20)
+    deep = protocol.places()
+    assert [Path(one).parent for one in deep] == [Path(protocol.runtime_folder())]
+    (tmp_path / "link").symlink_to("/home/me" + "/deep" * 20)
+    monkeypatch.setenv("LESSONS_HOME", f"{tmp_path}/link")
+    assert protocol.places() == deep
 
 
 @pytest.mark.slow
@@ -382,7 +385,7 @@ def test_a_clock_that_was_set_back_keeps_no_watcher_from_starting(team: Vault) -
     with watched(team):
         pass
     ahead = time.time() + 3600
-    os.utime(team.index_dir / launch.LOCK, (ahead, ahead))
+    os.utime(launch.folder() / launch.LOCK, (ahead, ahead))
     with watched(team) as state:
         assert state["running"]
 
@@ -391,7 +394,7 @@ def test_a_clock_that_was_set_back_keeps_no_watcher_from_starting(team: Vault) -
 def test_the_socket_is_the_users_own_and_nothing_listens_on_a_port(team: Vault) -> None:
     with watched(team) as state:
         place = Path(state["socket"])
-        assert str(place) == protocol.places(str(team.root))[0]
+        assert str(place) in protocol.places()
         assert place.stat().st_mode & 0o777 == 0o600
         assert place.parent.stat().st_mode & 0o777 == 0o700
         inodes = {
@@ -429,11 +432,15 @@ def test_another_user_is_refused(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_a_path_too_long_for_a_socket(make_vault: MakeVault) -> None:
-    vault = make_vault(FILES, name="a-rather-long-name-" * 6)
+def test_a_path_too_long_for_a_socket(
+    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = own_world.rename(own_world.with_name("a-rather-long-name-" * 6))
+    monkeypatch.setenv("LESSONS_HOME", str(home))
+    vault = make_vault(FILES)
     reconcile.sync(vault)
     with watched(vault) as state:
-        assert not state["socket"].startswith(str(vault.root))
+        assert not state["socket"].startswith(str(home))
         assert Path(state["socket"]).parent.stat().st_mode & 0o777 == 0o700
         assert search(vault, "heap")
         assert status(vault)["questions"] == 1

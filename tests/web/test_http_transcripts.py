@@ -28,7 +28,6 @@ from tests.support.places import TESTS
 from tests.support.serving import Serving, serving
 from vault_index.entrypoints.web.app import application
 from vault_index.entrypoints.web.door import Door
-from vault_index.vault import open_vault
 from vault_index.watch import launch
 
 TRANSCRIPTS = TESTS / "web" / "transcripts"
@@ -101,9 +100,8 @@ def team(
         run("lessons", "journal", "import", "--since", "all", cwd=root)
         with serving(root, home, LESSONS_WATCH_AUTOSTART="true") as served:
             yield served
-        vault = open_vault(root)
-        assert launch.is_running(vault.index_dir)  # the watcher answered, and stays for others
-        launch.stop(vault.root, vault.index_dir)
+        assert launch.is_running()  # the watcher answered, and stays for others
+        launch.stop()
 
 
 @pytest.mark.slow

@@ -174,7 +174,7 @@ def test_what_it_takes_is_found_at_once_and_a_save_soon(vault: Vault, own_world:
             assert str(vault.root.parent) not in reason
         finally:
             (vault.lessons_dir / "vault.toml").write_text("")
-            launch.stop(vault.root, vault.index_dir)
+            launch.stop()
 
 
 @pytest.mark.slow

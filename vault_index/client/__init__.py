@@ -160,14 +160,16 @@ def _from_watcher(
     """Ask the watcher; None without one, and where it cannot answer. Raises VaultError."""
     root = _root(place)
     if root is None:
-        return None
+        if not api.is_about_journal(question["ask"]):
+            return None
+        root = ""
     answer: dict[str, Any] | None
     try:
         answer = protocol.ask(root, question, protocol.WATCHER_SECONDS)
     except protocol.NoWatcher:
-        answer = _staying().from_started(root, question) if start else None
+        answer = _staying().from_started(root, question) if start and root else None
     except (protocol.Gone, protocol.DeclinedForNow):
-        answer = _staying().from_next(root, question) if start else None
+        answer = _staying().from_next(root, question) if start and root else None
     except protocol.Declined:
         return None
     except protocol.NoAnswer:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vault_index.errors import BusyError, WriteError
-from vault_index.hotpath import protocol, start
+from vault_index.hotpath import protocol
 from vault_index.vault import open_vault
 from vault_index.watch import launch
 
@@ -60,11 +60,17 @@ def from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | Non
         opened = open_vault(root)
         if not opened.config.watch_autostart:
             return None
-        launch.start(opened.root, opened.index_dir)
-        answer = start.ask(root, question, until, lambda _: True, waits_for_index=True)
-        if answer is None and launch.is_running(opened.index_dir):
-            raise busy()
-        return answer
+        launch.open_in_background(opened.root, opened.index_dir)
+        while launch.is_running():
+            try:
+                return protocol.ask(root, question, protocol.WATCHER_SECONDS)
+            except protocol.NotOpen:
+                return None
+            except protocol.NoWatcher:  # it starts
+                if time.monotonic() > until:
+                    raise busy() from None
+                time.sleep(REPAIR_POLL_SECONDS)
+        return None
     except protocol.DeclinedForNow:
         return from_next(root, question)
     except (WriteError, protocol.Declined):  # a read-only vault has no watcher

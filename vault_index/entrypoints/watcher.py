@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from vault_index.hotpath import index_files, log, start
+from vault_index.hotpath import log, start
 from vault_index.text.characters import visible_line
 
 HANG_SECONDS = 60  # the system ends a start that hangs longer, on a dead network drive
@@ -38,19 +38,16 @@ def main(words: list[str]) -> int:
 
     root = Path(words[1])
 
-    def say(message: str) -> None:
-        _log(root, message)
-
     try:
-        run(root, int(words[4]), say)
+        run(root, int(words[4]), _log)
     except VaultError as error:
-        say(f"error: {error.message}")
+        _log(f"error: {error.message}")
         return 1
     return 0
 
 
 def run(root: Path, lock: int, say: Callable[[str], None]) -> None:
-    """Watch a vault until there is a reason to end. Raises VaultError."""
+    """Watch a vault, and others on demand, until there is a reason to end. Raises VaultError."""
     from vault_index.watch.watcher import Watcher
 
     os.set_inheritable(lock, False)
@@ -61,23 +58,23 @@ def run(root: Path, lock: int, say: Callable[[str], None]) -> None:
     watcher.run()
 
 
-def _log(root: Path, message: str) -> None:
+def _log(message: str) -> None:
     """Write lines to the log that is our output, and go on in a new file when it is full."""
     if os.fstat(1).st_size > log.MAX_BYTES:
-        _begin_new_log(root)
+        _begin_new_log()
     stamp = time.strftime("%Y-%m-%d %H:%M:%S")
     lines = [f"{stamp} {visible_line(line)}\n" for line in message.splitlines()]
     os.write(1, "".join(lines).encode("utf-8", "replace"))
 
 
-def _begin_new_log(root: Path) -> None:
+def _begin_new_log() -> None:
     try:
-        folder = index_files.open_folder(f"{root}/.vault_index")
+        folder = start.open_folder()
         try:
             output = log.open_for_appending(folder, start.LOG)
         finally:
             os.close(folder)
-    except OSError:  # the folder is gone, and soon the watcher
+    except OSError:  # the user's folder is gone, and soon the watcher
         return
     os.dup2(output, 1)
     os.dup2(output, 2)

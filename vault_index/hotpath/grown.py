@@ -132,15 +132,12 @@ def note(journal: str, transcript: str, suffix: str = "") -> None:
         os.close(spool)
 
 
-def watcher_hears(folder: str) -> bool:
-    """Whether the watcher of the vault around a folder, or of the user's default vault, heard of it."""
+def watcher_hears() -> bool:
+    """Whether the user's watcher heard that transcripts grew."""
     try:
-        root = locate.find(None, folder, os.environ)
-        if root is None:
-            return False
-        protocol.ask(root, {"ask": "journal grown", "with": {}}, WATCHER_SECONDS)
+        protocol.ask("", {"ask": "journal grown"}, WATCHER_SECONDS)
         return True
-    except (protocol.NoWatcher, protocol.NoAnswer, ValueError, OSError):
+    except (protocol.NoWatcher, protocol.NoAnswer):
         return False
 
 

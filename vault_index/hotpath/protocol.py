@@ -1,7 +1,8 @@
 """The protocol between the watcher and its clients: where the socket is, one question, one answer.
 
-A unix socket, so nothing listens on a port. A question is one line of JSON, the answer another, and
-the connection ends. Standard library only: the hook loads this on every prompt.
+A unix socket in the user's private folder, so nothing listens on a port. A question is one line of JSON
+that names the vault, the answer another, and the connection ends. Standard library only: the hook loads
+this on every prompt.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ import os
 import sys
 import time
 
-from vault_index.hotpath import small_json
+from vault_index.hotpath import locate, small_json
 
 TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-PROTOCOL = 6  # raise it when questions or answers change; other versions then decline each other
+PROTOCOL = 7  # raise it when questions or answers change; other versions then decline each other
 WATCHER_SECONDS = 10  # for an answer; the watcher itself waits up to three for what was just saved
 MAX_BYTES = 4 * 1024 * 1024  # of a question
 MAX_PATH_BYTES = 100  # the system's limit is 108 on Linux and 104 on macOS
+FOLDER = "watch"  # in the user's folder: the lock, the log and the socket of the watcher
 
 # A watcher answers only callers whose values of these variables equal its own.
 ENVIRONMENT = ("LESSONS_HOME", "LESSONS_EMBEDDER", "LESSONS_OLLAMA_MODEL", "OLLAMA_HOST")
@@ -29,6 +31,10 @@ ENVIRONMENT = ("LESSONS_HOME", "LESSONS_EMBEDDER", "LESSONS_OLLAMA_MODEL", "OLLA
 
 class NoWatcher(Exception):
     """There is no watcher, or none whose socket this user may open."""
+
+
+class NotOpen(NoWatcher):
+    """The watcher runs, and has not opened this vault: its settings want none, or nobody asked."""
 
 
 class NoAnswer(Exception):
@@ -52,16 +58,21 @@ def settings_of(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: environ[name] for name in ENVIRONMENT if environ.get(name)}
 
 
-def places(root: str) -> list[str]:
-    """Return the paths where a vault's socket may be, best first.
+def folder() -> str:
+    """Return the watcher's folder; by its real path, since a caller by a link must find the same."""
+    return f"{os.path.realpath(locate.home_folder(os.environ))}/{FOLDER}"
 
-    Beside the index; or, where that path is too long or its file system has no sockets, in the
+
+def places() -> list[str]:
+    """Return the paths where the user's socket may be, best first.
+
+    In the watcher's folder; or, where that path is too long or its file system has no sockets, in the
     user's runtime folder.
     """
-    root = os.path.realpath(root)  # a caller that comes by a link must find the same
-    beside = f"{root}/.vault_index/watch.sock"
-    where = [beside] if len(os.fsencode(beside)) <= MAX_PATH_BYTES else []
-    return [*where, f"{runtime_folder()}/{fnv64(root):016x}.sock"]
+    own = folder()
+    inside = f"{own}/socket"
+    where = [inside] if len(os.fsencode(inside)) <= MAX_PATH_BYTES else []
+    return [*where, f"{runtime_folder()}/{fnv64(own):016x}.sock"]
 
 
 def runtime_folder() -> str:
@@ -79,14 +90,16 @@ def fnv64(text: str) -> int:
 
 
 def ask(root: str, question: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-    """Ask the watcher of a vault and return its answer, within `timeout` seconds.
+    """Ask the watcher about a vault and return its answer, within `timeout` seconds.
 
-    Raises NoWatcher, NoAnswer (Gone, Declined, DeclinedForNow).
+    `root` is "" for the journal. Raises NoWatcher (NotOpen), NoAnswer (Gone, Declined, DeclinedForNow).
     """
     until = time.monotonic() + timeout
-    line = _connect(root, timeout)
+    line = connect(places(), timeout)
     try:
-        message = {"protocol": PROTOCOL, "settings": settings_of(os.environ), **question}
+        vault = os.path.realpath(root) if root else ""
+        message = {"protocol": PROTOCOL, "settings": settings_of(os.environ), "vault": vault}
+        message.update(question)
         line.sendall(small_json.dumps(message).encode() + b"\n")
         received = receive(line, until)
         if not received:
@@ -103,6 +116,8 @@ def ask(root: str, question: Mapping[str, Any], timeout: float) -> dict[str, Any
     if "declined" in answer:
         kind = DeclinedForNow if answer.get("for_now") else Declined
         raise kind(str(answer["declined"]))
+    if "closed" in answer:
+        raise NotOpen
     return answer
 
 
@@ -149,8 +164,9 @@ def _is_private(place: str) -> bool:
     )
 
 
-def _connect(root: str, timeout: float) -> _socket.socket:
-    for place in places(root):
+def connect(places: list[str], timeout: float) -> _socket.socket:
+    """Connect to the first of these sockets that is this user's. Raises NoWatcher, NoAnswer."""
+    for place in places:
         if not _is_private(place):
             continue
         line = _socket.socket(_socket.AF_UNIX)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-LOCK, LOG = "watch.lock", "watch.log"
+LOCK, LOG = "lock", "log"  # in the watcher's folder
+VAULT_LOCK = "watch.lock"  # in a `.vault_index`: one process watches a vault
 RESTART_SECONDS = 3  # a watcher that dies at once is not started with each prompt
 STARTING_SECONDS = 15  # a watcher that does not listen by then is hung; no hook waits for it
 POLL_SECONDS = 0.02
@@ -38,33 +39,35 @@ def ask(
     question: Mapping[str, Any],
     until: float,
     autostart: Callable[[str], bool],
-    *,
-    waits_for_index: bool = False,
 ) -> dict[str, Any] | None:
     """Start the watcher unless one is starting, wait until it listens, and return its answer.
 
     None if no watcher will answer: hooks may not start one, it died, it takes too long, or the index
-    folder is not ours yet. A hook does not wait for a watcher that has no index yet: a command that
-    `waits_for_index` does. `until` is a time of the monotonic clock. `autostart` reads the setting of
-    that name from the settings file of a vault, and is called only where a file mentions it. Raises
-    protocol.NoAnswer.
+    folder is not ours yet. A hook does not wait for a vault that has no index yet. `until` is a time
+    of the monotonic clock. `autostart` reads the setting of that name from the settings file of a
+    vault, and is called only where a file mentions it. Raises protocol.NoAnswer.
     """
     path = f"{root}/.vault_index"
     try:
-        folder = index_files.open_folder(path)
+        index = index_files.open_folder(path)
+        has_index = index_files.has_index(index)
+        os.close(index)
+        if not index_files.is_ours(path, locate.home_folder(os.environ)):
+            return None
+        folder = open_folder()
     except OSError:
         return None
     try:
-        if not index_files.is_ours(path, locate.home_folder(os.environ)):
-            return None
         if not _is_starting(folder) and not _start(root, folder, autostart):
             return None
-        if not (waits_for_index or index_files.has_index(folder)):
-            return None  # it will not listen soon: the files answer
-        places = protocol.places(root)
+        if not has_index:  # there is nothing to ask yet: the files answer
+            return None
+        places = protocol.places()
         while time.monotonic() < until and _is_starting(folder):
             try:
                 return protocol.ask(root, question, until - time.monotonic())
+            except protocol.NotOpen:
+                return None
             except protocol.NoWatcher:
                 _wait_for_any(places)
         return None
@@ -72,12 +75,22 @@ def ask(
         os.close(folder)
 
 
-def take_lock_in(folder: int) -> int | None:
-    """Take the watcher's lock in an open index folder and return its descriptor; None if it is held.
+def open_folder() -> int:
+    """Open the watcher's folder, made if need be, and return its descriptor. Raises OSError."""
+    folder = protocol.folder()
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    return index_files.open_folder(folder)
+
+
+def take_lock_in(folder: int, name: str = LOCK) -> int | None:
+    """Take a watcher's lock in an open folder and return its descriptor; None if it is held.
 
     A process that only looks holds it for an instant too: hence the second try. Raises OSError.
     """
-    lock = index_files.open_in(folder, LOCK, os.O_RDWR | os.O_CREAT)
+    lock = index_files.open_in(folder, name, os.O_RDWR | os.O_CREAT)
     for pause in (0.002, 0.0):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

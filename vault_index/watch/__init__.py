@@ -1,6 +1,7 @@
-"""The watcher: the one warm process of a vault, which reindexes on save and answers queries.
+"""The watcher: the one warm process of a user, which reindexes on save and answers queries.
 
-`events` gathers what the file system reports, `schedule` decides what is due, `watcher` does it with
-`passes` and, for more, with a `background_index`; `questions` answers behind `server` meanwhile.
+`watcher` listens on one socket (`server`) and opens a `vault_watch` for each vault, with a thread of its
+own: `events` gathers what the file system reports, `schedule` decides what is due, `passes` do it or, for
+more, a `background_index`; `questions` answers meanwhile. `journal` takes in what agents wrote.
 `launch` is the watcher as commands see it, `hotpath.protocol` what both ends speak.
 """

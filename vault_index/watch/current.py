@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import vault_index
-from vault_index import files
+from vault_index import embed, files
 from vault_index.embed import download, fetching
 from vault_index.errors import VaultError
 from vault_index.hotpath import locate
 from vault_index.index import skills
-from vault_index.vault import open_vault
+from vault_index.journal.journal import Journal
+from vault_index.vault import Vault, open_vault
 from vault_index.watch import warming
+
+if TYPE_CHECKING:
+    from vault_index.embed import Embedder
+
+Place = TypeVar("Place", Vault, Journal)
 
 
 class CurrentVault:
@@ -23,9 +31,10 @@ class CurrentVault:
     `unusable` is why the settings as they are now are not in force.
     """
 
-    def __init__(self, root: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, root: Path, say: Callable[[str], None], embedder: SharedEmbedder) -> None:
         self.root = root
-        self.vault = open_vault(root)
+        self._embedder = embedder
+        self.vault = embedder.lend(open_vault(root))
         self.unusable: VaultError | None = None
         self._say = say
         self._settings = self._stamp_settings()
@@ -40,7 +49,7 @@ class CurrentVault:
         """Open the vault with the settings as they are now; those of before stay if they are broken."""
         self._settings = self._stamp_settings()
         try:
-            opened = open_vault(self.root)
+            opened = self._embedder.lend(open_vault(self.root))
         except VaultError as error:
             self.unusable = error
             self._say(f"error: {error.message}")
@@ -82,6 +91,23 @@ class CurrentVault:
         home = locate.home_folder(os.environ)
         places = self.root / locate.FOLDER / locate.SETTINGS, Path(home) / "config.toml"
         return [stamp(place) for place in places]
+
+
+class SharedEmbedder:
+    """The one built-in embedder in memory, for all vaults and the journal."""
+
+    def __init__(self) -> None:
+        self._opened: Embedder | None = None
+        self._opening = threading.Lock()
+
+    def lend(self, place: Place) -> Place:
+        """Return a vault or journal with the shared embedder, if its settings want that."""
+        if place.config.embedder == "minilm":
+            with self._opening:
+                self._opened = self._opened or embed.open_embedder(place.config)
+            if self._opened is not None:
+                place.__dict__["embedder"] = self._opened
+        return place
 
 
 def stamp(file: Path) -> tuple[int, ...]:

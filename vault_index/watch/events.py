@@ -48,19 +48,10 @@ class FileEvents:
         self._inotify: InotifyFD | None = None
         self._armed: int | None = None  # the inode of the folder that is watched
         self._failed = ""  # why a thread of watchdog ended
-        self._hooks = contextlib.ExitStack()  # into the whole process, taken out by `close`
 
     def start(self) -> None:
         """Begin to watch the folder, if it is there."""
-        lost = _Lost(self.happened)
-        logging.getLogger("watchdog").addHandler(lost)
-        self._hooks.callback(logging.getLogger("watchdog").removeHandler, lost)
-        self._hooks.callback(setattr, threading, "excepthook", threading.excepthook)
-        threading.excepthook = self._on_thread_error(threading.excepthook)
-        # A new folder that is found twice, by its event and in its parent's list, is no fault; but
-        # where warnings are errors, this one ends the thread that hears.
-        self._hooks.enter_context(warnings.catch_warnings())
-        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
+        _hooks.add(self)
         self.arm()
 
     def arm(self) -> bool:
@@ -94,7 +85,7 @@ class FileEvents:
 
     def check(self) -> None:
         """Turn to polling if some folder is not watched: watchdog does not report the limit."""
-        if not self.polling and _watches() < _folders(self.folder):
+        if not self.polling and self._watches() < _folders(self.folder):
             self._poll("the system's limit on watches is reached")
 
     def _poll(self, why: str) -> None:
@@ -151,17 +142,18 @@ class FileEvents:
         if event.is_directory or any(name.endswith((".md", ".toml")) for name in names):
             self.happened()
 
-    def _on_thread_error(
-        self, others: Callable[[threading.ExceptHookArgs], object]
-    ) -> Callable[[threading.ExceptHookArgs], object]:
-        def hook(args: threading.ExceptHookArgs) -> None:
-            if type(args.thread).__module__.startswith("watchdog."):
-                self._failed = f"{args.exc_type.__name__}: {args.exc_value}"
-                self.happened()
-            else:
-                others(args)
+    def lost(self, failed: str = "") -> None:
+        """Note that events were dropped, or why a thread of watchdog died."""
+        self._failed = self._failed or failed
+        self.happened()
 
-        return hook
+    def _watches(self) -> float:
+        """Return how many folders are watched; infinity where the system does not show it."""
+        try:
+            handle = self._inotify._inotify_fd  # type: ignore[union-attr]
+            return Path(f"/proc/self/fdinfo/{handle}").read_text().count("inotify wd:")
+        except (OSError, AttributeError):
+            return float("inf")
 
     def happened(self) -> None:
         """Note that something changed."""
@@ -203,31 +195,58 @@ class FileEvents:
     def close(self) -> None:
         """Stop watching, and take out what `start` put into the process."""
         self._stop_observing()
-        self._hooks.close()
+        _hooks.discard(self)
 
 
-class _Lost(logging.Handler):
-    """Hears watchdog log that the system dropped events: it reports that nowhere else."""
+class _ProcessHooks(logging.Handler):
+    """Hears in the whole process what watchdog reports nowhere else, while folders are watched.
 
-    def __init__(self, happened: Callable[[], None]) -> None:
+    It logs that the system dropped events, and its threads die. Both may be of any folder.
+    """
+
+    def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._happened = happened
+        self._watching: set[FileEvents] = set()
+        self._undo = contextlib.ExitStack()
+        self._changing = threading.Lock()
+
+    def add(self, events: FileEvents) -> None:
+        with self._changing:
+            if not self._watching:
+                self._install()
+            self._watching.add(events)
+
+    def discard(self, events: FileEvents) -> None:
+        with self._changing:
+            self._watching.discard(events)
+            if not self._watching:
+                self._undo.close()
 
     def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002
-        self._happened()
+        for events in tuple(self._watching):
+            events.lost()
+
+    def _install(self) -> None:
+        logging.getLogger("watchdog").addHandler(self)
+        self._undo.callback(logging.getLogger("watchdog").removeHandler, self)
+        others = threading.excepthook
+        self._undo.callback(setattr, threading, "excepthook", others)
+
+        def hook(args: threading.ExceptHookArgs) -> None:
+            if not type(args.thread).__module__.startswith("watchdog."):
+                others(args)
+                return
+            for events in tuple(self._watching):
+                events.lost(f"{args.exc_type.__name__}: {args.exc_value}")
+
+        threading.excepthook = hook
+        # A new folder that is found twice, by its event and in its parent's list, is no fault; but
+        # where warnings are errors, this one ends the thread that hears.
+        self._undo.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
 
 
-def _watches() -> float:
-    """Return how many folders this process watches; infinity where the system does not show it."""
-    try:
-        descriptors = list(Path("/proc/self/fdinfo").iterdir())
-    except OSError:
-        return float("inf")
-    count = 0
-    for file in descriptors:
-        with contextlib.suppress(OSError):  # closed since, as is the one that listed them
-            count += file.read_text().count("inotify wd:")
-    return count
+_hooks = _ProcessHooks()
 
 
 def _folders(folder: Path) -> int:

@@ -15,36 +15,79 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vault_index import api
-from vault_index.errors import VaultError
-from vault_index.hotpath import taking
-from vault_index.journal import take
+from vault_index import api, config
+from vault_index.embed import download
+from vault_index.errors import IndexStateError, VaultError
+from vault_index.hotpath import locate, taking
+from vault_index.journal import places, projects, take
 from vault_index.journal.journal import PENDING, Journal
-from vault_index.vault import Vault
 from vault_index.watch import malloc
-from vault_index.watch.growth import Growth
+from vault_index.watch.current import SharedEmbedder, stamp
 
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
 TIDY_SECONDS = 30.0  # without a write, before old versions of the index are cleaned away
 EXPIRE_SECONDS = 86_400.0  # between two looks for sessions that are kept long enough
-JUDGING_SECONDS = 2.0  # at a time, for what agents did with their lessons: prompts come first
+QUIET_SECONDS = 5.0  # after a transcript was last seen to grow: the turn may have ended
+GROWING_SECONDS = 60.0  # while it grows on
+MAX_WAITING = 64  # questions: more are declined, and vaults are answered
 PATIENCE_SECONDS = 2.0  # that a question waits for what just grew
 MANY_FILES = 12  # transcripts that are left to another process
 MANY_BYTES = 8 * 1024 * 1024  # of transcripts, that are
+SCAN_SECONDS = 10.0  # between two looks at all transcripts: hundreds of files
+SCAN_SHARE = 0.01  # at most this share of the time goes into looking
+FIRST_SECONDS = 2 * 86_400  # what changed since then may have grown before this process began
+
+
+class Growth:
+    """Remembers the sizes of transcripts from look to look, where anything is recorded.
+
+    Nobody says that they grew where an agent was killed.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Path, tuple[int, int]] | None = None
+        self._next = 0.0
+
+    def look(self, journal: Journal) -> list[Path]:
+        """Return the transcripts that changed since the last look, at the first those of two days."""
+        began = time.monotonic()
+        if began < self._next:
+            return []
+        grown: list[Path] = []
+        if projects.recorded_folders(journal):
+            now = {file.path: (file.size, file.mtime) for file in places.transcripts()}
+            if self._seen is None:
+                oldest = 1e9 * (time.time() - FIRST_SECONDS)
+                grown = [path for path, (_, mtime) in now.items() if mtime > oldest]
+            else:
+                grown = [path for path, stamp in now.items() if self._seen.get(path) != stamp]
+            self._seen = now
+        ended = time.monotonic()
+        self._next = ended + max(SCAN_SECONDS, (ended - began) / SCAN_SHARE)
+        return grown
 
 
 class JournalWatch:
     """Takes in what grew, between `start` and the end of the process, and answers for the journal.
 
-    `vault` returns the vault as it is opened now: its settings and its embedder are the journal's.
+    `sessions_went_on` is called where nothing grows any more.
     """
 
-    def __init__(self, vault: Callable[[], Vault], say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        embedder: SharedEmbedder,
+        say: Callable[[str], None],
+        sessions_went_on: Callable[[], None],
+    ) -> None:
         self.trouble = ""  # why the last transcripts could not be taken in
-        self._vault = vault
+        self._embedder = embedder
         self._say = say
+        self._sessions_went_on = sessions_went_on
         self._growth = Growth()
-        self._opened: tuple[Vault, Journal] | None = None
+        self._settings = Path(locate.home_folder(os.environ)) / "config.toml"
+        self._opened: tuple[object, Journal] | None = None
+        self._grew: tuple[float, float] | None = None  # when growth was first and last seen
+        self._slots = threading.BoundedSemaphore(MAX_WAITING)
         self._sizes: dict[Path, int] = {}  # of what was taken in last
         self._changed = threading.Condition()
         self._called = 0
@@ -57,18 +100,16 @@ class JournalWatch:
     def start(self) -> None:
         """Begin to take in what is noted from now on, and what was noted before."""
         threading.Thread(target=self._work, daemon=True, name="journal").start()
-        if take.waiting(self.journal):
-            self.call()
+        with contextlib.suppress(VaultError):  # broken settings: each question says so
+            if take.waiting(self.journal):
+                self.call()
 
     @property
     def journal(self) -> Journal:
-        """The journal with the settings as they are now."""
-        vault = self._vault()
-        if self._opened is None or self._opened[0] is not vault:
-            embedder = None
-            with contextlib.suppress(VaultError):  # a server that embeds may be away
-                embedder = vault.embedder
-            self._opened = vault, Journal(vault.config, embedder)
+        """The journal with the user's settings as they are now. Raises SettingsError."""
+        settings = stamp(self._settings), download.is_ready(self._settings.parent)
+        if self._opened is None or self._opened[0] != settings:
+            self._opened = settings, self._embedder.lend(Journal(config.load()))
         return self._opened[1]
 
     @property
@@ -76,17 +117,20 @@ class JournalWatch:
         """Whether something is being taken in, or is about to be."""
         return self._done < self._called
 
-    def look(self) -> bool:
-        """Whether transcripts grew since the last look of which no hook said so; they are noted."""
-        grown = [path for path in self._growth.look(self.journal) if self._has_news(path)]
+    def look(self) -> None:
+        """Note transcripts that grew without a hook's word; take them in when they are quiet."""
+        now = time.monotonic()
         try:
+            grown = [path for path in self._growth.look(self.journal) if self._has_news(path)]
             if grown:
                 take.note(self.journal, grown)
+                self._grew = (self._grew or (now, now))[0], now
         except (VaultError, OSError) as error:  # a full disk: the next look begins again
             self._growth = Growth()
             self._complain(str(error))
-            return False
-        return bool(grown)
+        if self._grew is not None and is_due(*self._grew, now):
+            self._grew = None
+            self.call()
 
     def call(self) -> None:
         """Have what is noted taken in now."""
@@ -95,6 +139,20 @@ class JournalWatch:
             self._changed.notify_all()
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a question about the journal; the caller builds an index that is damaged again.
+
+        Raises VaultError.
+        """
+        if not self._slots.acquire(blocking=False):
+            return {"declined": f"{MAX_WAITING} questions about the journal wait already"}
+        try:
+            return {"notes": self.journal.config.warnings(), **self._answer(question)}
+        except IndexStateError as error:
+            return {"declined": error.message}
+        finally:
+            self._slots.release()
+
+    def _answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a question about the journal; a `fresh` one waits for what just grew."""
         if question.get("fresh") and take.waiting(self.journal):
             self.call()
@@ -138,17 +196,16 @@ class JournalWatch:
         else:
             self._tidy = self._reading.index.tidy(self.journal)
             if self._unjudged:  # the record of injections is short: what it says is kept
-                outcome = importlib.import_module("vault_index.recall.outcome")
-                self._unjudged = bool(outcome.of(self._vault(), JUDGING_SECONDS).waiting)
+                self._unjudged = False
+                self._sessions_went_on()
             if time.monotonic() - self._expired > EXPIRE_SECONDS:
                 self._expire()
 
     def _expire(self) -> None:
-        """Put away the sessions and proposals that are kept long enough."""
+        """Put away the sessions that are kept long enough."""
         self._expired = time.monotonic()
         gone = importlib.import_module("vault_index.journal.forget").expire(self.journal)
-        review = importlib.import_module("vault_index.proposals.review")
-        for went in filter(None, (gone.went(self.journal), review.expire(self._vault()))):
+        if went := gone.went(self.journal):
             self._say(f"journal: {went}")
 
     def _take_in(self) -> bool:
@@ -178,8 +235,14 @@ class JournalWatch:
         self.trouble = message
 
     def _report(self, message: str) -> None:
-        take.complain(self.journal, message)
+        with contextlib.suppress(VaultError):
+            take.complain(self.journal, message)
         self._say(f"journal: {message}")
+
+
+def is_due(first: float, last: float, now: float) -> bool:
+    """Whether transcripts that were first and last seen to grow at these times are taken in now."""
+    return now >= min(last + QUIET_SECONDS, first + GROWING_SECONDS)
 
 
 def _size(path: Path) -> int:

@@ -1,6 +1,7 @@
-"""The watcher as commands see it: whether it runs, start it, stop it. A file lock allows one a vault.
+"""The watcher as commands see it: whether it runs, start it, stop it. A file lock allows one a user.
 
-How it is started is in `hotpath.start`, which the hook can afford to load.
+How it is started is in `hotpath.start`, which the hook can afford to load. A second lock, in the vault,
+allows one process to watch a vault: of two users' folders, and of an older version.
 """
 
 from __future__ import annotations
@@ -9,105 +10,184 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from vault_index import files
 from vault_index.errors import VaultError
-from vault_index.hotpath import index_files, protocol
-from vault_index.hotpath.start import LOCK, LOG, may_start, spawn, take_lock_in
+from vault_index.hotpath import index_files, protocol, start
+from vault_index.hotpath.start import LOCK, LOG, VAULT_LOCK
 from vault_index.store import ownership
 
-__all__ = ["LOCK", "LOG", "is_running", "start", "status", "stop", "take_lock"]
+__all__ = [
+    "LOCK", "LOG", "VAULT_LOCK", "folder", "is_running", "open_in_background", "status", "stop",
+    "take_lock", "take_vault",
+]  # fmt: skip
 
 STOP_SECONDS = 5  # for a watcher to end by itself; then it is killed
+OPEN_SECONDS = 1  # for a watcher that runs to open another vault, or to hear that it ends
+_STOP_OLD = b'{"protocol": 6, "ask": "stop"}\n'  # of 0.8.0, which had a process for each vault
 
 
-def take_lock(folder: Path) -> int | None:
-    """Take the lock of a vault's watcher and return its file descriptor; None if it is held.
+def folder() -> Path:
+    """Return the watcher's folder, which need not exist."""
+    return Path(protocol.folder())
 
-    `folder` is the vault's `.vault_index`. Raises WriteError.
+
+def take_lock() -> int | None:
+    """Take the lock of the user's watcher and return its descriptor; None if it is held.
+
+    Raises WriteError.
     """
-    with files.writing(folder), _opened(folder) as handle:
-        return take_lock_in(handle)
+    with _opened() as handle:
+        return start.take_lock_in(handle)
 
 
-def start(root: Path, folder: Path) -> bool:
-    """Start a watcher in the background unless one runs, or ran a moment ago. Whether one was started.
+def open_in_background(root: Path, index: Path) -> bool:
+    """Have the watcher open a vault, started if need be. Whether a start or the opening began here.
 
-    Raises WriteError where no lock can be taken.
+    `index` is the vault's `.vault_index`. Raises WriteError where no lock can be taken.
     """
-    with files.writing(folder), _opened(folder) as handle:
-        lock = take_lock_in(handle)
+    with files.writing(index):
+        ownership.claim(index)
+    with _opened() as handle:
+        lock = start.take_lock_in(handle)
         if lock is None:
+            with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
+                opened = protocol.ask(str(root), {"ask": "open"}, OPEN_SECONDS)
+                return bool(opened["opened"])
             return False
         try:
-            if not may_start(lock):
+            if not start.may_start(lock):
                 return False
-            spawn(str(root), handle, lock)
+            start.spawn(str(root), handle, lock)
         finally:
             os.close(lock)
     return True
 
 
 @contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    """Open a `.vault_index` after claiming it."""
-    ownership.claim(folder)
-    handle = index_files.open_folder(str(folder))
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+def _opened() -> Iterator[int]:
+    """Open the watcher's folder, made if need be."""
+    with files.writing(folder()):
+        folder().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = start.open_folder()
+        try:
+            yield handle
+        finally:
+            os.close(handle)
 
 
 def status(root: Path) -> dict[str, Any] | None:
-    """Return the watcher's own account; None without one. Raises VaultError if it does not answer."""
+    """Return the watcher's own account of a vault; None where no watcher has it open.
+
+    Raises VaultError if it does not answer.
+    """
     try:
         return protocol.ask(str(root), {"ask": "status"}, timeout=STOP_SECONDS)
     except protocol.NoWatcher:
         return None
     except protocol.NoAnswer as error:
         raise VaultError(
-            f"the watcher of {root} does not answer: {error}", "end it with `lessons watch --stop`"
+            f"the watcher does not answer: {error}", "end it with `lessons watch --stop`"
         ) from None
 
 
-def stop(root: Path, folder: Path) -> bool:
+def stop() -> bool:
     """End the watcher: ask it, then send signals. Whether there was one. Raises WriteError."""
-    if not is_running(folder):
-        return False
-    try:
-        protocol.ask(str(root), {"ask": "stop"}, timeout=1)
-        first = None
-    except (protocol.NoWatcher, protocol.NoAnswer):
-        first = signal.SIGTERM
-    for number in (first, signal.SIGKILL):
-        if number is not None:
-            _send(folder, number)
-        until = time.monotonic() + STOP_SECONDS
-        while time.monotonic() < until:
-            if not is_running(folder):
-                return True
-            time.sleep(0.02)
-    raise VaultError(f"the watcher of {root} cannot be ended", f"see {folder / LOG}")
+
+    def ask() -> None:
+        protocol.ask("", {"ask": "stop"}, timeout=OPEN_SECONDS)
+
+    return _end(folder() / LOCK, is_running, ask)
 
 
-def is_running(folder: Path) -> bool:
+def is_running() -> bool:
     """Whether the lock is held: a watcher runs, starts or ends."""
-    if not ownership.is_folder(folder):
+    if not ownership.is_folder(folder()):
         return False
-    descriptor = take_lock(folder)
+    descriptor = take_lock()
     if descriptor is None:
         return True
     os.close(descriptor)
     return False
 
 
-def _send(folder: Path, number: int) -> None:
-    """Send a signal to the process that the lock file names, while the lock is held."""
-    with contextlib.suppress(OSError, ValueError):
-        pid = int(ownership.read_text(folder / LOCK))
-        if is_running(folder):
-            os.kill(pid, number)
+def take_vault(root: Path, index: Path) -> int:
+    """Take the lock of a vault and return its descriptor; a watcher of 0.8.0 ends and hands it over.
+
+    `index` is the vault's `.vault_index`. Raises VaultError.
+    """
+    with files.writing(index):
+        ownership.claim(index)
+        lock = _take_vault(index)
+        if lock is None and _end_old(root, index):
+            lock = _take_vault(index)
+        if lock is None:
+            raise VaultError(
+                f"another process watches {root}", f"see the process in {index / VAULT_LOCK}"
+            )
+        start.note_pid(lock, os.getpid())
+        for place in _old_places(root):
+            with contextlib.suppress(OSError):  # a killed one left it
+                Path(place).unlink()
+        return lock
+
+
+def _take_vault(index: Path) -> int | None:
+    handle = index_files.open_folder(str(index))
+    try:
+        return start.take_lock_in(handle, VAULT_LOCK)
+    finally:
+        os.close(handle)
+
+
+def _end_old(root: Path, index: Path) -> bool:
+    """End the watcher that version 0.8.0 started for one vault. Whether there was one."""
+    places = [place for place in _old_places(root) if os.path.lexists(place)]
+    if not places:  # it is no such watcher that holds the lock
+        return False
+
+    def is_held() -> bool:
+        lock = _take_vault(index)
+        if lock is not None:
+            os.close(lock)
+        return lock is None
+
+    def ask() -> None:
+        with contextlib.closing(protocol.connect(places, OPEN_SECONDS)) as line:
+            line.sendall(_STOP_OLD)
+            protocol.receive(line, time.monotonic() + OPEN_SECONDS)
+
+    return _end(index / VAULT_LOCK, is_held, ask)
+
+
+def _old_places(root: Path) -> tuple[str, str]:
+    """Return where 0.8.0 had the socket of a vault."""
+    real = os.path.realpath(root)
+    named = f"{protocol.fnv64(real):016x}.sock"
+    return f"{real}/.vault_index/watch.sock", f"{protocol.runtime_folder()}/{named}"
+
+
+def _end(lock: Path, is_held: Callable[[], bool], ask: Callable[[], None]) -> bool:
+    """End the process that holds a lock: ask it, then send signals. Whether there was one."""
+    if not is_held():
+        return False
+    try:
+        ask()
+        first = None
+    except (protocol.NoWatcher, protocol.NoAnswer, OSError, ValueError):
+        first = signal.SIGTERM
+    for number in (first, signal.SIGKILL):
+        if number is not None:
+            with contextlib.suppress(OSError, ValueError):  # the file names no process
+                pid = int(ownership.read_text(lock))
+                if is_held():
+                    os.kill(pid, number)
+        until = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < until:
+            if not is_held():
+                return True
+            time.sleep(0.02)
+    raise VaultError(f"the watcher that holds {lock} cannot be ended", f"see {lock.with_name(LOG)}")

@@ -1,9 +1,9 @@
 """Which questions the watcher answers, and how fresh the answers are.
 
 A search right after saving finds what was saved: a `fresh` question waits for a pass that begins after
-it. The watcher declines a question, so that the caller answers it itself, if the caller has other
-settings, if they have just changed, or if the index is damaged. It declines no hook for the last two:
-a hook has no time to index, so it gets an answer by the former settings, or the problem to log.
+it. The watcher declines a question, so that the caller answers it itself, if the settings have just
+changed, or if the index is damaged. It declines no hook for the second: a hook has no time to index, so
+it gets an answer from the files, or the problem to log.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 
 from vault_index import api
 from vault_index.errors import IndexStateError, VaultError
-from vault_index.hotpath import protocol
 from vault_index.store import injections
 from vault_index.watch.current import CurrentVault
 from vault_index.watch.events import FileEvents
@@ -38,7 +37,6 @@ class Questions:
         progress: Progress,
         events: FileEvents,
         waits_for_others: Callable[[], bool],
-        answer_for_journal: Callable[[Answer], Answer],
     ) -> None:
         self.asked = 0
         self._full_asked = False  # a question needs what only a full pass refreshes
@@ -47,17 +45,11 @@ class Questions:
         self._progress = progress
         self._events = events
         self._waits_for_others = waits_for_others
-        self._answer_for_journal = answer_for_journal
-        self._environment = protocol.settings_of(os.environ)
         self._slots = threading.BoundedSemaphore(AT_ONCE)
 
     def answer(self, question: Answer) -> Answer:
         """Answer or decline a question of `api`. Raises VaultError, which is part of the answer."""
-        if question.get("settings") != self._environment:
-            return {"declined": "the watcher was started with other settings"}
         self.asked += 1
-        if api.is_about_journal(str(question.get("ask"))):
-            return self._of_journal(question)
         notes = self._catch_up(bool(question.get("settled"))) if question.get("fresh") else []
         is_hook = question.get("ask") == "hook"
         if is_hook and self._current.settings_changed():  # they are in force at once
@@ -75,17 +67,6 @@ class Questions:
         except IndexStateError as error:  # the command builds one and shows how far it is
             self._report(error)
             return {"declined": error.message, "for_now": not error.newer}
-
-    def _of_journal(self, question: Answer) -> Answer:
-        """Answer a question about the journal; the caller builds an index that is damaged again."""
-        if self._current.settings_changed() or self._current.unusable:
-            return {"declined": "the settings have just changed"}
-        try:
-            with self._slots:
-                notes = self._current.vault.config.warnings()
-                return {"notes": notes, **self._answer_for_journal(question)}
-        except IndexStateError as error:
-            return {"declined": error.message}
 
     def take_calls(self) -> tuple[bool, bool]:
         """Return, once, whether questions called for a full pass, and whether the index is damaged."""

@@ -1,4 +1,4 @@
-"""Decide what the watcher does next, from what it heard and did: pure functions, without clock or thread.
+"""Decide what is done next for a vault, from what was heard and done: pure, without clock or thread.
 
     events -> heard -> state -> next -> what is due; the watcher does it -> after -> state
 
@@ -11,9 +11,6 @@ authors, folds new rows into the text index, and refreshes what follows from the
                       |              +<-- saved -----+
         another process writes: BLOCKED, and the pass is repeated every RETRY_SECONDS
         too many files: DELEGATED to the background index; a quick pass follows when it ends
-
-Beside all this, transcripts of agents that grew by themselves are taken into the journal when they
-have been quiet for a moment, and every minute while they grow; a hook's call does not wait for it.
 
 A full pass comes without a pause after MAX_QUICK_PASSES quick ones, when the repository's head moved
 (a search right after a pull shows the authors), and when a question needs what only it refreshes.
@@ -34,8 +31,6 @@ POLL_SHARE = 0.05  # at most this share of the time goes into comparing where th
 MAX_QUICK_PASSES = 50  # force a full pass after this many quick ones in a row
 TIDY_SECONDS = 30.0  # without a write, before old versions are cleaned away
 LOST_SECONDS = 60.0  # a `lessons/` that is gone may come back: a checkout, an editor's undo
-TRANSCRIPT_QUIET_SECONDS = 5.0  # after a transcript was last seen to grow: the turn may have ended
-TRANSCRIPT_SECONDS = 60.0  # while it grows on
 IDLE_SECONDS = 86_400.0  # without a question or a change
 
 
@@ -98,13 +93,8 @@ class Tidy:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeIn:
-    """Have what grew taken into the journal, in a thread of its own."""
-
-
-@dataclass(frozen=True, slots=True)
 class Stop:
-    """End the watcher."""
+    """Close the vault."""
 
     reason: str
 
@@ -117,7 +107,7 @@ class Wait:
 
 
 Background = BackgroundIndex | Rebuild | FitFloor | FetchModel
-Due = QuickPass | FullPass | Background | Reopen | Tidy | TakeIn | Stop | Wait
+Due = QuickPass | FullPass | Background | Reopen | Tidy | Stop | Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +115,7 @@ class Events:
     """What was seen since the last look.
 
     `head` differs after each commit, checkout and reset. `index_ended` is whether a background index
-    ended, well or not. `transcripts_grew`: those of recorded projects, of which no hook said so.
-    `model_came`: the built-in model is on disk and not in use; `model_due`: it is
+    ended, well or not. `model_came`: the built-in model is on disk and not in use; `model_due`: it is
     missing, and may be fetched now. `stop` is a reason to end, or "".
     """
 
@@ -140,7 +129,6 @@ class Events:
     model_came: bool = False
     model_due: bool = False
     lessons_gone: bool = False
-    transcripts_grew: bool = False
     polling: bool = False
     head: object = None
     stop: str = ""
@@ -176,7 +164,6 @@ class State:
     wants_full: bool = False  # at once, quiet or not
     wants_reopen: bool = False
     wants: tuple[Background, ...] = ()  # what is to be started
-    grew: tuple[float, float] | None = None  # when transcripts were first and last seen to grow
     stop: str = ""
 
     @property
@@ -199,7 +186,7 @@ def heard(state: State, now: float, events: Events) -> State:
     moved = events.skills_changed or events.head != state.head
     return replace(
         state,
-        active=now if events.asked or saved or events.transcripts_grew else state.active,
+        active=now if events.asked or saved else state.active,
         present=state.present if events.lessons_gone else now,
         not_before=now if saved else state.not_before,
         wrote=now if events.index_ended else state.wrote,
@@ -208,7 +195,6 @@ def heard(state: State, now: float, events: Events) -> State:
         wants_full=state.wants_full or events.full_asked or moved,
         wants_reopen=state.wants_reopen or changed,
         wants=_with(state.wants, called_for),
-        grew=(state.grew[0] if state.grew else now, now) if events.transcripts_grew else state.grew,
         stop=state.stop or events.stop,
     )
 
@@ -236,8 +222,6 @@ def after(state: State, now: float, due: Due, passed: Passed | None = None) -> S
         return replace(state, wants_reopen=False)
     if isinstance(due, Background):
         return replace(state, wants=tuple(other for other in state.wants if other != due))
-    if isinstance(due, TakeIn):
-        return replace(state, grew=None)
     if isinstance(due, Tidy):
         is_tidy = passed is not None and passed.outcome is Outcome.DONE
         return replace(state, wrote=None if is_tidy else now)
@@ -275,14 +259,11 @@ def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
 def _appointments(state: State) -> list[tuple[float, Due]]:
     """Return what is to be done, with the time from which it is due; the more urgent first."""
     due: list[tuple[float, Due]] = []
-    if state.grew:
-        first, last = state.grew
-        due.append((min(last + TRANSCRIPT_QUIET_SECONDS, first + TRANSCRIPT_SECONDS), TakeIn()))
     is_forced = state.saved and state.quick_passes >= MAX_QUICK_PASSES
     if state.wants_full or is_forced:
-        return [*due, (state.not_before, FullPass())]
+        return [(state.not_before, FullPass())]
     if state.saved:
-        return [*due, (state.not_before, QuickPass())]
+        return [(state.not_before, QuickPass())]
     if state.phase is not Phase.SETTLED:
         due.append((state.full_due, FullPass()))
     polled = max(LOOK_SECONDS, state.sweep_seconds / POLL_SHARE)

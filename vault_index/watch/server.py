@@ -21,7 +21,7 @@ QUEUE = (
     256  # connections that wait to be accepted: a hundred hooks in a second are no reason to refuse
 )
 PATIENCE_SECONDS = 2.0  # for a question to arrive
-MAX_CONNECTIONS = 128  # at work; more wait in the queue
+MAX_CONNECTIONS = 512  # at work; more wait in the queue; of one vault, `vault_watch.MAX_WAITING`
 FULL_SECONDS = 0.05  # between two tries to accept where no file descriptor is left
 POLL_SECONDS = 3600.0  # between two looks of `socketserver` whether to stop: it is never asked to
 
@@ -29,10 +29,10 @@ Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Server:
-    """Listens on a vault's socket, mode 0600, and answers each question in a thread of its own."""
+    """Listens on the user's socket, mode 0600, and answers each question in a thread of its own."""
 
-    def __init__(self, root: str, answer: Answer) -> None:
-        self._server = _listen(root, answer)
+    def __init__(self, answer: Answer) -> None:
+        self._server = _listen(answer)
         self.place = str(self._server.server_address)
         self._inode = Path(self.place).lstat().st_ino
 
@@ -126,16 +126,18 @@ def _reply(asked: bytes, answer: Answer) -> dict[str, Any]:
     return {"protocol": protocol.PROTOCOL, **reply}
 
 
-def _listen(root: str, answer: Answer) -> _Connections:
+def _listen(answer: Answer) -> _Connections:
     problem: OSError | None = None
-    for place in protocol.places(root):
+    for place in protocol.places():
         try:
             _make_private(Path(place).parent)
             Path(place).unlink(missing_ok=True)
             return _Connections(place, answer)
         except OSError as error:
             problem = error
-    raise WriteError(f"no socket can be made for {root}: {problem}", "check its permissions")
+    raise WriteError(
+        f"no socket can be made in {protocol.folder()}: {problem}", "check its permissions"
+    )
 
 
 def _make_private(folder: Path) -> None:

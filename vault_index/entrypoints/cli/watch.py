@@ -20,15 +20,18 @@ START_SECONDS = 30  # to load the model and the tables: one on a quick machine
 
 @click.command("watch", epilog="Example: lessons watch --background")
 @click.option("--background", "how", flag_value="background", help="Go on without this terminal.")
-@click.option("--stop", "how", flag_value="stop", help="End the vault's watcher.")
-@click.option("--status", "how", flag_value="status", help="Show the state of the vault's watcher.")
+@click.option("--stop", "how", flag_value="stop", help="End the watcher, of all vaults.")
+@click.option(
+    "--status", "how", flag_value="status", help="Show whether the vault is watched, and how."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 @click.pass_obj
 def command(named: str | None, how: str | None, as_json: bool) -> None:
     """Reindex on save, and answer from one warm process.
 
-    Without an option it runs here, printing what it reindexes, until Ctrl-C. Hooks start a watcher by
-    themselves unless lessons/vault.toml has `autostart = false` under `[watch]`.
+    It serves all your vaults and your journal. Without an option it runs here, printing what it
+    reindexes, until Ctrl-C. Hooks start a watcher by themselves unless lessons/vault.toml has
+    `autostart = false` under `[watch]`.
     """
     vault = client.open_vault(named)
     if how == "background":
@@ -36,7 +39,7 @@ def command(named: str | None, how: str | None, as_json: bool) -> None:
     elif how == "stop":
         from vault_index.watch import launch
 
-        stopped = launch.stop(vault.root, vault.index_dir)
+        stopped = launch.stop()
         output.say("stopped" if stopped else "there was no watcher")
     elif how == "status" or as_json:
         _show(vault, as_json)
@@ -48,8 +51,9 @@ def _run(vault: Vault) -> None:
     from vault_index.entrypoints import watcher
     from vault_index.watch import launch
 
-    lock = launch.take_lock(vault.index_dir)
-    if lock is None:
+    lock = launch.take_lock()
+    if lock is None:  # it watches this vault from now on, if it did not
+        launch.open_in_background(vault.root, vault.index_dir)
         asking.note(f"{vault.root} has a watcher already")
         return
     watcher.run(vault.root, lock, _say)
@@ -67,7 +71,7 @@ def _start(vault: Vault) -> None:
     began = time.monotonic()
     started = False
     while time.monotonic() - began < START_SECONDS:
-        started = launch.start(vault.root, vault.index_dir) or started
+        started = launch.open_in_background(vault.root, vault.index_dir) or started
         state = launch.status(vault.root)
         if state is not None:
             verb = "watching" if started else "already watching"
@@ -75,7 +79,7 @@ def _start(vault: Vault) -> None:
             return
         time.sleep(0.1)
     raise VaultError(
-        f"the watcher of {vault.root} did not start", f"read {vault.index_dir / launch.LOG}"
+        f"the watcher of {vault.root} did not start", f"read {launch.folder() / launch.LOG}"
     )
 
 

@@ -169,7 +169,7 @@ def _after_turn(event: dict[str, object]) -> None:
     from vault_index.hotpath import grown
 
     folder = str(event.get("cwd") or os.getcwd())
-    if grown.note_end(event, folder) and not grown.watcher_hears(folder):
+    if grown.note_end(event, folder) and not grown.watcher_hears():
         from vault_index.hotpath import taking
 
         taking.start_process(grown.place_of())

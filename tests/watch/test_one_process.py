@@ -1,0 +1,177 @@
+"""One warm process for all vaults of a user: they share it, and none delays another."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.watchers import soon, status, watched
+from vault_index.hotpath import protocol, start
+from vault_index.index import reconcile
+from vault_index.store import ownership
+from vault_index.vault import Vault
+from vault_index.watch import launch, vault_watch, watcher
+
+# what 0.8.0 was to others: a lock, a socket, an answer to "stop"
+OLD_WATCHER = """
+import os, signal, socket, sys, time
+sys.path.insert(0, {package!r})
+from vault_index.hotpath import start, index_files
+folder, heeds = index_files.open_folder(sys.argv[1]), sys.argv[2]
+lock = start.take_lock_in(folder, "watch.lock")
+start.note_pid(lock, os.getpid())
+if heeds != "stop":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+line = socket.socket(socket.AF_UNIX)
+line.bind(sys.argv[3])
+line.listen()
+print("listening", flush=True)
+connection, _ = line.accept()
+if heeds == "stop" and connection.recv(1000) == b'{{"protocol": 6, "ask": "stop"}}\\n':
+    sys.exit()
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def vaults(make_vault: MakeVault, own_world: Path) -> Iterator[tuple[Vault, Vault]]:
+    """Two indexed vaults of a lesson each, without a model; no watcher is left at the end."""
+    both = (
+        make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")}, name="first"),
+        make_vault({"sand.md": lesson_text("Sand", "Shovel the sand.")}, name="second"),
+    )
+    for vault in both:
+        reconcile.sync(vault)
+    yield both
+    launch.stop()
+
+
+def titles(vault: Vault, text: str) -> list[str]:
+    """Ask the watcher itself: no answer comes from anywhere else."""
+    question = {"ask": "search", "with": {"text": text}}
+    hits: list[dict[str, Any]] = protocol.ask(str(vault.root), question, 60)["hits"]
+    return [hit["title"] for hit in hits]
+
+
+@pytest.mark.slow
+def test_one_process_answers_for_two_vaults(vaults: tuple[Vault, Vault]) -> None:
+    first, second = vaults
+    with watched(first) as one, watched(second) as other:
+        assert one["pid"] == other["pid"]
+        assert other["vaults"] == [str(vault.root) for vault in vaults]
+        assert (titles(first, "heap"), titles(second, "sand")) == (["Heap"], ["Sand"])
+        write(second.lessons_dir / "new.md", lesson_text("New", "Zyzzyva."))
+        soon(lambda: titles(second, "zyzzyva") == ["New"])
+        assert titles(first, "zyzzyva") == []
+
+
+@pytest.mark.slow
+def test_a_vault_is_opened_by_its_first_question(
+    vaults: tuple[Vault, Vault], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = vaults
+    # hooks may open none, by the settings of the tests
+    with watched(first), pytest.raises(protocol.NotOpen):
+        titles(second, "sand")
+    monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "true")
+    with watched(first):
+        assert not status(second)["running"]
+        assert titles(second, "sand") == ["Sand"]
+        assert status(second)["running"]
+
+
+@pytest.mark.slow
+def test_a_vault_that_is_deleted_is_closed_and_the_other_stays(
+    vaults: tuple[Vault, Vault],
+) -> None:
+    first, second = vaults
+    with watched(first) as state, watched(second):
+        shutil.rmtree(first.root)
+        soon(lambda: status(second)["vaults"] == [str(second.root)])
+        assert titles(second, "sand") == ["Sand"]
+        assert status(second)["pid"] == state["pid"]
+    assert not first.root.exists()
+
+
+@pytest.mark.slow
+def test_a_broken_vault_keeps_no_other_from_an_answer(vaults: tuple[Vault, Vault]) -> None:
+    first, second = vaults
+    with watched(second) as state:
+        write(first.lessons_dir / "vault.toml", "floor = \n")
+        with pytest.raises(protocol.Declined, match="not TOML"):
+            protocol.ask(str(first.root), {"ask": "open"}, 60)
+        assert titles(second, "sand") == ["Sand"]
+        write(first.lessons_dir / "vault.toml", "")
+        soon(lambda: run("lessons", "watch", "--background", cwd=first.root).code == 0)
+        assert status(first)["pid"] == state["pid"]
+
+
+def test_a_vault_that_hangs_delays_no_other(
+    vaults: tuple[Vault, Vault], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its questions wait, as many as it may have; more are declined, and the other is answered."""
+    first, second = vaults
+    over, entered = threading.Event(), threading.Event()
+
+    class Hanging(vault_watch.VaultWatch):
+        def _open(self) -> None:
+            if self.root == first.root:
+                entered.set()
+                over.wait()
+            super()._open()
+
+    monkeypatch.setattr(watcher, "VaultWatch", Hanging)
+    monkeypatch.setattr(vault_watch, "MAX_WAITING", 2)
+    monkeypatch.setattr(vault_watch, "OPEN_SECONDS", 600.0)
+    watching = watcher.Watcher(first.root, print)
+
+    def ask(vault: Vault, name: str) -> dict[str, Any]:
+        asked = {"ask": name, "with": {"text": "sand"}, "vault": str(vault.root)}
+        known = {"protocol": protocol.PROTOCOL, "settings": watching.settings}
+        return dict(watching._answer({**known, **asked}))
+
+    waiting = [threading.Thread(target=ask, args=(first, "open")) for _ in range(2)]
+    for thread in waiting:
+        thread.start()
+    entered.wait()
+    soon(lambda: "wait already" in ask(first, "search").get("declined", "2 wait by now"))
+    ask(second, "open")
+    assert [hit["title"] for hit in ask(second, "search")["hits"]] == ["Sand"]
+    over.set()
+    for thread in waiting:
+        thread.join()
+    for watch in watching._open_vaults():
+        watch.end("done", 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("heeds", ["stop", "nothing"])
+def test_a_watcher_of_0_8_0_ends_and_hands_its_vault_over(
+    vaults: tuple[Vault, Vault], heeds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = vaults
+    monkeypatch.setattr(launch, "STOP_SECONDS", 1)
+    package = str(Path(start.__file__).parents[2])
+    code = OLD_WATCHER.format(package=package)
+    place = Path(launch._old_places(first.root)[1])  # the other is too long in a folder of tests
+    place.parent.mkdir(mode=0o700, exist_ok=True)
+    words = [sys.executable, "-c", code, str(first.index_dir), heeds, str(place)]
+    old = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert old.stdout
+    assert old.stdout.readline() == "listening\n"
+    with watched(first) as state:
+        assert old.wait(timeout=60) == (0 if heeds == "stop" else -signal.SIGKILL)
+        assert int(ownership.read_text(first.index_dir / launch.VAULT_LOCK)) == state["pid"]
+        assert not place.exists()
+        assert titles(first, "heap") == ["Heap"]
+    old.stdout.close()

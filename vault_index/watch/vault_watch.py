@@ -1,0 +1,317 @@
+"""One vault in the watcher: it reindexes on save and keeps everything that a search needs loaded.
+
+A loop in a thread of its own: gather what happened, ask `schedule` what is due, do it. Questions are
+answered beside it (`questions`). Small changes are indexed here. Many at once, a rebuild and the floor
+are left to a `lessons index` of lower priority: the embedder's use of all processors and LanceDB's
+memory are then not those of the process that answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from vault_index.errors import VaultError
+from vault_index.hotpath import locate
+from vault_index.store import ownership
+from vault_index.vault import open_vault
+from vault_index.watch import background_index, launch, schedule
+from vault_index.watch.current import CurrentVault, SharedEmbedder
+from vault_index.watch.events import FileEvents
+from vault_index.watch.job import Job
+from vault_index.watch.passes import Passes
+from vault_index.watch.progress import Progress
+from vault_index.watch.questions import Questions
+from vault_index.watch.schedule import Due, Outcome, Passed
+
+MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered
+OPEN_SECONDS = 8.0  # that a question waits while its vault is opened; the command waits for ten
+REOPEN_SECONDS = 3.0  # a vault that cannot be opened is not tried again with each prompt
+JUDGING_SECONDS = 2.0  # at a time, for what agents did with their lessons: prompts come first
+JUDGING_PAUSE_SECONDS = 30.0
+EXPIRE_SECONDS = 86_400.0  # between two looks for proposals that are kept long enough
+
+
+class VaultWatch:
+    """A vault that is open from `start` until `end`, or until it has no reason to go on.
+
+    `wanted` is whether a person asked for it, whatever its settings say of hooks. `ready` is set once
+    it answers or cannot be opened: then `failure` is why.
+    """
+
+    def __init__(
+        self, root: Path, say: Callable[[str], None], embedder: SharedEmbedder, *, wanted: bool
+    ) -> None:
+        self.root = root
+        self.wanted = wanted
+        self.ready = threading.Event()
+        self.ended = threading.Event()
+        self.failure = ""
+        self.is_unwanted = False  # its settings want no watcher, and no person asked for one
+        self._say_line = say
+        self._embedder = embedder
+        self._waiting = threading.BoundedSemaphore(MAX_WAITING)
+        self._index: Job | None = None
+        self._fetch: Job | None = None
+        self._events = FileEvents(root / locate.FOLDER, self._say)
+        self._progress = Progress(self._say)
+        self._asked = 0  # questions at the last look
+        self._failed_at = 0.0
+        self._stop = ""
+        self._judging = threading.Lock()
+        self._expired = -EXPIRE_SECONDS
+        self._thread = threading.Thread(target=self._run, daemon=True, name=f"vault {root.name}")
+
+    def start(self) -> None:
+        """Begin to open the vault, in its thread."""
+        self._thread.start()
+
+    def end(self, reason: str, seconds: float = 0.0) -> None:
+        """Have the vault closed, and wait for that for so long at most."""
+        self._stop = self._stop or reason
+        self._events.wake()
+        self.ended.wait(seconds)
+
+    @property
+    def may_open_again(self) -> bool:
+        """Whether it is closed, and the next question may open it again."""
+        waits = self.failure and time.monotonic() - self._failed_at < REOPEN_SECONDS
+        return self.ended.is_set() and not waits
+
+    def _run(self) -> None:
+        lock: int | None = None
+        reason = ""
+        try:
+            vault = open_vault(self.root)
+            if not (self.wanted or vault.config.watch_autostart):
+                self.is_unwanted = True
+                return
+            lock = launch.take_vault(self.root, vault.index_dir)
+            self._open()
+            reason = self._watch()
+        except Exception as error:  # noqa: BLE001  # other vaults are answered all the same
+            self._failed_at = time.monotonic()
+            self.failure = getattr(error, "message", f"{type(error).__name__}: {error}")
+            reason = f"error: {self.failure}"
+        finally:
+            for job in filter(None, (self._index, self._fetch)):
+                job.stop()
+            self._events.close()
+            gc.unfreeze()  # what was loaded for this vault goes
+            if lock is not None:
+                os.close(lock)
+            if reason:
+                self._say(f"closed: {reason}")
+            self.ended.set()
+            self.ready.set()
+
+    def _open(self) -> None:
+        """Open the vault and load what a search needs; from then on it answers."""
+        self._current = CurrentVault(self.root, self._say, self._embedder)
+        self._passes = Passes(self._current, self._progress)
+        self._state = schedule.started(time.monotonic())
+        self._questions = Questions(
+            self._current, self._progress, self._events, lambda: self._state.waits_for_others
+        )
+        self._current.warm_up(lambda: self._pass(full=False))
+        self.ready.set()
+
+    def _watch(self) -> str:
+        """Reindex on save; return the reason for the end."""
+        self._events.wait(schedule.FIRST_SECONDS)
+        self._events.start()
+        self._say(f"watching {self._current.vault.lessons_dir}")
+        self._state = schedule.started(time.monotonic())
+        self._look(saved=True)  # changes until now raised no event
+        while True:
+            due = schedule.next(self._state, time.monotonic())
+            if isinstance(due, schedule.Stop):
+                return due.reason
+            if isinstance(due, schedule.Wait):
+                self._look(saved=self._events.wait(due.seconds))
+                continue
+            try:
+                passed = self._do(due)
+            except Exception as error:  # noqa: BLE001  # the next may go well
+                self._progress.complain(f"{type(error).__name__}: {error}")
+                passed = Passed(Outcome.FAILED, head=self._passes.head)
+            self._state = schedule.after(self._state, time.monotonic(), due, passed)
+
+    def _say(self, message: str) -> None:
+        self._say_line("\n".join(f"{self.root.name}: {line}" for line in message.splitlines()))
+
+    # what happened
+
+    def _look(self, *, saved: bool) -> None:
+        """Report to the schedule what happened since the last look."""
+        stop = self._reason_to_stop()
+        try:
+            events = self._gather(saved=saved, stop=stop)
+        except Exception as error:  # noqa: BLE001  # the next may go well
+            self._progress.complain(f"{type(error).__name__}: {error}")
+            state = self._state
+            events = schedule.Events(saved, polling=state.polling, head=state.head, stop=stop)
+        self._state = schedule.heard(self._state, time.monotonic(), events)
+
+    def _gather(self, *, saved: bool, stop: str) -> schedule.Events:
+        current, questions = self._current, self._questions
+        saved = self._events.arm() or saved  # the folder is another one
+        index_ended = self._take_ends()
+        asked, self._asked = questions.asked > self._asked, questions.asked
+        full_asked, index_damaged = questions.take_calls()
+        return schedule.Events(
+            saved=saved,
+            asked=asked,
+            full_asked=full_asked,
+            settings_changed=current.settings_changed(),
+            skills_changed=not saved and current.skills_changed(),
+            index_damaged=index_damaged,
+            index_ended=index_ended,
+            model_came=current.model_came(),
+            model_due=self._fetch is None and current.model_is_due(),
+            lessons_gone=not current.vault.lessons_dir.is_dir(),
+            polling=self._events.polling,
+            head=self._passes.head,
+            stop=stop,
+        )
+
+    def _take_ends(self) -> bool:
+        """Take the ends of jobs. Whether a background index ended."""
+        if self._fetch is not None and self._fetch.succeeded is not None:
+            self._progress.say(self._fetch.close())
+            self._fetch = None
+        if self._index is None or self._index.succeeded is None:
+            return False
+        succeeded = self._index.succeeded
+        self._progress.take_printed(self._index.close(), succeeded=succeeded)
+        self._index = None
+        return True
+
+    def _reason_to_stop(self) -> str:
+        if self._stop:
+            return self._stop
+        try:
+            folder = self._current.vault.index_dir
+        except VaultError as error:  # a pull brought another one
+            return error.message
+        if not folder.is_dir():
+            return "the vault or its index folder is gone"
+        if not ownership.is_ours(folder):
+            return "its index folder is no longer ours"
+        return ""
+
+    # what is due
+
+    def _do(self, due: Due) -> Passed | None:
+        match due:
+            case schedule.QuickPass():
+                return self._pass(full=False)
+            case schedule.FullPass():
+                self._events.check()
+                return self._pass(full=True)
+            case schedule.BackgroundIndex():
+                self._start_index()
+            case schedule.Rebuild():
+                self._start_index("--rebuild")
+            case schedule.FitFloor():  # without a sync: it would hold the lock at the next save
+                self._start_index("--floor")
+            case schedule.FetchModel():
+                self._start_fetch()
+            case schedule.Reopen():
+                self._current.reopen()
+            case schedule.Tidy():
+                return self._passes.tidy()
+        return None
+
+    def _pass(self, *, full: bool) -> Passed:
+        passed = self._passes.run(full=full)
+        failed = passed.outcome is Outcome.FAILED and self._index is None
+        if passed.outcome is Outcome.DONE or failed:  # no use in waiting for what failed
+            self._progress.finish()
+        return passed
+
+    def _start_index(self, *options: str) -> None:
+        if self._index is not None:
+            return
+        self._index = background_index.start(self._current.vault, *options, wait=True)
+        if self._index is None:
+            self._progress.finish()  # no use in waiting for it
+        else:
+            self._index.call_at_end(self._events.wake)
+
+    def _start_fetch(self) -> None:
+        self._say("fetching the embedding model; full text only until it is here")
+        with tempfile.TemporaryFile() as output:
+            words = ["--vault", str(self.root), "model", "fetch"]
+            self._fetch = Job(words, output.fileno())
+        self._fetch.call_at_end(self._events.wake)
+
+    # what it answers
+
+    def answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Answer a question about the vault, once it is open. Raises VaultError."""
+        if not self._waiting.acquire(blocking=False):
+            return {"declined": f"{MAX_WAITING} questions about this vault wait already"}
+        try:
+            if not self.ready.wait(OPEN_SECONDS):
+                return {"declined": "the vault is being opened", "for_now": True}
+            if self.is_unwanted:
+                return {"closed": True}
+            if self.failure:
+                return {"declined": self.failure}
+            if question.get("ask") == "open":
+                return {}
+            return self._questions.answer(question)
+        finally:
+            self._waiting.release()
+
+    def hurry(self) -> None:
+        """Look at the files now: git changed something."""
+        self._events.hurry()
+
+    def status(self) -> dict[str, Any]:
+        """Return what `lessons watch --status` shows of the vault."""
+        lessons: int | None = None
+        with contextlib.suppress(VaultError):
+            lessons = self._current.vault.open_index().lessons
+        unusable = self._current.unusable
+        return {
+            "vault": str(self.root),
+            "lessons": lessons,
+            "indexing": self._index is not None,
+            "events": "polling" if self._events.polling else "events",
+            "questions": self._questions.asked,
+            **self._progress.as_json(),
+            **({"trouble": unusable.message} if unusable else {}),
+        }
+
+    def sessions_went_on(self) -> None:
+        """Judge what agents did with lessons, in a thread of its own; once a day, expire proposals."""
+        if self.ready.is_set() and not self.ended.is_set():
+            threading.Thread(target=self._judge, daemon=True, name="judge").start()
+
+    def _judge(self) -> None:
+        if not self._judging.acquire(blocking=False):
+            return  # the thread that does it goes on
+        try:
+            outcome = importlib.import_module("vault_index.recall.outcome")
+            while outcome.of(self._current.vault, JUDGING_SECONDS).waiting:
+                if self.ended.wait(JUDGING_PAUSE_SECONDS):
+                    return
+            if time.monotonic() - self._expired > EXPIRE_SECONDS:
+                self._expired = time.monotonic()
+                review = importlib.import_module("vault_index.proposals.review")
+                if went := review.expire(self._current.vault):
+                    self._say(went)
+        except VaultError as error:
+            self._say(f"error: {error.message}")
+        finally:
+            self._judging.release()
