@@ -157,6 +157,7 @@ def test_ten_first_prompts_at_once_start_one_watcher_and_get_ten_answers(team: V
 def bound() -> socket.socket:
     """Return a socket where a watcher's is; with a long path that is a folder which outlives a test."""
     place = protocol.places()[0]
+    Path(place).parent.mkdir(0o700, exist_ok=True)
     Path(place).unlink(missing_ok=True)
     own = socket.socket(socket.AF_UNIX)
     own.bind(place)

@@ -29,12 +29,12 @@ from vault_index.files.private import make_folder
 from vault_index.hotpath import grown
 from vault_index.store import manifest, ownership
 from vault_index.store.schema import JOURNAL
-from vault_index.store.warm_table import WarmTable
 
 if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.embed import Embedder
+    from vault_index.store.warm_table import WarmTable
 
 FOLDER = grown.JOURNAL
 INDEX = ".vault_index"
@@ -119,6 +119,8 @@ def open_index(journal: Journal) -> OpenJournal:
 
     Raises IndexStateError if there is none, or none that this version can read.
     """
+    from vault_index.store.warm_table import WarmTable  # a list of lessons loads no table
+
     index = manifest.current(journal.index_dir)
     if index is None:
         raise IndexStateError("the journal has no index yet", "run `lessons journal import`")
