@@ -19,7 +19,7 @@ from vault_index.errors import IndexStateError
 from vault_index.hotpath import locate
 from vault_index.index import diff
 from vault_index.lesson.file import hash_of
-from vault_index.store import manifest, ownership
+from vault_index.store import filters, manifest, ownership
 from vault_index.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -68,8 +68,6 @@ class Listing:
 
 def save(table: Table) -> str:
     """Write what a table says of each lesson, and return the mark for the manifest. Raises WriteError."""
-    from vault_index.store import filters  # a listing that is read needs no table
-
     by_path: dict[str, list[list[Any]]] = {}
     for row in table.rows(COLUMNS, filters.WHOLE):
         by_path.setdefault(_below(row["path"]), []).append(_values(row))
