@@ -33,14 +33,14 @@ def command(named: str | None, how: str | None, as_json: bool) -> None:
     reindexes, until Ctrl-C. Hooks start a watcher by themselves unless lessons/vault.toml has
     `autostart = false` under `[watch]`.
     """
+    if how == "stop":  # wherever it is typed
+        from vault_index.watch import launch
+
+        output.say("stopped" if launch.stop() else "there was no watcher")
+        return
     vault = client.open_vault(named)
     if how == "background":
         _start(vault)
-    elif how == "stop":
-        from vault_index.watch import launch
-
-        stopped = launch.stop()
-        output.say("stopped" if stopped else "there was no watcher")
     elif how == "status" or as_json:
         _show(vault, as_json)
     else:
