@@ -86,6 +86,25 @@ def test_what_is_quoted_must_stand_in_a_hit_of_a_search(vault: Vault) -> None:
     assert query.run(vault, Query('"on conflict do everything"', phrases=True)).hits == []
 
 
+@pytest.mark.parametrize("asked", ['conflict "->"', 'conflict "or"', "conflict `(` or `[`"])
+def test_marks_without_a_word_leave_out_no_lesson(vault: Vault, asked: str) -> None:
+    hits = query.run(vault, Query(asked, phrases=True)).hits
+    assert [hit.lesson_id for hit in hits[:2]] == ["conflict", "upsert"]
+
+
+def test_code_in_backticks_need_not_stand_in_a_hit(vault: Vault) -> None:
+    asked = Query("`on conflict` and `never_seen`", phrases=True)
+    assert query.run(vault, asked).hits[0].lesson_id == "upsert"
+
+
+def test_a_common_quoted_word_keeps_every_lesson_that_has_it(make_vault: MakeVault) -> None:
+    many = {f"common-{n}.md": lesson_text(f"Common {n}", "one one one one one") for n in range(210)}
+    rare = {"rare.md": lesson_text("Rare", "a zebra, one of many animals, is told apart by its coat")}
+    vault = make_vault(many | rare)
+    reconcile.sync(vault)
+    assert query.run(vault, Query('zebra "one"', phrases=True)).hits[0].lesson_id == "rare"
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

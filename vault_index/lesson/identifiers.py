@@ -27,7 +27,8 @@ _SHAPE = re.compile(
     """,
     re.VERBOSE,
 )
-_QUOTED = re.compile(r"\"([^\"\n]{2,200})\"|“([^”\n]{2,200})”|`([^`\n]{2,200})`")
+_QUOTED = re.compile(r"\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”")
+_CODE = re.compile(r"`([^`\n]{1,200})`")
 _CAPITALS = re.compile(r"\b[A-Z]{2,}(?:[ ]+[A-Z]{2,})+\b")  # ON CONFLICT DO NOTHING
 _FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 
@@ -55,7 +56,8 @@ def column_of(title: str, text: str) -> str:
 def of_query(query: str) -> list[Mark]:
     """Return the exact words of a query, in their order: phrases first, then identifiers."""
     marks: dict[str, Mark] = {}
-    for phrase in [*phrases(query), *_CAPITALS.findall(query)]:
+    code = [span.strip() for span in _CODE.findall(query) if len(span.strip()) > 1]
+    for phrase in [*phrases(query), *code, *_CAPITALS.findall(query)]:
         folded = fold(phrase)
         is_word = " " not in folded and _is_identifier(phrase.strip())
         if not is_word:
@@ -75,8 +77,9 @@ def of_query(query: str) -> list[Mark]:
 
 
 def phrases(query: str) -> list[str]:
-    """Return what stands between quotation marks or backticks in a query."""
-    return ["".join(groups).strip() for groups in _QUOTED.findall(query) if "".join(groups).strip()]
+    """Return the quoted phrases of a query, of two characters and more."""
+    quoted = ("".join(groups).strip() for groups in _QUOTED.findall(query))
+    return [phrase for phrase in quoted if len(phrase) > 1]
 
 
 def fold(text: str) -> str:

@@ -32,7 +32,8 @@ MOST = 0.7  # that all exact words of a query add to a lesson
 MAX_UNKNOWN = 0.2
 RARE = 32  # lessons; a word in more is common
 TERM_WORDS = 3  # a longer phrase is a sentence: that no lesson has it word for word says nothing
-PHRASE_ROWS = 200  # lessons, the best by words, that are read for a phrase
+PHRASE_ROWS = 200  # lessons, the best by words, that are read for a phrase that adds to a score
+REQUIRED_ROWS = 5000  # and for one that a hit must have: "one" has many lessons
 # The words of substance in a prompt: beside more of them an identifier is a smaller part of it.
 ABOUT_WORDS, PASSING_WORDS = 3, 4
 _WORD = re.compile(r"[^\W_][\w'-]*")
@@ -85,17 +86,21 @@ def look_up(table: Table, query: str, where: str | None) -> Exact:
 
 
 def with_phrases(table: Table, query: str, where: str | None) -> str | None:
-    """Return a filter that also keeps only the lessons in which each quoted phrase stands."""
-    for phrase in identifiers.phrases(query):
-        mark = Mark(identifiers.fold(phrase), is_phrase=True)
-        where = filters.all_of(where, filters.of_rows(_with_phrase(table, mark.text, where)))
+    """Return a filter that also keeps only the lessons in which each quoted phrase stands.
+
+    Full text cannot look up a phrase without a word of substance, such as "->": it filters nothing.
+    """
+    for phrase in map(identifiers.fold, identifiers.phrases(query)):
+        having = _with_phrase(table, phrase, where, REQUIRED_ROWS)
+        if having or _count_words(phrase):
+            where = filters.all_of(where, filters.of_rows(having))
     return where
 
 
 def _rows_with(table: Table, mark: Mark, where: str | None) -> dict[int, bool] | None:
     """Return the lessons that have a mark, and whether they are about it; None if it is common."""
     if mark.is_phrase:
-        having = _with_phrase(table, mark.text, where)
+        having = _with_phrase(table, mark.text, where, PHRASE_ROWS)
         return None if len(having) > RARE else having
     for names in ((mark.text,), mark.parts):
         every: dict[int, bool] = {}
@@ -112,9 +117,9 @@ def _rows_with(table: Table, mark: Mark, where: str | None) -> dict[int, bool] |
     return {}
 
 
-def _with_phrase(table: Table, phrase: str, where: str | None) -> dict[int, bool]:
-    matched, scores = table.matches(phrase, PHRASE_ROWS, where)
-    best = matched[(-scores).argsort(kind="stable")][:PHRASE_ROWS]
+def _with_phrase(table: Table, phrase: str, where: str | None, limit: int) -> dict[int, bool]:
+    matched, scores = table.matches(phrase, limit, where)
+    best = matched[(-scores).argsort(kind="stable")][:limit]
     return {
         row: identifiers.is_about(phrase, values["title"], values["text"])
         for row, values in _texts(table, best)
