@@ -280,10 +280,13 @@ def _prose(plain: str) -> Iterator[_Found]:
     # the same length: a sentence goes over line ends
     joined = _joined(plain)
     lowered = pattern.in_lower_case(joined)
+    views = {joined: lowered, plain: pattern.in_lower_case(plain)}  # lines begin in the second only
     line = line_counter(plain)
     for rule in _patterns(""):
-        for view in dict.fromkeys((joined, plain)):  # a line has a beginning in the second only
-            for match in rule.find(view, lowered):
+        if not rule.may_match(lowered):
+            continue
+        for view, low in views.items():
+            for match in rule.find_all(view, low):
                 severity = _severity(rule, plain, match)
                 if rule.severity == WARNING and _is_discussed(joined, match):
                     continue
@@ -410,7 +413,7 @@ def _characters(text: str, unreported: str) -> Iterator[_Found]:
     if text.isascii() and not _ASCII_CONTROL.search(text):
         return
     for rule in _patterns("character"):
-        for match in rule.find(text, text):
+        for match in rule.find(text, pattern.in_lower_case(text)):
             message = f"{rule.why} (U+{ord(match[0]):04X})"
             if unreported[match.start()] == match[0] or rule.id == _HIDDEN_LETTER:
                 yield line(match.start()), rule, message, rule.severity
