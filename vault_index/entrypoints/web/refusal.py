@@ -41,6 +41,7 @@ STATUSES: tuple[tuple[type[VaultError], int], ...] = (
     (EmbedderError, 503),
 )
 SHOWN_PROBLEMS = 5
+NOTED = "noted by the application"
 
 
 class Refusal(Exception):
@@ -78,11 +79,8 @@ def add_handlers(
         return refused(request, Refusal(error.status_code, str(error.detail).lower(), hint))
 
     def broken(request: Request, error: Exception) -> Response:
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        line = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else "?"
-        note(f"error: {request.method} {request.url.path}: {type(error).__name__} in {line}")
+        note(f"error: {request.method} {request.url.path}: {place_of(error)}")
+        error.add_note(NOTED)
         bug = Refusal(500, f"a bug of the server ({type(error).__name__})", "report it")
         return refused(request, bug)
 
@@ -90,6 +88,15 @@ def add_handlers(
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, failed)
     app.add_exception_handler(Exception, broken)
+
+
+def place_of(error: BaseException) -> str:
+    """Return the kind of an error, and the function and line that raised it; never its text."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    line = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else "?"
+    return f"{type(error).__name__} in {line}"
 
 
 def answer(refusal: Refusal) -> JSONResponse:

@@ -20,7 +20,7 @@ from vault_index.entrypoints.web.door import Door
 from vault_index.entrypoints.web.live import Live
 from vault_index.entrypoints.web.page_key import PageKeys
 from vault_index.entrypoints.web.pages import search
-from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.refusal import NOTED, Refusal, place_of
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -60,7 +60,7 @@ def serve(
             lifespan="on",
             timeout_graceful_shutdown=END_SECONDS,
         )
-        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # the application notes bugs
+        logging.getLogger("uvicorn").addHandler(_Bugs(note, door))
         threading.Thread(target=_begin, args=(door,), daemon=True, name="begin").start()
         announce(address_of(host, port), keys.new_code() if keys else "")
         end.of(_Server(config, app.state.live, door)).run(sockets=[ours])
@@ -83,6 +83,22 @@ class _Server(uvicorn.Server):
         self._live.close()
         await answers.end(self._door)
         await super().shutdown(sockets)
+
+
+class _Bugs(logging.Handler):
+    """Notes the errors that the application did not note: before it, or after its answer began."""
+
+    def __init__(self, note: Callable[[str], None], door: Door) -> None:
+        super().__init__(logging.ERROR)
+        self._note = note
+        self._door = door
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note what the server logs, unless it ends and gives up what it was answering."""
+        error = record.exc_info[1] if record.exc_info else None
+        if self._door.is_ending or NOTED in getattr(error, "__notes__", ()):
+            return
+        self._note(f"error: {place_of(error) if error else record.getMessage()}")
 
 
 class _End:
