@@ -129,38 +129,51 @@ class _Future:
 
 
 class _Asyncio(ModuleType):
-    """What a compiled module gets for asyncio: the loop of `wait`, and otherwise the real module."""
+    """Stands for asyncio where nobody has imported it; for others than `wait` it is the real module."""
 
     @staticmethod
     def get_running_loop() -> object:
-        """Return the loop that this thread waits in, else the one that asyncio runs here."""
-        if _here.loop is not None:
-            return _here.loop
-        return importlib.import_module("asyncio").get_running_loop()
+        return _running_loop(lambda: _asyncio().get_running_loop())
 
     def __getattr__(self, name: str) -> Any:
-        if sys.modules.get("asyncio") is self:  # somebody who imports it at this very moment
+        return getattr(_asyncio(), name)
+
+
+def _asyncio() -> ModuleType:
+    """Return the real asyncio, which another thread may import at this very moment."""
+    with _LOCK:
+        if isinstance(sys.modules.get("asyncio"), _Asyncio):
             del sys.modules["asyncio"]
-        return getattr(importlib.import_module("asyncio"), name)
+        return importlib.import_module("asyncio")
+
+
+def _running_loop(real: Callable[[], object]) -> object:
+    """Return the loop that this thread waits in, else the one that asyncio runs here."""
+    return _here.loop if _here.loop is not None else real()
 
 
 def introduce(call: Callable[..., Any], *args: Any) -> Any:
     """Make a compiled module's first asynchronous call, in which it looks for asyncio; as `wait`.
 
     It keeps what it finds, so that later calls can be driven by `wait`, and by asyncio as well.
+    Other threads see an asyncio that works: a server answers with it meanwhile.
     """
-    ours = _Asyncio("asyncio")
 
     def look(*args: Any) -> Any:
         with _LOCK:
-            real = sys.modules.get("asyncio")
-            sys.modules["asyncio"] = ours
+            if "asyncio" not in sys.modules:
+                sys.modules["asyncio"] = ours = _Asyncio("asyncio")
+                try:
+                    return call(*args)
+                finally:
+                    if sys.modules.get("asyncio") is ours:
+                        del sys.modules["asyncio"]
+            loaded: Any = importlib.import_module("asyncio")  # whole, if a thread has just begun
+            real = loaded.get_running_loop
+            loaded.get_running_loop = lambda: _running_loop(real)
             try:
                 return call(*args)
             finally:
-                if real is not None:
-                    sys.modules["asyncio"] = real
-                elif sys.modules.get("asyncio") is ours:
-                    del sys.modules["asyncio"]
+                loaded.get_running_loop = real
 
     return wait(look, *args, seconds=CALL_SECONDS)

@@ -392,6 +392,30 @@ print(native.introduce(look), sys.modules["asyncio"].__file__ is not None)
     assert done.out.split() == ["Queue", "True"]
 
 
+def test_a_server_goes_on_while_a_compiled_module_looks_for_asyncio() -> None:
+    """Its loop runs in another thread, and asks for asyncio by name at each request."""
+    code = """
+import asyncio, sys, threading
+import anyio.to_thread
+from vault_index import native
+answers = []
+async def answer():
+    answers.append(await anyio.to_thread.run_sync(lambda: "answered"))
+def call():
+    loop = sys.modules["asyncio"].get_running_loop()
+    served = threading.Thread(target=asyncio.run, args=(answer(),))
+    served.start()
+    served.join()
+    future = loop.create_future()
+    loop.call_soon_threadsafe(future.set_result, answers)
+    return future
+before = asyncio.get_running_loop
+print(native.introduce(call), asyncio.get_running_loop is before)
+"""
+    done = run(sys.executable, "-c", code, cwd=REPO)
+    assert done.out.strip() == "['answered'] True"
+
+
 def test_a_call_that_is_broken_off_is_cancelled() -> None:
     code = """
 import signal, sys
