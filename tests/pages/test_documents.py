@@ -14,7 +14,7 @@ from tests.support.serving import Serving, serving
 from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, shown_vault
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SECTIONS = "## Lesson: Start\n\nHow to begin.\n\n## Lesson: End\n\nHow to end.\n"
@@ -70,6 +70,23 @@ def test_a_misspelt_name_finds_the_course_and_its_lessons(
         assert address.startswith("/lesson/courses/introduction-to-ai%23")
         original = page.get_by_role("link", name="What is chunking: the original")
         assert original.get_attribute("href") == "https://example.com/ai/1"
+
+
+def test_a_document_that_was_opened_stays_open_when_a_late_list_arrives(
+    browser: Browser, served: Serving
+) -> None:
+    with visiting(browser, served) as visit:
+        page = visit.go("/documents?name=containers")
+        waiting: list[Route] = []
+        page.route("**/page/documents/list?**", lambda route: waiting.append(route))
+        with page.expect_request("**/page/documents/list?**"):
+            page.get_by_label("Name, as you remember it").fill("containers for")
+        page.locator("summary").click()
+        page.locator(".lessons li").first.wait_for()
+        page.evaluate("document.querySelector('details').dataset.old = 'yes'")
+        waiting.pop().continue_()
+        page.wait_for_function("!document.querySelector('details[data-old]')")
+        assert page.locator("details[open]").count() == 1
 
 
 def test_a_name_is_part_of_the_address_and_of_none_the_nearest_are_shown(

@@ -12,12 +12,13 @@ async function show() {
   const own = (asked = new AbortController());
   const name = field.value.trim();
   history.replaceState(null, "", name ? `?name=${encodeURIComponent(name)}` : location.pathname);
-  const open = new Set([...list.querySelectorAll("details[open]")].map((each) => each.dataset.path));
   const more = limit ? `&limit=${limit}` : "";
   const address = `/page/documents/list?name=${encodeURIComponent(name)}${more}`;
   try {
     const text = await (await request(address, { signal: own.signal })).text();
     if (own.signal.aborted) return;
+    // now, not before the request: a document opened in the meantime stays open
+    const open = new Set([...list.querySelectorAll("details[open]")].map((each) => each.dataset.path));
     list.innerHTML = text;
     trouble.hidden = true;
     for (const each of list.querySelectorAll("details")) each.open = open.has(each.dataset.path);
