@@ -85,7 +85,7 @@ def test_a_document_that_was_opened_stays_open_when_a_late_list_arrives(
         page.locator(".lessons li").first.wait_for()
         page.evaluate("document.querySelector('details').dataset.old = 'yes'")
         waiting.pop().continue_()
-        page.wait_for_function("!document.querySelector('details[data-old]')")
+        page.locator("details[data-old]").wait_for(state="detached")
         assert page.locator("details[open]").count() == 1
 
 
