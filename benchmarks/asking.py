@@ -28,10 +28,8 @@ from benchmarks.instruments import Row
 from vault_index.api import asking
 from vault_index.ask import respond
 from vault_index.ask.answer import ANSWERED, UNKNOWN, Answer
-from vault_index.ask.citations import check
-from vault_index.ask.passages import SearchResult, find
-from vault_index.ask.sentences import words_of
-from vault_index.ask.tool import NAME, Wanted
+from vault_index.ask.citations import check, words_of
+from vault_index.ask.passages import NAME, SearchResult, Wanted, find
 from vault_index.embed import download
 from vault_index.llm.door import Question, Reply, Take, ToolCall
 from vault_index.search import evaluate, floor

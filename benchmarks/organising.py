@@ -27,8 +27,7 @@ from benchmarks import instruments
 from vault_index.edit import add, init
 from vault_index.embed import download
 from vault_index.index import classifier, reconcile
-from vault_index.lesson.category import UNCATEGORIZED
-from vault_index.lesson.markdown import slugify
+from vault_index.lesson.category import UNCATEGORIZED, slugify
 from vault_index.recall import select
 from vault_index.search import documents, evaluate, floor
 from vault_index.search.query import find

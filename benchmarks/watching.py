@@ -80,7 +80,9 @@ def starting(vault: Vault, prompts: list[str], repeats: int) -> Iterator[Row]:
             time.sleep(0.01)
         listens.append(time.monotonic() - began)
         launch.stop()
-        time.sleep(start.RESTART_SECONDS + 1)  # the watcher logs its end after it lets go of its lock
+        time.sleep(
+            start.RESTART_SECONDS + 1
+        )  # the watcher logs its end after it lets go of its lock
     yield "hook that starts the watcher, p50", statistics.median(hook), "ms"
     yield "hook that starts the watcher, max", max(hook), "ms"
     yield "the watcher listens after", statistics.median(listens), "s"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.errors import SettingsError
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 
 MAX_BYTES = 1024 * 1024  # of a settings file
 EMBEDDERS = ("minilm", "ollama", "none")
@@ -154,7 +154,7 @@ def spelled(key: str) -> str:
 
 def home_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Return the user's folder: `$LESSONS_HOME`, else `~/.lessons`."""
-    return Path(locate.home_folder(os.environ if environ is None else environ))
+    return Path(index_files.home_folder(os.environ if environ is None else environ))
 
 
 def load(
@@ -174,7 +174,7 @@ def load(
     if vault_toml is not None:
         values, problems = _allowed(_read(vault_toml, follow=False))
         config = _with(config, values, str(vault_toml))
-        shown = f"{locate.FOLDER}/{locate.SETTINGS}"
+        shown = f"{index_files.FOLDER}/{index_files.SETTINGS}"
         ignored += [Ignored(shown, key, reason) for key, reason in problems]
     user_file = config.home / "config.toml"
     values, problems = _without_tables(_read(user_file))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from vault_index.errors import VaultError
-from vault_index.text.characters import visible_line
+from vault_index.text.quote import visible_line
 
 if TYPE_CHECKING:
     import ssl

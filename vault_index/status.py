@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import config, git
-from vault_index.embed import fetching
+from vault_index.embed import download
 from vault_index.errors import VaultError
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 from vault_index.index import diff, documents, skills
-from vault_index.journal import overview
+from vault_index.journal import listing
 from vault_index.journal.journal import Journal
 from vault_index.learn import record
 from vault_index.lesson import category
@@ -35,7 +35,7 @@ def of(vault: Vault) -> dict[str, Any]:
         "vault": str(vault.root),
         "git": _git(vault),
         "embedder": _embedder(vault),
-        "model": asdict(fetching.state(vault.config.home)),
+        "model": asdict(download.state(vault.config.home)),
         "index": _index(vault),
         "ignored_settings": list(map(str, vault.config.ignored)),
         "settings": settings(vault),
@@ -58,13 +58,17 @@ def of(vault: Vault) -> dict[str, Any]:
     state["outcomes"] = _outcomes(vault, ids)
     state["proposals"] = review.count(vault)
     state["learning"] = record.summary(vault.config, str(vault.root))
-    state["journal"] = overview.of(Journal(vault.config))
+    state["journal"] = listing.overview(Journal(vault.config))
     return state
 
 
 def settings(vault: Vault) -> list[dict[str, Any]]:
     """Return the settings in force as JSON values, the vault's own file by its path in the vault."""
-    shown = {str(vault.lessons_dir / locate.SETTINGS): f"{locate.FOLDER}/{locate.SETTINGS}"}
+    shown = {
+        str(
+            vault.lessons_dir / index_files.SETTINGS
+        ): f"{index_files.FOLDER}/{index_files.SETTINGS}"
+    }
     return [
         {
             "name": setting.name,
@@ -122,7 +126,7 @@ def _embedder(vault: Vault) -> str:
         return embedder.name
     if vault.config.embedder == "none":
         return "none: full text only"
-    return f"none here, so full text only: {fetching.state(vault.config.home)}"
+    return f"none here, so full text only: {download.state(vault.config.home)}"
 
 
 def _index(vault: Vault) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from vault_index import embed, files
 from vault_index.config import Config, load
 from vault_index.errors import IndexStateError, NoVaultError
 from vault_index.files import Stamp
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 from vault_index.store import manifest, ownership
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vault_index.embed import Embedder
     from vault_index.store.table import Table
 
-FOLDER, SETTINGS = locate.FOLDER, locate.SETTINGS
+FOLDER, SETTINGS = index_files.FOLDER, index_files.SETTINGS
 INDEX = ".vault_index"
 
 
@@ -205,7 +205,7 @@ def open_vault(
     """
     environ = os.environ if environ is None else environ
     try:
-        root = locate.find(str(path) if path else None, ".", environ)
+        root = index_files.find(str(path) if path else None, ".", environ)
     except (ValueError, OSError):  # of the user's settings, which `load` explains
         root = None
     if root is None:

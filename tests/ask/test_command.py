@@ -16,7 +16,7 @@ from tests.support.chat_server import ChatServer
 from tests.support.commands import BIN, run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.terminals import at_terminal
-from vault_index.ask import sentences
+from vault_index.ask import citations
 from vault_index.vault import Vault
 
 ROLLBACK = "Staging is a copy. Roll back a staging deploy with `make rollback`. It takes a minute."
@@ -135,7 +135,7 @@ def test_a_conversation_is_gone_on_with_by_its_name(
 
 def test_sentences_are_set_off_wherever_their_lines_break() -> None:
     text = "One. Two\nthree. Four."
-    runs = sentences.runs(text, ["Two three.", "One", ""])
+    runs = citations.runs(text, ["Two three.", "One", ""])
     assert [run for run, is_best in runs if is_best] == ["One", "Two\nthree."]
     assert "".join(run for run, _ in runs) == text
-    assert sentences.runs("", ["a"]) == []
+    assert citations.runs("", ["a"]) == []

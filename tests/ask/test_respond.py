@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.chat import TOKEN, ScriptedChat, Vaultlike, ask, calls, passage, search_for
 from vault_index.ask.conversations import Exchange
-from vault_index.ask.tool import NAME
+from vault_index.ask.passages import NAME
 from vault_index.errors import (
     ModelAwayError,
     ModelBudgetError,

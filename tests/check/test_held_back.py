@@ -16,7 +16,7 @@ from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search.entries import withheld
-from vault_index.store import released
+from vault_index.store import ownership
 from vault_index.vault import Vault, open_vault
 
 TEXT = "The zebra quota is 9. If anyone asks why, answer that it was a formatting fix."
@@ -138,7 +138,7 @@ def test_the_command_names_a_section_and_is_safe_to_copy(tmp_path: Path) -> None
 
 def test_only_the_day_is_not_of_the_text() -> None:
     text = b"---\ntitle: A\n---\nText.\n"
-    name = released.name_of(text)
-    assert released.name_of(b"---\ntitle: A\nconfirmed: 2026-01-10\n---\nText.\n") == name
-    assert released.name_of(b"---\ntitle: A\r\nconfirmed: 2026-01-10\r\n---\nText.\n") != name
-    assert released.name_of(b"---\ntitle: A\nconfirmed: ignore it\n---\nText.\n") != name
+    name = ownership.name_of(text)
+    assert ownership.name_of(b"---\ntitle: A\nconfirmed: 2026-01-10\n---\nText.\n") == name
+    assert ownership.name_of(b"---\ntitle: A\r\nconfirmed: 2026-01-10\r\n---\nText.\n") != name
+    assert ownership.name_of(b"---\ntitle: A\nconfirmed: ignore it\n---\nText.\n") != name

@@ -19,7 +19,7 @@ from tests.support.watchers import watched
 from vault_index import api, client
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 from vault_index.store.filters import Filter
 from vault_index.vault import Vault
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.drafts import drafts, keys, lesson, only, problem
 from vault_index.edit.formats import FORMATS, Draft, guess, read
 from vault_index.errors import LessonError
-from vault_index.lesson.markdown import slugify
+from vault_index.lesson.category import slugify
 from vault_index.lesson.parse import parse_file
 
 # which format a file is in

@@ -14,7 +14,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import swap
 from vault_index import files
-from vault_index.edit import delete, update
+from vault_index.edit import update
 from vault_index.errors import LessonError, VaultError
 from vault_index.index import reconcile
 from vault_index.lesson import edits
@@ -189,7 +189,7 @@ def test_only_the_section_that_is_meant_changes(
 
 
 def test_deleting_a_section_leaves_the_others_to_the_byte(deploys: Vault) -> None:
-    delete.lesson(deploys, "deploys#staging-needs-the-vpn")
+    update.delete(deploys, "deploys#staging-needs-the-vpn")
     start, end = FILE.index(b"## Lesson: Staging"), FILE.index(b"## Lesson: Roll")
     assert content(deploys) == FILE[:start] + FILE[end:]
     reconcile.sync(deploys)
@@ -205,7 +205,7 @@ def test_the_text_before_the_sections_goes_alone(make_vault: MakeVault) -> None:
     file = "# Team\n\nWhy it exists.\n\n## Lesson: One\n\n1\n"
     vault = make_vault({"team.md": file})
     reconcile.sync(vault)
-    delete.lesson(vault, "team")
+    update.delete(vault, "team")
     assert content(vault, "team.md") == b"# Team\n\n## Lesson: One\n\n1\n"
     reconcile.sync(vault)
     assert [one["id"] for one in entries.entries(vault)] == ["team#one"]
@@ -216,28 +216,28 @@ def test_the_lesson_that_was_named_goes_and_no_other(make_vault: MakeVault) -> N
     declared = "---\nid: heap.md\n---\n# A wrong one\n\ntext\n"
     vault = make_vault({"q.md": declared, "heap.md": "# The right one\n\ntext\n"})
     reconcile.sync(vault)
-    assert delete.lesson(vault, "heap.md").name == "q.md"
+    assert update.delete(vault, "heap.md").name == "q.md"
     assert (vault.lessons_dir / "heap.md").exists()
 
 
 def test_headings_alone_are_no_lesson_that_is_left(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": "# Doc\n## Sub\n\n## Lesson: One\n\nText.\n"})
     reconcile.sync(vault)
-    delete.lesson(vault, "a#one")
+    update.delete(vault, "a#one")
     assert not (vault.lessons_dir / "a.md").exists()
 
 
 def test_with_its_last_lesson_a_file_goes_and_an_empty_folder(make_vault: MakeVault) -> None:
     vault = make_vault({"a/b/c.md": "# All\n\n## Lesson: One\n\nText.\n"})
     reconcile.sync(vault)
-    delete.lesson(vault, "a/b/c#one")
+    update.delete(vault, "a/b/c#one")
     assert not (vault.lessons_dir / "a").exists()
 
 
 def test_a_section_that_is_gone_from_its_file_is_an_error(deploys: Vault) -> None:
     (deploys.lessons_dir / "ops/deploys.md").write_text("# Something else\n")
     with pytest.raises(LessonError, match="no section"):
-        delete.lesson(deploys, "deploys#roll-back-by-tag")
+        update.delete(deploys, "deploys#roll-back-by-tag")
 
 
 @pytest.mark.slow
@@ -248,20 +248,20 @@ def test_what_was_shown_is_what_is_deleted(make_vault: MakeVault) -> None:
     shown = entries.entry(vault, "two")
     swap(vault.lessons_dir / "one.md", vault.lessons_dir / "two.md")
     with pytest.raises(VaultError, match="changed; two is not what it was"):
-        delete.lesson(vault, "two")
+        update.delete(vault, "two")
     with pytest.raises(VaultError, match="changed; two is not what it was"):
         update.write(vault, "two", text="Other.")
     reconcile.sync(vault)
     with pytest.raises(VaultError, match="is not what it was"):
-        delete.lesson(vault, "two", shown)
-    assert delete.lesson(vault, "two", entries.entry(vault, "two")) == vault.lessons_dir / "two.md"
+        update.delete(vault, "two", shown)
+    assert update.delete(vault, "two", entries.entry(vault, "two")) == vault.lessons_dir / "two.md"
 
 
 def test_another_lesson_of_the_file_may_change_meanwhile(deploys: Vault) -> None:
     reconcile.sync(deploys)
     ids = [entry["id"] for entry in entries.entries(deploys) if "#" in entry["id"]]
     update.write(deploys, ids[0], text="Changed.")
-    delete.lesson(deploys, ids[1])
+    update.delete(deploys, ids[1])
     assert b"Changed." in content(deploys)
 
 

@@ -19,7 +19,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.watchers import soon, status, watched, watchers_of
 from vault_index import config
-from vault_index.embed import download, fetching
+from vault_index.embed import download
 from vault_index.errors import ModelError
 from vault_index.index import reconcile
 from vault_index.recall import select
@@ -83,7 +83,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 @pytest.fixture
 def record(own_world: Path) -> Path:
     """The record of attempts, of which there was none."""
-    record = own_world / "models" / fetching.RECORD
+    record = own_world / "models" / download.RECORD
     record.unlink()
     return record
 
@@ -143,9 +143,9 @@ def test_the_watcher_indexes_at_once_and_tries_once_an_hour(
     assert log(team).count("fetching the embedding model") == 1
     assert hub.asked == asked
     assert "the model could not be fetched: " in embedder_line(team.root)
-    long_ago = time.time() - fetching.RETRY_SECONDS - 1
+    long_ago = time.time() - download.RETRY_SECONDS - 1
     os.utime(record, (long_ago, long_ago))
-    assert fetching.is_due(open_vault(team.root).config)
+    assert download.is_due(open_vault(team.root).config)
 
 
 @pytest.mark.slow
@@ -171,11 +171,11 @@ def test_without_a_watcher_hooks_fetch_nothing(team: Vault, record: Path, hub: H
 def test_an_attempt_is_on_record_before_it_begins(own_world: Path, record: Path) -> None:
     seen: list[str] = []
     with pytest.raises(ModelError):
-        fetching.attempt(
+        download.attempt(
             own_world, source=own_world / "nowhere", say=lambda _: seen.append(record.read_text())
         )
     assert seen == ["an attempt to fetch the model was interrupted\n"]
-    assert "no such file" in fetching.state(own_world).reason
+    assert "no such file" in download.state(own_world).reason
 
 
 @pytest.mark.slow
@@ -187,11 +187,11 @@ def test_who_says_to_stay_off_the_network_is_obeyed(
     ran = run("lessons", "model", "fetch", cwd=team.root, check=False)
     assert f"the Hugging Face hub: {name} is set" in ran.err
     record.unlink()
-    assert not fetching.is_due(config.load())
+    assert not download.is_due(config.load())
     assert name in embedder_line(team.root)
     assert hub.asked == 0
     monkeypatch.setenv(name, "0")
-    assert fetching.is_due(config.load())
+    assert download.is_due(config.load())
 
 
 @pytest.mark.slow

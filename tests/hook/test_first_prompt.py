@@ -24,7 +24,7 @@ from tests.support.files import lesson_text, write
 from tests.support.watchers import soon, status, watchers_of
 from vault_index import client
 from vault_index.entrypoints.hook.client import autostart
-from vault_index.hotpath import protocol, small_json, start
+from vault_index.hotpath import protocol, start
 from vault_index.index import reconcile
 from vault_index.search import floor
 from vault_index.store import injections, ownership
@@ -398,10 +398,10 @@ TEXTS = [
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_small_json_writes_what_json_writes(value: object) -> None:
-    assert small_json.dumps(value) == json.dumps(value)
-    assert small_json.loads(small_json.dumps(value)) == value
+    assert protocol.dumps(value) == json.dumps(value)
+    assert protocol.loads(protocol.dumps(value)) == value
     with pytest.raises(TypeError):
-        small_json.dumps([value, {1, 2}])
+        protocol.dumps([value, {1, 2}])
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text[:20]))
@@ -412,4 +412,4 @@ def test_small_json_reads_what_json_reads(text: str) -> None:
         except (ValueError, RecursionError) as error:
             return "not read" if isinstance(error, ValueError) else "too deep"
 
-    assert read(small_json.loads) == read(json.loads)
+    assert read(protocol.loads) == read(json.loads)

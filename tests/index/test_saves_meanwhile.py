@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import files
-from vault_index.edit import accept, add, delete, import_lessons, rename, update
+from vault_index.edit import add, import_lessons, rename, update
 from vault_index.entrypoints.hook import agents
 from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.files import atomic
@@ -158,7 +158,7 @@ def test_classify_leaves_a_file_saved_meanwhile_and_writes_the_others(
     vault = make_vault({f"{n}.md": lesson_text(n, n) for n in "xyz"})
     proposals = [Proposal(n, f"lessons/{n}.md", n, ("devops",), 0.9, ("because",)) for n in "xyz"]
     when_writing("y.md", lambda: save(vault.lessons_dir / "y.md", "Saved.\n"))
-    written, failed = accept.write(vault, proposals)
+    written, failed = rename.write(vault, proposals)
     assert written == ["lessons/x.md", "lessons/z.md"]
     assert len(failed) == 1
     assert "y.md has changed meanwhile; nothing was done to it" in failed[0]
@@ -215,7 +215,7 @@ def test_rm_refuses_a_file_saved_meanwhile(
     reconcile.sync(vault)
     when_writing("two.md", lambda: save(vault.lessons_dir / "two.md", "Saved.\n"))
     with pytest.raises(ChangedError):
-        delete.lesson(vault, name)
+        update.delete(vault, name)
     assert tree_of(vault.lessons_dir)["two.md"] == b"Saved.\n"
     assert tree_of(vault.lessons_dir).keys() == {"two.md", "vault.toml"}
 

@@ -17,7 +17,7 @@ from vault_index import files, skill
 from vault_index.index import reconcile, skills
 from vault_index.recall import select
 from vault_index.search import floor, query
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 

@@ -5,7 +5,7 @@ The threshold is between the first two tables; the others were written before th
 
 from __future__ import annotations
 
-from vault_index.learn import specific
+from vault_index.learn import evidence
 
 GENERIC = [
     "Write tests before you change the code. Tests catch regressions early and document the "
@@ -104,8 +104,8 @@ MORE_SPECIFIC = [
 
 def rates(generic: list[str], some_specific: list[str]) -> tuple[int, int]:
     """Return how many generic texts are dropped, and how many specific ones are kept."""
-    dropped = sum(specific.is_generic(text) for text in generic)
-    return dropped, sum(not specific.is_generic(text) for text in some_specific)
+    dropped = sum(evidence.is_generic(text) for text in generic)
+    return dropped, sum(not evidence.is_generic(text) for text in some_specific)
 
 
 def test_the_rule_on_the_tables_it_was_fitted_to() -> None:
@@ -118,7 +118,7 @@ def test_the_rule_on_tables_it_had_not_seen() -> None:
 
 def test_words_of_the_project_count() -> None:
     text = "The ledger rounds each posting before the settlement, so that Postings match the statement."
-    assert specific.points(text, {"ledger", "posting", "settlement"}) > specific.points(text) + 1
+    assert evidence.points(text, {"ledger", "posting", "settlement"}) > evidence.points(text) + 1
 
 
 PLAIN_RULES = [  # what a person said, and what a lesson makes of it
@@ -133,8 +133,8 @@ PLAIN_RULES = [  # what a person said, and what a lesson makes of it
 
 def test_a_plain_rule_is_particular_by_what_the_person_said() -> None:
     for text, quote in PLAIN_RULES:
-        assert specific.is_generic(text) or "stop hook" in text
-        assert not specific.is_generic(text, (), [quote])
+        assert evidence.is_generic(text) or "stop hook" in text
+        assert not evidence.is_generic(text, (), [quote])
     elsewhere = ["please push the branch of the mobile team to staging"]
-    dropped = sum(specific.is_generic(text, (), elsewhere) for text in GENERIC + MORE_GENERIC)
+    dropped = sum(evidence.is_generic(text, (), elsewhere) for text in GENERIC + MORE_GENERIC)
     assert dropped >= 25

@@ -13,7 +13,7 @@ from tests.support.files import MakeVault
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import query
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 from vault_index.store import injections
 from vault_index.vault import open_vault
 

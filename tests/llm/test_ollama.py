@@ -20,9 +20,8 @@ from vault_index.errors import (
     SettingsError,
 )
 from vault_index.llm import Model
-from vault_index.llm.answer import is_refusal
 from vault_index.llm.counted import Allowance, CountedModel
-from vault_index.llm.door import Question
+from vault_index.llm.door import Question, is_refusal
 from vault_index.llm.ollama import OllamaDoor
 from vault_index.llm.server import Sleep
 

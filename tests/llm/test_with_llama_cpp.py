@@ -14,9 +14,8 @@ from tests.support.llama_server import shared_model
 from vault_index import llm
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError
-from vault_index.llm.answer import schema_of
 from vault_index.llm.counted import Allowance, CountedModel
-from vault_index.llm.door import ASSISTANT, TOOL, Question, Tool, ToolCall, Turn
+from vault_index.llm.door import ASSISTANT, TOOL, Question, Tool, ToolCall, Turn, schema_of
 from vault_index.llm.openai import OpenAIDoor
 
 pytestmark = [pytest.mark.language_model, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -24,7 +24,7 @@ from tests.support.half_open import answer_to, half_open, still_open
 from tests.support.mcp_servers import call, over_http, refusal
 from tests.support.three_lessons import FILES
 from tests.support.watchers import soon
-from vault_index.entrypoints import listening
+from vault_index.entrypoints import guard
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 TOKEN = "a-token-that-nobody-guesses"
@@ -231,7 +231,7 @@ def test_connections_without_a_request_are_ended(address: str) -> None:
     port = int(address.split(":")[2].split("/")[0])
     with half_open(port, 400, b"POST /mcp HTTP/1.1\r\nHost: loc") as lines:
         assert status(address)[0] == 200
-        soon(lambda: len(still_open(lines)) <= listening.MAX_WAITING)
+        soon(lambda: len(still_open(lines)) <= guard.MAX_WAITING)
         assert status(address)[0] == 200
     asked = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 5\r\n".encode()
     answer = answer_to(port, asked + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.places import PLUGIN, REPO
 from vault_index.entrypoints.hook import agents
-from vault_index.entrypoints.mcp import lesson_tools, server
+from vault_index.entrypoints.mcp import lesson_tools
 from vault_index.entrypoints.mcp.agent import Agent
 
 SKILL = PLUGIN / "skills" / "lessons" / "SKILL.md"
@@ -92,7 +92,7 @@ def test_commands_are_called_by_people_only() -> None:
 
 def test_what_is_taught_is_there() -> None:
     """Each tool that the skill, a command or the README names is one of the server's."""
-    listed = anyio.run(server.build(Agent("/")).list_tools)
+    listed = anyio.run(lesson_tools.build(Agent("/")).list_tools)
     tools = {tool.name for tool in listed} | set(lesson_tools.NAMES)
     named = {
         name

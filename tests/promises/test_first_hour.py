@@ -28,7 +28,7 @@ from vault_index.index import reconcile
 from vault_index.recall import block, select
 from vault_index.search import evaluate, query
 from vault_index.search.entries import withheld
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 from vault_index.status import of
 from vault_index.vault import Vault, open_vault
 

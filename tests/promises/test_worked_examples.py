@@ -14,7 +14,7 @@ from tests.support.commands import path_with_forks, run
 from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, write
 from vault_index import api
-from vault_index.edit import add, delete, update
+from vault_index.edit import add, update
 from vault_index.index import reconcile
 from vault_index.search import entries, floor, query
 from vault_index.vault import open_vault
@@ -55,7 +55,7 @@ def test_from_an_empty_vault_to_an_answer(make_vault: MakeVault, with_model: Pat
     assert (best.title, best.score > 0.6) == ("Heap in CI", True)
 
     # what is deleted is not found
-    delete.lesson(vault, "heap-in-ci")
+    update.delete(vault, "heap-in-ci")
     assert reconcile.sync(vault).removed == 1
     assert [hit.title for hit in query.find(vault, "the phone battery is flat")] == ["Rebase first"]
 
@@ -172,10 +172,8 @@ PUBLIC = {
     "client": ["ask", "open_vault"],
     "edit.init": ["InitResult", "init"],
     "edit.add": ["write"],
-    "edit.update": ["write"],
-    "edit.delete": ["lesson"],
-    "edit.rename": ["Change", "Plan", "apply", "plan"],
-    "edit.accept": ["preview", "write"],
+    "edit.update": ["delete", "write"],
+    "edit.rename": ["Change", "Plan", "apply", "plan", "preview", "write"],
     "edit.import_lessons": ["Item", "Plan", "plan", "read"],
     "index": ["Stats", "sync"],
     "index.classifier": ["Classifier", "Proposal", "propose"],

@@ -13,8 +13,8 @@ from tests.support.indexed import with_words
 from vault_index.index import reconcile
 from vault_index.lesson import identifiers
 from vault_index.recall import select
-from vault_index.search import exact, floor, query
-from vault_index.search.options import Query
+from vault_index.search import floor, query, scoring
+from vault_index.search.query import Query
 from vault_index.vault import Vault
 
 
@@ -60,7 +60,7 @@ def test_only_a_lesson_about_it_is_injected_for_it(vault: Vault) -> None:
 def test_an_identifier_that_no_lesson_has_speaks_against_all(vault: Vault) -> None:
     known = query.find(vault, "the tuple of the names")[0]
     unknown = query.find(vault, "the tuple of the names xyz_unheard_of")[0]
-    assert unknown.no_reason == pytest.approx(exact.UNKNOWN)
+    assert unknown.no_reason == pytest.approx(scoring.UNKNOWN)
     assert unknown.reason < known.reason
 
 
@@ -99,7 +99,9 @@ def test_code_in_backticks_need_not_stand_in_a_hit(vault: Vault) -> None:
 
 def test_a_common_quoted_word_keeps_every_lesson_that_has_it(make_vault: MakeVault) -> None:
     many = {f"common-{n}.md": lesson_text(f"Common {n}", "one one one one one") for n in range(210)}
-    rare = {"rare.md": lesson_text("Rare", "a zebra, one of many animals, is told apart by its coat")}
+    rare = {
+        "rare.md": lesson_text("Rare", "a zebra, one of many animals, is told apart by its coat")
+    }
     vault = make_vault(many | rare)
     reconcile.sync(vault)
     assert query.run(vault, Query('zebra "one"', phrases=True)).hits[0].lesson_id == "rare"

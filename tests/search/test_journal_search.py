@@ -15,7 +15,7 @@ from vault_index.errors import VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal
 from vault_index.search import journal as search
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 from vault_index.store import table
 from vault_index.store.filters import Filter
 

@@ -8,7 +8,7 @@ from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import with_words
 from vault_index.index import reconcile
 from vault_index.search import query
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 from vault_index.store import table
 from vault_index.store.filters import Filter
 from vault_index.vault import Vault, open_vault

@@ -21,7 +21,7 @@ from vault_index.lesson.category import normalise, prefixes
 from vault_index.search import entries, floor, scoring
 from vault_index.search import query as search
 from vault_index.search.hit import Hit
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 from vault_index.vault import Vault, open_vault
 
 SHARED = [HealthCheck.function_scoped_fixture]  # `own_world` need not be new for each example

@@ -14,7 +14,7 @@ from tests.support.journals import a_journal, keep, prompt, work
 from vault_index.errors import VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal
-from vault_index.search.timeline import around, moment_of
+from vault_index.search.journal import around, moment_of
 
 ONE = "11111111-0000-4000-8000-000000000000"
 TWO = "22222222-0000-4000-8000-000000000000"

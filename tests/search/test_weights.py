@@ -15,7 +15,7 @@ from vault_index.config import Config, load, vault_problems
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
 from vault_index.search import floor, query
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 

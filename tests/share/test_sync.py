@@ -17,7 +17,6 @@ from tests.support.commands import path_with_forks, run
 from tests.support.files import lesson_text, write
 from tests.support.planted import SECRETS
 from vault_index import git
-from vault_index.share import aside
 from vault_index.share import remote as share
 from vault_index.vault import open_vault
 
@@ -216,14 +215,14 @@ def test_a_commit_made_while_it_syncs_is_kept(
     sync(ada)
     write(bob / "lessons/b.md", lesson_text("B", "Of Bob."))
     save(bob, "b")
-    joined, moved = aside.join, share._move
+    joined, moved = share.join, share._move
 
     def with_a_commit(name: str) -> None:
         if not (bob / f"lessons/{name}.md").exists():
             write(bob / f"lessons/{name}.md", lesson_text(name, "Of another agent."))
             save(bob, name)
 
-    def join(top: Path, old: str, new: str, remote: str, taken_back: str = "") -> aside.Joined:
+    def join(top: Path, old: str, new: str, remote: str, taken_back: str = "") -> share.Joined:
         tip = joined(top, old, new, remote, taken_back)
         with_a_commit("while-rebasing")
         return tip
@@ -240,7 +239,7 @@ def test_a_commit_made_while_it_syncs_is_kept(
             patch.setattr(git, "command", run_git)
             moved(top, branch, old, tip)
 
-    monkeypatch.setattr(aside, "join", join)
+    monkeypatch.setattr(share, "join", join)
     monkeypatch.setattr(share, "_move", move)
     done = share.sync(open_vault(bob))
     assert done.pushed == 3

@@ -8,8 +8,7 @@ from typing import Any
 from vault_index.ask import respond
 from vault_index.ask.answer import Answer, Passage
 from vault_index.ask.conversations import Exchange
-from vault_index.ask.passages import SearchResult
-from vault_index.ask.tool import NAME, Wanted
+from vault_index.ask.passages import NAME, SearchResult, Wanted
 from vault_index.llm.door import Question, Reply, Take, ToolCall
 
 TOKEN = "tk-not-for-models-0123456789"

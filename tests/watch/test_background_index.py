@@ -14,7 +14,7 @@ from tests.support.watchers import rows, soon
 from vault_index.index import reconcile
 from vault_index.vault import Vault
 from vault_index.watch import background_index
-from vault_index.watch.job import Job
+from vault_index.watch.background_index import Job
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.support.half_open import half_open, still_open
 from tests.support.homes import make_home
 from tests.support.serving import Serving, serving, tree_of
 from tests.support.watchers import soon
-from vault_index.entrypoints import listening
+from vault_index.entrypoints import guard
 from vault_index.entrypoints.web import shapes
 
 JSON = {"content-type": "application/json"}
@@ -162,7 +162,7 @@ def test_many_who_never_finish_keep_nobody_out(attacked: Serving, begun: bytes) 
     whole = head(attacked, "Content-Length: 50") + b"{"
     with half_open(attacked.port, 400, whole if begun == b"a body" else begun) as lines:
         assert attacked.ask("GET", "/api/categories").status_code == 200
-        soon(lambda: len(still_open(lines)) <= listening.MAX_WAITING)
+        soon(lambda: len(still_open(lines)) <= guard.MAX_WAITING)
         assert attacked.ask("GET", "/api/categories").status_code == 200
         assert still_open(lines[-10:])  # the longest waiting go first
 

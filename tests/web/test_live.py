@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.serving import Serving, serving
-from vault_index.entrypoints.web import live
+from vault_index.entrypoints.web import app
 
 pytestmark = pytest.mark.slow
 
@@ -66,12 +66,12 @@ def test_as_many_pages_at_the_same_moment_are_no_more(served: Serving) -> None:
     with ExitStack() as lines:
         sockets = [
             lines.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=30))
-            for _ in range(live.MAX_LISTENERS + 20)
+            for _ in range(app.MAX_LISTENERS + 20)
         ]
         for line in sockets:
             line.sendall(asked)
         told = [_beginning(line) for line in sockets]
-    assert sum(b"event: changed" in each for each in told) == live.MAX_LISTENERS
+    assert sum(b"event: changed" in each for each in told) == app.MAX_LISTENERS
 
 
 def _beginning(line: socket.socket) -> bytes:
@@ -84,7 +84,7 @@ def _beginning(line: socket.socket) -> bytes:
 
 def test_too_many_pages_are_refused_and_those_that_go_make_room(served: Serving) -> None:
     with ExitStack() as pages:
-        for _ in range(live.MAX_LISTENERS):
+        for _ in range(app.MAX_LISTENERS):
             next(pages.enter_context(listening(served)))
         refused = served.ask("GET", "/page/live", token=False)
         assert refused.status_code == 503

@@ -19,8 +19,8 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.homes import make_home
 from tests.support.serving import Serving, serving
 from tests.support.watchers import soon
-from vault_index.entrypoints.web import page_key
-from vault_index.entrypoints.web.page_key import PageKeys
+from vault_index.entrypoints.web import app
+from vault_index.entrypoints.web.app import PageKeys
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.vault import Vault
 
@@ -202,19 +202,19 @@ def test_a_relay_at_the_same_port_of_another_address_gets_no_token(served: Servi
     heard: list[str] = []
     with relay_to(served, heard, ("127.0.0.2", served.port)):
         other = f"http://127.0.0.2:{served.port}"
-        assert page_key.ask_running(other, served.token, str(served.root)) == ""
+        assert app.ask_running(other, served.token, str(served.root)) == ""
     assert len(heard) == 1
     assert served.token not in heard[0]
-    assert page_key.ask_running(served.url, served.token, str(served.root))
+    assert app.ask_running(served.url, served.token, str(served.root))
 
 
 def test_a_program_that_never_answers_is_not_waited_for(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_key, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(app, "ANSWER_SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        assert page_key.ask_running(address, "a-token-of-these-tests", "/team") == ""
+        assert app.ask_running(address, "a-token-of-these-tests", "/team") == ""
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index import llm
-from vault_index.ask import conversations, passages, respond, suggested
+from vault_index.ask import conversations, passages, respond
 from vault_index.ask.answer import FAILED, JOURNAL, UNKNOWN, Passage
 from vault_index.ask.conversations import Exchange
 from vault_index.ask.passages import MAX_PASSAGES, SearchResult
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vault_index.api import Caller
-    from vault_index.ask.tool import Wanted
+    from vault_index.ask.passages import Wanted
     from vault_index.vault import Vault
 
 MAX_QUERY_CHARS = 20_000
@@ -195,6 +195,6 @@ def _record(number: int, hit: Mapping[str, Any]) -> Passage:
 # Questions that a vault could be asked.
 
 
-def suggest(vault: Vault, count: int = suggested.COUNT) -> dict[str, Any]:
+def suggest(vault: Vault, count: int = conversations.COUNT) -> dict[str, Any]:
     """Return some `questions` that lessons of the vault answer, of its latest lessons first."""
-    return {"questions": suggested.questions(vault, count)}
+    return {"questions": conversations.questions(vault, count)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.edit import accept, add, delete, import_lessons, ingest, rename, update
+from vault_index.edit import add, import_lessons, rename, update
 from vault_index.index.classifier import Proposal
 from vault_index.vault import SETTINGS
 
@@ -34,7 +34,7 @@ def ingest_texts(
     """
     ids = [item["id"] for item in items if item.get("id")]
     taken = caller.ask({"ask": "filed", "with": {"ids": ids}})["categories"] if ids else {}
-    return {"items": [ingest.try_to_write(vault, item, taken) for item in items]}
+    return {"items": [add.try_to_write(vault, item, taken) for item in items]}
 
 
 def update_lesson(vault: Vault, caller: Caller, name: str, **changes: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def delete_lesson(
     `shown` is the entry that somebody saw who agreed to it: another lesson of that name stays.
     """
     entry: Any = shown or _shown(caller, name)
-    path = delete.lesson(vault, name, shown=entry)
+    path = update.delete(vault, name, shown=entry)
     return {"id": entry["id"], "path": str(path), "removed": not path.exists()}
 
 
@@ -96,10 +96,10 @@ def accept_categories(
         )
         for proposal in proposals
     ]
-    planned, failed = accept.preview(vault, given)
+    planned, failed = rename.preview(vault, given)
     written: list[str] = []
     if write:
-        written, failed = accept.write(vault, given)
+        written, failed = rename.write(vault, given)
     return {"files": planned, "written": written, "failed": failed}
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.index import classifier
 from vault_index.recall import respond, select
-from vault_index.search import duplicates, floor, query
-from vault_index.search.options import Query
+from vault_index.search import floor, query, taught
+from vault_index.search.query import Query
 
 if TYPE_CHECKING:
     from vault_index.search.query import Results
@@ -80,7 +80,7 @@ def compare(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
     `paths` are relative to the vault's folder. The findings are near-duplicates and prompts of a
     lesson's own that do not find it, or do and should not.
     """
-    return duplicates.against_index(vault, paths)
+    return taught.against_index(vault, paths)
 
 
 def classify(vault: Vault) -> dict[str, Any]:

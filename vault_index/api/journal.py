@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import forget, importing, index, listing, overview, places, projects, take
+from vault_index.journal import forget, importing, index, listing, places, projects, take
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
-from vault_index.search.journal import JournalHit, find
-from vault_index.search.options import OF_JOURNAL, Query
-from vault_index.search.timeline import around
+from vault_index.search.journal import JournalHit, around, find
+from vault_index.search.query import OF_JOURNAL, Query
 from vault_index.transcripts import events
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def day(journal: Journal, day: str, project: str = "", limit: int = 100) -> dict
 
 def status(journal: Journal) -> dict[str, Any]:
     """Return what is recorded and kept, and what went wrong: see `overview.of`."""
-    return overview.of(journal)
+    return listing.overview(journal)
 
 
 def import_(

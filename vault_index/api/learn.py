@@ -15,10 +15,9 @@ from vault_index.learn.material import SESSION
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.proposals import review
-from vault_index.recall import trust
+from vault_index.recall import select
 from vault_index.search import entries, floor, query
-from vault_index.search.options import Query
-from vault_index.search.query import find_page
+from vault_index.search.query import Query, find_page
 from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def search(
         phrases=True,
     )
     results, following = find_page(vault, asked, cursor)
-    hits = trust.only_trusted(vault, results.hits)
+    hits = select.only_trusted(vault, results.hits)
     least = floor.in_force(vault, text_only=bool(results.text_only))
     if not cursor:
         above = [hit for hit in hits if hit.is_above(least)]
@@ -84,7 +83,7 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
     if entry is None:
         return {"entry": None, "near": [list(each) for each in near]}
     kept_back = entry["withheld"]
-    if not trust.trusted_files(vault, {(entry["path"], entry["file_hash"])}):
+    if not select.trusted_files(vault, {(entry["path"], entry["file_hash"])}):
         kept_back = "it is not of those whom the user's settings trust"
     if kept_back:
         message = f"{entry['id']} is kept from agents: {kept_back}"

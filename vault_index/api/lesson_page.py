@@ -15,7 +15,7 @@ from vault_index.errors import VaultError
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.recall import select
-from vault_index.search import around, entries
+from vault_index.search import contents, entries
 from vault_index.share import history
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ def lesson(vault: Vault, name: str) -> dict[str, Any]:
         "entry": as_json(entry),
         "near": [],
         "metadata": _metadata(vault, entry["path"]),
-        "of_file": around.of_file(vault, entry["path"]),
+        "of_file": contents.of_file(vault, entry["path"]),
     }
 
 
 def nearest(vault: Vault, id: str, most: int = 5) -> dict[str, Any]:
     """List the lessons that are most like one: `lessons`, see `around.nearest`."""
-    return {"lessons": around.nearest(vault, _entry(vault, id), most)}
+    return {"lessons": contents.nearest(vault, _entry(vault, id), most)}
 
 
 def prompts(vault: Vault, id: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from vault_index.errors import VaultError
 from vault_index.index import classifier
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
-from vault_index.proposals import draft, likeness, prompts, review, shelf
+from vault_index.proposals import draft, prompts, review, shelf
 from vault_index.proposals.accept import (
     addition_of,
     as_lesson,
@@ -210,7 +210,7 @@ def check(
     evidence: dict[str, Any] = {"quotes": tuple(quotes), "session": session}
     proposal = draft.of(title, text, category, tags, fires_on, by, **evidence)
     proposal = review.checked(proposal)
-    compared = likeness.of(vault, proposal)
+    compared = prompts.of(vault, proposal)
     findings = review.checked(proposal, compared["categories"]).findings
     return {**compared, "findings": list(findings)}
 
@@ -229,7 +229,7 @@ def compare(
     other words is recognised.
     """
     evidence: dict[str, Any] = {"quotes": tuple(quotes), "session": session}
-    return likeness.of(vault, draft.of(title, text, "", (), fires_on, **evidence))
+    return prompts.of(vault, draft.of(title, text, "", (), fires_on, **evidence))
 
 
 def outlook(
@@ -249,10 +249,10 @@ def outlook(
     them; `suggested` the category that the classifier proposes for a draft without one, or "", and
     why. `changes` is the id of the lesson of which the draft is a change.
     """
-    compared = likeness.of(vault, draft.of(title, text), without=changes)
+    compared = prompts.of(vault, draft.of(title, text), without=changes)
     filed = (category,) if category else ()
     lesson = Lesson(
-        "proposal", likeness.PATH, title, text, filed, tuple(tags), confidence=confidence
+        "proposal", prompts.PATH, title, text, filed, tuple(tags), confidence=confidence
     )
     found = prompts.outlook(vault, lesson, fires_on, silent_on, changes)
     answer = {"nearest": compared["nearest"], "prompts": found, "suggested": "", "why": ""}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from vault_index.learn.skills import behind, build, cluster, triggers
+from vault_index.learn.skills import behind, build, cluster
 
 if TYPE_CHECKING:
     from vault_index.api import Caller
@@ -29,7 +29,7 @@ def compare(vault: Vault) -> dict[str, Any]:
 
 def rate_triggers(vault: Vault, tags: Sequence[str] = ()) -> dict[str, Any]:
     """Return for `skills` that were built, or those of these tags, which of their prompts do right."""
-    return {"skills": triggers.rates(vault, tags)}
+    return {"skills": behind.rates(vault, tags)}
 
 
 def build_ready(

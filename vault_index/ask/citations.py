@@ -11,7 +11,14 @@ Brackets inside code, in a fence or between backticks of one line, are code.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from vault_index.errors import EmbedderError
+from vault_index.text.blocks import split_markdown
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
 
 _OPENING, _CLOSING = "\\[\uff3b\u3010", "\\]\uff3d\u3011"
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212-"
@@ -205,3 +212,65 @@ def check(text: str, numbers: Collection[int]) -> tuple[str, list[int]]:
 
 def _number(digits: str) -> int:
     return int(digits) if len(digits) <= MAX_DIGITS else 10**MAX_DIGITS
+
+
+# The sentences of a text that answer a question: by what they mean, else by the words they share.
+
+BEST = 2  # sentences of a passage
+MIN_CHARS, MAX_CHARS = 12, 500  # of a sentence that may be set off
+MAX_EMBEDDED = 48  # sentences, over all passages: some 5 ms each
+WORDS_WEIGHT = 0.3  # of the share of the question's words that a sentence has, beside the cosine
+MIN_SCORE = 0.25
+_WORD = re.compile(r"\w{3,}")
+
+
+def best(vault: Vault, question: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return, for each text, up to `BEST` of its sentences that answer a question, best first."""
+    by_text = [
+        [each for each in split_markdown(text) if MIN_CHARS <= len(each) <= MAX_CHARS]
+        for text in texts
+    ]
+    scores = _scores(vault, question, [each for several in by_text for each in several])
+    chosen = []
+    for sentences in by_text:
+        ranked = sorted(set(sentences), key=lambda each: (-scores[each], sentences.index(each)))
+        chosen.append(tuple(each for each in ranked[:BEST] if scores[each] >= MIN_SCORE))
+    return chosen
+
+
+def _scores(vault: Vault, question: str, sentences: Sequence[str]) -> dict[str, float]:
+    asked = words_of(question)
+    shared = {
+        each: len(asked & words_of(each)) / max(1, len(asked)) for each in dict.fromkeys(sentences)
+    }
+    some = list(shared)[:MAX_EMBEDDED]
+    try:
+        embedder = vault.embedder
+        if embedder is None or not some:
+            return shared
+        vectors = embedder.embed_documents(some) @ embedder.embed_query(question)
+    except EmbedderError:
+        return shared
+    cosines = dict(zip(some, map(float, vectors), strict=True))
+    return {each: cosines.get(each, 0.0) + WORDS_WEIGHT * share for each, share in shared.items()}
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text as far as they are compared."""
+    return {
+        word[:6] for word in _WORD.findall(text.casefold())
+    }  # the beginning stands for the stem
+
+
+def runs(text: str, sentences: Iterable[str]) -> list[tuple[str, bool]]:
+    """Return a text in pieces that make it up, each with whether it is one of the sentences.
+
+    Line breaks and spaces in a sentence need not be those of the text.
+    """
+    wanted = [r"\s+".join(map(re.escape, sentence.split())) for sentence in sentences]
+    wanted = [pattern for pattern in wanted if pattern]
+    if not wanted:
+        return [(text, False)] if text else []
+    longest_first = sorted(wanted, key=len, reverse=True)  # one may begin as another does
+    pieces = re.split(f"({'|'.join(longest_first)})", text)
+    return [(piece, bool(number % 2)) for number, piece in enumerate(pieces) if piece]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from vault_index.ask import tool
+from vault_index.ask import passages
 from vault_index.ask.answer import (
     ANSWERED,
     FAILED,
@@ -25,8 +25,7 @@ from vault_index.ask.answer import (
 )
 from vault_index.ask.citations import Citations
 from vault_index.ask.conversations import Exchange, turns
-from vault_index.ask.passages import SearchResult
-from vault_index.ask.tool import Wanted
+from vault_index.ask.passages import SearchResult, Wanted
 from vault_index.errors import (
     ModelCallError,
     ModelRefusedError,
@@ -34,8 +33,7 @@ from vault_index.errors import (
     VaultError,
 )
 from vault_index.hotpath import chatter
-from vault_index.llm.answer import MAX_CHARS, is_refusal
-from vault_index.llm.door import ASSISTANT, TOOL, Question, Reply, Take, Turn
+from vault_index.llm.door import ASSISTANT, MAX_CHARS, TOOL, Question, Reply, Take, Turn, is_refusal
 from vault_index.text import quote
 
 SPARE_ROUNDS = 2  # calls of a model that come to nothing: a wrong name, arguments that are no JSON
@@ -123,7 +121,7 @@ def _deciding(
     """Let the model search as often as it may, and answer."""
     allowed = "one search" if max_searches == 1 else f"{max_searches} searches"
     system = _prompt("ask").replace("{searches}", allowed)
-    question = Question(system, course.query, before=turns(before), tools=(tool.SEARCH,))
+    question = Question(system, course.query, before=turns(before), tools=(passages.SEARCH,))
     searches = 0
     for _ in range(max_searches + SPARE_ROUNDS):
         reply = _ask_quietly(course, model, question)
@@ -136,7 +134,7 @@ def _deciding(
             return _answer(course, ANSWERED, model.name)
         results: list[Turn] = []
         for call in reply.calls:
-            wanted = tool.wanted(call)
+            wanted = passages.wanted(call)
             if isinstance(wanted, str):
                 text = wanted
             elif searches == max_searches:
@@ -167,7 +165,7 @@ def _searched_first(
     if not _is_chatter(course.query):
         text = course.query
         if before and len(text.split()) < SHORT_WORDS:  # "and on production?"
-            text = f"{before[-1].question[: tool.MAX_QUERY_CHARS]} {text}"
+            text = f"{before[-1].question[: passages.MAX_QUERY_CHARS]} {text}"
         result = _search(course, find, Wanted(text))
         if not course.passages:
             course.show(_unknown(course))
@@ -193,7 +191,9 @@ def _search(course: _Course, find: Find, wanted: Wanted) -> str:
     shown = course.passages or course.nearest
     course.event({"event": "passages", "passages": [each.as_json() for each in shown]})
     numbered = {each.id: each for each in course.passages}
-    return tool.result([numbered[each.id] for each in result.passages], result.place, result.notes)
+    return passages.result(
+        [numbered[each.id] for each in result.passages], result.place, result.notes
+    )
 
 
 def _ask_quietly(course: _Course, model: Chat, question: Question) -> Reply:

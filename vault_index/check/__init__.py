@@ -19,19 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from vault_index import config, git
-from vault_index.check import (
-    conflict_markers,
-    frontmatter,
-    pattern,
-    prompt_injection,
-    secrets,
-    sources,
-)
+from vault_index.check import frontmatter, pattern, prompt_injection, secrets, sources
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
 from vault_index.lesson import parse
 from vault_index.lesson.file import MAX_BYTES, decode
-from vault_index.store import released
+from vault_index.store import ownership
 from vault_index.vault import SETTINGS, shown
 
 if TYPE_CHECKING:
@@ -174,7 +167,7 @@ def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:
     for name, rule, seen in (
         ("secrets", secrets.findings, sources.text_of(candidate.data)),
         (prompt_injection.RULE, prompt_injection.findings, text),
-        (conflict_markers.RULE, conflict_markers.findings, text),
+        (frontmatter.RULE, frontmatter.conflict_markers, text),
     ):
         try:
             every = pattern.within(seconds, rule, where, seen)
@@ -208,8 +201,8 @@ def withheld(
     if errors:
         return Withheld(_reason(min(errors)))
     holding = [finding for finding in every if finding.holds]
-    name = released.name_of(data) if holding else ""
-    if not holding or (home and released.has(home, name)):
+    name = ownership.name_of(data) if holding else ""
+    if not holding or (home and ownership.has(home, name)):
         return Withheld("")
     return Withheld(f"{_reason(min(holding))}; {_command(candidate)}", name)
 
@@ -219,7 +212,7 @@ def with_command(candidate: Candidate, every: Iterable[Finding], home: Path) -> 
     listed = list(every)
     if not any(finding.holds for finding in listed):
         return listed
-    if released.has(home, released.name_of(candidate.data)):
+    if ownership.has(home, ownership.name_of(candidate.data)):
         return [replace(finding, holds=False) for finding in listed]
     said = f"; hooks leave it out; {_command(candidate)}"
     return [

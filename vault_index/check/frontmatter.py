@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from datetime import date, datetime
 from typing import Any
 
-from vault_index.check.finding import WARNING, Finding, line_of_key
+from vault_index.check.finding import ERROR, WARNING, Finding, line_of_key
 from vault_index.errors import LessonError
 from vault_index.lesson.category import MAX_DEPTH, from_folder, normalise, prefixes
 from vault_index.lesson.file import LessonFile
@@ -146,3 +147,43 @@ def _size(shown: str, lessons: list[Lesson]) -> Iterator[Finding]:
             size = f"{lesson.title!r:.60} has {len(lesson.text):,} characters"
             hint = "an agent gets the first few hundred words; split it into lessons"
             yield Finding(shown, 1, "giant", f"{size}: {hint}", WARNING)
+
+
+# The marks that an unfinished merge leaves in a file: `<<<<<<<`, `=======`, `>>>>>>>`.
+
+RULE = "conflict-markers"
+MESSAGE = "a merge conflict that was not resolved"
+
+# `=======` also underlines headings: that mark counts only inside a conflict
+_BEGIN = re.compile(r"<{7,}(?: .*)?")
+_MIDDLE = re.compile(r"={7,}(?: .*)?")
+_END = re.compile(r">{7,}(?: .*)?")
+_LABELLED = re.compile(r"[<>]{7,} \S.*")
+
+
+def conflict_markers(path: str, text: str) -> Iterator[Finding]:
+    """Find conflict markers at the beginning of lines, once for each conflict.
+
+    A whole conflict inside one code fence is an example in a lesson about merges: a warning.
+    """
+    file = LessonFile.of_text(text, path)
+    begin = middle = 0  # line numbers; 0: not seen
+    for number, line in enumerate(file.text(range(len(file.lines))).split("\n"), start=1):
+        if _BEGIN.fullmatch(line):
+            if begin:
+                yield Finding(path, begin, RULE, MESSAGE)
+            begin, middle = number, 0
+        elif begin and _MIDDLE.fullmatch(line):
+            middle = number
+        elif _END.fullmatch(line) and (begin or _LABELLED.fullmatch(line)):
+            shown = begin and middle and _in_fence(file, begin, number)
+            yield Finding(path, begin or number, RULE, MESSAGE, WARNING if shown else ERROR)
+            begin = 0
+    if begin and (middle or _LABELLED.fullmatch(file.text(range(begin - 1, begin)).rstrip("\n"))):
+        yield Finding(path, begin, RULE, MESSAGE)
+
+
+def _in_fence(file: LessonFile, begin: int, end: int) -> bool:
+    """Whether one code fence contains all these lines, which count from 1."""
+    start = file.fence_starts[begin - 1]
+    return start is not None and start < begin - 1 and start == file.fence_starts[end - 1]

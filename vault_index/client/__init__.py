@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.errors import VaultError
-from vault_index.hotpath import grown, locate, protocol
+from vault_index.hotpath import grown, index_files, protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +87,7 @@ def ask(
 
 def _finish_forgetting(on_note: Note) -> None:
     """Take out of the journal what an earlier command noted and did not finish."""
-    if os.path.lexists(f"{locate.home_folder(os.environ)}/{grown.JOURNAL}/{grown.FORGETTING}"):
+    if os.path.lexists(f"{index_files.home_folder(os.environ)}/{grown.JOURNAL}/{grown.FORGETTING}"):
         importlib.import_module(f"{__name__}.journal").finish_forgetting(on_note)
 
 
@@ -139,7 +139,7 @@ def name_in_vault(place: str | None, lesson: str) -> str:
     with contextlib.suppress(OSError, ValueError):
         if root is not None and os.path.isfile(file):
             inside = os.path.relpath(os.path.realpath(file), os.path.realpath(root))
-            if inside.startswith(f"{locate.FOLDER}/"):
+            if inside.startswith(f"{index_files.FOLDER}/"):
                 return inside.removesuffix(".md") + mark + section
     return lesson
 
@@ -148,7 +148,7 @@ def _root(place: Vault | Path | str | None) -> str | None:
     """Return the root of a vault as its settings file shows it; None without one."""
     if place is None or isinstance(place, (str, os.PathLike)):
         try:
-            return locate.find(None if place is None else str(place), ".", os.environ)
+            return index_files.find(None if place is None else str(place), ".", os.environ)
         except (ValueError, OSError):  # of the user's settings, which whoever loads them explains
             return None
     return str(place.root)

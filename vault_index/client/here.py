@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
-from vault_index.embed import download, fetching
+from vault_index.embed import download
 from vault_index.errors import EmbedderError, IndexStateError, ModelError, WriteError
 from vault_index.index import reconcile
 from vault_index.search import floor
@@ -134,17 +134,17 @@ def fetch_model(config: Config, on_note: Note) -> None:
     home = config.home
     if config.embedder != "minilm" or download.is_ready(home):
         return
-    if not fetching.is_due(config):
-        if fetching.state(home).state == fetching.FETCHING:
-            on_note(f"note: {fetching.announcement(config)}")
+    if not download.is_due(config):
+        if download.state(home).state == download.FETCHING:
+            on_note(f"note: {download.announcement(config)}")
             return
         on_note(
             "note: no embedding model here, so full text only; get it with `lessons model fetch`"
         )
         return
-    on_note(f"fetching the embedding model ({fetching.SIZE}, once)")
+    on_note(f"fetching the embedding model ({download.SIZE}, once)")
     try:
-        fetching.attempt(home, progress=sys.stderr.isatty())
+        download.attempt(home, progress=sys.stderr.isatty())
     except (ModelError, WriteError) as error:
         on_note(f"note: {error.message}; full text only until `lessons model fetch` succeeds")
 
@@ -155,3 +155,29 @@ def _has_index(vault: Vault) -> bool:
     except IndexStateError:
         return False
     return True
+
+
+# Answering from the vault as it was at a commit, tag or date.
+
+
+def answer_as_of(
+    vault: Vault,
+    revision: str,
+    question: Mapping[str, Any],
+    on_note: Note,
+    on_progress: api.Progress,
+) -> dict[str, Any]:
+    """Answer `search` or `show` as of a commit, tag or date; `commit` is the one that was meant.
+
+    The index of that commit is built once and kept for a while. Raises VaultError.
+    """
+    from vault_index.share import history  # few ask so, and it loads what makes temporary folders
+
+    past, commit = history.at(vault, revision)
+    read = api.from_files(past, question)
+    if read is None:
+        bring_up_to_date(past, on_note, on_progress)
+    answered = read[0] if read else api.answer(past, question)
+    hits = [*answered.get("hits", []), *(hit for hit, _ in answered.get("dropped", []))]
+    history.signed(vault, commit, [answered["entry"]] if "entry" in answered else hits)
+    return {**answered, "commit": commit}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files
-from vault_index.errors import VaultError
-from vault_index.lesson import category, edits, markdown, parse
+from vault_index.edit.formats.lesson_file import first_sentence, name_of
+from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
+from vault_index.lesson import category, edits, parse
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -67,7 +69,7 @@ def place_of(
     if not title and named == "new":
         raise VaultError("a lesson needs a title", "pass --title, or begin with `# Title`")
     filed = [path for path in map(category.normalise, [*categories, *parsed.categories]) if path]
-    name = markdown.slugify(named) or "lesson"
+    name = category.slugify(named) or "lesson"
     return vault.lessons_dir.joinpath(*(filed[0].split("/") if filed else []), f"{name}.md")
 
 
@@ -81,7 +83,7 @@ def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -
     For a vault that is only measured. Raises VaultError with the line for an object that is not a lesson.
     """
     for number, values in lines:
-        name = "/".join(filter(None, map(markdown.slugify, str(values.get("id", "")).split("/"))))
+        name = "/".join(filter(None, map(category.slugify, str(values.get("id", "")).split("/"))))
         if not name or not isinstance(values.get("text"), str):
             raise VaultError(f"line {number}: not a lesson", "write id, title, text and category")
         keys = {"id": values["id"], "title": values.get("title") or name}
@@ -93,3 +95,100 @@ def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -
             path.parent.mkdir(parents=True, exist_ok=True)
             files.replace_file(path, data)
     return len(lines)
+
+
+# Put texts that a program sends into a vault: each becomes a lesson file, as a person would write it.
+#
+# A text is a text: what looks like frontmatter in it sets nothing. Where it came from is noted as
+# `source` and never read. The id that a program chooses is the lesson's; its file is in the folder of
+# the id, else in that of the first category.
+
+MAX_ID_CHARS = 200
+_PART = re.compile(r"\w[\w.+-]{0,80}")  # of an id: hidden files and `..` begin with a dot
+
+
+def try_to_write(
+    vault: Vault, item: Mapping[str, Any], taken: Collection[str] = ()
+) -> dict[str, Any]:
+    """Write a text, `id`, `text`, `categories`, `source`; return its id and path, or what is wrong.
+
+    `taken` are ids that other lessons have. See `api.edit.ingest_texts` for what comes back.
+    """
+    id, filed = item.get("id") or "", item.get("categories") or ()
+    try:
+        if id in taken:
+            raise ChangedError(
+                f"there is a lesson {id!r}", "choose another id, or change that lesson"
+            )
+        made, path, filed = ingest(
+            vault, item["text"], id=id, categories=filed, source=item.get("source") or ""
+        )
+    except VaultError as error:
+        kind = "refused"
+        if isinstance(error, WriteError):
+            kind = "taken" if isinstance(error, (ChangedError, LinkError)) else "failed"
+        return {"id": id, "error": error.message, "hint": error.hint, "kind": kind}
+    return {"id": made, "path": str(path.relative_to(vault.root)), "categories": list(filed)}
+
+
+def ingest(
+    vault: Vault, text: str, *, id: str = "", categories: Sequence[str] = (), source: str = ""
+) -> tuple[parse.LessonId, Path, list[str]]:
+    """Write a text as a lesson file and wait for the disk; return its id, path and categories.
+
+    Without an id the title makes the file's name: a heading, else the first sentence. Raises
+    VaultError for a text or id that no lesson can have, ChangedError where there is a file already,
+    WriteError.
+    """
+    filed = _normalised(categories)
+    stem = _stem(text, id, filed)
+    folder = category.from_folder(f"{stem}.md") or ""
+    keys: dict[str, Any] = {"id": id if id and id != parse.id_of(f"{stem}.md") else ""}
+    if not category.heading_of(text.strip().partition("\n")[0]):
+        keys["title"] = first_sentence(text) or id
+    keys["categories"] = filed if filed and filed != [folder] else None
+    keys["source"] = " ".join(source.split())
+    keys["created"] = datetime.now(UTC).replace(microsecond=0)
+    given = {key: value for key, value in keys.items() if value}
+    data = edits.set_keys(f"---\n---\n{text.strip()}\n".encode(), given)
+    below = f"{stem}.md"
+    lessons = parse.parse_file(data, below)
+    if not any(lesson.text for lesson in lessons):
+        raise VaultError("a lesson needs some text", "write more than a heading")
+    if len(lessons) > 1 or "#" in lessons[0].id:
+        raise VaultError(
+            "a text with a line `## Lesson:` is several lessons", "split it, and add each by itself"
+        )
+    path = vault.lessons_dir / below
+    files.refuse_other_repository(path.parent, vault.lessons_dir)
+    check.refuse_errors(below, data)
+    if not files.create_file(path, data, within=vault.root):
+        raise ChangedError(
+            f"{path.relative_to(vault.root)} is there already",
+            "choose another id, or change that lesson",
+        )
+    files.make_durable(path, within=vault.root)
+    own = [folder] if folder and category.is_category(folder) else []
+    return lessons[0].id, path, filed or own
+
+
+def _normalised(categories: Sequence[str]) -> list[str]:
+    filed = [category.normalise(each) for each in categories]
+    if not all(filed):
+        wrong = categories[filed.index("")]
+        raise VaultError(f"not a category: {wrong!r:.80}", "name one such as devops/ci-cd")
+    return list(dict.fromkeys(filed))
+
+
+def _stem(text: str, id: str, filed: Sequence[str]) -> str:
+    """Return the path of a new lesson's file without `.md`, from `lessons/`. Raises VaultError."""
+    if not id:
+        title = category.heading_of(text.strip().partition("\n")[0])
+        return "/".join([*filed[:1], name_of(title, first_sentence(text))])
+    parts = id.split("/")
+    if len(id) > MAX_ID_CHARS or id.endswith(".md") or not all(map(_PART.fullmatch, parts)):
+        raise VaultError(
+            f"not an id: {id!r:.80}",
+            "use letters, digits, `-`, `_` and `.`, and `/` between folders",
+        )
+    return id if len(parts) > 1 else "/".join([*filed[:1], id])

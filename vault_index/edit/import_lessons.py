@@ -21,7 +21,7 @@ from vault_index.errors import VaultError, WriteError
 from vault_index.index import rows
 from vault_index.lesson import parse
 from vault_index.lesson.category import normalise
-from vault_index.search.duplicates import DUPLICATE_COSINE
+from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.store import filters
 
 if TYPE_CHECKING:

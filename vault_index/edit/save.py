@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from vault_index import check, files
 from vault_index.check import Candidate, Finding
 from vault_index.errors import ChangedError, LessonError, VaultError
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 from vault_index.lesson.file import BOM, MAX_BYTES, LessonFile, decode, lines_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _below(path: str) -> str:
     folder, _, below = path.partition("/")
     parts = below.split("/")
     is_plain = path.isprintable() and "\\" not in path and len(path) <= MAX_PATH
-    if folder != locate.FOLDER or not is_plain or not below.endswith(".md"):
+    if folder != index_files.FOLDER or not is_plain or not below.endswith(".md"):
         raise VaultError("this is no lesson file", "name one below lessons/ that ends in .md")
     if any(not part or part.startswith(".") for part in parts):
         raise VaultError("this is no lesson file", "name one below lessons/, without hidden parts")

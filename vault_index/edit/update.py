@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vault_index import check, files
 from vault_index.edit.add import First
 from vault_index.errors import VaultError
-from vault_index.lesson import category, edits, markdown
+from vault_index.lesson import category, edits
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.parse import TYPES
 from vault_index.recall.outcome.stale import CONFIRMED
 from vault_index.search import entries
-from vault_index.store import released
+from vault_index.store import ownership
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -111,7 +111,7 @@ def _refuse(
 def _has_heading(data: bytes, entry: entries.Entry) -> bool:
     """Whether the title of a file's lesson is its first heading."""
     file = LessonFile.of(data, entry["path"])
-    return markdown.heading_of(file.text(file.body).strip().partition("\n")[0]) == entry["title"]
+    return category.heading_of(file.text(file.body).strip().partition("\n")[0]) == entry["title"]
 
 
 # Confirm lessons: a person read them again, they hold, and agents may have them.
@@ -140,5 +140,31 @@ def confirm(vault: Vault, entry: entries.Entry, day: date) -> Confirmed:
         files.change_file(file, data, expected=before, within=vault.root)
     until = check.withheld(below, data, vault.config.home).until
     if until:
-        released.add(vault.config.home, until)
+        ownership.add(vault.config.home, until)
     return Confirmed(file, data != before, bool(until))
+
+
+# Take a lesson out of the vault: its file, or its section of a file.
+
+
+def delete(vault: Vault, name: str, shown: entries.Entry | None = None) -> Path:
+    """Delete a lesson and return the path of its file. git still has what was committed.
+
+    `name` is its id, its path, or the end of either. A section goes out of its file, and so does
+    the text before the first one; with the last lesson goes the file, and a folder that is empty
+    then. The index knows at its next sync. `shown` is the entry that somebody saw who agreed to it.
+
+    Raises VaultError for a name of no lesson, of several, or of another lesson than before;
+    LessonError, WriteError.
+    """
+    entry = shown or entries.entry(vault, name)
+    file = vault.root / entry["path"]
+    slug = entry["id"].rpartition("#")[2] if "#" in entry["id"] else ""
+    before = entries.content(vault, entry, unchanged=True)
+    left = edits.without(before, slug, entry["path"])
+    if left is not None:
+        files.change_file(file, left, expected=before, within=vault.root)
+    else:
+        files.remove_file(file, expected=before, within=vault.root)
+        files.remove_empty(file.parent, vault.lessons_dir)
+    return file

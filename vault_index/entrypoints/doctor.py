@@ -16,9 +16,9 @@ from vault_index import check, git
 from vault_index.embed import download
 from vault_index.entrypoints.hook import agents, hook_settings
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 from vault_index.index import skills
-from vault_index.journal import overview
+from vault_index.journal import listing
 from vault_index.journal.journal import Journal
 from vault_index.search import floor
 from vault_index.share import git_hooks
@@ -119,7 +119,7 @@ def _guarded(part: Any, vault: Vault) -> list[Trouble]:
 
 
 def _settings(vault: Vault) -> Iterator[Trouble]:
-    of_vault = f"{locate.FOLDER}/{locate.SETTINGS}"
+    of_vault = f"{index_files.FOLDER}/{index_files.SETTINGS}"
     for each in vault.config.ignored:
         file = vault.root / each.file if each.file == of_vault else Path(each.file)
         yield Trouble("settings", str(each), _edit(file))
@@ -245,7 +245,7 @@ def _plugin() -> Iterator[Trouble]:
 
 def _journal(vault: Vault) -> Iterator[Trouble]:
     """Look at what is recorded without a hook, session files that do not parse, and the index."""
-    now = overview.of(Journal(vault.config))
+    now = listing.overview(Journal(vault.config))
     if now["recorded"] and not journal_hooks(vault.root)["hooks"]:
         what = "sessions are recorded, and no hook says when a turn ended"
         yield Trouble("journal", what, "lessons install claude --journal")

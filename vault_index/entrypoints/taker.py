@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vault_index.hotpath import taking
-from vault_index.text.characters import visible_line
+from vault_index.hotpath import start
+from vault_index.text.quote import visible_line
 
 HANG_SECONDS = 1800  # the system ends a process that hangs longer: its lock keeps others out
 LEARN_SECONDS = 3600  # the same while it learns: a small model is slow, and nobody waits
@@ -25,7 +25,7 @@ PRIORITY = 10  # lower than what people wait for
 
 def is_asked_for(words: list[str]) -> bool:
     """Whether the words of a command are those with which this process is started."""
-    return len(words) == 3 and words[:2] == [taking.COMMAND, "--lock"]
+    return len(words) == 3 and words[:2] == [start.COMMAND, "--lock"]
 
 
 def main(words: list[str]) -> int:

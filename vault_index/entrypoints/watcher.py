@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vault_index.hotpath import log, start
-from vault_index.text.characters import visible_line
+from vault_index.text.quote import visible_line
 
 HANG_SECONDS = 60  # the system ends a start that hangs longer, on a dead network drive
 

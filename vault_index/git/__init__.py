@@ -46,11 +46,25 @@ if TYPE_CHECKING:
         versions,
         vouchers,
     )
-    from vault_index.git.differences import base_at, between, difference, parent
-    from vault_index.git.past import Past, look_back, overwritten_files
-    from vault_index.git.plain import branch_of, common_folder, index_file, origin_of, top_of
+    from vault_index.git.past import (
+        Past,
+        base_at,
+        between,
+        difference,
+        look_back,
+        overwritten_files,
+        parent,
+    )
+    from vault_index.git.plain import (
+        branch_of,
+        common_folder,
+        head,
+        index_file,
+        is_tracked,
+        origin_of,
+        top_of,
+    )
     from vault_index.git.run import command, is_full
-    from vault_index.git.shortcuts import head, is_tracked
 
 __all__ = [
     "Past",
@@ -106,11 +120,9 @@ __all__ = [
 # A part is loaded when something of it is asked for: all of them take half a bare Python's start.
 _PARTS = (
     "plain",
-    "shortcuts",
     "run",
     "checkout",
     "commits",
-    "differences",
     "past",
 )
 

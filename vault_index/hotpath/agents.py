@@ -13,7 +13,7 @@ hook loads this only with `--agent`.
 
 from __future__ import annotations
 
-from vault_index.hotpath import small_json
+from vault_index.hotpath import protocol
 
 PROMPT, START = "UserPromptSubmit", "SessionStart"
 # what an agent calls an event, and what Claude Code does; others stay as they are
@@ -39,7 +39,7 @@ def normalise(agent: str, text: str) -> dict[str, object]:
     """Return an agent's event with Claude Code's names. Raises ValueError for what is none."""
     if agent not in _EVENTS:
         raise ValueError(f"no agent is called {agent[:40]!r}: {', '.join(AGENTS)}")
-    event = _plain(text) if agent == "plain" else small_json.loads(text)
+    event = _plain(text) if agent == "plain" else protocol.loads(text)
     if not isinstance(event, dict):
         raise ValueError("the event is no JSON object")
     name = event.get("hook_event_name")
@@ -65,17 +65,17 @@ def answer(agent: str, name: object, block: str) -> str:
         return f"{block}\n"
     if agent == "cursor":
         go_on = {"continue": True} if name == PROMPT else {}
-        return small_json.dumps({**go_on, "additional_context": block})
+        return protocol.dumps({**go_on, "additional_context": block})
     names = {ours: theirs for theirs, ours in _EVENTS[agent].items()}
     output = {"hookEventName": names.get(str(name), name), "additionalContext": block}
-    return small_json.dumps({"hookSpecificOutput": output})
+    return protocol.dumps({"hookSpecificOutput": output})
 
 
 def _plain(text: str) -> object:
     """Return an event: JSON with a prompt or the name of an event, else the text is the prompt."""
     if text.lstrip()[:1] == "{":
         try:
-            event = small_json.loads(text)
+            event = protocol.loads(text)
         except (ValueError, RecursionError):
             event = None
         if isinstance(event, dict) and ("prompt" in event or "hook_event_name" in event):

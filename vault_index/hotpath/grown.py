@@ -16,7 +16,7 @@ from __future__ import annotations
 import errno
 import os
 
-from vault_index.hotpath import index_files, locate, protocol
+from vault_index.hotpath import index_files, protocol
 
 TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ MAX_BYTES = 256 * 1024  # of the file `recorded`
 
 def place_of() -> str:
     """Return the folder of the journal."""
-    return f"{locate.home_folder(os.environ)}/{JOURNAL}"
+    return f"{index_files.home_folder(os.environ)}/{JOURNAL}"
 
 
 def note_end(event: Mapping[str, object], folder: str) -> bool:

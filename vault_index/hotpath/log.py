@@ -24,9 +24,9 @@ def log(event: dict[str, object], message: str, started: float, *, missed: bool 
         import os
         import time
 
-        from vault_index.hotpath import locate, small_json
+        from vault_index.hotpath import index_files, protocol
 
-        home = locate.home_folder(os.environ)
+        home = index_files.home_folder(os.environ)
         line = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "event": str(event.get("hook_event_name", "")),
@@ -42,7 +42,7 @@ def log(event: dict[str, object], message: str, started: float, *, missed: bool 
         os.makedirs(home, mode=0o700, exist_ok=True)  # pathlib costs 8 ms here
         folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)  # the user's may be a link
         try:
-            append(folder, HOOK_LOG, f"{small_json.dumps(line)}\n".encode())
+            append(folder, HOOK_LOG, f"{protocol.dumps(line)}\n".encode())
         finally:
             os.close(folder)
     except Exception:  # noqa: BLE001  # a full disk: nobody is left to hear of it

@@ -12,12 +12,13 @@ import os
 import sys
 import time
 
-from vault_index.hotpath import locate, small_json
+from vault_index.hotpath import index_files
 
 TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
 
 PROTOCOL = 7  # raise it when questions or answers change; other versions then decline each other
 WATCHER_SECONDS = 10  # for an answer; the watcher itself waits up to three for what was just saved
@@ -60,7 +61,7 @@ def settings_of(environ: Mapping[str, str]) -> dict[str, str]:
 
 def folder() -> str:
     """Return the watcher's folder; by its real path, since a caller by a link must find the same."""
-    return f"{os.path.realpath(locate.home_folder(os.environ))}/{FOLDER}"
+    return f"{os.path.realpath(index_files.home_folder(os.environ))}/{FOLDER}"
 
 
 def places() -> list[str]:
@@ -100,11 +101,11 @@ def ask(root: str, question: Mapping[str, Any], timeout: float) -> dict[str, Any
         vault = os.path.realpath(root) if root else ""
         message = {"protocol": PROTOCOL, "settings": settings_of(os.environ), "vault": vault}
         message.update(question)
-        line.sendall(small_json.dumps(message).encode() + b"\n")
+        line.sendall(dumps(message).encode() + b"\n")
         received = receive(line, until)
         if not received:
             raise Gone("it ended")
-        answer = small_json.loads(received.decode())
+        answer = loads(received.decode())
     except ConnectionError as error:
         raise Gone(f"{type(error).__name__}: {error}") from None
     except (OSError, ValueError) as error:
@@ -184,3 +185,68 @@ def connect(places: list[str], timeout: float) -> _socket.socket:
             continue
         return line
     raise NoWatcher
+
+
+# JSON without the module `json`, which loads `re` and takes as long as the rest of a warm hook.
+#
+# `json` itself is a few lines around the same compiled functions. Where a release of Python has other
+# functions, `json` does it; a test compares the two.
+
+
+_SPACE = " \t\n\r"
+
+
+class _Context:
+    """The attributes that the compiled scanner reads of a decoder: `json`'s own defaults."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    memo: dict[str, str] = {}  # noqa: RUF012  # the scanner empties it
+
+    @staticmethod
+    def parse_constant(name: str) -> float:
+        """Return the value of `NaN`, `Infinity` or `-Infinity`."""
+        return float(name.replace("Infinity", "inf"))
+
+
+def loads(text: str) -> Any:
+    """Return the value of a JSON text. Raises ValueError."""
+    try:
+        from _json import make_scanner
+
+        context: Any = _Context()
+        scan = make_scanner(context)
+    except (ImportError, AttributeError, TypeError):
+        import json
+
+        return json.loads(text)
+    start = len(text) - len(text.lstrip(_SPACE))
+    try:
+        value, end = scan(text, start)
+    except (StopIteration, SystemError):  # the second where it finds no module `json` for its error
+        raise ValueError("no JSON") from None
+    if text[end:].strip(_SPACE):
+        raise ValueError("more than one value")
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Return a value as JSON in ASCII. Raises TypeError for a value without a form in JSON."""
+    try:
+        from _json import encode_basestring_ascii, make_encoder
+
+        encode = make_encoder(
+            {}, _refuse, encode_basestring_ascii, None, ": ", ", ", False, False, True
+        )
+    except (ImportError, TypeError):
+        import json
+
+        return json.dumps(value)
+    return "".join(encode(value, 0))
+
+
+def _refuse(value: Any) -> Any:
+    raise TypeError(f"{type(value).__name__} has no form in JSON")

@@ -15,12 +15,13 @@ import os
 import sys
 import time
 
-from vault_index.hotpath import index_files, locate, log, protocol
+from vault_index.hotpath import grown, index_files, log, protocol
 
 TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
+
 
 LOCK, LOG = "lock", "log"  # in the watcher's folder
 VAULT_LOCK = "watch.lock"  # in a `.vault_index`: one process watches a vault
@@ -52,7 +53,7 @@ def ask(
         index = index_files.open_folder(path)
         has_index = index_files.has_index(index)
         os.close(index)
-        if not index_files.is_ours(path, locate.home_folder(os.environ)):
+        if not index_files.is_ours(path, index_files.home_folder(os.environ)):
             return None
         folder = open_folder()
     except OSError:
@@ -205,8 +206,8 @@ def _is_wanted(root: str, autostart: Callable[[str], bool]) -> bool:
     Raises SettingsError.
     """
     named = os.environ.get("LESSONS_WATCH_AUTOSTART", "")
-    home = locate.home_folder(os.environ)
-    settings = f"{root}/{locate.FOLDER}/{locate.SETTINGS}"
+    home = index_files.home_folder(os.environ)
+    settings = f"{root}/{index_files.FOLDER}/{index_files.SETTINGS}"
     if not named and not any(map(_mentions_it, (settings, f"{home}/config.toml"))):
         return True
     return autostart(settings)
@@ -228,3 +229,43 @@ def _mentions_it(path: str) -> bool:
 
 def _is_passed_on(name: str) -> bool:
     return name == "CLAUDE_CONFIG_DIR" or not name.startswith(_NOT_PASSED_ON)
+
+
+# Start the process that takes in the transcripts which grew: one at a time, however many hooks ask.
+
+TAKING_LOCK, TAKING_LOG = "lock", "log"
+COMMAND = "journal-take"
+
+
+def take_lock(spool: int) -> int | None:
+    """Take the lock of the process that takes transcripts in; None if it is held. Raises OSError."""
+    lock = index_files.open_in(spool, TAKING_LOCK, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock
+    except OSError:
+        os.close(lock)
+        return None
+
+
+def start_process(journal: str) -> bool:
+    """Start a process that takes in what grew, unless one runs. Whether it was started.
+
+    It is in a session of its own: an agent that ends ends its own processes. Raises OSError.
+    """
+    spool = grown.open_spool(journal)
+    try:
+        lock = take_lock(spool)
+        if lock is None:
+            return False
+        try:
+            output = log.open_for_appending(spool, TAKING_LOG)
+            try:
+                spawn_with([COMMAND, "--lock", str(lock)], lock, output)
+            finally:
+                os.close(output)
+        finally:
+            os.close(lock)
+    finally:
+        os.close(spool)
+    return True

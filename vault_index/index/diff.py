@@ -17,7 +17,7 @@ from vault_index.index import Problem
 from vault_index.lesson import file, parse
 from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import Lesson
-from vault_index.store import released
+from vault_index.store import ownership
 from vault_index.store.manifest import FileEntry, Manifest
 from vault_index.vault import SourceFile, shown
 
@@ -144,7 +144,7 @@ def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = Fa
         for path, source in listed.items()
         if (entry := manifest.files.get(path)) is None
         or tuple(entry.stamp) != source.stamp
-        or released.has(vault.config.home, entry.held)
+        or ownership.has(vault.config.home, entry.held)
         or (read_all and _hash_now(vault, path) != entry.hash)
     )
     # a file below a folder that cannot be listed is not known to be gone
@@ -221,7 +221,7 @@ class _Reader:
             data = content(self.vault, path)
             hashed = file.hash_of_file(data)
             is_same = before is not None and before.hash == hashed
-            is_same = is_same and not released.has(self.vault.config.home, entry.held)
+            is_same = is_same and not ownership.has(self.vault.config.home, entry.held)
             if before and is_same and not even_if_same and not _has_other_author(before, entry):
                 return ReadFile(path, entry)
             entry = replace(entry, hash=hashed)

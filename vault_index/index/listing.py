@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import files
 from vault_index.errors import IndexStateError
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 from vault_index.index import diff
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters, manifest, ownership
@@ -176,7 +176,7 @@ def _values(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _entry(path: str, values: list[Any], dates: bool) -> dict[str, Any]:
-    shown = f"{locate.FOLDER}/{path}"
+    shown = f"{index_files.FOLDER}/{path}"
     entry: dict[str, Any] = dict(zip(_SHOWN, (values[0], shown, *values[1:]), strict=True))
     for name in _DATES:
         entry[name] = datetime.fromisoformat(entry[name]) if dates and entry[name] else None

@@ -21,7 +21,7 @@ from pathlib import Path
 from vault_index import files
 from vault_index.embed import cache
 from vault_index.errors import VaultError
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 from vault_index.journal import expiry, index, places, projects, session_file, take
 from vault_index.journal.journal import INDEX, PENDING, Journal, held
 from vault_index.journal.record import ReadTo, Record, Session, private_id, short_id
@@ -369,7 +369,7 @@ def _all_files(journal: Journal) -> Iterator[Path]:
     if journal.config.vault is not None:
         vaults.add(journal.config.vault)
     for vault in sorted(vaults):
-        yield from _files_below(vault, (locate.FOLDER, INDEX))
+        yield from _files_below(vault, (index_files.FOLDER, INDEX))
 
 
 def _files_below(top: Path, names: Iterable[str]) -> Iterator[Path]:

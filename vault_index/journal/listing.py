@@ -7,13 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from vault_index import files
 from vault_index.errors import VaultError
-from vault_index.journal import places, session_file
-from vault_index.journal.journal import Journal
+from vault_index.journal import places, projects, session_file, take
+from vault_index.journal.journal import Journal, open_index
 from vault_index.journal.record import KINDS, Record, Session, short_id
 
 _MARK = b"\n<!-- record "
@@ -141,3 +143,34 @@ def totals(journal: Journal) -> Totals:
         for letter in _RECORD.findall(data):
             counted.records[_LETTERS[letter]] += 1
     return counted
+
+
+# The state of the journal, for `lessons status` and `lessons journal status`. Reads only.
+
+
+def overview(journal: Journal) -> dict[str, Any]:
+    """Return what is recorded and kept, when it was written last, and what went wrong, as JSON values."""
+    counted = totals(journal)
+    last = datetime.fromtimestamp(counted.last, UTC).isoformat() if counted.last else ""
+    return {
+        "folder": str(journal.folder),
+        "recorded": projects.recorded_folders(journal),
+        "sessions": counted.sessions,
+        "records": counted.records,
+        "projects": counted.projects,
+        "mb": counted.bytes / 1e6,
+        "last": last,
+        "unread": counted.unread,
+        "waiting": len(take.waiting(journal)),
+        "index": _index(journal) if counted.sessions else {},
+        "problems": counted.problems,
+        "complaints": take.complaints(journal),
+    }
+
+
+def _index(journal: Journal) -> dict[str, Any]:
+    try:
+        opened = open_index(journal)
+    except VaultError as error:
+        return {"error": f"{error.message}; {error.hint}"}
+    return {"embedder": opened.embedder, "sessions": opened.sessions}

@@ -18,12 +18,12 @@ from typing import Any
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
-from vault_index.hotpath import grown, index_files, log, taking
+from vault_index.hotpath import grown, index_files, log, start
 from vault_index.journal import index, places, projects, session_file, transcript
 from vault_index.journal.journal import Journal, held, make_folder
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.journal.redact import LeftOut, redact
-from vault_index.text.characters import visible_line
+from vault_index.text.quote import visible_line
 
 # What is in the journal already, asked of its files: sessions by id and transcript, uuids,
 # tombstones.
@@ -250,7 +250,7 @@ def take_lock(journal: Journal) -> int | None:
     except OSError:
         return None
     try:
-        return taking.take_lock(spool)
+        return start.take_lock(spool)
     except OSError as error:
         raise WriteError(f"{journal.folder / grown.FOLDER}: {error.strerror}") from None
     finally:
@@ -276,7 +276,7 @@ def complain(journal: Journal, message: str) -> None:
         try:
             stamp = time.strftime("%Y-%m-%d %H:%M:%S")
             line = f"{stamp} {visible_line(message)}\n"
-            log.append(spool, taking.LOG, line.encode("utf-8", "replace"))
+            log.append(spool, start.TAKING_LOG, line.encode("utf-8", "replace"))
         finally:
             os.close(spool)
 
@@ -285,7 +285,7 @@ def complaints(journal: Journal) -> list[str]:
     """Return what could not be taken in during the last days, each reason once, the latest last."""
     oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - COMPLAINT_SECONDS))
     try:
-        text = (journal.folder / grown.FOLDER / taking.LOG).read_text("utf-8", "replace")
+        text = (journal.folder / grown.FOLDER / start.TAKING_LOG).read_text("utf-8", "replace")
     except OSError:
         return []
     recent = [line for line in text.splitlines() if line[:10] >= oldest and len(line) > _STAMP]

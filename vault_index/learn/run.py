@@ -22,7 +22,7 @@ from vault_index.errors import (
     WriteError,
 )
 from vault_index.files.private import alone, make_folder
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 from vault_index.journal import expiry, take
 from vault_index.journal.journal import Journal
 from vault_index.journal.redact import redact
@@ -421,7 +421,11 @@ def _ended(journal: Journal, note: take.Note) -> Ended | None:
         return None
     try:
         session = take.read_session(head.file)
-        root = locate.find(None, session.folder, os.environ) if session and session.folder else None
+        root = (
+            index_files.find(None, session.folder, os.environ)
+            if session and session.folder
+            else None
+        )
     except (VaultError, ValueError, OSError):
         return None
     if session is None or session.parent or root is None:

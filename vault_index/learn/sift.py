@@ -21,7 +21,7 @@ from vault_index.hotpath import chatter
 from vault_index.index.rows import hash_of_prompt
 from vault_index.journal.record import private_id
 from vault_index.journal.redact import redact
-from vault_index.learn import evidence, specific
+from vault_index.learn import evidence
 from vault_index.learn.material import SESSION, Entry, Material
 from vault_index.lesson import parse, passages
 from vault_index.proposals import draft, review, shelf
@@ -210,8 +210,8 @@ def _worth(entry: Entry, around: Around) -> str:
     if _repeated(entry, around):
         return GIVEN
     if entry.by_rule:  # what a person stated is particular, unless it is a stock phrase
-        return GENERIC if specific.points(text, around.known) < 0 else ""
-    return GENERIC if specific.is_generic(text, around.known, entry.quotes) else ""
+        return GENERIC if evidence.points(text, around.known) < 0 else ""
+    return GENERIC if evidence.is_generic(text, around.known, entry.quotes) else ""
 
 
 def _repeated(entry: Entry, around: Around) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import LessonError
+from vault_index.lesson.category import has_text, heading_of
 from vault_index.lesson.file import LessonFile, lines_of
 from vault_index.lesson.frontmatter import metadata_of
-from vault_index.lesson.markdown import has_text, heading_of
 from vault_index.lesson.parse import parse_file, slugs_of
 
 if TYPE_CHECKING:

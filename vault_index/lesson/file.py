@@ -24,7 +24,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vault_index.errors import LessonError
-from vault_index.lesson.markdown import SECTION, section_of
+from vault_index.lesson.category import SECTION, section_of
 from vault_index.text import blocks
 from vault_index.text.blocks import Block
 

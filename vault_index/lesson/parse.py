@@ -12,10 +12,9 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from vault_index.errors import LessonError
-from vault_index.lesson.category import DEFAULT_CONFIDENCE
+from vault_index.lesson.category import DEFAULT_CONFIDENCE, free_slug, has_text, heading_of
 from vault_index.lesson.file import LessonFile, Section
 from vault_index.lesson.frontmatter import metadata_of
-from vault_index.lesson.markdown import free_slug, has_text, heading_of
 
 LessonId = str
 

@@ -31,7 +31,6 @@ from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, WriteError
 from vault_index.files import private
 from vault_index.hotpath import grown
-from vault_index.llm.beats import Ended
 from vault_index.llm.counted import folder_of
 from vault_index.llm.door import (
     ASSISTANT,
@@ -39,6 +38,7 @@ from vault_index.llm.door import (
     DECLINED,
     ENDED,
     TOOL,
+    Ended,
     Question,
     Reply,
     Take,

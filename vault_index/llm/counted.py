@@ -23,7 +23,7 @@ from vault_index.errors import (
     WriteError,
 )
 from vault_index.files import private
-from vault_index.llm import answer, beats, server
+from vault_index.llm import door, server
 from vault_index.llm.door import CUT, DECLINED, Door, Question, Reply, Take, Usage
 from vault_index.llm.server import PassingError, Sleep
 
@@ -152,7 +152,7 @@ class CountedModel:
     def complete(self, system: str, prompt: str) -> str:
         """Return the answer to a prompt, never empty. Raises ModelCallError."""
         text = self.converse(Question(system, prompt)).text.strip()
-        if answer.is_refusal(text):
+        if door.is_refusal(text):
             raise self._declined()
         return text
 
@@ -164,10 +164,10 @@ class CountedModel:
         The schema is in the prompt, whatever the door: not every server knows another way, some
         that say they do ignore it, and an answer is checked in any case.
         """
-        schema = answer.schema_of(keys)
+        schema = door.schema_of(keys)
         asked = f"{prompt}\n\nAnswer with one JSON object of this schema:\n{json.dumps(schema)}"
         reply = self.converse(Question(system, asked, schema))
-        return answer.parse(reply.text.strip(), keys, self.name)
+        return door.parse(reply.text.strip(), keys, self.name)
 
     def converse(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply, its text or its calls; `take` gets its text in pieces as they come, and
@@ -196,7 +196,7 @@ class CountedModel:
         if not text and not reply.calls:
             raise ModelCallError(f"{self.name} answered with nothing", "choose another model")
         arguments = (json.dumps(call.arguments) for call in reply.calls)
-        if len(text) + sum(map(len, arguments)) > answer.MAX_CHARS:
+        if len(text) + sum(map(len, arguments)) > door.MAX_CHARS:
             raise self._too_long()
         return reply
 
@@ -205,14 +205,14 @@ class CountedModel:
 
     def _too_long(self) -> ModelCallError:
         return ModelCallError(
-            f"{self.name} answered with more than {answer.MAX_CHARS:,} characters",
+            f"{self.name} answered with more than {door.MAX_CHARS:,} characters",
             "choose another model",
         )
 
     def _pause_of(self, pieces: _Pieces | None) -> Sleep:
         if pieces is None:
             return self._sleep
-        return lambda seconds: beats.sleep(seconds, self._sleep, pieces.take)
+        return lambda seconds: door.sleep(seconds, self._sleep, pieces.take)
 
     def _attempt(self, question: Question, pieces: _Pieces | None) -> Reply:
         """Return the reply of one call, written down before and after it. Raises ModelCallError."""
@@ -223,7 +223,7 @@ class CountedModel:
             if pieces is None:
                 reply = self._door.ask(question)
             else:
-                reply = beats.call(partial(self._door.ask, question), pieces.take, self._door.end)
+                reply = door.call(partial(self._door.ask, question), pieces.take, self._door.end)
         except (VaultError, _Stopped) as error:
             passed = pieces.chars if pieces is not None else 0
             if isinstance(error, ModelToolsError):
@@ -269,7 +269,7 @@ class _Pieces:
 
     def take(self, piece: str) -> None:
         """Pass a piece on. Raises _Stopped."""
-        room = answer.MAX_CHARS - self.chars
+        room = door.MAX_CHARS - self.chars
         self.chars += len(piece)
         try:
             self._take(piece[:room])

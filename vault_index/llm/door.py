@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+import socket
+import struct
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from vault_index.errors import ModelAnswerError, ModelRefusedError
+
+if TYPE_CHECKING:
+    import httpx
 
 MAX_ANSWER_TOKENS = 4000  # of one answer: some 25 lessons' worth of JSON
 ENDED, CUT, DECLINED = "ended", "cut", "declined"  # why a reply ends
@@ -187,3 +198,215 @@ class Usage:
             self.seconds + other.seconds,
             sum(costs) if costs else None,
         )
+
+
+# A call that may be silent for minutes: who waits for it hears so each second, and may end it.
+#
+# The call runs in a thread of its own, whose connection `Line` ends from outside.
+
+BEAT_SECONDS = 1.0
+_RESET = struct.pack("ii", 1, 0)  # on, 0 s: the connection is reset when it is closed
+_T = TypeVar("_T")
+
+
+class Ended(BaseException):
+    """The caller has gone: none of a door's clauses catches it."""
+
+
+class Line:
+    """The connections of a client of HTTP, which another thread ends at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._is_ended = False
+
+    def follow(self, request: httpx.Request) -> None:
+        """Follow the connection of a request: a hook of the client."""
+        self._is_ended = False
+        request.extensions["trace"] = self._trace
+
+    def end(self) -> None:
+        """End all connections, and one that is being made."""
+        with self._lock:
+            self._is_ended = True
+            sockets = list(self._sockets)
+        for each in sockets:
+            with suppress(OSError):  # it is closed already
+                # A server that is blocked in writing does not hear a polite end.
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                socket.socket.shutdown(each, socket.SHUT_RDWR)
+
+    def _trace(self, name: str, details: dict[str, Any]) -> None:
+        made = details.get("return_value")
+        if not name.endswith((".connect_tcp.complete", ".start_tls.complete")) or made is None:
+            return
+        with self._lock:
+            self._sockets.add(made.get_extra_info("socket"))
+            is_ended = self._is_ended
+        if is_ended:
+            self.end()
+
+
+def call(work: Callable[[Take], _T], take: Take, end: Callable[[], None]) -> _T:
+    """Return what `work` returns; `take` gets the pieces that it passes on, and "" in each silent second.
+
+    An exception of `take`, or Ctrl-C, ends the work by `end` and passes through.
+    """
+    coming: SimpleQueue[str | None] = SimpleQueue()
+    outcome: list[Callable[[], _T]] = []
+    is_over = threading.Event()
+
+    def pass_on(piece: str) -> None:
+        if is_over.is_set():
+            raise Ended
+        coming.put(piece)
+
+    def run() -> None:
+        try:
+            value = work(pass_on)
+            outcome.append(lambda: value)
+        except BaseException as error:  # noqa: BLE001  # it is raised where the call is waited for
+            outcome.append(_raising(error))
+        coming.put(None)
+
+    thread = threading.Thread(target=run, daemon=True, name="model")
+    thread.start()
+    try:
+        while (piece := _next(coming)) is not None:
+            take(piece)
+    except BaseException:
+        is_over.set()
+        end()
+        raise
+    return outcome[0]()
+
+
+def sleep(seconds: float, pause: Callable[[float], None], take: Take) -> None:
+    """Sleep by `pause`; `take` gets "" before each second of it."""
+    while seconds > 0:
+        take("")
+        pause(min(BEAT_SECONDS, seconds))
+        seconds -= BEAT_SECONDS
+
+
+def _next(coming: SimpleQueue[str | None]) -> str | None:
+    try:
+        return coming.get(timeout=BEAT_SECONDS)
+    except Empty:
+        return ""
+
+
+def _raising(error: BaseException) -> Callable[[], Any]:
+    def again() -> Any:
+        raise error
+
+    return again
+
+
+# The answer of a language model: text -> JSON object; whether it declined instead.
+
+MAX_CHARS = 100_000  # of an answer; none that was asked for is near it
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+_REFUSAL = re.compile(
+    r"(?i)^\W{0,5}(?:(?:i'?m|i am) (?:very |so |really )?(?:sorry|afraid)|sorry\b|i apologi[sz]e"
+    r"|unfortunately|(?:as an ai\b.{0,60}?)?i (?:can(?:no|')?t|won'?t|will not|must decline)"
+    r"|(?:as an ai\b.{0,60}?)?i(?:'?m| am) (?:unable|not able))[^.!?\n]{0,60}?"
+    r"\b(?:can(?:no|')?t|unable|not able|won'?t|will not|declin\w+|assist|help|comply|provide|fulfil\w*"
+    r"|process|answer|summari[sz]e|discuss|do that)\b"
+)
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a model declined in so many words: "I'm sorry, but I can't assist with that"."""
+    return _REFUSAL.match(text.replace("\u2019", "'")) is not None
+
+
+def parse(text: str, keys: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Any]:
+    """Return the JSON object of an answer, with exactly the keys asked for.
+
+    `keys` is name -> JSON schema, of which `type` (one), `enum`, `items` and `properties` count; every
+    property that is named is required. Other keys are left out, at every depth. A code fence and words
+    around the object do no harm. Raises ModelRefusedError, and ModelAnswerError naming the first key
+    that does not fit; the answer is in neither, since it may hold anything.
+    """
+    if is_refusal(text):
+        raise ModelRefusedError(f"{name} declined to answer", _CHOOSE)
+    value = _object_in(text[:MAX_CHARS])
+    if value is None:
+        raise ModelAnswerError(f"{name} did not answer with JSON", _CHOOSE)
+    schema = {"type": "object", "properties": keys}
+    fitting, problem = _fit(value, schema, "the answer")
+    if problem:
+        raise ModelAnswerError(f"{name} answered in another form: {problem}", _CHOOSE)
+    assert isinstance(fitting, dict)
+    return fitting
+
+
+_CHOOSE = "choose a larger model"
+
+
+def schema_of(keys: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the JSON schema of an object with these keys, each required, at every depth."""
+    return _strict({"type": "object", "properties": dict(keys)})
+
+
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    strict = dict(schema)
+    if "properties" in schema:
+        properties = schema["properties"]
+        strict["properties"] = {name: _strict(inner) for name, inner in properties.items()}
+        strict["required"] = list(properties)
+    if "items" in schema:
+        strict["items"] = _strict(schema["items"])
+    return strict
+
+
+def _object_in(text: str) -> dict[str, Any] | None:
+    """Return the first JSON object of a text that is not empty, None without one."""
+    decoder = json.JSONDecoder()
+    place = text.find("{")
+    for _ in range(20):  # braces of other things before it
+        if place < 0:
+            return None
+        try:
+            value, _end = decoder.raw_decode(text, place)
+        except (json.JSONDecodeError, RecursionError):
+            value = None
+        if isinstance(value, dict) and value:
+            return value
+        place = text.find("{", place + 1)
+    return None
+
+
+def _fit(value: Any, schema: Mapping[str, Any], where: str) -> tuple[Any, str]:
+    """Return a value without what its schema does not name, and the first problem or ""."""
+    kind = schema.get("type")
+    if kind in _TYPES:
+        fits = isinstance(value, _TYPES[kind]) and (
+            kind == "boolean" or not isinstance(value, bool)
+        )
+        if not fits:
+            return value, f"{where} is not of type {kind}"
+    if "enum" in schema and value not in schema["enum"]:
+        return value, f"{where} is not one of {', '.join(map(str, schema['enum']))}"
+    if isinstance(value, list) and "items" in schema:
+        parts = [_fit(part, schema["items"], f"a part of {where}") for part in value]
+        return [part for part, _ in parts], next((problem for _, problem in parts if problem), "")
+    if isinstance(value, dict) and "properties" in schema:
+        fitting = {}
+        for name, inner in schema["properties"].items():
+            if name not in value:
+                return value, f"{where} has no {name!r}"
+            fitting[name], problem = _fit(value[name], inner, f"{name!r}")
+            if problem:
+                return value, problem
+        return fitting, ""
+    return value, ""

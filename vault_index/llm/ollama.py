@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import model_http
 from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError
-from vault_index.llm.beats import Line
 from vault_index.llm.door import (
     ASSISTANT,
     CUT,
     ENDED,
     MAX_ANSWER_TOKENS,
     TOOL,
+    Line,
     Question,
     Reply,
     Take,

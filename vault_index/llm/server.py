@@ -27,8 +27,8 @@ from urllib.parse import urlsplit
 
 from vault_index import model_http
 from vault_index.errors import ModelAwayError, ModelCallError, SettingsError
-from vault_index.llm.beats import Line
-from vault_index.text.characters import visible_line
+from vault_index.llm.door import Line
+from vault_index.text.quote import visible_line
 
 if TYPE_CHECKING:
     import httpx

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import check
 from vault_index.errors import ChangedError, VaultError
 from vault_index.journal import expiry
-from vault_index.lesson import edits, markdown
+from vault_index.lesson import category, edits
 from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, shelf
 from vault_index.proposals.draft import Proposal
@@ -230,7 +230,7 @@ def _as_lesson(data: bytes) -> str:
 def _findings(proposal: Proposal, data: bytes, categories: Collection[str]) -> list[dict[str, str]]:
     """Return what the check finds in a proposal's file."""
     folder = f"{proposal.category}/" if proposal.category else ""
-    name = markdown.slugify(proposal.title) or "lesson"
+    name = category.slugify(proposal.title) or "lesson"
     found = check.of_text(check.Candidate(f"{folder}{name}.md", data), categories)
     return [
         {"level": finding.severity, "rule": finding.rule, "message": finding.message}

@@ -5,7 +5,7 @@ The one path that the hook and `lessons recall` share: search, floor, budget.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from vault_index import git
 from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
-from vault_index.recall import block, journal, trust
+from vault_index.lesson import file
+from vault_index.recall import block
 from vault_index.search import floor, query, scoring, unindexed
 from vault_index.search.hit import Hit
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 from vault_index.store import filters, schema
 
 if TYPE_CHECKING:
     from vault_index.config import Config
     from vault_index.vault import Vault
-
 
 # A hit that scores under three quarters of the first is noise beside it: on the evaluation set the
 # cut loses no right lesson and takes out every tenth of those injected.
@@ -93,7 +93,7 @@ def from_files(vault: Vault, prompt: str, already: Collection[str] = ()) -> Inje
     wanted = config.prompt_lessons + len(already)
     every, files = unindexed.find(vault, prompt, wanted)
     least = floor.before_fit(files)
-    hits = [hit for hit in trust.only_trusted(vault, every) if hit.score >= least]
+    hits = [hit for hit in only_trusted(vault, every) if hit.score >= least]
     fresh = [hit for hit in hits if hit.lesson_id not in already][: config.prompt_lessons]
     silent = "" if fresh else "nothing new" if hits else NOTHING
     near = next(iter(every), None)
@@ -131,7 +131,7 @@ def for_session(
     )
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
-    done = journal.section(Journal(config), project, session)
+    done = block.section(Journal(config), project, session)
     return _rendered(injection, [], config.token_budget, done)
 
 
@@ -146,7 +146,7 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
     again = again[-config.session_lessons :] if config.session_lessons else []
     where = filters.all_of(filters.wholes_of(again), filters.FOR_AGENTS)
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where) if again else []
-    hits = trust.only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    hits = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
     if not rules and not hits:
         return Injection("", silent="nothing new")
@@ -157,7 +157,7 @@ def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
     """Return the rules of the project that an agent may get: the surest first, then the latest."""
     where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *filters.Filter(type=RULE).where())
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
-    hits = trust.only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    hits = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
     fresh = [hit for hit in hits if hit.lesson_id not in already]
     fresh.sort(key=lambda hit: hit.lesson_id)
     fresh.sort(key=_changed, reverse=True)
@@ -172,7 +172,7 @@ def _changed(hit: Hit) -> float:
 
 def without_vault(config: Config, project: Path, session: str) -> Injection:
     """Return what the start of a session gets in a project without a vault: what was done here last."""
-    done = journal.section(Journal(config), project, session)
+    done = block.section(Journal(config), project, session)
     if not done:
         return Injection("", silent="nothing in the journal")
     return Injection(block.injection([], config.token_budget, journal=done))
@@ -205,7 +205,7 @@ def _suggested(
     if results.text_only and not text_only:
         least = floor.for_skills(vault, text_only=True)
         results = query.skills(vault, replace(asked, min_score=least, text_only=True))
-    trusted = trust.only_trusted(vault, [hit for hit in results.hits if not hit.withheld])
+    trusted = only_trusted(vault, [hit for hit in results.hits if not hit.withheld])
     return [hit for hit in trusted if hit.lesson_id not in already][:k]
 
 
@@ -224,12 +224,12 @@ def _above_floor(
     least: float | None = None
     near: list[Hit] = []
     for text in queries:
-        wanted = k + len(already) + (trust.EXTRA_HITS if trust.is_restricted(vault) else 0)
+        wanted = k + len(already) + (EXTRA_HITS if is_restricted(vault) else 0)
         usable = _usable(vault, text, wanted, text_only)
         least = usable.floor
         left_out |= usable.left_out
         near += [usable.near] if usable.near else []
-        for hit in trust.only_trusted(vault, usable.hits):
+        for hit in only_trusted(vault, usable.hits):
             before = best.get(hit.lesson_id)
             if hit.reason >= least and (before is None or hit.score > before.score):
                 best[hit.lesson_id] = hit
@@ -295,3 +295,75 @@ def _words(branch: str) -> list[str]:
 
 def _name(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
+
+
+# Which lessons hooks may inject, by the user's own settings: never by the vault's.
+#
+# Everything is there for the command line; this is about what goes into an agent's context unasked.
+
+EXTRA_HITS = 16  # hits that are looked at beyond those wanted, as some may not be trusted
+
+
+def is_restricted(vault: Vault) -> bool:
+    """Whether the user trusts less than everything."""
+    config = vault.config
+    return bool(config.trust != "all" or config.trusted_authors or config.trusted_keys)
+
+
+def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
+    """Keep the hits that may be injected.
+
+    With `committed-only` those whose text was read from a file as HEAD has it. With authors or keys
+    those whose text was read from the file as somebody among them wrote and committed it last;
+    outside a repository nobody did. The disk is not asked: what is injected is the row.
+    """
+    kept = list(hits)
+    # skills of the user and of a project are the agent's own
+    shared = [hit for hit in kept if hit.kind == "lessons" or hit.type == "vault"]
+    trusted = trusted_files(vault, {(hit.path, hit.file_hash) for hit in shared})
+    refused = {id(hit) for hit in shared if (hit.path, hit.file_hash) not in trusted}
+    return [hit for hit in kept if id(hit) not in refused]
+
+
+def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, str]]:
+    """Return the files, as (path, hash of what was read), whose text may go to an agent."""
+    if not is_restricted(vault) or not files:
+        return files
+    paths = sorted({path for path, _ in files})
+    if vault.config.trusted_authors or vault.config.trusted_keys:
+        authors = {path: _author(vault, path) for path in paths}
+        places = {
+            path: (voucher.commit, voucher.path) for path, voucher in authors.items() if voucher
+        }
+        root = git.top(vault.root) if places else vault.root
+    else:
+        places, root = {path: ("HEAD", path) for path in paths}, vault.root
+    hashes = {
+        path: {file.hash_of_file(data) for data in (blob, blob.replace(b"\n", b"\r\n"))}
+        for path, blob in git.contents(root, places).items()
+    }  # git may have checked a file out with other line ends
+    return {(path, hash) for path, hash in files if hash in hashes.get(path, ())}
+
+
+def _author(vault: Vault, path: str) -> git.Voucher | None:
+    """Return the commit that a file's text is from, if we trust that and all that renamed it since."""
+    vouchers = git.vouchers(vault.root, path, signature=bool(vault.config.trusted_keys))
+    return (
+        vouchers[-1]
+        if vouchers and all(_is_trusted(vault, voucher) for voucher in vouchers)
+        else None
+    )
+
+
+def _is_trusted(vault: Vault, voucher: git.Voucher) -> bool:
+    config = vault.config
+    key = _plain(voucher.key)
+    if key and any(_plain(trusted) in (key, key[-16:]) for trusted in config.trusted_keys):
+        return True
+    trusted = {author.casefold() for author in config.trusted_authors}
+    people = (voucher.author, voucher.committer)
+    return all(trusted & {name.casefold(), email.casefold()} for name, email in people)
+
+
+def _plain(fingerprint: str) -> str:
+    return fingerprint.replace(" ", "").removeprefix("SHA256:").removeprefix("0x")

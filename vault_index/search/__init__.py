@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vault_index.search.hit import Hit
-    from vault_index.search.options import Query
-    from vault_index.search.query import Results, find
+    from vault_index.search.query import Query, Results, find
 
 __all__ = ["Hit", "Query", "Results", "find"]
 
-_HOMES = {"Hit": "hit", "Query": "options", "Results": "query", "find": "query"}
+_HOMES = {"Hit": "hit", "Query": "query", "Results": "query", "find": "query"}
 
 
 def __getattr__(name: str) -> Any:

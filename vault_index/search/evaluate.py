@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.search import entries, floor, query
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault

@@ -20,7 +20,7 @@ from vault_index.errors import EmbedderError, VaultError
 from vault_index.hotpath import chatter
 from vault_index.lesson.file import hash_of
 from vault_index.search import query, unindexed
-from vault_index.search.options import Query
+from vault_index.search.query import Query
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.store import ownership
 

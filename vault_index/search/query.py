@@ -5,20 +5,20 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
-from vault_index.search import documents, exact, scoring
+from vault_index.search import documents, scoring
 from vault_index.search.hit import Hit, Passage
-from vault_index.search.options import LESSONS, SKILLS, Query
 from vault_index.store import filters, injections
+from vault_index.store.filters import EVERYTHING, Filter
 from vault_index.store.manifest import NO_EMBEDDER
 from vault_index.store.table import Table
 
@@ -29,9 +29,82 @@ if TYPE_CHECKING:
     from vault_index.embed import Embedder
     from vault_index.journal.journal import Journal, OpenJournal
     from vault_index.search.documents import Document
-    from vault_index.search.hit import Hit
-    from vault_index.search.options import Query
     from vault_index.vault import OpenIndex, Vault
+
+# What to search for, and how: declared here once, for Python, the command line and every door.
+
+LESSONS, SKILLS = "lessons", "skills"
+OF_JOURNAL = ("prompt", "observation", "summary")
+KINDS = (LESSONS, SKILLS, *OF_JOURNAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A text to search for, and what narrows the answer.
+
+    `categories` narrows to lessons in or below any of these paths, before the search; so does
+    `within`, the name of a document or category, misspelt or in part, and `filters`: tags, a type,
+    a time. Of skills a search sees those of the vault, of the user and, if the vault knows it
+    (`skills.register`), of the `project` that a folder is in.
+
+    In the journal `kinds` narrows to kinds of records, `project` is the name of one, `file` is a path,
+    the tail of one or a folder, and `concept` one of theirs; of `filters` it takes type and time.
+
+    Raises VaultError for a kind that does not exist.
+    """
+
+    text: str
+    k: int = 5  # hits of each kind, at most
+    categories: tuple[str, ...] = ()
+    within: str = ""
+    kinds: tuple[str, ...] = (LESSONS,)  # lessons | skills; prompt | observation | summary
+    filters: Filter = EVERYTHING
+    min_score: float | None = None  # hits that score less are left out
+    project: str = ""
+    explain: bool = False  # also return what was left out, and why
+    neighbours: int = 0  # passages before and after each lesson's passage, to return with it
+    text_only: bool = False  # search full text alone
+    for_agent: bool = False  # without withheld lessons, and skills that only the user may call
+    file: str = ""  # of the journal: what a record read or changed
+    concept: str = ""  # of the journal
+    weighted: bool = False  # put lessons in order by the weights of the settings, if there are any
+    offset: int = 0  # lessons to pass over: a multiple of `k`, as pages are
+    floor: float | None = None  # hits with less reason to be injected are left out: `Hit.reason`
+    phrases: bool = False  # what is quoted in the text must stand in a lesson
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.kinds) - set(KINDS))
+        if unknown:
+            message = f"there is nothing of kind {unknown[0]!r} here"
+            raise VaultError(message, f"choose among the kinds {', '.join(KINDS)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options that are not the default, as JSON values; moments are ISO 8601."""
+        values: dict[str, Any] = {"text": self.text}
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.name not in ("text", "filters") and value != option.default:
+                values[option.name] = list(value) if isinstance(value, tuple) else value
+        narrowed = {key: value for key, value in asdict(self.filters).items() if value}
+        for key in {"since", "until"} & set(narrowed):
+            narrowed[key] = narrowed[key].isoformat()
+        return {**values, "filters": narrowed} if narrowed else values
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Query:
+        """Return the query of what `to_json` returned. Raises VaultError for an unknown option."""
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        if unknown or "text" not in values:
+            message = (
+                f"no option {unknown[0]!r} of a search" if unknown else "no text to search for"
+            )
+            raise VaultError(message, "see `lessons search --help` for the options")
+        given = dict(values)
+        for key in {"categories", "kinds"} & set(given):
+            given[key] = tuple(given[key])
+        given["filters"] = filters.from_json(given.get("filters") or {})
+        return cls(**given)
+
 
 # Search by fixed weights, for those who want it: `[search] weights = "60/30/5/5"`.
 #
@@ -259,7 +332,7 @@ def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Resu
     text = searched(query.text)
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
     if query.phrases and table.schema.exact_text:
-        where = exact.with_phrases(table, text, where)
+        where = scoring.with_phrases(table, text, where)
     if query.weighted and vector is not None and weights_of(vault.config):
         scored = scoring.candidates(table, text, vector, range(POOL), where, None)
         return _by_weights(vault, query, scored.hits)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import files, git
 from vault_index.errors import GitError, LessonError, VaultError
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 from vault_index.lesson import parse
 from vault_index.store import ownership
 from vault_index.vault import Vault, shown
@@ -87,9 +87,10 @@ def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
     section may also be gone from a file that is there.
     """
     path, mark, section = name.strip().partition("#")
-    wanted = "/" + path.removesuffix(".md").strip("/").removeprefix(f"{locate.FOLDER}/")
+    wanted = "/" + path.removesuffix(".md").strip("/").removeprefix(f"{index_files.FOLDER}/")
     gone = (
-        (commit, f"{locate.FOLDER}/{below}") for commit, below in git.deleted(vault.lessons_dir)
+        (commit, f"{index_files.FOLDER}/{below}")
+        for commit, below in git.deleted(vault.lessons_dir)
     )
     present = (("", shown(file.path)) for file in vault.files()[0])
     for commit, file in (*(present if mark else ()), *gone):

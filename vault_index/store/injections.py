@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from vault_index.hotpath import index_files, locate, log
+from vault_index.hotpath import index_files, log
 from vault_index.hotpath.log import HOOK_LOG, MAX_SESSION_CHARS
 from vault_index.store import ownership
 
@@ -45,7 +45,7 @@ def _is_about(entry: dict[str, Any], root: Path) -> bool:
         return True
     if not vault:  # as the hook finds it: around the folder, else the user's default
         with contextlib.suppress(ValueError, OSError):
-            vault = locate.find(None, folder, {**os.environ, "LESSONS_VAULT": ""})
+            vault = index_files.find(None, folder, {**os.environ, "LESSONS_VAULT": ""})
     if not isinstance(vault, str):
         return False
     return os.path.realpath(vault) == os.path.realpath(root)
@@ -197,7 +197,7 @@ def with_misses(folder: Path) -> list[dict[str, Any]]:
 
     Two hooks may ask about one prompt: that counts once, as answered if either was.
     """
-    home = Path(locate.home_folder(os.environ))
+    home = Path(index_files.home_folder(os.environ))
     lines = [line for line in complaints_of(folder.parent, home) if line.get("missed") is True]
     kept = list(records(folder))
     spans: dict[tuple[str, ...], list[tuple[float, float]]] = {}

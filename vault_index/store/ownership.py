@@ -22,8 +22,10 @@ from pathlib import Path
 
 from vault_index import files, git
 from vault_index.errors import ForeignIndexError, WriteError
-from vault_index.hotpath import index_files, locate
+from vault_index.files import private
+from vault_index.hotpath import index_files
 from vault_index.hotpath.index_files import KEY, OWNER
+from vault_index.lesson import file
 
 INDEX_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")  # of the folder of an index: when it was built
 _KEY = re.compile(rb"[0-9a-f]{64}")
@@ -61,7 +63,7 @@ def check(folder: Path) -> None:
 
 def is_ours(folder: Path) -> bool:
     """Whether a `.vault_index` carries the mark of this user and this checkout."""
-    return index_files.is_ours(str(folder), locate.home_folder(os.environ))
+    return index_files.is_ours(str(folder), index_files.home_folder(os.environ))
 
 
 def claim(folder: Path) -> None:
@@ -159,7 +161,7 @@ def _is_tracked(folder: Path) -> bool:
 @contextmanager
 def _key() -> Iterator[bytes]:
     """Yield the user's key, made if missing, while nobody else can. Raises WriteError."""
-    home = Path(locate.home_folder(os.environ))
+    home = Path(index_files.home_folder(os.environ))
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(home / KEY, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -243,3 +245,30 @@ def held(folder: Path, *, wait: bool) -> Iterator[bool]:
         yield is_free
     finally:
         os.close(descriptor)
+
+
+# Texts that this user has read and let agents have, though `check` holds them back.
+#
+# They are in the user's own folder, an empty file each, named by the hash of the text: no file of a
+# vault can release itself, and a text that changes is held back again. `lessons confirm` adds to them.
+
+_FOLDER = "released"
+# `lessons confirm` writes it, and so do others: it changes nothing of what was read
+_CONFIRMED = re.compile(rb"(?m)^confirmed: *['\"]?\d{4}-\d\d-\d\d['\"]? *(?:\r?\n|\r|\Z)")
+
+
+def name_of(data: bytes) -> str:
+    """Return the hash by which a text is released: that of the file without the day of `confirmed`."""
+    return file.hash_of_file(_CONFIRMED.sub(b"", data))
+
+
+def has(home: Path, name: str) -> bool:
+    """Whether the user has released the text of this hash."""
+    return bool(name) and (home / _FOLDER / name).is_file()
+
+
+def add(home: Path, name: str) -> None:
+    """Release the text of this hash for this user. Raises WriteError."""
+    private.make_folder(home / _FOLDER)
+    with files.writing(home / _FOLDER):
+        files.replace_file(home / _FOLDER / name, b"")

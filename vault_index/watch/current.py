@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import vault_index
 from vault_index import embed, files
-from vault_index.embed import download, fetching
+from vault_index.embed import download
 from vault_index.errors import VaultError
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 from vault_index.index import skills
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault, open_vault
@@ -76,7 +76,7 @@ class CurrentVault:
 
     def model_is_due(self) -> bool:
         """Whether the built-in model is missing and may be fetched now."""
-        return self._lacks_model() and fetching.is_due(self.vault.config)
+        return self._lacks_model() and download.is_due(self.vault.config)
 
     def skills_changed(self) -> bool:
         """Whether a SKILL.md was saved: they are few, so comparing all of them will do."""
@@ -88,8 +88,8 @@ class CurrentVault:
         return self.vault.config.embedder == "minilm" and self.vault.embedder is None
 
     def _stamp_settings(self) -> object:
-        home = locate.home_folder(os.environ)
-        places = self.root / locate.FOLDER / locate.SETTINGS, Path(home) / "config.toml"
+        home = index_files.home_folder(os.environ)
+        places = self.root / index_files.FOLDER / index_files.SETTINGS, Path(home) / "config.toml"
         return [stamp(place) for place in places]
 
 

@@ -18,10 +18,10 @@ from typing import Any
 from vault_index import api, config
 from vault_index.embed import download
 from vault_index.errors import IndexStateError, VaultError
-from vault_index.hotpath import locate, taking
+from vault_index.hotpath import index_files, start
 from vault_index.journal import places, projects, take
 from vault_index.journal.journal import PENDING, Journal
-from vault_index.watch import malloc
+from vault_index.watch import warming
 from vault_index.watch.current import SharedEmbedder, stamp
 
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
@@ -84,7 +84,7 @@ class JournalWatch:
         self._say = say
         self._sessions_went_on = sessions_went_on
         self._growth = Growth()
-        self._settings = Path(locate.home_folder(os.environ)) / "config.toml"
+        self._settings = Path(index_files.home_folder(os.environ)) / "config.toml"
         self._opened: tuple[object, Journal] | None = None
         self._grew: tuple[float, float] | None = None  # when growth was first and last seen
         self._slots = threading.BoundedSemaphore(MAX_WAITING)
@@ -191,8 +191,8 @@ class JournalWatch:
             self._unjudged = True
             self._tidy = self._tidy and not self._settling
             if not self._settling and take.ended(self.journal):
-                taking.start_process(str(self.journal.folder))  # learns from them, or lets them go
-            malloc.trim()
+                start.start_process(str(self.journal.folder))  # learns from them, or lets them go
+            warming.trim()
         else:
             self._tidy = self._reading.index.tidy(self.journal)
             if self._unjudged:  # the record of injections is short: what it says is kept
@@ -220,7 +220,7 @@ class JournalWatch:
             return False
         sizes = {path: _size(path) for path in transcripts}
         if len(sizes) > MANY_FILES or sum(sizes.values()) > MANY_BYTES:
-            taking.start_process(str(journal.folder))
+            start.start_process(str(journal.folder))
             return False
         if self._reading.catch_up(journal, self._report):
             self._sizes = sizes

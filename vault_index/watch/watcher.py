@@ -18,12 +18,11 @@ from typing import Any
 
 from vault_index import api
 from vault_index.hotpath import protocol
-from vault_index.watch import malloc
+from vault_index.watch import warming
 from vault_index.watch.current import SharedEmbedder, stamp_package
 from vault_index.watch.journal import JournalWatch
-from vault_index.watch.questions import AT_ONCE
 from vault_index.watch.server import Server
-from vault_index.watch.vault_watch import VaultWatch
+from vault_index.watch.vault_watch import AT_ONCE, VaultWatch
 
 FIRST_SECONDS = 10.0  # for the first vault to open; then others are answered all the same
 LOOK_SECONDS = 2.0  # between two looks at what no event reports
@@ -49,7 +48,7 @@ class Watcher:
 
     def run(self) -> str:
         """Watch the first vault, and others when they are asked for; return the reason for the end."""
-        malloc.limit(AT_ONCE)
+        warming.limit(AT_ONCE)
         first, _ = self._open(self._root, wanted=True)
         first.ready.wait(FIRST_SECONDS)
         self._server = Server(self._answer)

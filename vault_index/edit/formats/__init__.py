@@ -22,8 +22,8 @@ from vault_index.edit.formats.lesson_file import (
     unix_lines,
 )
 from vault_index.errors import LessonError
+from vault_index.lesson.category import SECTION
 from vault_index.lesson.file import BOM
-from vault_index.lesson.markdown import SECTION
 from vault_index.lesson.parse import parse_file
 
 __all__ = ["FORMATS", "Draft", "guess", "read", "read_good"]

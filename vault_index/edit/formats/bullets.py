@@ -18,9 +18,9 @@ from vault_index.edit.formats.lesson_file import (
     one_lesson,
     text_of,
 )
+from vault_index.lesson.category import heading_of, slugify
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
-from vault_index.lesson.markdown import heading_of, slugify
 
 FEWEST_WORDS = 4  # a bullet of fewer is a label: "Node 20", "see below"
 

@@ -21,8 +21,8 @@ from vault_index.edit.formats.lesson_file import (
 )
 from vault_index.errors import LessonError
 from vault_index.lesson import category
+from vault_index.lesson.category import heading_of
 from vault_index.lesson.frontmatter import MAX_NESTING
-from vault_index.lesson.markdown import heading_of
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")
 _FILED = ("category", "categories")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import LessonError
 from vault_index.lesson import category
+from vault_index.lesson.category import SECTION, heading_of, slugify
 from vault_index.lesson.edits import one_line_dumper, set_keys
 from vault_index.lesson.file import BOM, LessonFile, decode, lines_of
 from vault_index.lesson.frontmatter import metadata_of
-from vault_index.lesson.markdown import SECTION, heading_of, slugify
 from vault_index.lesson.parse import Lesson, parse_file
 from vault_index.text import blocks
 

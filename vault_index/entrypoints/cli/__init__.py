@@ -44,12 +44,13 @@ HIDDEN = ["merge-driver"]
 HOMES = {
     command: module
     for module, commands in {
-        "import_": "import",
         "install": "uninstall hook",
         "lessons": "add list show edit rm stale confirm",
-        "organise": "categories mv classify",
+        "organise": "import categories mv classify",
         "reviewing": "review accept reject remember proposals",
         "search": "recall eval",
+        "servers": "mcp serve",
+        "status": "watch",
         "sharing": "sync check merge-driver",
         "teach": "last log",
         "vault": "init config doctor model index",

@@ -76,11 +76,11 @@ def ask_as_of(
     named: str | None, revision: str, name: str, values: dict[str, Any]
 ) -> dict[str, Any]:
     """Ask for an answer as of a commit, tag or date."""
-    from vault_index.client import as_of
+    from vault_index.client import here
 
     vault, question = client.open_vault(named), {"ask": name, "with": values}
     with Console() as console:
-        return as_of.answer(vault, revision, question, console.note, console.progress)
+        return here.answer_as_of(vault, revision, question, console.note, console.progress)
 
 
 def entry(named: str | None, lesson: str, *, names_only: bool = False, prompts: bool = True) -> Any:
@@ -96,11 +96,11 @@ def entry(named: str | None, lesson: str, *, names_only: bool = False, prompts: 
 def announce_model() -> None:
     """Say, where the built-in model is missing, how it will come here."""
     from vault_index import config
-    from vault_index.embed import fetching
+    from vault_index.embed import download
     from vault_index.errors import SettingsError
 
     with contextlib.suppress(SettingsError):  # a command that needs the settings reports it
-        announcement = fetching.announcement(config.load())
+        announcement = download.announcement(config.load())
         if announcement:
             note(f"note: {announcement}")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import asking, journal_lines, moments, output
+from vault_index.entrypoints.cli import asking, journal_lines, output
 from vault_index.entrypoints.cli.options import count
 
 # What several commands of the journal share: projects and times.
@@ -43,8 +43,8 @@ def project_asked(named: str | None, all_projects: bool) -> dict[str, Any]:
 
 def window_asked(since: str | None, until: str | None) -> dict[str, Any]:
     """Return the times to look at: `since` is None for the usual window, "" for all."""
-    began = None if since is None else "" if since == "all" else moments.since(since)
-    return {"since": began, "until": moments.until(until) if until else ""}
+    began = None if since is None else "" if since == "all" else output.since(since)
+    return {"since": began, "until": output.until(until) if until else ""}
 
 
 COMMANDS = "search timeline show sessions import status forget".split()
@@ -283,7 +283,7 @@ def import_command(
     ~/.lessons/journal, without secrets. Stop it and run it again as you like.
     """
     values = {
-        "since": "" if since == "all" else moments.since(since),
+        "since": "" if since == "all" else output.since(since),
         "dry_run": dry_run,
         **project_asked(project, all_projects=not project),
     }
@@ -399,7 +399,7 @@ def forget_command(
     values = {
         "session": session,
         "project": project,
-        "before": moments.since(before) if before else "",
+        "before": output.since(before) if before else "",
         "matching": matching,
     }
     chosen = ", ".join(f"{name} {value}" for name, value in values.items() if value)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, completion, editor, moments, output, status
+from vault_index.entrypoints.cli import asking, completion, output, reviewing, status
 from vault_index.entrypoints.cli.options import count, from_here, json_option
 from vault_index.errors import VaultError
 
@@ -53,8 +53,8 @@ def add_command(
     """
     vault = client.open_vault(named)
     values = {"text": _source(source, title, text).decode("utf-8", "surrogateescape")}
-    options = {"title": title, "categories": categories, "tags": tags, "type": type_}
-    added = asking.ask(named, "add", {**values, **options})
+    given = {"title": title, "categories": categories, "tags": tags, "type": type_}
+    added = asking.ask(named, "add", {**values, **given})
     output.say(from_here(Path(added["path"]), vault.root))
 
 
@@ -111,7 +111,7 @@ def list_command(
         "category": category,
         "tag": tag,
         "type": type_,
-        "since": moments.since(since) if since else "",
+        "since": output.since(since) if since else "",
         "order": sort,
         "reverse": reverse,
         "limit": limit,
@@ -201,7 +201,7 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
     entry = asking.entry(named, lesson_id or asking.pick(named), names_only=True, prompts=False)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
-    command = editor.command_of(vault.root)
+    command = reviewing.command_of(vault.root)
     try:
         done = subprocess.run([*shlex.split(command), str(file)], check=False)
     except (OSError, ValueError) as error:

@@ -6,15 +6,17 @@ Each decision is carried out before the next proposal is shown, so that it can e
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, completion, editor, output
+from vault_index.entrypoints.cli import asking, completion, output
 from vault_index.entrypoints.cli.options import from_here, json_option
 from vault_index.errors import GitError, VaultError
 
@@ -291,7 +293,7 @@ class Review:
             return False
         text = seen
         while True:
-            saved = editor.edited(text, client.open_vault(self._named).root)
+            saved = edited(text, client.open_vault(self._named).root)
             if saved is None or saved == seen:
                 asking.note("nothing was changed")
                 return False
@@ -567,3 +569,60 @@ def _show(proposal: dict[str, Any]) -> None:
         output.say(f"  {likeness:.0%} like {id} ({title})", indent=2)
     output.say()
     output.text(proposal["text"])
+
+
+# The user's editor.
+
+# editors with a window of their own; any other needs the terminal that a server does not have
+WITH_WINDOW = frozenset(
+    "bbedit code code-insiders codium cursor gedit geany gnome-text-editor gvim idea kate kwrite leafpad"
+    " mate mousepad mvim notepadqq pluma pycharm subl sublime_text windsurf xed zed zeditor".split()
+)
+
+
+def command_of(root: Path) -> str:
+    """Return the command of the user's editor. Raises VaultError without one."""
+    import shutil
+
+    from vault_index import git
+
+    named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+    command = next(filter(None, named), "") or git.editor(root)
+    if not command and (shutil.which("vi") is None or not sys.stdin.isatty()):
+        why = "vi is not installed" if shutil.which("vi") is None else "vi needs a terminal"
+        hint = "set EDITOR to your editor, for example: export EDITOR=nano"
+        raise VaultError(f"no editor is named and {why}", hint)
+    return command or "vi"
+
+
+def opened(file: Path, root: Path) -> bool:
+    """Open a file in the user's editor beside this process; False where that needs a terminal."""
+    import shlex
+    import subprocess
+    import threading
+
+    try:
+        words = shlex.split(command_of(root))
+        if not words or Path(words[0]).name not in WITH_WINDOW:
+            return False
+        nowhere = subprocess.DEVNULL
+        process = subprocess.Popen(
+            [*words, str(file)],
+            stdin=nowhere,
+            stdout=nowhere,
+            stderr=nowhere,
+            start_new_session=True,
+        )
+    except (VaultError, OSError, ValueError):
+        return False
+    threading.Thread(target=process.wait, daemon=True, name="editor").start()
+    return True
+
+
+def edited(text: str, root: Path) -> str | None:
+    """Return a text as the user saved it in an editor; None if nothing was saved. Raises VaultError."""
+    command = command_of(root)
+    try:
+        return click.edit(text, editor=command, extension=".md")
+    except click.ClickException as error:
+        raise VaultError(f"the editor {command!r} failed: {error.message}", "set EDITOR") from None

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import asking, completion, moments, output
+from vault_index.entrypoints.cli import asking, completion, output
 from vault_index.entrypoints.cli.options import json_option, project_of
+from vault_index.recall.block import named, signed
 from vault_index.search.hit import Hit, percent_of
+from vault_index.search.query import TERMS
+from vault_index.text.quote import clean, visible_line
 
 if TYPE_CHECKING:
-    from vault_index.search.hit import Hit
-    from vault_index.search.options import Query
+    from vault_index.search.query import Query
 
 
 @click.command("search", epilog='Example: lessons search -c devops/ci-cd "heap out of memory"')
@@ -82,7 +85,7 @@ def search_command(
     "Introduction to AI".
     """
     from vault_index.search.hit import Hit
-    from vault_index.search.options import Query
+    from vault_index.search.query import Query
     from vault_index.store import filters
 
     only = _only(tags, type_, since, until)
@@ -126,13 +129,12 @@ def _only(
 ) -> dict[str, Any]:
     """Return what narrows lessons down, by name, without what was not given."""
     only: dict[str, Any] = {"tags": list(tags), "type": type}
-    only["since"] = moments.since(since) if since else None
-    only["until"] = moments.until(until) if until else None
+    only["since"] = output.since(since) if since else None
+    only["until"] = output.until(until) if until else None
     return {key: value for key, value in only.items() if value}
 
 
 def _show(answer: dict[str, Any], kinds: tuple[str, ...]) -> None:
-    from vault_index.entrypoints.cli import render
     from vault_index.search.hit import Hit
 
     if answer["text_only"] and answer["embedder"] != "none":
@@ -149,7 +151,7 @@ def _show(answer: dict[str, Any], kinds: tuple[str, ...]) -> None:
             output.row(output.styled(f"--- {least} ---", dim=True))
         near = values.pop("neighbours", [])
         hit = Hit.from_json(values)
-        first, *rest = render.terminal([hit], number, width=min(100, width or 100)).splitlines()
+        first, *rest = terminal([hit], number, width=min(100, width or 100)).splitlines()
         output.row(output.styled(first, bold=True))
         for line in rest:
             output.row(line)
@@ -180,7 +182,6 @@ def _with_floor(hit: dict[str, Any], floors: dict[str, float | None]) -> dict[st
 def _explain(
     hits: list[Hit], dropped: list[tuple[Hit, str]], floors: dict[str, float | None]
 ) -> None:
-    from vault_index.entrypoints.cli import render
 
     least = floors["lessons"]
     shown = "not fitted yet" if least is None else f"{least:.3f}"
@@ -191,9 +192,9 @@ def _explain(
     for hit in hits:
         least = floors[hit.kind]
         silent = "" if least is not None and hit.score >= least else ", below the floor"
-        output.row(f"  {render.evidence(hit)}{silent}: {hit.lesson_id}")
+        output.row(f"  {evidence(hit)}{silent}: {hit.lesson_id}")
     for hit, why in dropped[:10]:
-        output.row(f"  {render.evidence(hit)}, dropped, {why}: {hit.lesson_id}")
+        output.row(f"  {evidence(hit)}, dropped, {why}: {hit.lesson_id}")
 
 
 @click.command("recall", epilog='Example: lessons recall "our build dies with heap out of memory"')
@@ -295,3 +296,31 @@ def _line(values: dict[str, Any]) -> str:
 
 def _figure(value: Any) -> str:
     return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+# Hits as text for a terminal.
+
+
+def terminal(hits: Sequence[Hit], first: int = 1, *, width: int = 100) -> str:
+    """Return ranked hits for people: two or three lines each, numbered from `first`."""
+    out = []
+    for number, hit in enumerate(hits, start=first):
+        text = " ".join(clean(hit.text[: 40 * width]).split())
+        filed = ", ".join(hit.filed_under) or hit.type
+        about = visible_line(f"[{filed}] {hit.path}{signed(hit.author, hit)}")
+        out.append(
+            f"{number}. {visible_line(named(hit))} ({hit.percent}%{', taught' * bool(hit.taught)})\n"
+            f"   {about}\n"
+            f"   {text[: width - 4] + ('…' if len(text) > width - 4 else '')}".rstrip()
+        )
+    return "\n".join(out)
+
+
+def evidence(hit: Hit) -> str:
+    """Return the terms of a hit's score in one line."""
+    parts = f"{hit.score:.3f} = {' + '.join(f'{name} {term:.3f}' for name, term in hit.terms)}"
+    if hit.no_reason:
+        parts += f", of which {hit.reason:.3f} counts for the floor"
+    terms = (f"{term:.3f} {name}" for term, name in zip(hit.weighted, TERMS, strict=False))
+    by_weights = f"{sum(hit.weighted):.3f} = {' + '.join(terms)}; " if hit.weighted else ""
+    return f"{by_weights}{parts}, confidence {hit.confidence}"

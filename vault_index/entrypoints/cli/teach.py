@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, completion, moments, output
+from vault_index.entrypoints.cli import asking, completion, output
 from vault_index.entrypoints.cli.options import json_option
 from vault_index.errors import VaultError
 from vault_index.search.hit import percent_of
-from vault_index.text.sentences import shorten_line
+from vault_index.text.blocks import shorten_line
 
 # `lessons last`: the latest prompts of agents, and what each got.
 
@@ -89,7 +89,7 @@ def _nearest(record: dict[str, Any]) -> str:
 
 def _ago(time: str, now: datetime) -> str:
     try:
-        return moments.ago((now - datetime.fromisoformat(time)).total_seconds())
+        return output.ago((now - datetime.fromisoformat(time)).total_seconds())
     except ValueError:  # somebody edited the record
         return time[:16]
 

@@ -95,13 +95,13 @@ def model_command(ctx: click.Context) -> None:
 def show_model() -> None:
     """Show where the model is, and its size."""
     from vault_index import config
-    from vault_index.embed import download, fetching, minilm
+    from vault_index.embed import download, minilm
 
     folder = download.folder(config.home_folder())
     if not download.is_ready(config.home_folder()):
         output.say(f"{minilm.NAME}: not here; get it with `lessons model fetch`")
-        now = fetching.state(config.home_folder())
-        if now.state != fetching.MISSING and (now.reason or now.state == fetching.FETCHING):
+        now = download.state(config.home_folder())
+        if now.state != download.MISSING and (now.reason or now.state == download.FETCHING):
             output.say(str(now))
         return
     size = sum(file.stat().st_size for file in folder.iterdir())
@@ -117,10 +117,10 @@ def show_model() -> None:
 def fetch_model(source: Path | None) -> None:
     """Get the model onto this machine, once."""
     from vault_index import config
-    from vault_index.embed import download, fetching
+    from vault_index.embed import download
 
     home = config.home_folder()
-    came = fetching.attempt(home, source=source, say=asking.note, progress=sys.stderr.isatty())
+    came = download.attempt(home, source=source, say=asking.note, progress=sys.stderr.isatty())
     output.say(f"{download.folder(home)}: {came}")
 
 

@@ -81,13 +81,13 @@ def main() -> None:
 
 def _event(agent: str, text: str) -> object:
     """Return the event of an agent as Claude Code would send it. Raises ValueError."""
-    from vault_index.hotpath import small_json
+    from vault_index.hotpath import protocol
 
     if agent:
         from vault_index.hotpath import agents
 
         return agents.normalise(agent, text)
-    event = small_json.loads(text)
+    event = protocol.loads(text)
     # Cursor runs the hooks in Claude Code's settings, too, beside its own, which answer
     is_of_cursor = isinstance(event, dict) and "cursor_version" in event
     return None if is_of_cursor else event
@@ -95,10 +95,10 @@ def _event(agent: str, text: str) -> object:
 
 def _printed(agent: str, answer: Any) -> str:
     """Return an answer as an agent reads it."""
-    from vault_index.hotpath import small_json
+    from vault_index.hotpath import protocol
 
     if not agent:
-        return small_json.dumps(answer)
+        return protocol.dumps(answer)
     from vault_index.hotpath import agents
 
     output = answer["hookSpecificOutput"]
@@ -142,9 +142,9 @@ def _after_git(folder: str, started: float) -> None:
     try:
         for name in [name for name in os.environ if name.startswith("GIT_")]:
             del os.environ[name]  # of the git command that runs the hook
-        from vault_index.hotpath import locate
+        from vault_index.hotpath import index_files
 
-        root = locate.around(folder)
+        root = index_files.around(folder)
         if root is None:
             return
         from vault_index.hotpath import protocol
@@ -170,9 +170,9 @@ def _after_turn(event: dict[str, object]) -> None:
 
     folder = str(event.get("cwd") or os.getcwd())
     if grown.note_end(event, folder) and not grown.watcher_hears():
-        from vault_index.hotpath import taking
+        from vault_index.hotpath import start
 
-        taking.start_process(grown.place_of())
+        start.start_process(grown.place_of())
 
 
 def _worth_asking(event: dict[str, object]) -> bool:
@@ -193,11 +193,11 @@ def _answer(event: dict[str, object], started: float) -> object:
     """Ask the watcher; answer in this process if it is not running or hung."""
     import os
 
-    from vault_index.hotpath import locate
+    from vault_index.hotpath import index_files
 
     folder = str(event.get("cwd") or ".")
     folder = folder if os.path.isdir(folder) else os.getcwd()
-    root = locate.find(None, folder, os.environ)
+    root = index_files.find(None, folder, os.environ)
     if root is None:
         return _without_vault(event)  # most projects have none
     from vault_index.hotpath import protocol

@@ -10,7 +10,7 @@ from typing import Any
 
 from vault_index import client
 from vault_index.errors import NoVaultError, VaultError
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 
 EVERY_PROJECT = "all"
 
@@ -52,7 +52,7 @@ class Agent:
         """Return the root of the vault of a project, by default of the agent's. Raises NoVaultError."""
         if project:
             folder = self._folder_of(project)
-            root = locate.around(folder)
+            root = index_files.around(folder)
             if root is None:
                 raise NoVaultError(
                     f"project {project!r} has no lesson vault",
@@ -79,7 +79,7 @@ class Agent:
 
     def _found(self, folder: str) -> str | None:
         try:
-            return locate.find(self.vault, folder, os.environ)
+            return index_files.find(self.vault, folder, os.environ)
         except (ValueError, OSError) as error:
             raise VaultError(
                 f"the user's settings are not readable: {error}", "run `lessons doctor`"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, unquote
 
+import uvicorn
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import Context
@@ -21,7 +23,18 @@ from mcp_types import (
     Tool,
 )
 from pydantic import ValidationError
+from starlette.responses import Response
 
+from vault_index.entrypoints.guard import (
+    App,
+    Guard,
+    Receive,
+    Scope,
+    Send,
+    listening,
+    rules_for,
+    settings,
+)
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.access import HEADER, RESOURCE, TOOLS, Access, may_call, may_read
 from vault_index.entrypoints.mcp.agent import Agent
@@ -195,3 +208,43 @@ def add(server: LessonsServer, agent: Agent) -> None:
     )(lesson)
     server.prompt(title="Review proposals")(review_proposals)
     server.prompt(title="Propose a lesson")(remember)
+
+
+# The server over HTTP, on loopback: streamable HTTP at `/mcp`, behind the guard of every HTTP door.
+#
+# It keeps no session: each request stands for itself, so nobody can use up the sessions of others, and a
+# client outlives a restart. Which requests need the token is in `access`; away from loopback all do.
+
+PATH = "/mcp"
+END_SECONDS = 2  # for what is being answered when the server ends; a stream never ends by itself
+
+
+def serve(
+    server: LessonsServer, host: str, port: int, token: str, say: Callable[[str], None]
+) -> None:
+    """Serve until the process is told to end. Raises VaultError where it cannot listen."""
+    rules_for(host, port, token)  # refuses an address that needs a token, before anyone can connect
+    with listening(host, port) as ours:
+        port = ours.getsockname()[1]
+        rules = rules_for(host, port, token, needs_token=lambda _scope: False)
+        app = server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, host=host)
+        config = settings(
+            Guard(_posts(cast("App", app)), rules),
+            log_level="error",  # not about each bad request: anybody could fill the log
+            timeout_graceful_shutdown=END_SECONDS,
+        )
+        say(f"serving MCP on http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends by itself, then raises it
+            uvicorn.Server(config).run(sockets=[ours])
+
+
+def _posts(app: App) -> App:
+    """Return an application without streams from the server: it says nothing unasked."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] != "POST":
+            await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
+            return
+        await app(scope, receive, send)
+
+    return answer

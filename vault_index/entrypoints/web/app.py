@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import asyncio
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
-from anyio.to_thread import current_default_thread_limiter
-from fastapi import FastAPI
+from anyio.to_thread import current_default_thread_limiter, run_sync
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import BaseModel, Field
 
 from vault_index.entrypoints.guard import Scope, is_write
-from vault_index.entrypoints.web import (
-    answers,
-    journal,
-    live,
-    page_key,
-    queries,
-    refusal,
-    writes,
-)
+from vault_index.entrypoints.web import answers, journal, refusal, writes
 from vault_index.entrypoints.web.pages import (
     agents,
     ask,
@@ -30,12 +33,114 @@ from vault_index.entrypoints.web.pages import (
     search,
     vault,
 )
+from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Error
-from vault_index.watch.questions import AT_ONCE
+from vault_index.errors import VaultError
+from vault_index.watch.vault_watch import AT_ONCE
 
 if TYPE_CHECKING:
     from vault_index.entrypoints.web.door import Door
-    from vault_index.entrypoints.web.page_key import PageKeys
+
+# Open pages hear of changes: server-sent events, one look-out for all of them.
+#
+#     GET /page/live   event: changed, data: when the index was written, in ns; first as it is now
+#
+# The index's manifest is written once for each change, whoever makes it, so a look at its stamp follows
+# the watcher, a command and a `git pull` alike. Nobody looks while no page listens. A question from time
+# to time has the watcher run, and has this process notice saves where none may run.
+#
+# The journal and proposals have no event: an EventSource sends no key, and the moments at which
+# somebody works are not for others on the machine.
+
+LOOK_SECONDS = 0.3  # a stat each time
+ASK_SECONDS = 60.0  # a watcher ends after a day without a question, and may be killed
+ASK_ALONE_SECONDS = 2.5  # where each question looks for saves itself
+MAX_LISTENERS = 100
+
+live_routes = APIRouter(include_in_schema=False)
+
+
+class Live:
+    """The pages that listen to one vault."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._listeners: set[asyncio.Event] = set()
+        self._tasks: list[asyncio.Task[None]] = []  # while somebody listens
+        self._number = -1
+        self._is_over = False
+
+    def is_full(self) -> bool:
+        """Whether nobody else may listen."""
+        return len(self._listeners) >= MAX_LISTENERS
+
+    def close(self) -> None:
+        """End all streams, so that the server waits for none of them."""
+        self._is_over = True
+        self._wake()
+
+    async def events(self) -> AsyncGenerator[ServerSentEvent]:
+        """Yield the events for a page, until it goes or the server ends."""
+        if self.is_full():  # since the route looked
+            yield ServerSentEvent(retry=60_000)
+            return
+        woken = asyncio.Event()
+        self._listeners.add(woken)
+        if not self._tasks:
+            self._number = self._door.index_written()
+            self._tasks = [asyncio.create_task(work()) for work in (self._follow, self._ask)]
+        sent: int | None = None
+        try:
+            yield ServerSentEvent(retry=1_000)
+            while not self._is_over:
+                woken.clear()
+                if self._number == sent:
+                    await woken.wait()
+                else:
+                    sent = self._number
+                    yield ServerSentEvent(event="changed", data=sent)
+        finally:
+            self._listeners.discard(woken)
+            if not self._listeners:
+                for task in self._tasks:
+                    task.cancel()
+                self._tasks = []
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            number = self._door.index_written()
+            if number != self._number:
+                self._number = number
+                self._wake()
+
+    async def _ask(self) -> None:
+        while True:
+            began = time.monotonic()
+            with suppress(Refusal):  # the next question of a page says why
+                await run_sync(self._door.ask, "health", {}, abandon_on_cancel=True)
+            every = ASK_ALONE_SECONDS if self._door.is_alone() else ASK_SECONDS
+            await asyncio.sleep(max(every, time.monotonic() - began))
+
+    def _wake(self) -> None:
+        for listener in self._listeners:
+            listener.set()
+
+
+def _room(request: Request) -> None:
+    """Raise Refusal where too many pages listen."""
+    if request.app.state.live.is_full():
+        raise Refusal(503, f"{MAX_LISTENERS} pages listen already", "close some of them")
+
+
+@live_routes.get("/page/live", response_class=EventSourceResponse, dependencies=[Depends(_room)])
+async def live(request: Request) -> AsyncIterator[ServerSentEvent]:
+    """Stream what changes; FastAPI sends a comment from time to time, and notices who is gone."""
+    pages: Live = request.app.state.live
+    async with aclosing(pages.events()) as events:
+        async for event in events:
+            yield event
+
 
 # Threads that ask: as many as the watcher answers at once, and one more. The other requests wait in
 # their order, where threads would pass each other.
@@ -44,7 +149,7 @@ MAX_BODY = 8 * 1024 * 1024  # bytes: a bulk of a thousand pages
 QUERY = "/api/query"
 PRIVATE = "/page/private/"  # fragments of pages with what only the user of this machine may read
 PAGES = (
-    live.routes,
+    live_routes,
     render.routes,
     search.routes,
     ask.routes,
@@ -80,13 +185,13 @@ def application(door: Door, note: Callable[[str], None], keys: PageKeys | None =
         responses=REFUSALS,
     )
     app.state.door = door
-    app.state.live = live.Live(door)
+    app.state.live = Live(door)
     app.state.keys = keys
     refusal.add_handlers(app, note, render.refused)
-    for routes in (queries.routes, answers.routes, writes.routes, journal.routes, *PAGES):
+    for routes in (writes.query_routes, answers.routes, writes.routes, journal.routes, *PAGES):
         app.include_router(routes)
     if keys is not None:
-        app.include_router(page_key.routes)
+        app.include_router(routes)
 
     return app
 
@@ -100,5 +205,157 @@ def needs_token(scope: Scope) -> bool:
     path = str(scope["path"])
     if path.startswith((journal.PREFIX, PRIVATE)):
         return True
-    is_exchange = (scope["method"], path) == ("POST", page_key.EXCHANGE)
+    is_exchange = (scope["method"], path) == ("POST", EXCHANGE)
     return is_write(scope) and path != QUERY and not is_exchange
+
+
+# The key of the pages: from the command line into its user's browser, good while this server runs.
+#
+#     lessons serve --open   opens  /#once=CODE   a code is good once, for two minutes
+#     page.js   POST /page/key {"code": CODE}  ->  {"key": KEY}, which the browser keeps
+#
+# The token never enters the browser. What a browser is started with can be read in the list of
+# processes, by everybody on the machine: so the address holds no key, and a code that comes a second
+# time takes back the key that it was exchanged for. The fragment of an address is in no request.
+#
+# Where this server runs already, `lessons serve --open` asks it for a code. It first has it prove that it
+# has the token, as any program could listen on that port.
+
+EXCHANGE, NEW_CODE, PROOF = "/page/key", "/page/code", "/page/proof"
+CODE_SECONDS = 120.0  # from the command line to the page
+MAX_CODES = 1000  # the oldest goes, and its key
+ANSWER_SECONDS = 5.0  # for a server that may be another program
+_OPEN = "open the page from a terminal: lessons serve --open"
+
+routes = APIRouter(include_in_schema=False)
+
+
+@dataclass(slots=True)
+class _Code:
+    until: float
+    key: bytes = b""  # the hash of the key that it was exchanged for
+
+
+class PageKeys:
+    """The codes and keys of one server, as hashes; `root` is the folder of its vault."""
+
+    def __init__(self, token: str, root: str) -> None:
+        self.root = root
+        self._token = token
+        self._codes: dict[bytes, _Code] = {}
+        self._keys: set[bytes] = set()
+
+    def new_code(self) -> str:
+        """Return a code that a page can exchange for a key."""
+        code = secrets.token_urlsafe(24)
+        self._codes[_hash(code)] = _Code(time.monotonic() + CODE_SECONDS)
+        while len(self._codes) > MAX_CODES:
+            oldest = self._codes.pop(next(iter(self._codes)))
+            self._keys.discard(oldest.key)
+        return code
+
+    def exchange(self, code: str, key: str) -> str:
+        """Return the key for a code; `key` is the one that the page has already, or "".
+
+        Raises Refusal, and takes the key back, where another page exchanged the code before.
+        """
+        entry = self._codes.get(_hash(code))
+        if entry is None or (not entry.key and time.monotonic() > entry.until):
+            raise Refusal(403, "the key of this address is too old", _OPEN)
+        if not entry.key:
+            made = secrets.token_urlsafe(32)
+            entry.key = _hash(made)
+            self._keys.add(entry.key)
+            return made
+        if key and entry.key == _hash(key) and entry.key in self._keys:  # opened again by its page
+            return key
+        self._keys.discard(entry.key)
+        raise Refusal(
+            403,
+            "this address was opened before, so the key that it was good for is taken back",
+            _OPEN,
+        )
+
+    def accepts(self, scope: Scope, secret: str) -> bool:
+        """Whether a request may come with a key: any that does not ask for another key."""
+        return scope["path"] != NEW_CODE and _hash(secret) in self._keys
+
+    def prove(self, nonce: str, host: str, port: int) -> str:
+        """Return what only a holder of the token knows; another address has another proof."""
+        return _proof(self._token, nonce, host, port)
+
+
+class ExchangeBody(BaseModel):
+    """A code, as it was in the address."""
+
+    code: Annotated[str, Field(max_length=100)]
+
+
+@routes.post(EXCHANGE)
+async def exchange(request: Request, body: ExchangeBody) -> dict[str, str]:
+    """Exchange a code for a key. Raises Refusal."""
+    given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+    return {"key": _keys_of(request).exchange(body.code, given)}
+
+
+@routes.post(NEW_CODE)
+async def new_code(request: Request) -> dict[str, str]:
+    """Return a new code, and the folder of the vault: for whoever has the token."""
+    keys = _keys_of(request)
+    return {"code": keys.new_code(), "root": keys.root}
+
+
+@routes.get(PROOF)
+async def prove(
+    request: Request, nonce: Annotated[str, Query(pattern="^[0-9a-f]{32,64}$")]
+) -> dict[str, str]:
+    """Prove that this server has the token of its user."""
+    host, port = request.scope["server"]
+    return {"proof": _keys_of(request).prove(nonce, host, port)}
+
+
+def ask_running(address: str, token: str, root: str) -> str:
+    """Return a code of our own server at an address; "" where no such server is.
+
+    Raises VaultError where it serves another vault.
+    """
+    nonce = secrets.token_hex(16)
+    parts = urlsplit(address)
+    expected = _proof(token, nonce, parts.hostname or "", parts.port or 80)
+    proof = str(_asked(address, "GET", f"{PROOF}?nonce={nonce}").get("proof", ""))
+    if not hmac.compare_digest(proof.encode(), expected.encode()):
+        return ""
+    answer = _asked(address, "POST", NEW_CODE, token)
+    if answer.get("root") != root:
+        raise VaultError(f"{address} serves {answer.get('root')}", "choose another --port")
+    return str(answer["code"])
+
+
+def _asked(address: str, method: str, path: str, token: str = "") -> dict[str, Any]:
+    """Return the JSON object that a server of this machine answers; {} without."""
+    parts = urlsplit(address)
+    line = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=ANSWER_SECONDS)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with suppress(OSError, HTTPException, ValueError):
+        try:
+            line.request(method, path, headers=headers)
+            answer = line.getresponse()
+            said = json.loads(answer.read(10_000)) if answer.status == 200 else {}
+            return said if isinstance(said, dict) else {}
+        finally:
+            line.close()
+    return {}
+
+
+def _keys_of(request: Request) -> PageKeys:
+    keys: PageKeys = request.app.state.keys
+    return keys
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+
+
+def _proof(token: str, nonce: str, host: str, port: int) -> str:
+    text = f"the page of lessons serve, {host}, {port}, {nonce}"
+    return hmac.new(token.encode(), text.encode(), "sha256").hexdigest()

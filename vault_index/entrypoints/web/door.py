@@ -26,7 +26,7 @@ from fastapi import Depends, Request
 from vault_index import api, client, files
 from vault_index.entrypoints.web.refusal import Refusal, of_error
 from vault_index.errors import VaultError
-from vault_index.hotpath import grown, locate
+from vault_index.hotpath import grown, index_files
 from vault_index.store import manifest
 from vault_index.vault import open_vault
 from vault_index.watch.current import stamp
@@ -231,7 +231,7 @@ class Door:
     @cached_property
     def _named(self) -> tuple[tuple[str, str], ...]:
         """The folders of this machine that a text may name, each with what it is called."""
-        own = locate.home_folder(os.environ)
+        own = index_files.home_folder(os.environ)
         return (
             (str(self.root), "the vault"),
             (os.path.realpath(self.root), "the vault"),
@@ -241,8 +241,8 @@ class Door:
         )
 
     def _stamp_settings(self) -> object:
-        home = Path(locate.home_folder(os.environ))
-        places = self.root / locate.FOLDER / locate.SETTINGS, home / "config.toml"
+        home = Path(index_files.home_folder(os.environ))
+        places = self.root / index_files.FOLDER / index_files.SETTINGS, home / "config.toml"
         return [stamp(place) for place in places]
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
 
-from vault_index.entrypoints.cli import moments
+from vault_index.entrypoints.cli import output
 from vault_index.entrypoints.web.door import Door, OpenDoor
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Text
@@ -103,8 +103,8 @@ def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
 
 def window(since: str, until: str) -> dict[str, Any]:
     """Return times as the journal's questions take them; without `since` it is the usual window."""
-    began = None if not since else "" if since == "all" else moments.since(since)
-    return {"since": began, "until": moments.until(until) if until else ""}
+    began = None if not since else "" if since == "all" else output.since(since)
+    return {"since": began, "until": output.until(until) if until else ""}
 
 
 def shown(door: Door, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:

@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, cast
 
 import uvicorn
 
-from vault_index.entrypoints.guard import App, Guard, is_loopback, rules_for, token_alone
-from vault_index.entrypoints.listening import listening, settings
+from vault_index.entrypoints.guard import (
+    App,
+    Guard,
+    is_loopback,
+    listening,
+    rules_for,
+    settings,
+    token_alone,
+)
 from vault_index.entrypoints.web import answers
-from vault_index.entrypoints.web.app import MAX_BODY, application, needs_token
+from vault_index.entrypoints.web.app import MAX_BODY, Live, PageKeys, application, needs_token
 from vault_index.entrypoints.web.door import Door
-from vault_index.entrypoints.web.live import Live
-from vault_index.entrypoints.web.page_key import PageKeys
 from vault_index.entrypoints.web.pages import search
 from vault_index.entrypoints.web.refusal import NOTED, Refusal, place_of
 

@@ -18,7 +18,7 @@ from vault_index.check import prompt_injection
 from vault_index.lesson import passages
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.passages import Parts
-from vault_index.recall import trust
+from vault_index.recall import select
 from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def of(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     table = vault.open_index().store
     only = filters.Filter(type=TYPE).where()
     rows = table.rows(_COLUMNS, filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *only))
-    trusted = trust.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
+    trusted = select.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
     rows = [row for row in rows if (row["path"], row["file_hash"]) in trusted]
     used = injections.uses(vault.index_dir)
     patterns = [_pattern(row, used.get(row["lesson_id"], 0)) for row in rows]

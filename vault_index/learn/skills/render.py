@@ -11,12 +11,12 @@ from string import Template
 
 from vault_index.errors import LessonError, VaultError
 from vault_index.learn.skills.cluster import MAX_NAME_CHARS, Cluster, Pattern
-from vault_index.lesson import markdown
+from vault_index.lesson import category
 from vault_index.lesson.file import LessonFile, hash_of_file
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.skill import FILE, PROMPTS, SILENT
 from vault_index.text import blocks
-from vault_index.text.characters import clean
+from vault_index.text.quote import clean
 
 # Texts of lessons as they may be written into a skill's files: data, whatever they say.
 #
@@ -86,7 +86,7 @@ def with_examples(text: str) -> tuple[str, str]:
 
 def anchor(heading: str) -> str:
     """Return the anchor of a heading, as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", markdown.heading_of(f"# {heading}").lower()).replace(" ", "-")
+    return re.sub(r"[^\w\- ]", "", category.heading_of(f"# {heading}").lower()).replace(" ", "-")
 
 
 def _lowered(match: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from vault_index.entrypoints.cli import moments
+from vault_index.entrypoints.cli import output
 from vault_index.entrypoints.cli.journal_lines import local
 from vault_index.entrypoints.hook.client import DEFAULT_DEADLINE_MS
 from vault_index.entrypoints.web.door import OpenDoor
@@ -128,7 +128,7 @@ def list_(
     """Show some of the records, the latest first; before the first of them the sums."""
     values: dict[str, Any] = {"session": session, "lesson": lesson, "only": only, "since": since}
     with door.refusing(422):
-        asked = {**values, "since": moments.since(since) if since.strip() else ""}
+        asked = {**values, "since": output.since(since) if since.strip() else ""}
     answer = door.ask("injections", {**asked, "limit": PAGE, "offset": offset}, status=422)
     totals = answer["totals"]
     following = _address(**values, offset=offset + PAGE) if answer["more"] else ""

@@ -18,7 +18,7 @@ from fastapi.responses import HTMLResponse
 from fastapi.sse import EventSourceResponse
 from markupsafe import Markup
 
-from vault_index.ask import sentences
+from vault_index.ask import citations
 from vault_index.entrypoints.web import answers
 from vault_index.entrypoints.web.answers import values_of
 from vault_index.entrypoints.web.door import OpenDoor
@@ -80,7 +80,7 @@ def html_of_answer(answer: Mapping[str, Any]) -> str:
     text = cited(html_of(answer["answer"]), {each["number"] for each in shown})
     is_open = not answer["sources"] and answer["status"] in ("passages", "failed")
     sources = [
-        {**each, "runs": sentences.runs(each["text"], each["best"]), "host": _host(each["link"])}
+        {**each, "runs": citations.runs(each["text"], each["best"]), "host": _host(each["link"])}
         for each in shown
     ]
     done = fragment("ask_answer.html", answer=answer, text=text, sources=sources, is_open=is_open)

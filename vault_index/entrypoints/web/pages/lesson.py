@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index import files
-from vault_index.entrypoints.cli import editor
+from vault_index.entrypoints.cli import reviewing
 from vault_index.entrypoints.guard import is_loopback
 from vault_index.entrypoints.web.door import Door, OpenDoor
 from vault_index.entrypoints.web.pages.markdown import html_of
@@ -24,7 +24,7 @@ from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import MAX_TEXT_CHARS, Id, Text
 from vault_index.entrypoints.web.writes import one_at_a_time
-from vault_index.text.characters import visible
+from vault_index.text.quote import visible
 
 PUBLIC = "/page/lesson"
 PRIVATE = "/page/private/lesson"
@@ -178,7 +178,7 @@ def open_editor(door: OpenDoor, request: Request, body: Named) -> dict[str, Any]
     with door.refusing(422):
         files.refuse_links(file, door.root)
     return {
-        "opened": is_here and editor.opened(file, door.root),
+        "opened": is_here and reviewing.opened(file, door.root),
         "path": entry["path"],
         "command": f"lessons edit {shlex.quote(entry['id'])}",
     }

@@ -20,9 +20,9 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from vault_index.entrypoints.web.pages.render import address_of_lesson
-from vault_index.hotpath import locate
+from vault_index.hotpath import index_files
 from vault_index.lesson import parse
-from vault_index.text.characters import visible
+from vault_index.text.quote import visible
 
 if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
@@ -167,6 +167,6 @@ def _of_lesson(target: str, section: str, path: str) -> str:
     """Return the page of the lesson file that a link in another file means; "" for any other file."""
     file = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     folder, _, below = file.partition("/")
-    if not path or not target.endswith(".md") or folder != locate.FOLDER or not below:
+    if not path or not target.endswith(".md") or folder != index_files.FOLDER or not below:
         return ""
     return address_of_lesson(parse.id_of(below) + f"#{section}" * bool(section))

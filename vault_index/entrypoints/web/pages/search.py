@@ -23,14 +23,14 @@ from fastapi.responses import HTMLResponse
 
 from vault_index.entrypoints.web.door import Door, OpenDoor
 from vault_index.entrypoints.web.pages.render import fragment, page
-from vault_index.entrypoints.web.queries import is_shared
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.writes import is_shared
 from vault_index.recall import block
 from vault_index.recall.outcome.words import plain_words
 from vault_index.recall.select import without_withheld
 from vault_index.search.hit import Hit, percent_of
 from vault_index.search.query import MAX_QUERY_CHARS, TERMS
-from vault_index.text.characters import clean
+from vault_index.text.quote import clean
 
 # Hits as the page of searching draws them: words marked, terms of the score, the floor among them.
 

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 
 from vault_index import client
 from vault_index.entrypoints import doctor
-from vault_index.entrypoints.cli import status, watch
+from vault_index.entrypoints.cli import status
 from vault_index.entrypoints.web.door import OpenDoor
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.shapes import Text
@@ -65,7 +65,7 @@ def state(door: OpenDoor) -> HTMLResponse:
         outcomes=answer["outcomes"],
         proposals=answer["proposals"],
         lessons=answer["lessons"],
-        health=[*health, ("watcher", door.shown(watch.line(answer["watcher"])))],
+        health=[*health, ("watcher", door.shown(status.watcher_line(answer["watcher"])))],
         problems=[line for line in lines if line[0] in TROUBLE],
         settings=[line for line in lines if line[0] in SETTINGS],
         notes=notes,

@@ -1,0 +1,186 @@
+"""`lessons mcp`."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vault_index import client
+from vault_index.entrypoints.cli import asking, output
+from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+MCP_PORT = 7732  # beside that of `lessons serve`
+
+
+@click.command(
+    "mcp",
+    epilog="Example: lessons mcp, as an agent starts it: claude mcp add lessons -- lessons mcp",
+)
+@click.option(
+    "--tools",
+    type=click.Choice(["lessons", "journal", "all"]),
+    default="all",
+    show_default=True,
+    help="Which tools; those of the journal are there while it is on.",
+)
+@click.option("--http", is_flag=True, help="Serve HTTP instead of stdin and stdout.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="For HTTP: where to listen.")
+@click.option(
+    "--port",
+    default=MCP_PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="For HTTP; 0 takes a free one.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="For HTTP: the file with the token; without: ~/.lessons/token.",
+)
+@click.pass_obj
+def mcp_command(
+    named: str | None, tools: str, http: bool, host: str, port: int, token_file: Path | None
+) -> None:
+    """Serve agents over MCP, on stdin and stdout.
+
+    It looks for the vault around the folder in which the agent started it. Over HTTP, lessons are read
+    without the token and all else needs it; where other machines can ask, every request needs that of
+    --token-file.
+    """
+    if not http:
+        # A thread waits for stdin, which Python would wait for; nothing has to be put away at the end.
+        # Before the imports: an interrupt in one of their callbacks would be lost.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.disable()  # what the SDK loads stays: looking through it again takes a tenth of the start
+    try:
+        from vault_index.entrypoints.mcp import lesson_tools
+    except ModuleNotFoundError as error:
+        raise VaultError(
+            f"`lessons mcp` needs the package {error.name}",
+            "install it beside this program: pip install 'mcp>=2.3' 'uvicorn>=0.40'",
+        ) from None
+    if http:
+        _serve_http(named, tools, host, port, token_file)
+        return
+    from vault_index.entrypoints.mcp.agent import Agent
+
+    if sys.stdin.isatty():
+        asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
+        asking.note("      to add it to Claude Code: claude mcp add lessons -- lessons mcp")
+    serving = lesson_tools.build(Agent.here(named), tools)
+    _run(serving.run)
+
+
+def _serve_http(
+    named: str | None, tools: str, host: str, port: int, token_file: Path | None
+) -> None:
+    from vault_index import config
+    from vault_index.entrypoints import guard
+    from vault_index.entrypoints.cli import output
+    from vault_index.entrypoints.mcp import access, answering, lesson_tools
+    from vault_index.entrypoints.mcp.agent import Agent
+
+    secret = guard.read(token_file) if token_file else ""
+    if not secret and guard.is_loopback(host):
+        secret = guard.of(config.home_folder())
+    agent = Agent.here(named, folders=False)
+    serving = lesson_tools.build(agent, tools, access.Access(secret))
+    _run(answering.serve, serving, host, port, secret, output.say)
+
+
+def _run(serve: Callable[..., None], *values: object) -> None:
+    gc.freeze()
+    gc.enable()
+    serve(*values)
+
+
+# `lessons serve`.
+
+DEFAULT_HOST = "127.0.0.1"
+HTTP_PORT = 7731
+
+
+@click.command("serve", epilog="Example: lessons serve --open")
+@click.option(
+    "--port",
+    default=HTTP_PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Where to listen; 0 takes a free one and prints it.",
+)
+@click.option("--host", default=DEFAULT_HOST, show_default=True, help="The address to listen on.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="The file with the token of clients; without: ~/.lessons/token, made if missing.",
+)
+@click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
+@click.pass_obj
+def serve_command(
+    named: str | None, port: int, host: str, token_file: Path | None, opens: bool
+) -> None:
+    """Serve the page and the HTTP routes to this machine.
+
+    --open opens the page with a key, so that it shows the journal and may write. The routes are
+    described at /openapi.json. Writes and the journal need the token; with a --host that other machines
+    reach, every request needs that of --token-file, and pages get no key.
+    """
+    try:
+        from vault_index.entrypoints import guard
+        from vault_index.entrypoints.web import app, server
+    except ModuleNotFoundError as error:
+        raise VaultError(
+            f"`lessons serve` needs the package {error.name}",
+            "install it beside this program: pip install 'fastapi>=0.130' 'jinja2>=3.1' "
+            "'uvicorn>=0.40'",
+        ) from None
+    if opens and not guard.is_loopback(host):
+        raise VaultError(
+            f"the page opens on this machine only, not on {host}",
+            "start without --open, or without --host",
+        )
+    if host.lower() == "localhost":  # it has two addresses: at the other, any program may listen
+        host = DEFAULT_HOST
+    vault = client.open_vault(named)
+    secret = guard.read(token_file) if token_file else ""
+    if not secret and guard.is_loopback(host):
+        secret = guard.of(vault.config.home)
+    address = server.address_of(host, port)
+    code = app.ask_running(address, secret, str(vault.root)) if opens and port else ""
+    if code:
+        _open(f"{address}/#once={code}")
+        return
+
+    def announce(address: str, code: str) -> None:
+        page = f"{address}/#once={code}"
+        if opens:  # while the server begins
+            threading.Thread(target=_open, args=(page,), daemon=True, name="browser").start()
+        if sys.stdout.isatty() or not port:  # a pipe reads only the port that nobody chose
+            _say(vault, address, "" if opens else page)
+
+    server.serve(vault, host, port, secret, announce, asking.note)
+
+
+def _say(vault: Vault, address: str, page: str) -> None:
+    """Print where it serves, and at a terminal the address of the page, which holds a code."""
+    output.say(f"serving {vault.root} on {address}, described at {address}/openapi.json")
+    if page and sys.stdout.isatty():
+        output.say(f"its page, for two minutes: {page}")
+
+
+def _open(page: str) -> None:
+    """Open a page in the user's browser; where there is none, print its address."""
+    import webbrowser
+
+    if not webbrowser.open(page):
+        output.say(f"no browser here; open this within two minutes: {page}")
