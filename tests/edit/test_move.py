@@ -14,7 +14,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import files
-from vault_index.edit.rename import apply, plan
+from vault_index.edit.categories import apply, plan
 from vault_index.errors import VaultError, WriteError
 from vault_index.files import atomic
 from vault_index.index import reconcile

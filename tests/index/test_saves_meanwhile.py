@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import files
-from vault_index.edit import add, import_lessons, rename, update
+from vault_index.edit import add, categories, import_lessons, update
 from vault_index.entrypoints.hook import agents
 from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.files import atomic
@@ -89,12 +89,12 @@ def test_mv_undoes_itself_and_keeps_the_save(
     vault = make_vault({f"a/{n}.md": DECLARED for n in "xyz"})
     before = tree_of(vault.lessons_dir)
     saved = "---\ncategories: [a]\n---\nA paragraph typed while mv ran.\n"
-    planned = rename.plan(vault, "a", "b")
+    planned = categories.plan(vault, "a", "b")
     when_writing("x.md", lambda: saving(vault.lessons_dir / "a/z.md", saved))
     with pytest.raises(WriteError, match=r"a/z\.md has changed meanwhile; nothing was done to it"):
-        rename.apply(vault, planned)
+        categories.apply(vault, planned)
     assert tree_of(vault.lessons_dir) == before | {"a/z.md": saved.encode()}
-    rename.apply(vault, rename.plan(vault, "a", "b"))
+    categories.apply(vault, categories.plan(vault, "a", "b"))
     after = tree_of(vault.lessons_dir)
     assert set(after) == {"b/x.md", "b/y.md", "b/z.md", "vault.toml"}
     assert after["b/z.md"] == saved.replace("[a]", "[b]").encode()
@@ -106,10 +106,10 @@ def test_the_file_itself_saved_between_compare_and_replace(
 ) -> None:
     vault = make_vault({"x.md": DECLARED})
     file = vault.lessons_dir / "x.md"
-    planned = rename.plan(vault, "a", "b")
+    planned = categories.plan(vault, "a", "b")
     when_writing("x.md", lambda: saving(file, "Saved.\n"))
     with pytest.raises(ChangedError) as raised:
-        rename.apply(vault, planned)
+        categories.apply(vault, planned)
     assert raised.value.hint
     assert tree_of(vault.lessons_dir).keys() == {"x.md", "vault.toml"}
     assert file.read_text() == "Saved.\n"
@@ -120,7 +120,7 @@ def test_undoing_does_not_undo_what_was_saved_in_between(
     make_vault: MakeVault, when_writing: Hook
 ) -> None:
     vault = make_vault({f"a/{n}.md": DECLARED for n in "xy"})
-    planned = rename.plan(vault, "a", "b")
+    planned = categories.plan(vault, "a", "b")
 
     def meanwhile() -> (
         None
@@ -130,11 +130,11 @@ def test_undoing_does_not_undo_what_was_saved_in_between(
 
     when_writing("y.md", meanwhile)
     with pytest.raises(WriteError, match=r"a/y\.md has changed.*left as it is: b/x\.md"):
-        rename.apply(vault, planned)
+        categories.apply(vault, planned)
     texts = b"".join(tree_of(vault.lessons_dir).values())
     assert b"New here." in texts
     assert b"New there." in texts
-    rename.apply(vault, rename.plan(vault, "a", "b"))
+    categories.apply(vault, categories.plan(vault, "a", "b"))
     assert set(tree_of(vault.lessons_dir)) == {"b/x.md", "b/y.md", "vault.toml"}
 
 
@@ -144,10 +144,10 @@ def test_a_file_made_meanwhile_where_another_goes_stays(
 ) -> None:
     vault = make_vault({f"a/{n}.md": DECLARED for n in "xy"})
     before = tree_of(vault.lessons_dir)
-    planned = rename.plan(vault, "a", "b")
+    planned = categories.plan(vault, "a", "b")
     when_writing("x.md", lambda: write(vault.lessons_dir / "b/y.md", "Mine."))
     with pytest.raises(VaultError, match="that is there already"):
-        rename.apply(vault, planned)
+        categories.apply(vault, planned)
     assert tree_of(vault.lessons_dir) == before | {"b/y.md": b"Mine."}
 
 
@@ -158,7 +158,7 @@ def test_classify_leaves_a_file_saved_meanwhile_and_writes_the_others(
     vault = make_vault({f"{n}.md": lesson_text(n, n) for n in "xyz"})
     proposals = [Proposal(n, f"lessons/{n}.md", n, ("devops",), 0.9, ("because",)) for n in "xyz"]
     when_writing("y.md", lambda: save(vault.lessons_dir / "y.md", "Saved.\n"))
-    written, failed = rename.write(vault, proposals)
+    written, failed = categories.write(vault, proposals)
     assert written == ["lessons/x.md", "lessons/z.md"]
     assert len(failed) == 1
     assert "y.md has changed meanwhile; nothing was done to it" in failed[0]
@@ -311,14 +311,14 @@ def test_after_a_kill_at_any_step_of_mv_running_it_again_completes_it(
         return done
 
     monkeypatch.setattr(atomic, "ask_system", kept)
-    rename.apply(vault, rename.plan(vault, "a", "b"))
+    categories.apply(vault, categories.plan(vault, "a", "b"))
     monkeypatch.undo()
     wanted = tree_of(vault.lessons_dir)
     assert len(states) == 10
     for state in states:
         again = open_vault(state)
         with contextlib.suppress(VaultError):  # no lesson is in a: it was done
-            rename.apply(again, rename.plan(again, "a", "b"))
+            categories.apply(again, categories.plan(again, "a", "b"))
         left = tree_of(again.lessons_dir)
         assert {p: d for p, d in left.items() if not Path(p).name.startswith(".")} == wanted
 

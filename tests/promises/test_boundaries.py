@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
-from vault_index.edit import add, import_lessons, init, rename, update
+from vault_index.edit import add, categories, import_lessons, init, update
 from vault_index.errors import VaultError, WriteError
 from vault_index.index import reconcile
 from vault_index.index.classifier import Proposal
@@ -72,7 +72,7 @@ def test_mv_moves_nothing_in_into_or_out_of_another_repository(
 
 def test_mv_leaves_frontmatter_in_another_repository_and_says_so(with_repository: Vault) -> None:
     write(with_repository.lessons_dir / "top.md", DECLARED.format("Top"))
-    planned = rename.plan(with_repository, "devops/ci", "build")
+    planned = categories.plan(with_repository, "devops/ci", "build")
     assert [change.path for change in planned.changes] == ["top.md"]
     (skipped,) = planned.skipped
     assert skipped.startswith("devops/shared/vpn.md: lessons/devops/shared is a git repository")
@@ -90,7 +90,7 @@ def test_add_import_and_classify_leave_another_repository_alone(with_repository:
     assert "git repository of its own" in planned.problems[0]
     path = "lessons/devops/shared/new.md"
     proposal = Proposal("new", path, "New", ("devops",), 0.9, ())
-    written, failed = rename.write(with_repository, [proposal])
+    written, failed = categories.write(with_repository, [proposal])
     assert written == []
     assert "git repository of its own" in failed[0]
     assert everything_in(with_repository.lessons_dir) == before

@@ -32,8 +32,8 @@ from tests.support.places import REPO
 MODULES = (
     *("git", "yaml", "numpy", "frontmatter", "click"),
     *("vault_index.api", "vault_index.check", "vault_index.edit.add", "vault_index.edit.init"),
-    *("vault_index.edit.rename", "vault_index.edit.update", "vault_index.edit.import_lessons"),
-    *("vault_index.edit.rename", "vault_index.edit.update", "vault_index.embed.download"),
+    *("vault_index.edit.categories", "vault_index.edit.update", "vault_index.edit.import_lessons"),
+    *("vault_index.edit.categories", "vault_index.edit.update", "vault_index.embed.download"),
     *("vault_index.embed.minilm", "vault_index.index.classifier", "vault_index.index.reconcile"),
     *("vault_index.index.skills", "vault_index.lesson.merge", "vault_index.recall.respond"),
     *("vault_index.search.floor", "vault_index.share.git_hooks", "vault_index.share.history"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.edit import add, import_lessons, rename, update
+from vault_index.edit import add, categories, import_lessons, update
 from vault_index.index.classifier import Proposal
 from vault_index.vault import SETTINGS
 
@@ -63,9 +63,9 @@ def rename_category(
     `in_settings` is the old name where the vault's settings have it, which stay as they are.
     """
     del caller
-    planned = rename.plan(vault, old, new)
+    planned = categories.plan(vault, old, new)
     if write:
-        rename.apply(vault, planned)
+        categories.apply(vault, planned)
     settings = (vault.lessons_dir / SETTINGS).read_text("utf-8", "replace")
     return {
         "changes": [
@@ -96,10 +96,10 @@ def accept_categories(
         )
         for proposal in proposals
     ]
-    planned, failed = rename.preview(vault, given)
+    planned, failed = categories.preview(vault, given)
     written: list[str] = []
     if write:
-        written, failed = rename.write(vault, given)
+        written, failed = categories.write(vault, given)
     return {"files": planned, "written": written, "failed": failed}
 
 

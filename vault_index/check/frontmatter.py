@@ -1,4 +1,4 @@
-"""Whether a file is a lesson that others can find: frontmatter, types, categories, size."""
+"""Whether a file is a lesson that others can find: frontmatter, categories, size, conflict marks."""
 
 from __future__ import annotations
 

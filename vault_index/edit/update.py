@@ -1,4 +1,4 @@
-"""Change a lesson in its file: the rest of the file stays, to the byte."""
+"""Change, confirm or delete a lesson in its file: the rest of the file stays, to the byte."""
 
 from __future__ import annotations
 

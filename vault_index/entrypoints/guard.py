@@ -1,4 +1,4 @@
-"""The guard before every HTTP door: it refuses what no client of ours sends.
+"""The guard and the socket of every HTTP door: they refuse what no client of ours sends.
 
 A web page that a developer opens can ask servers on this machine, under a name that its own DNS
 points here (DNS rebinding), so Host and Origin have to be ours. Other users of the machine can, too,

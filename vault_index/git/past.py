@@ -1,4 +1,4 @@
-"""What was in a repository at a commit, and what is gone since: for lessons that cite it.
+"""A repository at a commit: what was in it, what changed, what is gone since.
 
 The answers are those of git alone: no filter, no external diff, no program that the repository names.
 """

@@ -1,4 +1,4 @@
-"""Open files of a `.vault_index`, and check that it is ours: standard library only.
+"""Find the vault, and open files of a `.vault_index` that is ours: standard library only.
 
 The hook loads this where no watcher listens, so it is as small as it can be; `store.ownership`
 explains the mark.

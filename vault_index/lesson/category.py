@@ -1,4 +1,4 @@
-"""Category paths such as `devops/ci-cd`, their prefixes, and the tree they form."""
+"""Names in lessons: category paths, their tree, how sure a team is, headings and slugs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A door to language models: one question, one attempt, one reply. `CountedModel` does the rest."""
+"""A door to language models: one question, one attempt, one reply, and a beat while it is silent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the prompts of a proposal find now, and what they would find with it.
+"""A proposal beside the vault: what its prompts find, and whether a lesson says it already.
 
 The score of a draft is that of a search: the cosine of its vectors, and BM25 as LanceDB counts it, by
 the words of the lessons that are there. For 240 hits of the evaluation set, each scored as a draft, it

@@ -1,4 +1,4 @@
-"""What documents hold: how many lessons, and which, in their order."""
+"""The lessons around a lesson, those of each document in their order, and how many there are."""
 
 from __future__ import annotations
 

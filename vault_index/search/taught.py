@@ -1,4 +1,4 @@
-"""Taught prompts: a lesson fires at the prompts of its `fires_on` and near ones, above any floor.
+"""Near texts: a lesson fires near its `fires_on` prompts; a vault has one like it already.
 
 Near its `silent_on` it stays out, whatever its score. The nearer prompt decides; at equal distance
 `silent_on` does. Each taught prompt is a row of the index, searched with the rest in one call.

@@ -1,4 +1,4 @@
-"""The blocks of a markdown text that are not prose: code and HTML, as CommonMark has them.
+"""The code and HTML blocks of a markdown text, as CommonMark has them, and the sentences of the rest.
 
 markdown-it-py finds them. It takes half a millisecond for an ordinary lesson and 65 to load, so the
 two cases of nearly every lesson are decided before: no line could begin such a block, or all of them

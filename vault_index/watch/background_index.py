@@ -1,4 +1,4 @@
-"""`lessons index` in the background: hooks, git's hooks and the watcher all start it here.
+"""Commands of lower priority in the background: hooks, git's hooks and the watcher start them here.
 
 One runs at a time for a vault: it holds a lock on its own log, `.vault_index/background.log`, for as
 long as it runs. None starts within RESTART_SECONDS of the last line of that log, unless the watcher

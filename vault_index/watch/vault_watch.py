@@ -28,7 +28,7 @@ from vault_index.watch import background_index, launch, schedule
 from vault_index.watch.background_index import Job
 from vault_index.watch.current import CurrentVault, SharedEmbedder
 from vault_index.watch.events import FileEvents
-from vault_index.watch.progress import Passes, Progress
+from vault_index.watch.passes import Passes, Progress
 from vault_index.watch.schedule import Due, Outcome, Passed
 
 MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered

@@ -1,4 +1,4 @@
-"""Load what a search needs before it is asked for, so that the first question is no slower.
+"""Load what a search needs before it is asked for, and keep the process small.
 
 Python loads modules when they are needed, the embedder its model at the first text, and LanceDB a
 table and the words of its text index when they are read.

@@ -1,4 +1,4 @@
-"""Categories: the tree of them, renaming one, proposals of the classifier."""
+"""The commands that put lessons in order: import, categories, mv, classify."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lessons mcp`."""
+"""The commands that serve: mcp, serve."""
 
 from __future__ import annotations
 

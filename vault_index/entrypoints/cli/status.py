@@ -1,4 +1,4 @@
-"""`lessons status`."""
+"""The commands for what runs: status, watch."""
 
 from __future__ import annotations
 

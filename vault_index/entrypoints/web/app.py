@@ -22,7 +22,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
 
 from vault_index.entrypoints.guard import Scope, is_write
-from vault_index.entrypoints.web import answers, journal, refusal, writes
+from vault_index.entrypoints.web import answers, journal, lessons, refusal
 from vault_index.entrypoints.web.pages import (
     agents,
     ask,
@@ -188,7 +188,7 @@ def application(door: Door, note: Callable[[str], None], keys: PageKeys | None =
     app.state.live = Live(door)
     app.state.keys = keys
     refusal.add_handlers(app, note, render.refused)
-    for routes in (writes.query_routes, answers.routes, writes.routes, journal.routes, *PAGES):
+    for routes in (lessons.query_routes, answers.routes, lessons.routes, journal.routes, *PAGES):
         app.include_router(routes)
     if keys is not None:
         app.include_router(routes)

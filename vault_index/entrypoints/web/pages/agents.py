@@ -15,9 +15,9 @@ from vault_index.entrypoints.cli import output
 from vault_index.entrypoints.cli.journal_lines import local
 from vault_index.entrypoints.hook.client import DEFAULT_DEADLINE_MS
 from vault_index.entrypoints.web.door import OpenDoor
+from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
-from vault_index.entrypoints.web.writes import one_at_a_time
 from vault_index.search.hit import percent_of
 
 WIDTH, HEIGHT = 480, 170

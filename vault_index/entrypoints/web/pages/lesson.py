@@ -19,11 +19,11 @@ from vault_index import files
 from vault_index.entrypoints.cli import reviewing
 from vault_index.entrypoints.guard import is_loopback
 from vault_index.entrypoints.web.door import Door, OpenDoor
+from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.pages.markdown import html_of
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import MAX_TEXT_CHARS, Id, Text
-from vault_index.entrypoints.web.writes import one_at_a_time
 from vault_index.text.quote import visible
 
 PUBLIC = "/page/lesson"

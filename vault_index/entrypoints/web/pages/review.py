@@ -14,10 +14,10 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 
 from vault_index.entrypoints.web.door import Door, OpenDoor
+from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Text
-from vault_index.entrypoints.web.writes import one_at_a_time
 
 PRIVATE = "/page/private/review"
 AT_ONCE = 100  # proposals in the list; a button shows more

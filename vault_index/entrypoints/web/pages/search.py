@@ -22,9 +22,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
 from vault_index.entrypoints.web.door import Door, OpenDoor
+from vault_index.entrypoints.web.lessons import is_shared
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
-from vault_index.entrypoints.web.writes import is_shared
 from vault_index.recall import block
 from vault_index.recall.outcome.words import plain_words
 from vault_index.recall.select import without_withheld

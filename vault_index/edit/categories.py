@@ -1,4 +1,4 @@
-"""Rename a branch of the category tree, in all files in one go: all of it or nothing."""
+"""Change categories in lesson files: rename a branch of their tree, or write accepted ones."""
 
 from __future__ import annotations
 

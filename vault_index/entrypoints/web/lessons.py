@@ -1,4 +1,4 @@
-"""The routes that change lesson files, one request at a time; the disk has a change before its answer."""
+"""The routes that read and change lessons; the disk has a change before its answer."""
 
 from __future__ import annotations
 

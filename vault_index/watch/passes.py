@@ -1,4 +1,4 @@
-"""How far the passes are: the loop writes it, and questions wait for it in their threads."""
+"""The passes that bring the index up to date, and how far they are: questions wait for that."""
 
 from __future__ import annotations
 
