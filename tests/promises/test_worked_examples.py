@@ -173,7 +173,7 @@ PUBLIC = {
     "edit.init": ["InitResult", "init"],
     "edit.add": ["write"],
     "edit.update": ["delete", "write"],
-    "edit.rename": ["Change", "Plan", "apply", "plan", "preview", "write"],
+    "edit.categories": ["Change", "Plan", "apply", "plan", "preview", "write"],
     "edit.import_lessons": ["Item", "Plan", "plan", "read"],
     "index": ["Stats", "sync"],
     "index.classifier": ["Classifier", "Proposal", "propose"],
