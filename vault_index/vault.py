@@ -103,8 +103,7 @@ class Vault:
 
         Raises IndexStateError if there is none, or none that this version can read.
         """
-        from vault_index.store import schema
-        from vault_index.store.table import Table
+        from vault_index.store import schema, table
 
         index = manifest.current(self.index_dir)
         if index is None:
@@ -117,14 +116,14 @@ class Vault:
                 raise IndexStateError("the index is of an older version", "run `lessons index`")
             lessons = sum(entry.lessons for entry in recorded.files.values())
             last = OpenIndex(
-                Table(index, recorded.dimension, pinned=True),
+                table.Table(index, recorded.dimension, pinned=True),
                 recorded.embedder,
                 lessons,
                 len(recorded.files),
                 recorded.head,
                 version,
-                skills=Table(index, recorded.dimension, schema.SKILLS, pinned=True),
-                documents=Table(index, recorded.dimension, schema.DOCUMENTS, pinned=True),
+                skills=table.Table(index, recorded.dimension, schema.SKILLS, pinned=True),
+                documents=table.Table(index, recorded.dimension, schema.DOCUMENTS, pinned=True),
                 known_skills=recorded.skills,
             )
             self._opened = last

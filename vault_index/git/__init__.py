@@ -58,13 +58,11 @@ if TYPE_CHECKING:
     from vault_index.git.plain import (
         branch_of,
         common_folder,
-        head,
         index_file,
-        is_tracked,
         origin_of,
         top_of,
     )
-    from vault_index.git.run import command, is_full
+    from vault_index.git.run import command, head, is_full, is_tracked
 
 __all__ = [
     "Past",

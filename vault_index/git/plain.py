@@ -159,31 +159,3 @@ def _read(file: Path, most: int = 4096) -> str:
         return ""
     finally:
         os.close(handle)
-
-
-# Questions that plain files answer where that is certain, and git, which takes longer, elsewhere.
-
-
-def is_tracked(folder: Path, name: str) -> bool:
-    """Whether git has something in its index that is at, or below, a name in a folder.
-
-    In any case of its letters: on some disks that is the same folder.
-    """
-    top = top_of(folder)
-    if top is None or tracks_nothing_named(top, name):
-        return False
-    from vault_index.git import run
-
-    return run.has_in_index(folder, name)
-
-
-def head(folder: Path) -> str | None:
-    """Return the commit that is checked out (40 hexadecimal digits); None without one."""
-    top = top_of(folder)
-    commit = head_of(top) if top else None
-    if commit:
-        return commit
-    from vault_index.git import run
-
-    with run.opened(folder) as repo:
-        return run.ask(repo, "rev-parse", "--verify", "-q", "HEAD") or None if repo else None

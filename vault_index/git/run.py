@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from vault_index.errors import GitError
-from vault_index.git.plain import top_of
+from vault_index.git.plain import head_of, top_of, tracks_nothing_named
 
 # The settings of git that name a program, and what to put in the place of a repository's own.
 #
@@ -399,3 +399,27 @@ def _environment(top: Path | None, overrules: Sequence[tuple[str, str]]) -> dict
     for number, (key, value) in enumerate(overrules, start=start):
         env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = key, value
     return env | ({"GIT_CONFIG_COUNT": str(start + len(overrules))} if overrules else {})
+
+
+# Questions that plain files answer where that is certain, and git, which takes longer, elsewhere.
+
+
+def is_tracked(folder: Path, name: str) -> bool:
+    """Whether git has something in its index that is at, or below, a name in a folder.
+
+    In any case of its letters: on some disks that is the same folder.
+    """
+    top = top_of(folder)
+    if top is None or tracks_nothing_named(top, name):
+        return False
+    return has_in_index(folder, name)
+
+
+def head(folder: Path) -> str | None:
+    """Return the commit that is checked out (40 hexadecimal digits); None without one."""
+    top = top_of(folder)
+    commit = head_of(top) if top else None
+    if commit:
+        return commit
+    with opened(folder) as repo:
+        return ask(repo, "rev-parse", "--verify", "-q", "HEAD") or None if repo else None

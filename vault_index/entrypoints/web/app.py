@@ -191,8 +191,7 @@ def application(door: Door, note: Callable[[str], None], keys: PageKeys | None =
     for routes in (lessons.query_routes, answers.routes, lessons.routes, journal.routes, *PAGES):
         app.include_router(routes)
     if keys is not None:
-        app.include_router(routes)
-
+        app.include_router(key_routes)
     return app
 
 
@@ -227,7 +226,7 @@ MAX_CODES = 1000  # the oldest goes, and its key
 ANSWER_SECONDS = 5.0  # for a server that may be another program
 _OPEN = "open the page from a terminal: lessons serve --open"
 
-routes = APIRouter(include_in_schema=False)
+key_routes = APIRouter(include_in_schema=False)
 
 
 @dataclass(slots=True)
@@ -291,21 +290,21 @@ class ExchangeBody(BaseModel):
     code: Annotated[str, Field(max_length=100)]
 
 
-@routes.post(EXCHANGE)
+@key_routes.post(EXCHANGE)
 async def exchange(request: Request, body: ExchangeBody) -> dict[str, str]:
     """Exchange a code for a key. Raises Refusal."""
     given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
     return {"key": _keys_of(request).exchange(body.code, given)}
 
 
-@routes.post(NEW_CODE)
+@key_routes.post(NEW_CODE)
 async def new_code(request: Request) -> dict[str, str]:
     """Return a new code, and the folder of the vault: for whoever has the token."""
     keys = _keys_of(request)
     return {"code": keys.new_code(), "root": keys.root}
 
 
-@routes.get(PROOF)
+@key_routes.get(PROOF)
 async def prove(
     request: Request, nonce: Annotated[str, Query(pattern="^[0-9a-f]{32,64}$")]
 ) -> dict[str, str]:
