@@ -11,7 +11,6 @@ ASGI and the standard library, for any application.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hmac
 import ipaddress
 import json
@@ -29,6 +28,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
+from vault_index.files import private
 from vault_index.hotpath import index_files
 
 MAX_BODY = 1024 * 1024  # bytes of a request
@@ -372,8 +372,7 @@ def of(home: Path) -> str:
         raise WriteError(
             f"cannot write {file}: {error.strerror}", "make it a file of yours, or remove it"
         ) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)  # another door may be making it
+    with private.hold(handle):  # another door may be making it
         os.fchmod(handle, 0o600)
         written = os.pread(handle, MAX_BYTES, 0).strip()
         if not written:
@@ -381,8 +380,6 @@ def of(home: Path) -> str:
             os.pwrite(handle, written + b"\n", 0)
             os.fsync(handle)
         return _checked(written, file)
-    finally:
-        os.close(handle)
 
 
 def read(file: Path) -> str:

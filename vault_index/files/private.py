@@ -36,25 +36,27 @@ def locked(file: Path) -> Iterator[None]:
 
     The system takes it from a process that dies. Raises WriteError.
     """
-    descriptor = _open_lock(file)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with hold(_open_lock(file)):
         yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
 def alone(file: Path) -> Iterator[bool]:
     """Hold the same lock without waiting for it; False while another has it. Raises WriteError."""
-    descriptor = _open_lock(file)
+    with hold(_open_lock(file), wait=False) as is_alone:
+        yield is_alone
+
+
+@contextmanager
+def hold(descriptor: int, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock of an open file, and close the file. Without `wait`: False while another has it."""
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_alone = True
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_held = True
         except BlockingIOError:
-            is_alone = False
-        yield is_alone
+            is_held = False
+        yield is_held
     finally:
         os.close(descriptor)
 

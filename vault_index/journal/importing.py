@@ -28,8 +28,9 @@ from queue import SimpleQueue
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
+from vault_index.files.private import make_folder
 from vault_index.journal import places, projects, take
-from vault_index.journal.journal import Journal, held, make_folder
+from vault_index.journal.journal import Journal, held
 from vault_index.journal.places import Transcript
 from vault_index.journal.record import Session
 from vault_index.journal.redact import LeftOut

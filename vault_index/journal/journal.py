@@ -12,8 +12,6 @@ One for all vaults: a session belongs to a project, whether that has a vault or 
 
 from __future__ import annotations
 
-import fcntl
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +23,7 @@ from typing import TYPE_CHECKING
 from vault_index import embed, files
 from vault_index.config import Config
 from vault_index.errors import IndexStateError
-from vault_index.files.private import make_folder
+from vault_index.files import private
 from vault_index.hotpath import grown
 from vault_index.store import manifest, ownership
 from vault_index.store.schema import JOURNAL
@@ -70,7 +68,6 @@ class Journal:
 
 # One writer of the journal at a time. Readers need no lock: files are replaced whole.
 
-__all__ = ["FILE", "held", "make_folder"]
 FILE = ".lock"
 _here = threading.RLock()  # flock does not keep threads of one process apart
 _held: set[Path] = set()
@@ -86,17 +83,13 @@ def held(folder: Path) -> Iterator[None]:
         if folder in _held:
             yield
             return
-        make_folder(folder)
-        with files.writing(folder):
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            descriptor = os.open(folder / FILE, flags, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        private.make_folder(folder)
+        with private.locked(folder / FILE):
             _held.add(folder)
-            yield
-        finally:
-            _held.discard(folder)
-            os.close(descriptor)
+            try:
+                yield
+            finally:
+                _held.discard(folder)
 
 
 # The journal's index, opened for reading.

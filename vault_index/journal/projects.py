@@ -25,9 +25,10 @@ from typing import Protocol
 
 from vault_index import files, git
 from vault_index.errors import VaultError
+from vault_index.files.private import make_folder
 from vault_index.hotpath import grown
 from vault_index.journal import places
-from vault_index.journal.journal import Journal, held, make_folder
+from vault_index.journal.journal import Journal, held
 
 RECORDED, ALL, _NOT = grown.RECORDED, grown.EVERYTHING, grown.NEVER  # hooks read the file, too
 _UNSAFE = re.compile(r"[^\w.-]+")

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import git
+from vault_index.files.private import make_folder
 from vault_index.journal import projects
-from vault_index.journal.journal import held, make_folder
+from vault_index.journal.journal import held
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault

@@ -18,9 +18,10 @@ from typing import Any
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
+from vault_index.files.private import make_folder
 from vault_index.hotpath import grown, index_files, log, start
 from vault_index.journal import index, places, projects, session_file, transcript
-from vault_index.journal.journal import Journal, held, make_folder
+from vault_index.journal.journal import Journal, held
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.journal.redact import LeftOut, redact
 from vault_index.text.quote import visible_line

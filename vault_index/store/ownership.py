@@ -12,7 +12,6 @@ What is opened below it is opened through `open_file`: no link, no pipe, no seco
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import stat
@@ -170,8 +169,7 @@ def _key() -> Iterator[bytes]:
             f"cannot write {home / KEY}: {error.strerror}",
             f"make {home} writable: the key that marks indexes is kept in it",
         ) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with private.hold(handle):
         key = os.pread(handle, 128, 0)
         if not _KEY.fullmatch(key):
             import secrets
@@ -181,8 +179,6 @@ def _key() -> Iterator[bytes]:
             os.pwrite(handle, key, 0)
             os.fchmod(handle, 0o600)
         yield key
-    finally:
-        os.close(handle)
 
 
 @contextmanager
@@ -236,15 +232,8 @@ def held(folder: Path, *, wait: bool) -> Iterator[bool]:
     with files.writing(folder):
         claim(folder)
         descriptor = open_file(folder / _FILE, os.O_RDWR | os.O_CREAT)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_free = True
-        except BlockingIOError:
-            is_free = False
+    with private.hold(descriptor, wait=wait) as is_free:
         yield is_free
-    finally:
-        os.close(descriptor)
 
 
 # Texts that this user has read and let agents have, though `check` holds them back.
