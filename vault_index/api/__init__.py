@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
-    from vault_index.index import Problem, Stats
+    from vault_index.index.stats import Problem, Stats
     from vault_index.journal.journal import Journal
     from vault_index.vault import Vault
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.search import entries
 
 if TYPE_CHECKING:
-    from vault_index.index import Problem
+    from vault_index.index.stats import Problem
     from vault_index.search.entries import Entry
     from vault_index.vault import Vault
 

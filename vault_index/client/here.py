@@ -20,7 +20,7 @@ from vault_index.search import floor
 
 if TYPE_CHECKING:
     from vault_index.config import Config
-    from vault_index.index import Stats
+    from vault_index.index.stats import Stats
     from vault_index.vault import Vault
 
 PATIENCE_SECONDS = 3  # another process indexes a small change in that time

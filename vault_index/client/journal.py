@@ -12,7 +12,7 @@ from vault_index.journal import forget, index
 from vault_index.journal.journal import Journal
 
 if TYPE_CHECKING:
-    from vault_index.index import Stats
+    from vault_index.index.stats import Stats
 
 Note = Callable[[str], None]
 _FROM_INDEX = ("journal search", "journal timeline")  # the others read the files

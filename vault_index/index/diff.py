@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import files, git
 from vault_index.errors import LessonError
-from vault_index.index import Problem
+from vault_index.index.stats import Problem
 from vault_index.lesson import file, parse
 from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import Lesson

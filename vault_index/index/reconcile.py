@@ -42,9 +42,10 @@ from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.errors import EmbedderError, IndexStateError
-from vault_index.index import Stats, diff, rows
+from vault_index.index import diff, rows
 from vault_index.index.derived import DERIVED, Derived, Sources
 from vault_index.index.diff import Diff, ReadFile
+from vault_index.index.stats import Stats
 from vault_index.lesson.parse import id_of
 from vault_index.store import injections, manifest, ownership
 from vault_index.store.manifest import FileEntry, Manifest

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from vault_index.entrypoints.cli import asking, completion, output
-from vault_index.entrypoints.cli.options import json_option
+from vault_index.entrypoints.cli.output import json_option
 
 TEXT_INDENT = 4
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from vault_index.entrypoints.cli import asking, journal_lines, output
-from vault_index.entrypoints.cli.options import count
+from vault_index.entrypoints.cli.output import count
 
 # What several commands of the journal share: projects and times.
 

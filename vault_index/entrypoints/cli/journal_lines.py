@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from vault_index.entrypoints.cli import output
-from vault_index.entrypoints.cli.options import count
+from vault_index.entrypoints.cli.output import count
 
 Json = Mapping[str, Any]
 SHOWN_FILES = 3  # of a record, in a list

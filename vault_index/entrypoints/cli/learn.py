@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from vault_index.entrypoints.cli import asking, output
-from vault_index.entrypoints.cli.options import count, json_option
+from vault_index.entrypoints.cli.output import count, json_option
 
 AGAIN = "learned already; `lessons learn --again` does it once more"
 

@@ -10,7 +10,7 @@ import click
 
 from vault_index import client
 from vault_index.entrypoints.cli import asking, completion, output, reviewing, status
-from vault_index.entrypoints.cli.options import count, from_here, json_option
+from vault_index.entrypoints.cli.output import count, from_here, json_option
 from vault_index.errors import VaultError
 
 

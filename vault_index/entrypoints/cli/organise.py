@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from vault_index.entrypoints.cli import asking, completion, output
-from vault_index.entrypoints.cli.options import closing, count, json_option
+from vault_index.entrypoints.cli.output import closing, count, json_option
 from vault_index.lesson.category import UNCATEGORIZED
 
 

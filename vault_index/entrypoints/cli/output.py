@@ -1,7 +1,7 @@
 """Everything that the command line prints, and the keys that it asks for, go through here.
 
 Texts from files, git, servers and arguments may hold characters that a terminal obeys: these are
-shown as `\x1b`, never sent. Only `styled` makes escapes. A test refuses other ways to print.
+shown as ``, never sent. Only `styled` makes escapes. A test refuses other ways to print.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
@@ -344,3 +345,41 @@ def ago(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size:.0f} {unit} ago"
     return f"{max(0, seconds):.0f} seconds ago"
+
+
+# What several commands share: an option, counts, the line that closes a plan.
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def project_of(named: str | None) -> str:
+    """Register the skills of the project around the current folder; return the folder."""
+    from vault_index import client
+    from vault_index.index import skills
+
+    here = Path.cwd()
+    skills.register(client.open_vault(named), here)
+    return str(here)
+
+
+def from_here(path: Path, root: Path) -> str:
+    """Return a path in the vault from the current folder; an absolute one from outside the vault."""
+    base = Path(os.path.realpath(root))
+    try:
+        here = Path.cwd()
+    except OSError:  # it was deleted
+        return str(path)
+    if here != base and base not in here.parents:
+        return str(path)
+    return os.path.relpath(base / path.relative_to(root), here)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 file`, `2 files`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def closing(number: int, noun: str, done: str, written: bool) -> None:
+    """Print how much was done, or that nothing was written."""
+    counted = count(number, noun)
+    say(f"{counted} {done}" if written else f"{counted}; nothing is written without --write")

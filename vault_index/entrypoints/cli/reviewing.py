@@ -17,7 +17,7 @@ import click
 
 from vault_index import client
 from vault_index.entrypoints.cli import asking, completion, output
-from vault_index.entrypoints.cli.options import from_here, json_option
+from vault_index.entrypoints.cli.output import from_here, json_option
 from vault_index.errors import GitError, VaultError
 
 # A proposal as a reviewer sees it: what it says, why it was proposed, what is like it, what finds

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vault_index.entrypoints.cli import asking, completion, output
-from vault_index.entrypoints.cli.options import json_option, project_of
+from vault_index.entrypoints.cli.output import json_option, project_of
 from vault_index.recall.block import named, signed
 from vault_index.search.hit import Hit, percent_of
 from vault_index.search.query import TERMS

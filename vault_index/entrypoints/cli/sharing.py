@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from vault_index.entrypoints.cli import asking, output
-from vault_index.entrypoints.cli.options import count
+from vault_index.entrypoints.cli.output import count
 from vault_index.errors import VaultError
 
 

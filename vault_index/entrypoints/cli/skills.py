@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from vault_index.entrypoints.cli import asking, output
-from vault_index.entrypoints.cli.options import count, json_option
+from vault_index.entrypoints.cli.output import count, json_option
 
 COMMANDS = "candidates build".split()
 _PAGED = ("candidates",)

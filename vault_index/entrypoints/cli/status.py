@@ -11,7 +11,7 @@ import click
 
 from vault_index import client
 from vault_index.entrypoints.cli import asking, output
-from vault_index.entrypoints.cli.options import count
+from vault_index.entrypoints.cli.output import count
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import click
 
 from vault_index import client
 from vault_index.entrypoints.cli import asking, completion, output
-from vault_index.entrypoints.cli.options import json_option
+from vault_index.entrypoints.cli.output import json_option
 from vault_index.errors import VaultError
 from vault_index.search.hit import percent_of
 from vault_index.text.blocks import shorten_line

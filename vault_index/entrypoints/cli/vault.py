@@ -9,7 +9,7 @@ import click
 
 from vault_index import client
 from vault_index.entrypoints.cli import asking, install, output
-from vault_index.entrypoints.cli.options import json_option
+from vault_index.entrypoints.cli.output import json_option
 
 
 @click.command("init", epilog="Example: lessons init ~/code/team")
