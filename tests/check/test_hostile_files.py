@@ -116,7 +116,7 @@ def test_a_hostile_file_costs_a_bounded_amount(name: str, tmp_path: Path) -> Non
 def test_what_costs_too_much_is_refused_with_a_reason(name: str) -> None:
     content = FILES[name]
     data = content.encode() if isinstance(content, str) else content
-    with pytest.raises(LessonError, match="alias|itself|nested|longer|larger"):
+    with pytest.raises(LessonError, match=r"alias|itself|nested|longer|larger"):
         parse.parse_file(data, "a.md")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from vault_index.errors import LessonError
@@ -12,10 +13,8 @@ from vault_index.lesson.file import LessonFile, lines_of
 # Limits on frontmatter, checked before YAML is loaded.
 #
 # A few hundred bytes of YAML can expand to gigabytes: aliases of aliases share memory until
-# somebody
-# prints them, deep nesting ends the process, a number of base 60 takes quadratic time. Such a block
-# is
-# refused. `brief` prints any value that passed.
+# somebody prints them, deep nesting ends the process, a number of base 60 takes quadratic time.
+# Such a block is refused. `brief` prints any value that passed.
 
 MAX_CHARS = 64 * 1024  # of a block; the longest that people write has a few thousand
 MAX_EXPANDED = 4 * MAX_CHARS  # with each alias replaced by its value
@@ -44,7 +43,7 @@ def _walk(block: str) -> None:
     sizes: dict[str, int] = {}  # of each anchor, expanded, in characters
     opened: list[tuple[str | None, int]] = []  # the collections around, and where each began
     total = 0
-    for event in yaml.parse(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    for event in _events(block):
         if isinstance(event, yaml.CollectionStartEvent):
             opened.append((event.anchor, total))
             total += 2
@@ -64,6 +63,21 @@ def _walk(block: str) -> None:
             raise ValueError(f"nested deeper than {MAX_NESTING}")
         if total > MAX_EXPANDED:
             raise ValueError("its aliases stand for too much text")
+
+
+def _events(block: str) -> Iterator[Any]:
+    """Yield the events of a block; raise ValueError at the depth that the parser refuses itself.
+
+    PyYAML 6.0.4 reads ahead and refuses a depth of 1,000 before its first event.
+    """
+    import yaml
+
+    try:
+        yield from yaml.parse(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        if "nesting depth" not in (error.problem or ""):
+            raise
+        raise ValueError(f"nested deeper than {MAX_NESTING}") from None
 
 
 def brief(value: Any, most: int = 60) -> str:
