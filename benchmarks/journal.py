@@ -37,7 +37,7 @@ from vault_index import config
 from vault_index.edit import init
 from vault_index.embed import Embedder, download
 from vault_index.hotpath import protocol
-from vault_index.journal import index, places, session_file
+from vault_index.journal import archive, index, session_file
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.search.floor import quantile
@@ -206,7 +206,7 @@ def _import(**environ: str) -> tuple[float, float, float]:
 
 
 def _files(journal: Journal) -> list[Path]:
-    return list(places.session_files(journal.folder))
+    return list(archive.all_files(journal.folder))
 
 
 # search
@@ -320,10 +320,10 @@ def _write(journal: Journal, vault: Vault, sentences: Sequence[str], number: int
         prompts=_A_SESSION // 2,
         records=(*records, summary),
     )
-    file = journal.folder / places.place_of(session)
+    file = journal.folder / archive.path_of(session)
     while file.exists():  # of the same day, and the same eight characters
         session = replace(session, project=f"{session.project}-again")
-        file = journal.folder / places.place_of(session)
+        file = journal.folder / archive.path_of(session)
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     file.write_bytes(session_file.dump(session))
     return len(session.records)

@@ -24,11 +24,12 @@ from benchmarks.instruments import Row
 from tests.support.conversations import Conversation
 from vault_index.edit import init
 from vault_index.index import reconcile
-from vault_index.journal import places, take
+from vault_index.journal import capture
 from vault_index.journal.journal import Journal
 from vault_index.recall import outcome
 from vault_index.recall.outcome import refresh, stale
 from vault_index.store import injections
+from vault_index.transcripts import reading
 from vault_index.vault import Vault, open_vault
 
 SESSIONS, INJECTIONS, LESSONS = 1000, 5, 10_000
@@ -93,7 +94,7 @@ def _session(vault: Vault, number: int) -> None:
         new = f"helper_{lesson}_of_shop()" if turn % 2 else "something_else()"
         talk.edits(f"shop/part_{number}.py", "pass", new).runs("pytest -q", "1 passed")
         talk.says("It is done, and the tests of this part of the shop pass once more.")
-    take.take(Journal(vault.config), talk.file, places.CLAUDE, force=True)
+    capture.capture(Journal(vault.config), talk.file, reading.CLAUDE, force=True)
 
 
 def stale_lessons(root: Path, lessons: int, days: int) -> Iterator[Row]:

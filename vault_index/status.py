@@ -12,7 +12,7 @@ from vault_index.embed import download
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import diff, documents, skills
-from vault_index.journal import listing
+from vault_index.journal import archive
 from vault_index.journal.journal import Journal
 from vault_index.learn import record
 from vault_index.lesson import category
@@ -58,7 +58,7 @@ def of(vault: Vault) -> dict[str, Any]:
     state["outcomes"] = _outcomes(vault, ids)
     state["proposals"] = review.count(vault)
     state["learning"] = record.summary(vault.config, str(vault.root))
-    state["journal"] = listing.overview(Journal(vault.config))
+    state["journal"] = archive.overview(Journal(vault.config))
     return state
 
 

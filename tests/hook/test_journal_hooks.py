@@ -17,7 +17,7 @@ from tests.support.commands import BIN, Ran, run
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import write
 from tests.support.watchers import soon
-from vault_index.hotpath import grown, start
+from vault_index.hotpath import spool, start
 
 TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
 
@@ -50,7 +50,7 @@ def notes(home: Path) -> list[str]:
     return [
         file.name
         for file in spool.glob("*")
-        if file.name not in (start.TAKING_LOCK, start.TAKING_LOG)
+        if file.name not in (start.CAPTURE_LOCK, start.CAPTURE_LOG)
     ]
 
 
@@ -58,9 +58,9 @@ def settled(home: Path) -> bool:
     """Whether nothing waits and nobody works."""
     if notes(home):
         return False
-    spool = grown.open_spool(str(home / "journal"))
-    lock = start.take_lock(spool)
-    os.close(spool)
+    folder = spool.open_spool(str(home / "journal"))
+    lock = start.take_lock(folder)
+    os.close(folder)
     if lock is not None:
         os.close(lock)
     return lock is not None
@@ -89,20 +89,20 @@ def test_ten_turns_at_once_start_one_process_and_none_is_lost(shop: Path, own_wo
         list(pool.map(lambda talk: hook(talk.event("Stop"), shop), talks))
     soon(lambda: settled(own_world), seconds=120)
     assert {session["id"] for session in sessions(shop)} == {talk.id for talk in talks}
-    assert (own_world / "journal" / ".grown" / start.TAKING_LOG).read_text() == ""
+    assert (own_world / "journal" / ".grown" / start.CAPTURE_LOG).read_text() == ""
 
 
 @pytest.mark.slow
 def test_what_is_noted_while_another_process_takes_in_is_taken_in_by_it(
     shop: Path, own_world: Path
 ) -> None:
-    spool = grown.open_spool(str(own_world / "journal"))
-    lock = start.take_lock(spool)
+    folder = spool.open_spool(str(own_world / "journal"))
+    lock = start.take_lock(folder)
     assert lock is not None
     hook(about_redirects(shop).event("Stop"), shop)
     assert len(notes(own_world)) == 1  # nobody was started beside the holder
     os.close(lock)
-    os.close(spool)
+    os.close(folder)
     hook(about_retries(shop).event("Stop"), shop)
     soon(lambda: settled(own_world), seconds=120)
     assert len(sessions(shop)) == 2
@@ -169,9 +169,9 @@ def test_a_worktree_of_a_recorded_project_is_recorded(
     run("git", "worktree", "add", "-q", tmp_path / "beside", cwd=shop)
     write(own_world / "journal" / "recorded", f"{shop}\n")
     journal = str(own_world / "journal")
-    assert grown.is_recorded(journal, str(tmp_path / "beside"))
-    assert not grown.is_recorded(journal, str(tmp_path))
-    assert not grown.is_recorded(journal, f"{shop}-2")
+    assert spool.is_recorded(journal, str(tmp_path / "beside"))
+    assert not spool.is_recorded(journal, str(tmp_path))
+    assert not spool.is_recorded(journal, f"{shop}-2")
 
 
 def test_no_hook_is_installed_on_tool_calls(shop: Path, own_world: Path) -> None:

@@ -19,7 +19,7 @@ from tests.support.homes import clock_ran
 from vault_index import config
 from vault_index.ask import conversations
 from vault_index.ask.conversations import Exchange
-from vault_index.journal import expiry, forget, importing, places, shelves
+from vault_index.journal import archive, expiry, forget, importing, projects
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault, open_vault
 
@@ -40,13 +40,13 @@ def journal(own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
         records = json.loads(re.sub(r"\d{4}-\d\d-\d\dT", f"{day(AGE)}T", dated))
         write_transcript(own_world, name, records, mtime=int(time.time() - AGE * 86_400))
     importing.import_all(journal, 0.0)
-    for file in places.session_files(journal.folder):
+    for file in archive.all_files(journal.folder):
         os.utime(file, (0, 0))
     return journal
 
 
 def sessions(journal: Journal) -> int:
-    return len(list(places.session_files(journal.folder)))
+    return len(list(archive.all_files(journal.folder)))
 
 
 def use_an_agent(world: Path, name: str = "today") -> None:
@@ -62,7 +62,7 @@ def test_old_sessions_stay_for_a_week_after_they_went(journal: Journal, own_worl
     assert f"note: 3 sessions older than 365 days went; kept until {until} in " in done.err
     assert sessions(journal) == 1
     (kept,) = expiry.put_away_in(journal.config.home, "journal")
-    assert len(list(places.session_files(kept))) == 3
+    assert len(list(archive.all_files(kept))) == 3
     assert all(path.stat().st_mode & 0o077 == 0 for path in kept.parent.rglob("*"))
     assert forget.expire(journal).sessions == 0
     kept.parent.rename(kept.parent.with_name(day(8)))
@@ -76,7 +76,7 @@ def test_what_is_forgotten_is_gone_from_there_too(journal: Journal, own_world: P
     assert forget.expire(journal).sessions == 3
     assert forget.forget(journal, session=session_id("a")).sessions == 1
     (kept,) = expiry.put_away_in(journal.config.home, "journal")
-    assert len(list(places.session_files(kept))) == 2
+    assert len(list(archive.all_files(kept))) == 2
     assert forget.forget(journal, matching="login of b").sessions == 1
     assert not any(b"login of b" in data for data in files_below(kept).values())
 
@@ -122,7 +122,7 @@ def test_conversations_stay_for_a_week_and_only_by_a_clock_to_trust(
     recording = open_vault(make_vault({}).root)
     asked = Exchange("How?", "So.")
     conversations.add(recording, conversations.open_(recording), asked)
-    (file,) = (shelves.folder_of(recording, conversations.FOLDER) or Path()).glob("*.json")
+    (file,) = (projects.private_folder(recording, conversations.FOLDER) or Path()).glob("*.json")
     os.utime(file, (0, 0))
     clock_ran(own_world, since=100, last=AGE)
     assert conversations.add(recording, conversations.open_(recording), asked) == ""

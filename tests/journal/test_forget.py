@@ -19,7 +19,7 @@ from tests.support.agent_files import (
 )
 from vault_index import config
 from vault_index.errors import VaultError
-from vault_index.journal import forget, importing, index, places
+from vault_index.journal import archive, forget, importing, index
 from vault_index.journal.journal import Journal
 
 WORD = "quokkaburrow"
@@ -92,7 +92,7 @@ def test_sessions_are_kept_as_long_as_the_user_says(journal: Journal) -> None:
     long_ago = Journal(replace(journal.config, journal_retention_days=0))
     assert forget.expire(long_ago).sessions == 0
     assert forget.expire(short).sessions == 0, "an old session was imported a moment ago"
-    for file in places.session_files(journal.folder):
+    for file in archive.all_files(journal.folder):
         os.utime(file, (0, 0))
     assert forget.expire(short).sessions == 3
     assert files_below(journal.folder) == {}

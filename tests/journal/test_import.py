@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.agent_files import DAY, files_below, turn, write_transcript
 from vault_index import config
-from vault_index.journal import importing, places
+from vault_index.journal import archive, importing
 from vault_index.journal.journal import Journal
 
 NOW = int(time.time())
@@ -72,7 +72,7 @@ def test_one_that_cannot_be_read_is_a_problem_and_the_others_go_on(
     for name in ("a", "b", "c"):
         write_transcript(own_world, name, turn(name, 1, "Fix it"))
     done = importing.import_all(journal)
-    damaged = next(places.session_files(journal.folder))
+    damaged = next(archive.all_files(journal.folder))
     damaged.write_text(damaged.read_text().replace("read: {", "read: ["))
     (journal.folder / ".vault_index" / importing.CACHE).unlink()
     again = importing.import_all(journal)

@@ -18,12 +18,12 @@ from tests.support.watchers import soon, watched
 from vault_index import client
 from vault_index.config import Config, load
 from vault_index.errors import ModelCallError
-from vault_index.hotpath import grown
-from vault_index.journal import places
-from vault_index.journal import take as taking
+from vault_index.hotpath import spool
+from vault_index.journal import backlog, capture
 from vault_index.journal.journal import Journal
 from vault_index.learn import record
 from vault_index.learn import run as at_end
+from vault_index.transcripts import reading
 from vault_index.vault import Vault
 
 AUTO = "[learn]\nauto = true\n"
@@ -58,9 +58,9 @@ def ended(talk: Conversation, *, taken: bool = True) -> Journal:
     """Return the journal, which a session is in, and in which its end is noted."""
     journal = Journal(load())
     if taken:
-        taking.take(journal, talk.file, places.CLAUDE, force=True)
+        capture.capture(journal, talk.file, reading.CLAUDE, force=True)
     journal.folder.mkdir(exist_ok=True, parents=True)
-    grown.note(str(journal.folder), str(talk.file), grown.ENDED)
+    spool.note(str(journal.folder), str(talk.file), spool.ENDED)
     return journal
 
 
@@ -76,7 +76,7 @@ def test_a_session_that_ended_is_learned_from_in_the_vault_of_its_folder(team: V
     assert run_at_end(journal, learner) == []
     values = {"scope": "session", "target": talk.id, "asked_by": record.NOBODY}
     assert learner.values == [(str(team.root), values)]
-    assert taking.ended(journal) == []
+    assert backlog.ended(journal) == []
     assert run_at_end(journal, learner) == []
     assert len(learner.values) == 1
 
@@ -87,7 +87,7 @@ def test_nothing_is_learned_where_nobody_wants_it(team: Vault, own_world: Path) 
     journal = ended(about_redirects(team.root))
     run_at_end(journal, learner)
     assert learner.values == []
-    assert taking.ended(journal) == []
+    assert backlog.ended(journal) == []
     assert not (own_world / "learn").exists()
 
 
@@ -100,19 +100,19 @@ def test_what_the_journal_does_not_have_is_let_go(team: Vault, tmp_path: Path) -
     without_vault = ended(about_redirects(elsewhere))
     run_at_end(without_vault, learner)
     assert learner.values == []
-    assert taking.ended(unknown) == []
+    assert backlog.ended(unknown) == []
 
 
 def test_a_model_that_is_away_is_tried_at_the_next_end(team: Vault) -> None:
     learner = Learner(record.AWAY)
     journal = ended(about_redirects(team.root))
     run_at_end(journal, learner)
-    assert len(taking.ended(journal)) == 1
-    old = journal.folder / grown.FOLDER / taking.ended(journal)[0].name
+    assert len(backlog.ended(journal)) == 1
+    old = journal.folder / spool.FOLDER / backlog.ended(journal)[0].name
     os.utime(old, (1_000_000, 1_000_000))
     run_at_end(journal, learner)
     assert len(learner.values) == 2
-    assert taking.ended(journal) == []  # after two days nobody waits any more
+    assert backlog.ended(journal) == []  # after two days nobody waits any more
 
 
 @pytest.mark.parametrize("error", [ModelCallError("no such door"), ValueError("a bug")])
@@ -121,7 +121,7 @@ def test_an_error_is_said_and_the_note_is_gone(team: Vault, error: Exception) ->
     (said,) = run_at_end(journal, Learner(error=error))
     assert said.startswith("error: learning from session ")
     assert str(error) in said
-    assert taking.ended(journal) == []
+    assert backlog.ended(journal) == []
 
 
 def test_one_process_does_it_at_a_time(team: Vault, own_world: Path) -> None:
@@ -132,7 +132,7 @@ def test_one_process_does_it_at_a_time(team: Vault, own_world: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         run_at_end(journal, learner)
     assert learner.values == []
-    assert len(taking.ended(journal)) == 1
+    assert len(backlog.ended(journal)) == 1
 
 
 def test_only_the_end_of_a_session_is_noted(team: Vault, own_world: Path) -> None:
@@ -141,11 +141,11 @@ def test_only_the_end_of_a_session_is_noted(team: Vault, own_world: Path) -> Non
     (own_world / "journal" / "recorded").write_text("*\n")
     journal = Journal(Config(home=own_world))
     for event in ("Stop", "SubagentStop", "PreCompact"):
-        assert grown.note_end(talk.event(event), str(team.root))
-    assert taking.ended(journal) == []
-    assert grown.note_end(talk.event("SessionEnd"), str(team.root))
-    assert [note.transcript for note in taking.ended(journal)] == [talk.file]
-    assert [note.transcript for note in taking.waiting(journal)] == [talk.file]
+        assert spool.note_end(talk.event(event), str(team.root))
+    assert backlog.ended(journal) == []
+    assert spool.note_end(talk.event("SessionEnd"), str(team.root))
+    assert [note.transcript for note in backlog.ended(journal)] == [talk.file]
+    assert [note.transcript for note in backlog.waiting(journal)] == [talk.file]
 
 
 @pytest.mark.slow
@@ -167,7 +167,7 @@ def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Pat
         return listed
 
     def is_settled() -> bool:
-        return not taking.ended(journal) and not taking.waiting(journal)
+        return not backlog.ended(journal) and not backlog.waiting(journal)
 
     with watched(team) if by == "the watcher" else contextlib.nullcontext():
         hook()

@@ -18,13 +18,13 @@ from tests.support.conversations import Conversation
 from tests.support.files import commit, lesson_text
 from tests.support.homes import clock_ran
 from vault_index.index import reconcile
-from vault_index.journal import places, take
+from vault_index.journal import capture
 from vault_index.journal.journal import Journal
 from vault_index.recall import outcome
 from vault_index.recall.outcome import Tally, ledger, story
 from vault_index.recall.outcome import refresh as refreshing
 from vault_index.store import injections
-from vault_index.transcripts import claude_code
+from vault_index.transcripts import claude_code, reading
 from vault_index.vault import Vault, open_vault
 
 HEAP = "devops/heap"
@@ -75,7 +75,7 @@ def injected(
 
 def kept(vault: Vault, session: Conversation) -> Path:
     """Take a session into the journal."""
-    taken = take.take(Journal(vault.config), session.file, places.CLAUDE, force=True)
+    taken = capture.capture(Journal(vault.config), session.file, reading.CLAUDE, force=True)
     assert taken.file, taken
     return taken.file
 

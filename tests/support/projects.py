@@ -12,7 +12,7 @@ from tests.support.conversations import Conversation
 from tests.support.files import write
 from vault_index import config
 from vault_index.edit import init
-from vault_index.journal import take
+from vault_index.journal import capture
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault, open_vault
 
@@ -48,5 +48,5 @@ def a_vault(project: Path) -> Vault:
 def taken(talk: Conversation) -> str:
     """Take a conversation into the journal; return its id."""
     journal = Journal(config.load())
-    assert take.take(journal, talk.file, "claude", force=True).file
+    assert capture.capture(journal, talk.file, "claude", force=True).file
     return talk.id

@@ -11,7 +11,7 @@ from vault_index.ask.answer import FAILED, JOURNAL, UNKNOWN, Passage
 from vault_index.ask.conversations import Exchange
 from vault_index.ask.passages import MAX_PASSAGES, SearchResult
 from vault_index.errors import SettingsError, VaultError
-from vault_index.journal import places, projects
+from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.redact import redact
 
@@ -162,7 +162,7 @@ def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) 
     if not is_open:
         return SearchResult((), notes=(CLOSED_JOURNAL,))
     journal = Journal(vault.config)
-    is_kept = any(True for _ in places.session_files(journal.folder))
+    is_kept = any(True for _ in archive.all_files(journal.folder))
     if not (is_kept or projects.recorded_folders(journal)):
         return SearchResult((), notes=(NO_JOURNAL,))
     values = {"text": wanted.query, "k": MAX_PASSAGES}

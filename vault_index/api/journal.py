@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
-from vault_index.journal import forget, importing, index, listing, places, projects, take
+from vault_index.journal import archive, forget, importing, index, projects
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.search.journal import JournalHit, around, find
 from vault_index.search.query import OF_JOURNAL, Query
@@ -86,7 +86,7 @@ def _with_all(journal: Journal, hits: Iterable[JournalHit]) -> list[dict[str, An
     for hit in hits:
         if hit.path not in by_file:
             with contextlib.suppress(VaultError):
-                by_file[hit.path] = take.read_session(journal.folder / hit.path)
+                by_file[hit.path] = archive.read(journal.folder / hit.path)
         session = by_file.setdefault(hit.path, None)
         whole = (
             next((each for each in session.records if each.id == hit.id), None) if session else None
@@ -98,7 +98,7 @@ def _with_all(journal: Journal, hits: Iterable[JournalHit]) -> list[dict[str, An
 
 def show(journal: Journal, name: str) -> dict[str, Any]:
     """Return a `session` and its `records`; of a record's id only that record."""
-    file, session, records = listing.session_of(journal, name)
+    file, session, records = archive.find(journal, name)
     return {
         "session": _session(file, session),
         "records": [record_as_json(session, record) for record in records],
@@ -117,13 +117,13 @@ def sessions(
     name = _project(journal, project, folder)
     if name is None:
         return {"sessions": []}
-    latest = listing.latest(journal, name, since or "", until, limit)
+    latest = archive.latest(journal, name, since or "", until, limit)
     return {"sessions": [_session(file, session) for file, session in latest]}
 
 
 def days(journal: Journal, project: str = "") -> dict[str, Any]:
     """Count the sessions of each day, `2026-11-22`, of which some are kept: `days`, by UTC."""
-    return {"days": listing.days(journal, project)}
+    return {"days": archive.days(journal, project)}
 
 
 def day(journal: Journal, day: str, project: str = "", limit: int = 100) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def day(journal: Journal, day: str, project: str = "", limit: int = 100) -> dict
     ends = ""
     with contextlib.suppress(OverflowError):  # the calendar ends with this day
         ends = (begins + timedelta(days=1)).isoformat()
-    of_day = listing.latest(journal, project, begins.isoformat(), ends, limit + 1)
+    of_day = archive.latest(journal, project, begins.isoformat(), ends, limit + 1)
     return {
         "sessions": [
             {**_session(file, session), "summary": _summary(session)}
@@ -147,7 +147,7 @@ def day(journal: Journal, day: str, project: str = "", limit: int = 100) -> dict
 
 def status(journal: Journal) -> dict[str, Any]:
     """Return what is recorded and kept, and what went wrong: see `overview.of`."""
-    return listing.overview(journal)
+    return archive.overview(journal)
 
 
 def import_(
@@ -242,11 +242,11 @@ def _summary(session: Session) -> dict[str, str]:
 
 def _is_empty(journal: Journal) -> bool:
     """Whether no session is kept: nothing is found then, and no index is missed."""
-    return next(places.session_files(journal.folder), None) is None
+    return next(archive.all_files(journal.folder), None) is None
 
 
 def _project(journal: Journal, project: str, folder: str) -> str | None:
     """Return the name of the project that is meant, "" for all of them; None for one without sessions."""
     if project or not folder:
         return project
-    return projects.known_project(journal, folder) or None
+    return projects.find_project(journal.folder, folder) or None

@@ -144,7 +144,7 @@ def _count(
 
 def _has_journal(vault: Vault) -> bool:
     journal = Journal(vault.config)
-    return bool(projects.recorded_folders(journal) or projects.projects(journal))
+    return bool(projects.recorded_folders(journal) or projects.projects(journal.folder))
 
 
 # Commands that learn: from a session, from commits or files, proposals are made.

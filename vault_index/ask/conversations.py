@@ -1,6 +1,6 @@
 """Conversations by id: the last exchanges of each, in memory and, where the user wants it, in files.
 
-    ~/.lessons/ask/<project>/<vault>/<id>.json      0600; see `journal.shelves`
+    ~/.lessons/ask/<project>/<vault>/<id>.json      0600; see `journal.projects`
 
 No passage is kept, only questions and answers, without their secrets in files. A file goes as sessions
 of the journal do, `journal_retention_days` after the last question. An id is random, so that nobody
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import files
 from vault_index.errors import VaultError
-from vault_index.journal import expiry, shelves
+from vault_index.journal import expiry, projects
 from vault_index.journal.redact import redact
 from vault_index.llm.door import ASSISTANT, USER, Turn
 from vault_index.store import filters
@@ -112,7 +112,7 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
         while len(_in_memory) > MAX_IN_MEMORY:
             _in_memory.popitem(last=False)
     if vault.config.ask_record:
-        with shelves.opened(vault, FOLDER) as folder:
+        with projects.hold_private_folder(vault, FOLDER) as folder:
             went = _expire(folder, vault)
             file = folder / f"{now.id}.json"
             with files.writing(file):
@@ -122,7 +122,7 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
 
 def _in_files(vault: Vault, id: str) -> list[Conversation]:
     """Return the conversation of an id that is kept, or all of them without an id."""
-    folder = shelves.folder_of(vault, FOLDER)
+    folder = projects.private_folder(vault, FOLDER)
     if folder is None or (id and not _ID.fullmatch(id)):
         return []
     read = [_load(file) for file in ([folder / f"{id}.json"] if id else folder.glob("*.json"))]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.errors import VaultError
-from vault_index.hotpath import grown, index_files, protocol
+from vault_index.hotpath import index_files, protocol, spool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +87,7 @@ def ask(
 
 def _finish_forgetting(on_note: Note) -> None:
     """Take out of the journal what an earlier command noted and did not finish."""
-    if os.path.lexists(f"{index_files.home_folder(os.environ)}/{grown.JOURNAL}/{grown.FORGETTING}"):
+    if os.path.lexists(f"{index_files.home_folder(os.environ)}/{spool.JOURNAL}/{spool.FORGETTING}"):
         importlib.import_module(f"{__name__}.journal").finish_forgetting(on_note)
 
 

@@ -18,7 +18,7 @@ from vault_index.entrypoints.hook import agents, hook_settings
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import skills
-from vault_index.journal import listing
+from vault_index.journal import archive
 from vault_index.journal.journal import Journal
 from vault_index.search import floor
 from vault_index.share import git_hooks
@@ -245,7 +245,7 @@ def _plugin() -> Iterator[Trouble]:
 
 def _journal(vault: Vault) -> Iterator[Trouble]:
     """Look at what is recorded without a hook, session files that do not parse, and the index."""
-    now = listing.overview(Journal(vault.config))
+    now = archive.overview(Journal(vault.config))
     if now["recorded"] and not journal_hooks(vault.root)["hooks"]:
         what = "sessions are recorded, and no hook says when a turn ended"
         yield Trouble("journal", what, "lessons install claude --journal")

@@ -15,7 +15,7 @@ import os
 import sys
 import time
 
-from vault_index.hotpath import grown, index_files, log, protocol
+from vault_index.hotpath import index_files, log, protocol, spool
 
 TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
@@ -231,15 +231,15 @@ def _is_passed_on(name: str) -> bool:
     return name == "CLAUDE_CONFIG_DIR" or not name.startswith(_NOT_PASSED_ON)
 
 
-# Start the process that takes in the transcripts which grew: one at a time, however many hooks ask.
+# Start the process that captures the transcripts which grew: one at a time, however many hooks ask.
 
-TAKING_LOCK, TAKING_LOG = "lock", "log"
+CAPTURE_LOCK, CAPTURE_LOG = "lock", "log"
 COMMAND = "journal-take"
 
 
 def take_lock(spool: int) -> int | None:
-    """Take the lock of the process that takes transcripts in; None if it is held. Raises OSError."""
-    lock = index_files.open_in(spool, TAKING_LOCK, os.O_RDWR | os.O_CREAT)
+    """Take the lock of the process that captures; None if it is held. Raises OSError."""
+    lock = index_files.open_in(spool, CAPTURE_LOCK, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return lock
@@ -249,17 +249,17 @@ def take_lock(spool: int) -> int | None:
 
 
 def start_process(journal: str) -> bool:
-    """Start a process that takes in what grew, unless one runs. Whether it was started.
+    """Start a process that captures what grew, unless one runs. Whether it was started.
 
     It is in a session of its own: an agent that ends ends its own processes. Raises OSError.
     """
-    spool = grown.open_spool(journal)
+    folder = spool.open_spool(journal)
     try:
-        lock = take_lock(spool)
+        lock = take_lock(folder)
         if lock is None:
             return False
         try:
-            output = log.open_for_appending(spool, TAKING_LOG)
+            output = log.open_for_appending(folder, CAPTURE_LOG)
             try:
                 spawn_with([COMMAND, "--lock", str(lock)], lock, output)
             finally:
@@ -267,5 +267,5 @@ def start_process(journal: str) -> bool:
         finally:
             os.close(lock)
     finally:
-        os.close(spool)
+        os.close(folder)
     return True

@@ -21,8 +21,9 @@ from pathlib import Path
 from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.files.private import make_folder
-from vault_index.hotpath import grown
-from vault_index.journal import places
+from vault_index.hotpath import spool
+from vault_index.journal import archive
+from vault_index.transcripts import reading
 
 FOLDER, CLOCK = "expired", "clock.json"
 KEPT = timedelta(days=7)  # after something went
@@ -114,11 +115,10 @@ def _look(home: Path, now: datetime) -> bool:
 def _agents_agree(home: Path, now: datetime) -> bool:
     """Whether the latest session and the latest transcript are of these days, those that there are."""
     said = []
-    latest = next(places.months(home / grown.JOURNAL), [])
-    days = (f"{file.parent.name}-{file.name[:2]}" for file in latest)
-    if day := max(days, default=""):
+    latest = next(archive.months(home / spool.JOURNAL), [])
+    if day := max(map(archive.day_of, latest), default=""):
         said.append(f"{day}T12:00:00+00:00")
-    for transcript in list(places.transcripts())[-1:]:
+    for transcript in reading.transcripts()[-1:]:
         said.append(datetime.fromtimestamp(transcript.mtime / 1e9, UTC).isoformat())
     return bool(said) and all(_is_near(moment, now) for moment in said)
 

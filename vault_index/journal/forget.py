@@ -22,7 +22,7 @@ from vault_index import files
 from vault_index.embed import cache
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
-from vault_index.journal import expiry, index, places, projects, session_file, take
+from vault_index.journal import archive, expiry, index, projects, session_file
 from vault_index.journal.journal import INDEX, PENDING, Journal, held
 from vault_index.journal.record import ReadTo, Record, Session, private_id, short_id
 
@@ -106,7 +106,7 @@ def forget(
             done = _finish(journal, _Wanted(ids, matching, texts)) if texts else done
         if project and not (session or before or matching):
             with suppress(OSError):
-                (journal.folder / project / places.PROJECT_FILE).unlink()
+                (journal.folder / project / projects.FILE).unlink()
             files.remove_empty(journal.folder / project, journal.folder)
     return done
 
@@ -149,7 +149,7 @@ def expire(journal: Journal) -> Forgotten:
     month = oldest.strftime("%Y-%m")
     old = [
         file
-        for file in places.session_files(journal.folder)
+        for file in archive.all_files(journal.folder)
         if file.parent.name <= month and file.lstat().st_mtime < oldest.timestamp()
     ]
     if not old:  # a session ends after it began, most often on that day
@@ -167,13 +167,13 @@ def _sessions(
     journal: Journal, project: str, some: Iterable[Path] | None = None
 ) -> Iterator[tuple[Path, Session]]:
     for file in _session_files(journal, project) if some is None else some:
-        yield file, take.read_session(file)
+        yield file, archive.read(file)
 
 
 def _session_files(journal: Journal, project: str = "") -> Iterator[Path]:
     """Yield the files of sessions, with those that expired in the last week."""
     for folder in (journal.folder, *expiry.put_away_in(journal.config.home, journal.folder.name)):
-        yield from places.session_files(folder, project)
+        yield from archive.all_files(folder, project)
 
 
 def _is_named(session: Session, name: str) -> bool:
@@ -195,7 +195,7 @@ def _take_out(
     if not gone:
         return Forgotten()
     if for_good:
-        take.bury(journal.folder, filter(None, _stones(gone)))
+        archive.bury(journal.folder, filter(None, _stones(gone)))
     ids = tuple(sorted({session.id for session, _ in gone}))
     texts = (matching,) if matching else tuple(_pieces(gone))
     wanted = _Wanted(ids, matching, texts, expired=not for_good)
@@ -214,7 +214,7 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     """
     every = files_of
     if every is None:
-        every = places.session_files(journal.folder) if wanted.expired else _session_files(journal)
+        every = archive.all_files(journal.folder) if wanted.expired else _session_files(journal)
     removed = sum(_remove_from(journal, file, wanted) for file in every if wanted.sessions)
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
     needles = _needles(journal, wanted)
@@ -230,12 +230,12 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
 
 def _remove_from(journal: Journal, file: Path, wanted: _Wanted) -> bool:
     """Remove a session's file if it is wanted, or its wanted records. Whether the file is gone."""
-    head = take.head_of(file)
+    head = archive.head_of(file)
     if head is None or head.session not in wanted.sessions:
         return False
     rest: tuple[Record, ...] = ()
     if wanted.matching:
-        session = take.read_session(file)
+        session = archive.read(file)
         rest = tuple(each for each in session.records if not _has(each, wanted.matching))
         if len(rest) == len(session.records):
             return False
@@ -281,8 +281,8 @@ def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
 
 def _stones(gone: list[tuple[Session, list[Record]]]) -> Iterator[str]:
     for session, records in gone:
-        yield take.stone_of_session(session.id)
-        yield from map(take.stone_of_record, records)
+        yield archive.stone_of_session(session.id)
+        yield from map(archive.stone_of_record, records)
 
 
 def _has(record: Record, text: str) -> bool:
@@ -365,7 +365,7 @@ def _all_files(journal: Journal) -> Iterator[Path]:
     home = journal.config.home
     names = [each.name for each in _entries(home)]
     yield from _files_below(home, [name for name in names if name != MODELS and name[0] != "."])
-    vaults = {Path(folder) for each in projects.projects(journal) for folder in each.folders}
+    vaults = {Path(folder) for each in projects.projects(journal.folder) for folder in each.folders}
     if journal.config.vault is not None:
         vaults.add(journal.config.vault)
     for vault in sorted(vaults):

@@ -1,4 +1,4 @@
-"""Take in the transcripts that are on this machine already, as many as there are.
+"""Capture the transcripts that are on this machine already, as many as there are.
 
 Two processes read and redact where there is much, this one writes, in the order in which the transcripts
 were changed last: however often it is interrupted, a finished import leaves the same files. Which
@@ -11,125 +11,37 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
-import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
-from queue import SimpleQueue
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
 from vault_index.files.private import make_folder
-from vault_index.journal import places, projects, take
+from vault_index.journal import archive, capture, projects
+from vault_index.journal.archive import Catalog, Head
+from vault_index.journal.capture import Captured
 from vault_index.journal.journal import Journal, held
-from vault_index.journal.places import Transcript
 from vault_index.journal.record import Session
-from vault_index.journal.redact import LeftOut
-from vault_index.journal.take import Kept, Taken
-
-# A process that reads transcripts for an import, while others are written: `python -m` this module.
-#
-# It reads a request a line, JSON `[transcript, agent, session file or null]`, and writes an answer
-# for
-# each: its length in eight bytes, then a pickled (session, session as its file had it) or a
-# VaultError. It
-# ends with its input, so that it never outlives who started it.
+from vault_index.journal.redact import Exclude
+from vault_index.transcripts import reading
+from vault_index.transcripts.reading import Transcript
 
 Answer = tuple[Session, Session | None]
-
-
-class Worker:
-    """The other side: one per thread of the import, each with a process of its own."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, "go"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for the import, which closes the pipe
-        )
-        self._lock = threading.Lock()
-
-    def read(self, file: Path, agent: str, session_file: Path | None) -> Answer:
-        """Return what `take.read` returns. Raises VaultError, also if the process ended."""
-        request = [str(file), agent, str(session_file) if session_file else None]
-        with self._lock:
-            assert self._process.stdin
-            assert self._process.stdout
-            try:
-                self._process.stdin.write(json.dumps(request).encode() + b"\n")
-                self._process.stdin.flush()
-                size = int.from_bytes(self._process.stdout.read(8), "big")
-                data = self._process.stdout.read(size)
-            except (OSError, ValueError):  # it was ended meanwhile
-                size, data = 0, b""
-        if not size or len(data) < size:
-            raise VaultError(f"{file} cannot be read: the process that read it ended")
-        answer = pickle.loads(data)  # of our own process
-        if isinstance(answer, VaultError):
-            raise answer
-        return answer  # type: ignore[no-any-return]
-
-    def end(self) -> None:
-        """End the process, whatever it is doing."""
-        self._process.kill()
-        self._process.wait()
-
-    def close(self) -> None:
-        """Close the pipes, when nobody waits for an answer any more."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                with suppress(OSError):  # what was not sent
-                    pipe.close()
-
-
-def answered(request: bytes, read: Callable[[Path, str, Path | None], Answer]) -> bytes:
-    """Return the pickled answer to a request."""
-    file, agent, session_file = json.loads(request)
-    try:
-        answer = read(Path(file), agent, Path(session_file) if session_file else None)
-    except VaultError as error:
-        return pickle.dumps(VaultError(error.message, error.hint))
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
-        return pickle.dumps(VaultError(f"{file} cannot be read: {error}"))
-    return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
-
-
-def main() -> None:
-    """Answer until there are no more requests."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    output = sys.stdout.buffer
-    try:
-        for line in sys.stdin.buffer:
-            data = answered(line, take.read)
-            output.write(len(data).to_bytes(8, "big") + data)
-            output.flush()
-    except BrokenPipeError:  # the import was killed
-        os._exit(1)
-
-
-if __name__ == "__main__" and sys.argv[1:] == ["go"]:
-    main()
-
-
 DAYS = 30
 CACHE = "transcripts.json"
 WORKERS = 2
 _MUCH = 24 * 1024 * 1024  # bytes of transcripts from which on other processes are worth their start
 _AHEAD = 3  # transcripts a worker that are read before they are written
 _SAVE_SECONDS = 5.0  # what a kill costs
-_PEEK = 256 * 1024  # bytes of a transcript in which its folder is looked for
-_CWD = re.compile(rb'"cwd":\s*("(?:[^"\\]|\\.)*")')
-
 Progress = Callable[[int, int], None]  # bytes that are done, bytes in all
 
 
@@ -159,7 +71,7 @@ def import_all(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Imported:
-    """Take in all transcripts changed since a time (seconds since 1970; by default 30 days ago).
+    """Capture all transcripts changed since a time (seconds since 1970; by default 30 days ago).
 
     One that cannot be read, or whose session cannot be written, is a problem of the result, and the
     others go on. Raises WriteError where nothing can be written at all.
@@ -173,17 +85,20 @@ def import_all(
     cache = _Cache(journal)
     due = [one for one in _due(limit, done, cache) if not project or _is_of(journal, one, project)]
     total, size = sum(one.size for one in due), 0
-    there = take.look_at_sessions(journal.folder)
-    out = LeftOut(journal.config.journal_left_out)
-    with _answers(due, there) as answers:
+    catalog = archive.catalog(journal.folder)
+    exclude = Exclude(journal.config.journal_left_out)
+    with _answers(due, catalog) as answers:
         for one, answer in answers:
             try:
-                taken = _taken(journal, one, answer, there, out, project, dry_run)
+                captured = _capture(journal, one, answer(), catalog, exclude, project, dry_run)
             except VaultError as error:
                 done.problems.append((str(one.path), error.message))
+            except BrokenExecutor:
+                why = f"{one.path} cannot be read: the process that read it ended"
+                done.problems.append((str(one.path), why))
             else:
-                _count(done, one, taken)
-                cache.note(one, taken)
+                _count(done, one, captured)
+                cache.note(one, captured)
             size += one.size
             if progress:
                 progress(size, total)
@@ -196,7 +111,7 @@ def import_all(
 
 
 def _due(limit: float, done: Imported, cache: _Cache) -> Iterator[Transcript]:
-    for one in places.transcripts():
+    for one in reading.transcripts():
         if one.mtime < limit * 1e9:
             done.older += 1
         elif cache.has(one):
@@ -207,106 +122,94 @@ def _due(limit: float, done: Imported, cache: _Cache) -> Iterator[Transcript]:
 
 def _is_of(journal: Journal, one: Transcript, project: str) -> bool:
     """Whether a transcript may be of a project: its folder is in its first lines, or is not there."""
-    folder = folder_of(one.path)
+    folder = reading.folder_of(one.path)
     return not folder or projects.name_for(journal, folder) == project
 
 
-def folder_of(file: Path) -> str:
-    """Return the folder that a transcript names first, "" if it is not near its beginning."""
-    try:
-        with file.open("rb") as opened:
-            found = _CWD.search(opened.read(_PEEK))
-    except OSError:
-        return ""
-    try:
-        return str(json.loads(found[1])) if found else ""
-    except ValueError:
-        return ""
-
-
-def _taken(
+def _capture(
     journal: Journal,
     one: Transcript,
-    answer: Future[Answer],
-    there: Kept,
-    out: LeftOut,
+    answer: Answer,
+    catalog: Catalog,
+    exclude: Exclude,
     project: str,
     dry_run: bool,
-) -> Taken:
+) -> Captured:
     """Write what was read, unless somebody else wrote it meanwhile. Raises VaultError."""
-    session, before = answer.result()
+    session, before = answer
     if project and projects.name_for(journal, session.folder) != project:
-        return Taken(one.path, session.id, why=take.OTHER_PROJECT)
+        return Captured(one.path, session.id, why=capture.OTHER_PROJECT)
     if dry_run:
-        return take.preview(journal, session, before, there)
+        return capture.store(journal, session, before, catalog, exclude, dry_run=True)
     with held(journal.folder):
-        head = take.head_for(there, one.path)
-        if head and (before is None or take.read_session(head.file).read != before.read):
-            session, before = take.read(one.path, one.agent, head.file)
-        return take.keep(journal, session, before, there, out)
+        head = catalog.head_for(one.path)
+        if head and (before is None or archive.read(head.file).read != before.read):
+            session, before = capture.read(one.path, one.agent, head)
+        return capture.store(journal, session, before, catalog, exclude)
 
 
-def _count(done: Imported, one: Transcript, taken: Taken) -> None:
+def _count(done: Imported, one: Transcript, captured: Captured) -> None:
     done.transcripts += 1
     done.bytes += one.size
-    if taken.why:
-        done.nothing[taken.why] = done.nothing.get(taken.why, 0) + 1
+    if captured.why:
+        done.nothing[captured.why] = done.nothing.get(captured.why, 0) + 1
         return
     done.sessions += 1
-    done.prompts += taken.prompts
-    done.records += taken.records
-    done.new += taken.new
-    done.projects[taken.project] = done.projects.get(taken.project, 0) + 1
+    done.prompts += captured.prompts
+    done.records += captured.records
+    done.new += captured.new
+    done.projects[captured.project] = done.projects.get(captured.project, 0) + 1
 
 
 @contextmanager
 def _answers(
-    due: list[Transcript], there: Kept
-) -> Iterator[Iterable[tuple[Transcript, Future[Answer]]]]:
-    """Yield the transcripts in their order, each with what was read of it."""
+    due: list[Transcript], catalog: Catalog
+) -> Iterator[Iterable[tuple[Transcript, Callable[[], Answer]]]]:
+    """Yield the transcripts in their order, each with a function that returns what was read of it."""
     if sum(one.size for one in due) < _MUCH:
-        yield ((one, _read_here(one, there)) for one in due)
+        yield ((one, partial(_read, one, catalog.head_for(one.path))) for one in due)
         return
-    idle: SimpleQueue[Worker] = SimpleQueue()
-    workers = [Worker() for _ in range(WORKERS)]
-    for worker in workers:
-        idle.put(worker)
+    pool = ProcessPoolExecutor(WORKERS, get_context("spawn"), _begin_worker)
 
-    def read(one: Transcript, session_file: Path | None) -> Answer:
-        worker = idle.get()
-        try:
-            return worker.read(one.path, one.agent, session_file)
-        finally:
-            idle.put(worker)
-
-    def in_order() -> Iterator[tuple[Transcript, Future[Answer]]]:
-        waiting: deque[tuple[Transcript, Future[Answer]]] = deque()
+    def in_order() -> Iterator[tuple[Transcript, Callable[[], Answer]]]:
+        waiting: deque[tuple[Transcript, Callable[[], Answer]]] = deque()
         for one in due:
-            head = take.head_for(there, one.path)
-            waiting.append((one, pool.submit(read, one, head.file if head else None)))
+            head = catalog.head_for(one.path)
+            try:
+                waiting.append((one, pool.submit(_read, one, head).result))
+            except BrokenExecutor:  # a process died: the rest is read here
+                waiting.append((one, partial(_read, one, head)))
             if len(waiting) >= WORKERS * _AHEAD:
                 yield waiting.popleft()
         yield from waiting
 
-    pool = ThreadPoolExecutor(WORKERS)
     try:
         yield in_order()
     finally:
-        for worker in workers:
-            worker.end()
-        pool.shutdown(wait=True, cancel_futures=True)
-        for worker in workers:
-            worker.close()
+        for process in active_children():
+            process.kill()  # after Ctrl-C nobody waits for what it is doing
+        pool.shutdown(cancel_futures=True)
 
 
-def _read_here(one: Transcript, there: Kept) -> Future[Answer]:
-    answer: Future[Answer] = Future()
-    head = take.head_for(there, one.path)
+def _begin_worker() -> None:
+    """Let a process that reads transcripts end with the import alone, and always with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_import, daemon=True).start()
+
+
+def _end_with_import() -> None:
+    importing = parent_process()
+    assert importing
+    importing.join()
+    os._exit(1)
+
+
+def _read(one: Transcript, head: Head | None) -> Answer:
+    """Return what `capture.read` returns. Raises VaultError."""
     try:
-        answer.set_result(take.read(one.path, one.agent, head.file if head else None))
-    except VaultError as error:
-        answer.set_exception(error)
-    return answer
+        return capture.read(one.path, one.agent, head)
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        raise VaultError(f"{one.path} cannot be read: {error}") from None
 
 
 class _Cache:
@@ -332,10 +235,10 @@ class _Cache:
             return False
         return entry[2] == "" or os.path.lexists(self._folder / str(entry[2]))
 
-    def note(self, one: Transcript, taken: Taken) -> None:
-        if taken.why == take.OTHER_PROJECT:
+    def note(self, one: Transcript, captured: Captured) -> None:
+        if captured.why == capture.OTHER_PROJECT:
             return
-        place = str(taken.file.relative_to(self._folder)) if taken.file else ""
+        place = str(captured.file.relative_to(self._folder)) if captured.file else ""
         self._entries[_key(one.path)] = [one.size, one.mtime, place]
         self._is_changed = True
 

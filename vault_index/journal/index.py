@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from vault_index import files
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError, VaultError, WriteError
-from vault_index.journal import places, session_file
+from vault_index.journal import archive, session_file
 from vault_index.journal.journal import SCHEMA, Journal, OpenJournal
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.lesson.file import hash_of, hash_of_file
@@ -309,7 +309,7 @@ def _look(journal: Journal, index: Path | None = None) -> tuple[str, _Work | Non
     reason, recorded = _source(journal).why_rebuild(index)
     if index is None or version is None or recorded is None:
         return reason, None
-    stamps = dict(places.stamps(journal.folder))
+    stamps = dict(archive.stamps(journal.folder))
     other = {path: stamp for path, stamp in stamps.items() if not _is_same(recorded, path, stamp)}
     removed = sorted(recorded.files.keys() - stamps.keys())
     return "", _Work(index, recorded, version, other, removed, len(stamps) - len(other))

@@ -24,7 +24,7 @@ from vault_index import embed, files
 from vault_index.config import Config
 from vault_index.errors import IndexStateError
 from vault_index.files import private
-from vault_index.hotpath import grown
+from vault_index.hotpath import spool
 from vault_index.store import manifest, ownership
 from vault_index.store.schema import JOURNAL
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from vault_index.embed import Embedder
     from vault_index.store.warm_table import WarmTable
 
-FOLDER = grown.JOURNAL
+FOLDER = spool.JOURNAL
 INDEX = ".vault_index"
-PENDING = grown.FORGETTING
+PENDING = spool.FORGETTING
 
 
 class Journal:

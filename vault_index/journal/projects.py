@@ -1,6 +1,6 @@
-"""Which project a folder belongs to, and whose sessions are recorded.
+"""Which project a folder belongs to, whose sessions are recorded, and a vault's private folders.
 
-A project is a folder of the journal with a `project.toml`:
+A project is a folder of the journal, or of things of another kind, with a `project.toml`:
 
     root = "3c7e56..."                     the first commit of its repository
     folders = ["/home/me/shop", ...]       where it was seen: its work tree, the tops of others
@@ -9,6 +9,15 @@ All work trees of a repository are one project, and so is every folder in them. 
 or renamed stays the project by its first commit, and so does a second clone of the same address; a
 fork or another project made from the same template is one of its own, like any other of that name.
 A folder that is gone belongs to the project that was seen there or in a folder above it.
+
+A user's private things about a vault, such as proposals, are outside of it and of its index:
+
+    ~/.lessons/<kind>/                     0700, like all below it; files are 0600
+      <project>/
+        project.toml
+        <vault>/                           the vault's place in the repository; `vault` at its top
+
+All work trees and clones of one repository share the folder, also after a move.
 """
 
 from __future__ import annotations
@@ -18,31 +27,30 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path, PureWindowsPath
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from vault_index import files, git
 from vault_index.errors import VaultError
 from vault_index.files.private import make_folder
-from vault_index.hotpath import grown
-from vault_index.journal import places
+from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
 
-RECORDED, ALL, _NOT = grown.RECORDED, grown.EVERYTHING, grown.NEVER  # hooks read the file, too
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+RECORDED, ALL, _NOT = spool.RECORDED, spool.EVERYTHING, spool.NEVER  # hooks read the file, too
+FILE = spool.PROJECT_FILE
 _UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME = 60  # characters
 _TAKEN = frozenset({RECORDED})
 _NO_NAME = "project"
-
-
-class Shelf(Protocol):
-    """What keeps things by project, each in a folder of that name: the journal, the proposals."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder that holds those of the projects."""
+_TOP = "vault"
+_MAX_PLACE = 40  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,38 +62,41 @@ class Project:
     folders: tuple[str, ...] = ()
 
 
-def projects(shelf: Shelf) -> list[Project]:
-    """Return the projects of a shelf, by name; a `project.toml` that is damaged names no folder."""
+def projects(top: Path) -> list[Project]:
+    """Return the projects in the journal's folder, or in another, by name.
+
+    A damaged `project.toml` names no folder.
+    """
     try:
-        with os.scandir(shelf.folder) as entries:
+        with os.scandir(top) as entries:
             names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
     except OSError:
         return []
-    there = (_read(shelf.folder / name / places.PROJECT_FILE) for name in names if name[0] != ".")
+    there = (_read(top / name / FILE) for name in names if name[0] != ".")
     return [project for project in there if project is not None]
 
 
-def project_of(shelf: Shelf, folder: str) -> str:
+def project_of(top: Path, folder: str) -> str:
     """Return the name of a folder's project, which is made if there is none yet. Raises WriteError."""
     place = _place_of(folder)
-    for project in projects(shelf):
+    for project in projects(top):
         if place in project.folders and (project.root or not _root(place)):
             return project.name
-    with held(shelf.folder):
-        return _joined(shelf, place)
+    with held(top):
+        return _joined(top, place)
 
 
-def known_project(shelf: Shelf, folder: str) -> str:
+def find_project(top: Path, folder: str) -> str:
     """Return the name of a folder's project; "" if no session of it was kept yet. Writes nothing."""
     place = _place_of(folder)
-    there = projects(shelf)
+    there = projects(top)
     project = _of_folder(there, place) or _of_repository(there, place)
     return project.name if project else ""
 
 
 def name_for(journal: Journal, folder: str) -> str:
     """Return the name that a folder's project has, or would have as the first of its name."""
-    return known_project(journal, folder) or _free_name(_place_of(folder), _TAKEN)
+    return find_project(journal.folder, folder) or _free_name(_place_of(folder), _TAKEN)
 
 
 def recorded(journal: Journal, folder: str) -> bool:
@@ -139,13 +150,13 @@ def _write_recorded(journal: Journal, lines: Iterable[str]) -> None:
         files.replace_file(journal.folder / RECORDED, text.encode("utf-8", "surrogateescape"))
 
 
-def _joined(shelf: Shelf, place: str) -> str:
+def _joined(top: Path, place: str) -> str:
     """Return the project of a folder, with the folder noted in it, while nobody else writes."""
-    there = projects(shelf)
+    there = projects(top)
     project = _of_folder(there, place) or _of_repository(there, place)
     if project is None:
         names = {
-            path.name.casefold() for path in shelf.folder.iterdir() if not _is_unfinished(path)
+            path.name.casefold() for path in top.iterdir() if not _is_unfinished(path)
         } | _TAKEN
         project = Project(_free_name(place, names), root=_root(place))
     is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112  # Path's raises for odd names
@@ -153,10 +164,10 @@ def _joined(shelf: Shelf, place: str) -> str:
     if is_new or is_first:
         there_now = dict.fromkeys([*project.folders, place])
         project = replace(project, root=project.root or _root(place), folders=tuple(there_now))
-        folder = shelf.folder / project.name
+        folder = top / project.name
         make_folder(folder)
         with files.writing(folder):
-            files.replace_file(folder / places.PROJECT_FILE, _toml(project).encode())
+            files.replace_file(folder / FILE, _toml(project).encode())
     return project.name
 
 
@@ -260,3 +271,36 @@ def _read(file: Path) -> Project | None:
         return _parsed(file, files.stamp_of(file.lstat()))
     except OSError:
         return None
+
+
+# A vault's private folders.
+
+
+def private_folder(vault: Vault, kind: str) -> Path | None:
+    """Return where the things of a kind of a vault are; None before the first. Writes nothing."""
+    top = vault.config.home / kind
+    project = find_project(top, str(vault.root)) if top.is_dir() else ""
+    folder = top / project / _place_in_repository(vault)
+    return folder if project and folder.is_dir() and not folder.is_symlink() else None
+
+
+@contextmanager
+def hold_private_folder(vault: Vault, kind: str) -> Iterator[Path]:
+    """Hold the things of a kind of a vault, whose folder is made if it is missing. Raises WriteError."""
+    top = vault.config.home / kind
+    make_folder(top)
+    project = top / project_of(top, str(vault.root))
+    make_folder(project)
+    folder = project / _place_in_repository(vault)
+    with held(folder):
+        yield folder
+
+
+def _place_in_repository(vault: Vault) -> str:
+    """Return the name for a vault's place in its repository."""
+    top = git.top_of(vault.root)
+    inside = os.path.relpath(os.path.realpath(vault.root), top) if top else "."
+    if inside == ".":
+        return _TOP
+    name = _UNSAFE.sub("-", inside).strip("-.")[-_MAX_PLACE:]
+    return f"{name}-{blake2b(os.fsencode(inside), digest_size=3).hexdigest()}"

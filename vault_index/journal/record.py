@@ -135,6 +135,11 @@ class Session:
     read: ReadTo = field(default_factory=ReadTo)
     records: tuple[Record, ...] = ()
 
+    @property
+    def work(self) -> tuple[Record, ...]:
+        """The records without the summary, which is made of them."""
+        return tuple(record for record in self.records if record.kind != SUMMARY)
+
 
 def private_id(session: str) -> str:
     """Return the name of a session in files that are shared: only its owner can look it up."""

@@ -401,7 +401,7 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:$")
 _END = ".,:"  # of a sentence, not of a path
 
 
-class LeftOut:
+class Exclude:
     """Knows which paths are left out: `globs` of the settings, and what git ignores, asked once."""
 
     def __init__(self, globs: Iterable[str] = ()) -> None:

@@ -23,7 +23,7 @@ from vault_index.errors import (
 )
 from vault_index.files.private import alone, make_folder
 from vault_index.hotpath import index_files
-from vault_index.journal import expiry, take
+from vault_index.journal import archive, backlog, expiry
 from vault_index.journal.journal import Journal
 from vault_index.journal.redact import redact
 from vault_index.learn import (
@@ -343,7 +343,7 @@ def _answer(work: _Work, trouble: str) -> dict[str, Any]:
 # Learn from sessions when they end: `[learn] auto = true`, in the process that takes transcripts
 # in.
 #
-# The hook of a session's end notes its transcript, see `hotpath.grown`. Each session is analysed
+# The hook of a session's end notes its transcript, see `hotpath.spool`. Each session is analysed
 # once,
 # however often it is taken up again, and nothing of it is in the agent's way: errors are in a log,
 # and
@@ -371,8 +371,8 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
     Raises WriteError.
     """
     if not journal.config.learn_auto:
-        for note in take.ended(journal):
-            take.remove(journal, note)
+        for note in backlog.ended(journal):
+            backlog.remove(journal, note)
         return 0
     done = 0
     tried: set[str] = set()
@@ -380,7 +380,7 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
     make_folder(folder)
     with alone(folder / LOCK) as is_alone:
         while is_alone:
-            notes = [note for note in take.ended(journal) if note.name not in tried]
+            notes = [note for note in backlog.ended(journal) if note.name not in tried]
             if not notes:
                 break
             oldest = expiry.oldest(journal.config.home, PATIENCE_DAYS)
@@ -391,7 +391,7 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
                 done += bool(status)
                 is_old = oldest is not None and note.at < oldest.timestamp()
                 if status not in record.LATER or is_old:
-                    take.remove(journal, note)
+                    backlog.remove(journal, note)
     return done
 
 
@@ -411,16 +411,16 @@ def _learn_from(ended: Ended, learn: Learn, say: Callable[[str], None]) -> str:
     return str(answer["status"])
 
 
-def _ended(journal: Journal, note: take.Note) -> Ended | None:
+def _ended(journal: Journal, note: backlog.Note) -> Ended | None:
     """Return the session of a note; None if the journal has none, or no vault is for its folder.
 
     The sessions of this product, of subagents, and forgotten ones are not there.
     """
-    head = take.look_for(journal.folder, note.transcript).by_transcript.get(str(note.transcript))
+    head = archive.catalog(journal.folder, note.transcript).by_transcript.get(str(note.transcript))
     if head is None:
         return None
     try:
-        session = take.read_session(head.file)
+        session = archive.read(head.file)
         root = (
             index_files.find(None, session.folder, os.environ)
             if session and session.folder

@@ -30,7 +30,7 @@ from vault_index import files
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, WriteError
 from vault_index.files import private
-from vault_index.hotpath import grown
+from vault_index.hotpath import spool
 from vault_index.llm.counted import folder_of
 from vault_index.llm.door import (
     ASSISTANT,
@@ -151,7 +151,7 @@ _KEPT = re.compile(
     r"|DISABLE_\w+|PROXY_\w+|GIT_BASH_PATH)"
 )
 _OURS = {
-    grown.INTERNAL: "1",
+    spool.INTERNAL: "1",
     "CLAUDE_CODE_MAX_RETRIES": "0",  # it is tried again here
     "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(ANSWER_TOKENS),
     "MAX_THINKING_TOKENS": str(THINKING_TOKENS),
@@ -228,8 +228,8 @@ class ClaudeDoor:
             f"--system-prompt={question.system or 'Answer the prompt.'}",
         ]
         prompt = _prompt(question)
-        if not prompt.startswith(grown.MARKER):
-            prompt = f"{grown.MARKER}\n{prompt}"
+        if not prompt.startswith(spool.MARKER):
+            prompt = f"{spool.MARKER}\n{prompt}"
         status, printed = self._run(command, prompt, environ, place)
         return self._reply(status, printed)
 

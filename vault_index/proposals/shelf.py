@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import files
 from vault_index.errors import WriteError
-from vault_index.journal import shelves
+from vault_index.journal import projects
 from vault_index.proposals import draft
 
 if TYPE_CHECKING:
@@ -156,12 +156,12 @@ _CREATED = re.compile(rb"^created:[ \t]*['\"]?([0-9][0-9T:.+\- Z]+)", re.MULTILI
 
 def folder_of(vault: Vault) -> Path | None:
     """Return where the proposals of a vault are; None before the first. Writes nothing."""
-    return shelves.folder_of(vault, FOLDER)
+    return projects.private_folder(vault, FOLDER)
 
 
 def opened(vault: Vault) -> AbstractContextManager[Path]:
     """Hold the proposals of a vault, whose folder is made if it is missing. Raises WriteError."""
-    return shelves.opened(vault, FOLDER)
+    return projects.hold_private_folder(vault, FOLDER)
 
 
 def ids(folder: Path | None) -> list[str]:

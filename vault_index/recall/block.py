@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from vault_index import git
-from vault_index.journal import listing, projects
+from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import SUMMARY, Record, Session
 from vault_index.search.hit import Hit
@@ -160,7 +160,7 @@ def section(
     """
     if not journal.config.journal_session_start or not journal.folder.is_dir():
         return ""
-    project = projects.known_project(journal, str(folder))
+    project = projects.find_project(journal.folder, str(folder))
     before = [] if not project else _sessions_before(journal, project, session)
     if not before:
         return ""
@@ -180,7 +180,7 @@ def section(
 def _sessions_before(journal: Journal, project: str, session: str) -> list[Session]:
     """Return the last sessions of a project that began before now, without this one, latest first."""
     now = datetime.fromtimestamp(time.time(), UTC).isoformat()
-    there = listing.latest(journal, project, until=now, limit=SESSIONS)
+    there = archive.latest(journal, project, until=now, limit=SESSIONS)
     return [each for _, each in there if session not in (each.id, each.parent) and each.records]
 
 

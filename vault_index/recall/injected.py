@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import files
 from vault_index.errors import VaultError
-from vault_index.hotpath import grown
+from vault_index.hotpath import spool
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.journal import places, session_file, take
+from vault_index.journal import archive, capture, session_file
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import PROMPT, Session
 from vault_index.recall import outcome
 from vault_index.store import filters, injections
+from vault_index.transcripts import reading
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -76,7 +77,7 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
         "more": len(wanted) > offset + limit,
         "totals": {**_totals(prompts, marks), "missed": sum("missed" in each for each in wanted)},
         "times": _times(prompts[:MAX_TIMES]),
-        "journal": grown.is_on(),
+        "journal": spool.is_on(),
     }
 
 
@@ -266,12 +267,12 @@ class _Texts:
 
     def kept(self, id: str) -> Session | None:
         """Return a session that the journal has, by its whole id."""
-        if id and id not in self._kept and grown.is_on():
+        if id and id not in self._kept and spool.is_on():
             self._kept[id] = self._of_journal(id)
         return self._kept.get(id)
 
     def _of_journal(self, id: str) -> Session | None:
-        for file in places.session_files(self._folder, named=places.file_name(id)):
+        for file in archive.all_files(self._folder, named=archive.file_name(id)):
             with suppress(VaultError):
                 session = session_file.parse(files.read_file(file), file)
                 if session.id[:MAX_SESSION_CHARS] == id[:MAX_SESSION_CHARS]:
@@ -280,12 +281,12 @@ class _Texts:
 
     def _of_agent(self, id: str) -> Session | None:
         """Return a session as the agent's transcript has it; None for one that was forgotten."""
-        if take.stone_of_session(id) in take.tombstones(self._folder):
+        if archive.stone_of_session(id) in archive.tombstones(self._folder):
             return None
-        for transcript in places.transcripts():
+        for transcript in reading.transcripts():
             if transcript.path.stem.endswith(id):
                 with suppress(VaultError):
-                    return take.read(transcript.path, transcript.agent, None)[0]
+                    return capture.read(transcript.path, transcript.agent, None)[0]
         return None
 
 

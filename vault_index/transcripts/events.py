@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from vault_index.hotpath import grown
+from vault_index.hotpath import spool
 
 # What a person typed. All but PROMPT stand apart in a transcript, and are easily missed.
 PROMPT = "prompt"
@@ -36,7 +36,7 @@ COMPACTED = "compact summary"
 API_ERROR = "API error"
 
 # The first line of each prompt that this product sends to an agent: such a session is not recorded.
-MARKER = grown.MARKER
+MARKER = spool.MARKER
 # Text that this product put into a session is no part of the journal: a lesson would be found as if
 # somebody had said it there, and come back at the next prompt. A fence is left out wherever it is quoted.
 _OPEN, _CLOSE = r"(?:<|\\u003c)", r"(?:>|\\u003e)"

@@ -1,11 +1,16 @@
-"""The one loop over a transcript: bytes of an agent's file become events, line by line.
+"""The transcripts on this machine, and the one loop over each: bytes become events, line by line.
 
 The journal reads on where it stopped; learning and outcomes read the whole file. All see the same events.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -13,7 +18,93 @@ from vault_index.transcripts import claude_code, codex, events
 from vault_index.transcripts.events import Event, Unread
 
 CLAUDE, CODEX = "claude", "codex"
-AGENTS = (CLAUDE, CODEX)
+_PEEK = 256 * 1024  # bytes of a transcript in which its folder is looked for
+_CWD = re.compile(rb'"cwd":\s*("(?:[^"\\]|\\.)*")')
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """An agent's file of a session: `size` in bytes, `mtime` in nanoseconds."""
+
+    path: Path
+    agent: str
+    size: int
+    mtime: int
+
+
+def transcripts(environ: Mapping[str, str] | None = None) -> list[Transcript]:
+    """Return the transcripts of all agents on this machine, those changed last at the end.
+
+    A folder that cannot be read has none.
+    """
+    environ = os.environ if environ is None else environ
+    there = [*_of_claude(_folder(environ, "CLAUDE_CONFIG_DIR", ".claude") / "projects")]
+    there += _of_codex(_folder(environ, "CODEX_HOME", ".codex") / "sessions")
+    return sorted(there, key=lambda one: (one.mtime, str(one.path)))
+
+
+def agent_of(file: Path) -> str:
+    """Return which agent writes files of such a name."""
+    return CODEX if file.name.startswith("rollout-") else CLAUDE
+
+
+def folder_of(file: Path) -> str:
+    """Return the folder that a transcript names first, "" if it is not near its beginning."""
+    try:
+        with file.open("rb") as opened:
+            named = _CWD.search(opened.read(_PEEK))
+        return str(json.loads(named[1])) if named else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def folders_in(folder: Path) -> list[Path]:
+    """Return the folders in a folder by name, without links and hidden ones."""
+    return sorted(
+        Path(entry.path)
+        for entry in entries_in(folder)
+        if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+    )
+
+
+def entries_in(folder: Path) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder, none where it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
+    named = environ.get(variable) or f"{environ.get('HOME') or '~'}/{default}"
+    return Path(named).expanduser()
+
+
+def _of_claude(projects: Path) -> Iterator[Transcript]:
+    for project in folders_in(projects):
+        for entry in entries_in(project):
+            if entry.name.endswith(".jsonl"):
+                yield from _transcript(entry, CLAUDE)
+            elif entry.is_dir(follow_symlinks=False):
+                for agent in entries_in(Path(entry.path, "subagents")):
+                    if agent.name.startswith("agent-") and agent.name.endswith(".jsonl"):
+                        yield from _transcript(agent, CLAUDE)
+
+
+def _of_codex(folder: Path) -> Iterator[Transcript]:
+    for entry in entries_in(folder):
+        if entry.is_dir(follow_symlinks=False):  # years, months, days
+            yield from _of_codex(Path(entry.path))
+        elif entry.name.startswith("rollout-") and entry.name.endswith(".jsonl"):
+            yield from _transcript(entry, CODEX)
+
+
+def _transcript(entry: os.DirEntry[str], agent: str) -> Iterator[Transcript]:
+    with contextlib.suppress(OSError):  # removed meanwhile
+        if entry.is_file(follow_symlinks=False):
+            now = entry.stat(follow_symlinks=False)
+            yield Transcript(Path(entry.path), agent, now.st_size, now.st_mtime_ns)
 
 
 class Reader(Protocol):

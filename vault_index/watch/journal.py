@@ -19,8 +19,9 @@ from vault_index import api, config
 from vault_index.embed import download
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files, start
-from vault_index.journal import places, projects, take
+from vault_index.journal import backlog, projects
 from vault_index.journal.journal import PENDING, Journal
+from vault_index.transcripts import reading
 from vault_index.watch import warming
 from vault_index.watch.current import SharedEmbedder, stamp
 
@@ -55,7 +56,7 @@ class Growth:
             return []
         grown: list[Path] = []
         if projects.recorded_folders(journal):
-            now = {file.path: (file.size, file.mtime) for file in places.transcripts()}
+            now = {file.path: (file.size, file.mtime) for file in reading.transcripts()}
             if self._seen is None:
                 oldest = 1e9 * (time.time() - FIRST_SECONDS)
                 grown = [path for path, (_, mtime) in now.items() if mtime > oldest]
@@ -101,7 +102,7 @@ class JournalWatch:
         """Begin to take in what is noted from now on, and what was noted before."""
         threading.Thread(target=self._work, daemon=True, name="journal").start()
         with contextlib.suppress(VaultError):  # broken settings: each question says so
-            if take.waiting(self.journal):
+            if backlog.waiting(self.journal):
                 self.call()
 
     @property
@@ -123,7 +124,7 @@ class JournalWatch:
         try:
             grown = [path for path in self._growth.look(self.journal) if self._has_news(path)]
             if grown:
-                take.note(self.journal, grown)
+                backlog.add(self.journal, grown)
                 self._grew = (self._grew or (now, now))[0], now
         except (VaultError, OSError) as error:  # a full disk: the next look begins again
             self._growth = Growth()
@@ -154,7 +155,7 @@ class JournalWatch:
 
     def _answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a question about the journal; a `fresh` one waits for what just grew."""
-        if question.get("fresh") and take.waiting(self.journal):
+        if question.get("fresh") and backlog.waiting(self.journal):
             self.call()
             until = time.monotonic() + PATIENCE_SECONDS
             with self._changed:
@@ -164,7 +165,7 @@ class JournalWatch:
     @property
     def _reading(self) -> Any:
         """The module that reads transcripts, loaded here: the first prompt does not wait for it."""
-        return importlib.import_module("vault_index.journal.take")
+        return importlib.import_module("vault_index.journal.capture")
 
     def _work(self) -> None:
         while True:
@@ -190,7 +191,7 @@ class JournalWatch:
             self._settling = self._take_in()
             self._unjudged = True
             self._tidy = self._tidy and not self._settling
-            if not self._settling and take.ended(self.journal):
+            if not self._settling and backlog.ended(self.journal):
                 start.start_process(str(self.journal.folder))  # learns from them, or lets them go
             warming.trim()
         else:
@@ -214,8 +215,8 @@ class JournalWatch:
         later = [path for path in self._sizes if self._has_news(path)]
         self._sizes = {}
         if later:
-            take.note(journal, later)
-        transcripts = [note.transcript for note in take.waiting(journal)]
+            backlog.add(journal, later)
+        transcripts = [note.transcript for note in backlog.waiting(journal)]
         if not transcripts:
             return False
         sizes = {path: _size(path) for path in transcripts}
@@ -236,7 +237,7 @@ class JournalWatch:
 
     def _report(self, message: str) -> None:
         with contextlib.suppress(VaultError):
-            take.complain(self.journal, message)
+            backlog.complain(self.journal, message)
         self._say(f"journal: {message}")
 
 

@@ -1,7 +1,7 @@
 """`lessons-hook`: an agent runs it on every prompt. It never fails and never delays a prompt.
 
 It speaks as Claude Code does; `--agent NAME` translates for another (`hotpath.agents`). At the end of a
-turn it only notes that the transcript grew (`hotpath.grown`).
+turn it only notes that the transcript grew (`hotpath.spool`).
 
 It imports only `sys`. It decides itself that a prompt needs no search (chatter, slash commands,
 prompts that no person typed); it asks the watcher all others, starts one and waits for it if none
@@ -166,13 +166,13 @@ def _after_turn(event: dict[str, object]) -> None:
     """Note that the transcript grew; the watcher takes it in or, without one, a process of its own."""
     import os
 
-    from vault_index.hotpath import grown
+    from vault_index.hotpath import spool
 
     folder = str(event.get("cwd") or os.getcwd())
-    if grown.note_end(event, folder) and not grown.watcher_hears():
+    if spool.note_end(event, folder) and not spool.watcher_hears():
         from vault_index.hotpath import start
 
-        start.start_process(grown.place_of())
+        start.start_process(spool.place_of())
 
 
 def _worth_asking(event: dict[str, object]) -> bool:
@@ -226,9 +226,9 @@ def _without_vault(event: dict[str, object]) -> object:
     """Answer the start of a session from the journal, if the user has one."""
     import os
 
-    from vault_index.hotpath import grown
+    from vault_index.hotpath import spool
 
-    if event["hook_event_name"] != "SessionStart" or not os.path.isdir(grown.place_of()):
+    if event["hook_event_name"] != "SessionStart" or not os.path.isdir(spool.place_of()):
         return None
     from vault_index.entrypoints.hook import fallback
 

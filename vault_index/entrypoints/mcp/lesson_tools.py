@@ -16,7 +16,7 @@ from vault_index.entrypoints.mcp import answering, texts
 from vault_index.entrypoints.mcp.access import Access
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.answering import LessonsServer
-from vault_index.hotpath import grown
+from vault_index.hotpath import spool
 
 READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -279,7 +279,7 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
     is for stdio, where nobody else can ask.
     """
     server = LessonsServer(
-        lambda name: name not in NAMES or grown.is_on(),
+        lambda name: name not in NAMES or spool.is_on(),
         access,
         name=NAME,
         title=TITLE,
@@ -298,6 +298,6 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
 def _instructions(tools: str) -> Iterator[str]:
     if tools != JOURNAL:
         yield _OF_LESSONS
-    if tools != LESSONS and grown.is_on():
+    if tools != LESSONS and spool.is_on():
         yield _OF_JOURNAL
     yield _OF_DATA

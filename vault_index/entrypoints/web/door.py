@@ -26,7 +26,7 @@ from fastapi import Depends, Request
 from vault_index import api, client, files
 from vault_index.entrypoints.web.refusal import Refusal, of_error
 from vault_index.errors import VaultError
-from vault_index.hotpath import grown, index_files
+from vault_index.hotpath import index_files, spool
 from vault_index.store import manifest
 from vault_index.vault import open_vault
 from vault_index.watch.current import stamp
@@ -166,7 +166,7 @@ class Door:
 
     def require_journal(self) -> None:
         """Raise Refusal unless the journal is on."""
-        if not grown.is_on():
+        if not spool.is_on():
             raise Refusal(
                 404, "the journal is off", "switch it on: lessons install claude --journal"
             )

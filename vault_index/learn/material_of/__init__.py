@@ -14,18 +14,18 @@ from vault_index import files as file_access
 from vault_index import git
 from vault_index.errors import VaultError
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.journal import importing, listing, places, projects
-from vault_index.journal import take as taking
+from vault_index.journal import archive, capture, projects
 from vault_index.journal.journal import Journal
-from vault_index.journal.places import Transcript
 from vault_index.journal.record import Session
-from vault_index.journal.redact import LeftOut, redact
+from vault_index.journal.redact import Exclude, redact
 from vault_index.learn import diff
 from vault_index.learn.diff import Diff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
 from vault_index.learn.material_of import replay
 from vault_index.learn.material_of.replay import Replay
 from vault_index.store import injections
+from vault_index.transcripts import reading
+from vault_index.transcripts.reading import Transcript
 from vault_index.vault import FOLDER, Vault
 
 # Which session is meant: one that the journal has, or has from now on.
@@ -44,17 +44,17 @@ def find_session(journal: Journal, name: str, folder: Path) -> Session:
     file = Path(session.transcript)
     if file.is_file():
         with contextlib.suppress(VaultError):  # as it was when it was read last
-            taken = taking.take(journal, file, session.agent)
+            taken = capture.capture(journal, file, session.agent)
             if taken.file:
-                return taking.read_session(taken.file)
+                return archive.read(taken.file)
     return session
 
 
 def _by_id(journal: Journal, name: str) -> Session:
     try:
-        return listing.session_of(journal, name)[1]
+        return archive.find(journal, name)[1]
     except VaultError:
-        there = [one for one in places.transcripts() if _is_named(one, name)]
+        there = [one for one in reading.transcripts() if _is_named(one, name)]
         if len(name) < 4 or not there:
             raise
         return _taken(journal, there[-1])
@@ -68,8 +68,8 @@ def _is_named(one: Transcript, name: str) -> bool:
 
 
 def _latest(journal: Journal, folder: Path) -> Session:
-    project = projects.known_project(journal, str(folder))
-    sessions = listing.latest(journal, project, limit=_LATEST) if project else []
+    project = projects.find_project(journal.folder, str(folder))
+    sessions = archive.latest(journal, project, limit=_LATEST) if project else []
     session = next((each for _, each in sessions if not each.parent), None)
     newer = next(_newer(folder, session), None)
     if newer:
@@ -88,22 +88,22 @@ def _latest(journal: Journal, folder: Path) -> Session:
 
 def _newer(folder: Path, session: Session | None) -> Iterator[Transcript]:
     """Yield transcripts of a folder that the journal does not have, changed last first."""
-    for one in [*places.transcripts()][::-1][:_SOME]:
+    for one in [*reading.transcripts()][::-1][:_SOME]:
         if session and str(one.path) == session.transcript:
             return
-        if not one.path.name.startswith("agent-") and importing.folder_of(one.path) == str(folder):
+        if not one.path.name.startswith("agent-") and reading.folder_of(one.path) == str(folder):
             yield one
 
 
 def _taken(journal: Journal, one: Transcript) -> Session:
     """Take a transcript in. Raises VaultError if its sessions are not recorded."""
-    taken = taking.take(journal, one.path, one.agent)
+    taken = capture.capture(journal, one.path, one.agent)
     if taken.file is None:
         raise VaultError(
             f"session {taken.session or one.path.stem} is not in the journal: {taken.why}",
             "run lessons journal import",
         )
-    return taking.read_session(taken.file)
+    return archive.read(taken.file)
 
 
 MAX_NARRATIVE = 400_000  # characters; of a longer one the end is taken
@@ -123,7 +123,7 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     globs = (*config.learn_ignored, *config.journal_left_out)
     played = _replay(chosen)
     parts = (
-        replay.of_replay(played, chosen, LeftOut(globs)) if played else replay.of_records(chosen)
+        replay.of_replay(played, chosen, Exclude(globs)) if played else replay.of_records(chosen)
     )
     changed = _since(vault, chosen) or _by_edits(played, chosen, diff.wanted(globs))
     subjects = [*(played.subjects if played else ()), *map(_subject, changed.messages)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vault_index.journal.observe import edges
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record, Session
-from vault_index.journal.redact import LeftOut
+from vault_index.journal.redact import Exclude
 from vault_index.learn.material import ADDED, CHANGED, FileChange, Repair, Said
 from vault_index.transcripts import events, reading, signs, tools, vocabulary
 from vault_index.transcripts.tools import Edit
@@ -257,7 +257,7 @@ def of_records(session: Session) -> Parts:
     return parts
 
 
-def of_replay(replay: Replay, session: Session, out: LeftOut) -> Parts:
+def of_replay(replay: Replay, session: Session, out: Exclude) -> Parts:
     """Return the parts by the transcript, as far as the records still have them."""
     prompts = {uuid: each for each in session.records if each.kind == PROMPT for uuid in each.uuids}
     told = "\n\n".join(each.text for each in session.records if each.kind == OBSERVATION)
@@ -321,7 +321,7 @@ def _repairs(record: Record, number: int) -> Iterator[Repair]:
             )
 
 
-def _shown(said: Said, session: Session, out: LeftOut) -> Said:
+def _shown(said: Said, session: Session, out: Exclude) -> Said:
     """Return a prompt without what was changed of files that are left out."""
     kept = _kept(session, out, said.files, [Command(line) for line in said.did])
     is_whole = kept.files_modified == said.files
@@ -333,7 +333,7 @@ def _shown(said: Said, session: Session, out: LeftOut) -> Said:
     )
 
 
-def _without(repair: Repair, session: Session, out: LeftOut) -> Repair:
+def _without(repair: Repair, session: Session, out: Exclude) -> Repair:
     """Return a repair without outputs and changes that may be of files that are left out."""
     outputs = [Command(repair.command, output=text) for text in (repair.failed, repair.passed)]
     kept = _kept(session, out, repair.files, outputs)
@@ -349,7 +349,7 @@ def _without(repair: Repair, session: Session, out: LeftOut) -> Repair:
 
 
 def _kept(
-    session: Session, out: LeftOut, paths: Sequence[str], commands: Sequence[Command]
+    session: Session, out: Exclude, paths: Sequence[str], commands: Sequence[Command]
 ) -> Record:
     record = Record(
         *("", OBSERVATION, 0, "", "", ""), files_modified=tuple(paths), commands=tuple(commands)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
-from vault_index.journal import expiry, places, shelves
+from vault_index.journal import archive, expiry, projects
 from vault_index.journal.journal import Journal
 from vault_index.recall.outcome import judge, ledger, story, words
 from vault_index.recall.outcome.judge import UNKNOWN
@@ -73,13 +73,13 @@ def of(
 
     Never raises: without an index or a place to write it is what was known before.
     """
-    book = ledger.load(shelves.folder_of(vault, ledger.FOLDER))
+    book = ledger.load(projects.private_folder(vault, ledger.FOLDER))
     stamps = _stamps_of(Journal(vault.config).folder) if book.open else {}
     if not (_has_new_records(vault, book) or _behind(book, stamps)):
         return Outcomes(book)
     _take_in(vault, book)
     judged, waiting = _judge(vault, book, seconds, progress)
-    with suppress(WriteError), shelves.opened(vault, ledger.FOLDER) as folder:
+    with suppress(WriteError), projects.hold_private_folder(vault, ledger.FOLDER) as folder:
         latest = ledger.load(folder)  # others may have judged meanwhile
         _take_in(vault, latest)
         latest.judged(book, judged)
@@ -148,7 +148,7 @@ def _injections_read(vault: Vault) -> tuple[str, list[list[int]]]:
 
 def _stamps_of(folder: Path) -> _Stamps:
     by_name: dict[str, list[tuple[str, files.Stamp]]] = {}
-    for place, stamp in places.stamps(folder):
+    for place, stamp in archive.stamps(folder):
         name = place.rpartition("/")[2].removesuffix(".md").partition("-")[2]
         by_name.setdefault(_NUMBER.sub("", name), []).append((place, stamp))
     return by_name
@@ -171,7 +171,7 @@ def _behind(book: Ledger, stamps: _Stamps) -> dict[str, list[Entry]]:
 
 
 def _files_of(session: str, stamps: _Stamps) -> Sequence[tuple[str, files.Stamp]]:
-    return stamps.get(_NUMBER.sub("", places.file_name(session)), ())
+    return stamps.get(_NUMBER.sub("", archive.file_name(session)), ())
 
 
 def _stamp(session: str, stamps: _Stamps) -> list[int]:

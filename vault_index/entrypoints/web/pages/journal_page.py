@@ -26,7 +26,7 @@ from vault_index.entrypoints.web.journal import (
 )
 from vault_index.entrypoints.web.pages.render import HEADERS, fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
-from vault_index.hotpath import grown
+from vault_index.hotpath import spool
 from vault_index.journal.record import KINDS, TYPES
 from vault_index.store.injections import key_of
 from vault_index.transcripts.signs import CONCEPTS
@@ -87,7 +87,7 @@ def journal(
 @routes.get(f"{PRIVATE}/days")
 def calendar(door: OpenDoor, day: Day = "", project: Word = "") -> HTMLResponse:
     """Show the last weeks, nothing without a journal."""
-    if not grown.is_on():
+    if not spool.is_on():
         return HTMLResponse("", headers=HEADERS)
     counts = door.ask("journal days", {"project": project}, status=422)["days"]
     today = max(datetime.now(UTC).date(), datetime.now().astimezone().date())
@@ -98,7 +98,7 @@ def calendar(door: OpenDoor, day: Day = "", project: Word = "") -> HTMLResponse:
 @routes.get(f"{PRIVATE}/day")
 def of_day(door: OpenDoor, day: Day = "", project: Word = "") -> HTMLResponse:
     """Show the sessions of a day, by default of the latest that has some."""
-    if not grown.is_on():
+    if not spool.is_on():
         return fragment("journal_off.html")
     counts = door.ask("journal days", {"project": project}, status=422)["days"]
     day = _day(day) or max((each for each in counts if each[:4] != "0000"), default="")

@@ -22,7 +22,7 @@ from tests.support.commands import run
 from tests.support.planted import SECRETS
 from vault_index import config
 from vault_index.errors import VaultError
-from vault_index.journal import projects, session_file, take
+from vault_index.journal import capture, projects, session_file
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import SUMMARY, Session
 from vault_index.transcripts import events
@@ -33,7 +33,7 @@ def journal(own_world: Path) -> Journal:
     return Journal(config.load())
 
 
-def read(taken: take.Taken) -> Session:
+def read(taken: capture.Captured) -> Session:
     assert taken.file
     return session_file.parse(taken.file.read_bytes(), taken.file)
 
@@ -43,12 +43,12 @@ def test_a_session_goes_on_where_it_was(journal: Journal, own_world: Path) -> No
     file = write_transcript(own_world, "a", turns[0])
     for count in (1, 2, 4, 4):
         write_transcript(own_world, "a", *turns[:count])
-        taken = take.take(journal, file, "claude", force=True)
+        taken = capture.capture(journal, file, "claude", force=True)
         assert read(taken).prompts == count
     assert taken.new == 0
     step_by_step = files_below(journal.folder)
     shutil.rmtree(journal.folder)
-    take.take(journal, file, "claude", force=True)
+    capture.capture(journal, file, "claude", force=True)
     assert files_below(journal.folder) == step_by_step
     (path,) = step_by_step
     assert path == f"shop/{DAY[:7]}/{DAY[8:]}-{session_id('a')[:8]}.md"
@@ -62,7 +62,7 @@ def test_a_session_that_a_model_reworded_is_read_and_goes_on(
     """Version 0.7 could have a model reword records; the text by rule stood beside the model's."""
     turns = [turn("a", number, f"Do step {number} of the login") for number in range(1, 4)]
     file = write_transcript(own_world, "a", *turns[:2])
-    taken = take.take(journal, file, "claude", force=True)
+    taken = capture.capture(journal, file, "claude", force=True)
     session = read(taken)
     texts = {"request": "Carry out the login, in steps.", "rule_request": "Do step 1"}
     records = tuple(
@@ -74,7 +74,7 @@ def test_a_session_that_a_model_reworded_is_read_and_goes_on(
     taken.file.write_bytes(data.replace(b"\n---\n", b"\nrefined: ollama:llama3.2\n---\n", 1))
     assert read(taken).records == records
     write_transcript(own_world, "a", *turns)
-    longer = take.take(journal, file, "claude", force=True)
+    longer = capture.capture(journal, file, "claude", force=True)
     assert longer.file == taken.file
     assert (longer.prompts, longer.new) == (3, 2)
 
@@ -83,17 +83,17 @@ def test_only_what_is_recorded_and_a_session_of_its_user(
     journal: Journal, own_world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write_transcript(own_world, "a", turn("a", 1, "Fix the login"))
-    assert take.take(journal, file, "claude").why == take.NOT_RECORDED
+    assert capture.capture(journal, file, "claude").why == capture.NOT_RECORDED
     projects.record(journal, "/code/shop")
     ours = write_transcript(own_world, "b", turn("b", 1, f"{events.MARKER}\nSummarise this."))
     empty = write_transcript(own_world, "c")
-    assert take.take(journal, ours, "claude").file is None
-    assert take.take(journal, empty, "claude", force=True).why == take.NO_WORK
+    assert capture.capture(journal, ours, "claude").file is None
+    assert capture.capture(journal, empty, "claude", force=True).why == capture.NO_WORK
     assert files_below(journal.folder) == {}
     monkeypatch.setenv("LESSONS_INTERNAL", "1")
-    assert take.take(journal, file, "claude").why == take.OURS
+    assert capture.capture(journal, file, "claude").why == capture.OURS
     monkeypatch.delenv("LESSONS_INTERNAL")
-    assert take.take(journal, file, "claude").file
+    assert capture.capture(journal, file, "claude").file
 
 
 def test_no_planted_secret_is_in_any_file(journal: Journal, own_world: Path) -> None:
@@ -103,7 +103,7 @@ def test_no_planted_secret_is_in_any_file(journal: Journal, own_world: Path) -> 
         command = turn(f"p{number}", 2, "Run it again", command=f"{text}", status="1", output="no")
         output = turn(f"p{number}", 3, "And now?", output=f"Error: {text}\nfailed", status="1")
         file = write_transcript(own_world, f"p{number}", prompt, command, output)
-        take.take(journal, file, "claude", force=True)
+        capture.capture(journal, file, "claude", force=True)
     words = {word.strip("'\"`,;.") for text in secrets for word in text.replace("=", " ").split()}
     odd = {word for word in words if len(word) > 15 and sum(map(str.isdigit, word)) > 2}
     assert len(odd) > 45
@@ -129,7 +129,7 @@ def test_files_that_git_ignores_or_the_user_names_are_left_out(
         turn("a", 3, "And customers/acme.txt?", str(shop), file="customers/acme.txt"),
         turn("a", 4, "Fix src/login.py", str(shop), file="src/login.py"),
     )  # fmt: skip
-    text = take.take(Journal(named), file, "claude", force=True).file
+    text = capture.capture(Journal(named), file, "claude", force=True).file
     assert text
     kept = text.read_text()
     for gone in ("settings.local", "private/plan", "secret plan", "acme"):
@@ -141,11 +141,11 @@ def test_files_that_git_ignores_or_the_user_names_are_left_out(
 def test_a_resumed_copy_repeats_nothing(journal: Journal, own_world: Path) -> None:
     old = turn("a", 1, "Fix the login")
     copy = [record | {"sessionId": session_id("b")} for record in old]
-    first = take.take(journal, write_transcript(own_world, "a", old), "claude", force=True)
+    first = capture.capture(journal, write_transcript(own_world, "a", old), "claude", force=True)
     again = write_transcript(own_world, "b", copy)
-    assert take.take(journal, again, "claude", force=True).why == take.COPY
+    assert capture.capture(journal, again, "claude", force=True).why == capture.COPY
     again = write_transcript(own_world, "b", copy, turn("b", 2, "Now the logout"))
-    second = take.take(journal, again, "claude", force=True)
+    second = capture.capture(journal, again, "claude", force=True)
     prompts = [record.text for record in read(second).records if record.kind == "prompt"]
     assert prompts == ["Now the logout"]
     assert len(read(first).records) == 3
@@ -155,7 +155,9 @@ def test_two_readers_at_once(journal: Journal, own_world: Path) -> None:
     turns = [turn("a", number, f"Do step {number}") for number in range(1, 9)]
     file = write_transcript(own_world, "a", *turns)
     threads = [
-        threading.Thread(target=take.take, args=(journal, file, "claude"), kwargs={"force": True})
+        threading.Thread(
+            target=capture.capture, args=(journal, file, "claude"), kwargs={"force": True}
+        )
         for _ in range(4)
     ]
     for thread in threads:
@@ -169,11 +171,11 @@ def test_two_readers_at_once(journal: Journal, own_world: Path) -> None:
 def test_what_cannot_be_read_or_written_is_named(journal: Journal, own_world: Path) -> None:
     file = write_transcript(own_world, "a", turn("a", 1, "Fix the login"))
     with pytest.raises(VaultError, match=r"gone\.jsonl cannot be read"):
-        take.take(journal, own_world / "gone.jsonl", "claude", force=True)
+        capture.capture(journal, own_world / "gone.jsonl", "claude", force=True)
     (journal.folder / "shop").mkdir(parents=True)
-    month = journal.folder / projects.project_of(journal, "/code/shop") / DAY[:7]
+    month = journal.folder / projects.project_of(journal.folder, "/code/shop") / DAY[:7]
     month.symlink_to(own_world)
     with pytest.raises(VaultError, match="is a link"):
-        take.take(journal, file, "claude", force=True)
+        capture.capture(journal, file, "claude", force=True)
     month.unlink()
-    assert take.take(journal, file, "claude", force=True).file
+    assert capture.capture(journal, file, "claude", force=True).file

@@ -11,7 +11,7 @@ from tests.support.files import write
 from tests.support.journals import a_journal, prompt
 from vault_index import files
 from vault_index.errors import VaultError
-from vault_index.journal import listing, places, session_file
+from vault_index.journal import archive, session_file
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session, short_id
 
@@ -25,7 +25,7 @@ def journal(own_world: Path) -> Journal:
     for id, began in ((CLAUDE, "2026-10-31T23:00:00Z"), (CODEX, "2026-11-02T10:00:00Z")):
         record = replace(prompt(id, 1, f"asked in {id}", began), id=f"{short_id(id)}-p1")
         kept = Session(id, "agent", f"/{id}.jsonl", "shop", began=began, records=(record,))
-        write(journal.folder / places.place_of(kept), session_file.dump(kept))
+        write(journal.folder / archive.path_of(kept), session_file.dump(kept))
     return journal
 
 
@@ -43,12 +43,12 @@ def journal(own_world: Path) -> Journal:
     ],
 )
 def test_a_session_is_found_by_each_of_its_names(journal: Journal, name: str, session: str) -> None:
-    assert listing.session_of(journal, name)[1].id == session
+    assert archive.find(journal, name)[1].id == session
 
 
 def test_a_name_of_nothing_is_refused(journal: Journal) -> None:
     with pytest.raises(VaultError, match="nothing in the journal"):
-        listing.session_of(journal, "22222222-p1")
+        archive.find(journal, "22222222-p1")
 
 
 def test_the_latest_sessions_read_no_file_of_an_earlier_day(
@@ -62,7 +62,7 @@ def test_the_latest_sessions_read_no_file_of_an_earlier_day(
         return read_file(file)
 
     monkeypatch.setattr(files, "read_file", noted)
-    assert [session.id for _, session in listing.latest(journal, limit=1)] == [CODEX]
+    assert [session.id for _, session in archive.latest(journal, limit=1)] == [CODEX]
     assert len(read) == 1
-    assert [session.id for _, session in listing.latest(journal)] == [CODEX, CLAUDE]
-    assert [s.id for _, s in listing.latest(journal, until="2026-11-01T00:00:00Z")] == [CLAUDE]
+    assert [session.id for _, session in archive.latest(journal)] == [CODEX, CLAUDE]
+    assert [s.id for _, s in archive.latest(journal, until="2026-11-01T00:00:00Z")] == [CLAUDE]

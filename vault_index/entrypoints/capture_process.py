@@ -1,4 +1,4 @@
-"""Take in the transcripts that grew, in a process that a hook or a watcher started beside itself.
+"""Capture the transcripts that grew, in a process that a hook or a watcher started beside itself.
 
 Then it learns from the sessions that ended, where the user's settings want that: `[learn] auto`.
 
@@ -29,7 +29,7 @@ def is_asked_for(words: list[str]) -> bool:
 
 
 def main(words: list[str]) -> int:
-    """Take in what waits, under the lock that was taken for it, and once more what grew since."""
+    """Capture what waits, under the lock that was taken for it, and once more what grew since."""
     signal.alarm(HANG_SECONDS)
     os.chdir("/")
     if os.getsid(0) != os.getpid():
@@ -40,22 +40,22 @@ def main(words: list[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vault_index import config
     from vault_index.errors import VaultError
-    from vault_index.journal import take
+    from vault_index.journal import backlog, capture
     from vault_index.journal.journal import Journal
 
     lock = int(words[2])
     os.set_inheritable(lock, False)
     try:
         journal = Journal(config.load())
-        grew = [note.transcript for note in take.waiting(journal)]
+        grew = [note.transcript for note in backlog.waiting(journal)]
         before = list(map(_size, grew))
-        take.catch_up(journal, _say, lock=lock)
+        capture.catch_up(journal, _say, lock=lock)
         time.sleep(SETTLE_SECONDS)
         later = [file for file, size in zip(grew, before, strict=True) if _size(file) != size]
         if later:
-            take.note(journal, later)
-            take.catch_up(journal, _say)
-        if take.ended(journal):
+            backlog.add(journal, later)
+            capture.catch_up(journal, _say)
+        if backlog.ended(journal):
             from vault_index.learn import run
 
             signal.alarm(LEARN_SECONDS)

@@ -1,14 +1,14 @@
-"""*This transcript grew*: how the hooks of a turn's end tell it, so that nothing is lost or waits.
+"""The spool: hooks at the end of a turn note that a transcript has new lines. Nothing is lost or waits.
 
     ~/.lessons/journal/
       recorded        whose sessions are recorded: a folder a line, `*` for all, `!` before one: never
       .grown/         0700
         <hash>        the path of a transcript that grew: a file each, however often it grew
         <hash>.ended  the same of one whose session ended, to be learned from
-        lock          held by the process that takes them in
+        lock          held by the process that captures them
 
-A hook writes the file, then tells the watcher or, without one, starts a process (`taking`) that holds
-the lock; where it is held, its holder looks again after it has let go. Standard library only.
+A hook writes the file, then tells the watcher or, without one, starts a process that captures and holds
+the lock. Where it is held, its holder looks again after it has let go. Standard library only.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def place_of() -> str:
 
 
 def note_end(event: Mapping[str, object], folder: str) -> bool:
-    """Note the transcript of a turn that ended in a folder. Whether it is to be taken in.
+    """Note the transcript of a turn that ended in a folder. Whether it is to be captured.
 
     It is not where nothing is recorded, and in the sessions of this product. Raises OSError.
     """
@@ -60,7 +60,7 @@ def note_end(event: Mapping[str, object], folder: str) -> bool:
 def is_recorded(journal: str, folder: str) -> bool:
     """Whether the sessions of a folder may be recorded, by its path and that of its main worktree.
 
-    What takes the transcript in looks more closely.
+    Capture looks more closely.
     """
     kept = _lines(journal)
     if kept in ([], [EVERYTHING]):

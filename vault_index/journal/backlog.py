@@ -1,0 +1,110 @@
+"""The transcripts that wait for capture, as hooks and watchers noted them: see `hotpath.spool`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from vault_index import files
+from vault_index.errors import VaultError
+from vault_index.files.private import make_folder
+from vault_index.hotpath import log, spool, start
+from vault_index.journal.journal import Journal
+from vault_index.text.quote import visible_line
+
+_NAME_CHARS = 16  # of a note, a hash in hexadecimal; others are half-written
+COMPLAINT_SECONDS = 7 * 86_400
+_STAMP = len("2026-03-31 12:00:00 ")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A transcript that grew. `inode` is that of the note's file, another each time it is written."""
+
+    name: str
+    inode: int
+    transcript: Path
+    at: float = 0.0  # seconds since 1970
+
+
+def add(journal: Journal, transcripts: Iterable[Path]) -> None:
+    """Note that transcripts grew. Raises WriteError."""
+    make_folder(journal.folder)
+    with files.writing(journal.folder):
+        for transcript in transcripts:
+            spool.note(str(journal.folder), str(transcript))
+
+
+def waiting(journal: Journal) -> list[Note]:
+    """Return the transcripts that wait for capture, the oldest note first."""
+    return _notes(journal, "")
+
+
+def ended(journal: Journal) -> list[Note]:
+    """Return the transcripts whose sessions ended, to be learned from, the oldest note first."""
+    return _notes(journal, spool.ENDED)
+
+
+def _notes(journal: Journal, suffix: str) -> list[Note]:
+    notes = []
+    for file in (journal.folder / spool.FOLDER).glob(f"{'?' * _NAME_CHARS}{suffix}"):
+        with contextlib.suppress(OSError, VaultError):  # removed meanwhile
+            now = file.stat(follow_symlinks=False)
+            path = os.fsdecode(files.read_file(file))
+            notes.append(Note(file.name, now.st_ino, Path(path), now.st_mtime))
+    return sorted(notes, key=lambda note: note.at)
+
+
+def remove(journal: Journal, note: Note) -> None:
+    """Remove a note, unless the transcript was noted again since. Raises WriteError."""
+    file = journal.folder / spool.FOLDER / note.name
+    aside = file.with_name(f"{note.name}.taken")
+    with files.writing(file), contextlib.suppress(FileNotFoundError):
+        file.replace(aside)
+        if aside.stat().st_ino == note.inode:
+            aside.unlink()
+        else:
+            aside.replace(file)
+
+
+def lock(journal: Journal) -> int | None:
+    """Take the lock of the process that captures; None if it is held, or nothing was ever noted.
+
+    Raises WriteError.
+    """
+    folder = journal.folder / spool.FOLDER
+    if not folder.is_dir():
+        return None
+    with files.writing(folder):
+        opened = spool.open_spool(str(journal.folder))
+        try:
+            return start.take_lock(opened)
+        finally:
+            os.close(opened)
+
+
+def complain(journal: Journal, message: str) -> None:
+    """Write why something could not be captured where `complaints` finds it; a full disk loses it."""
+    with contextlib.suppress(OSError):
+        opened = spool.open_spool(str(journal.folder))
+        try:
+            stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+            line = f"{stamp} {visible_line(message)}\n"
+            log.append(opened, start.CAPTURE_LOG, line.encode("utf-8", "replace"))
+        finally:
+            os.close(opened)
+
+
+def complaints(journal: Journal) -> list[str]:
+    """Return what could not be captured during the last days, each reason once, the latest last."""
+    oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - COMPLAINT_SECONDS))
+    try:
+        text = (journal.folder / spool.FOLDER / start.CAPTURE_LOG).read_text("utf-8", "replace")
+    except OSError:
+        return []
+    recent = [line for line in text.splitlines() if line[:10] >= oldest and len(line) > _STAMP]
+    return list({line[_STAMP:]: line for line in recent}.values())
