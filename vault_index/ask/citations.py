@@ -26,24 +26,31 @@ _MARKS = " \t>-*+.)0123456789"  # what may be before a fence in its line
 _GAP = "\u2026"  # in place of what is struck, where its neighbours would make something new
 MAX_CODE_CHARS = 1_000  # of code between backticks
 MAX_ADDRESS_CHARS = 2_000
-MAX_NOTE_CHARS = 200
+MAX_GROUP_CHARS = 200
 MAX_DIGITS = 6
 
-_PLAIN = re.compile(rf"[^{_OPENING}`~\\\n]+|\\[\\`]?|\n|[{_OPENING}]|`+|~+")
-_RUN = re.compile(r"`+|~+")
-_INFO = {"`": re.compile(r"[^`\n]*"), "~": re.compile(r"[^\n]*")}  # after what opens a fence
-_SPAN = re.compile(rf"(`+)(?!`)[^\n]{{1,{MAX_CODE_CHARS}}}?(?<!`)\1(?!`)")
-_INNER = rf"[\d \t^,;\u3001\uff0c{_DASHES}]"  # what a group may have
+_INNER = rf"[\d \t^,;\u3001\uff0c{_DASHES}]{{0,{MAX_GROUP_CHARS}}}"  # what a group may have
 # some models write 【1†lines】
-_NOTE = rf"(?<=\u3010)(?P<noted>{_INNER}+)[\u2020:][^\n{_CLOSING}]{{0,{MAX_NOTE_CHARS}}}"
-_BEGUN = re.compile(rf"[{_OPENING}](?:{_NOTE}|(?P<inner>{_INNER}*))")
-_GROUP = re.compile(rf"{_BEGUN.pattern}[{_CLOSING}]")
-_ADDRESS_BEGUN = re.compile(rf"\([^\s{_OPENING}(`)]{{0,{MAX_ADDRESS_CHARS}}}")
-_ADDRESS = re.compile(rf"{_ADDRESS_BEGUN.pattern}\)")
+_NOTED = rf"\u3010{_INNER}[\u2020:][^\n{_CLOSING}]{{0,{MAX_GROUP_CHARS}}}"
+_BEGUN = rf"(?:[{_OPENING}]{_INNER}|{_NOTED})"
+_ADDRESS = rf"\([^\s{_OPENING}(`){_GAP}]{{0,{MAX_ADDRESS_CHARS}}}"
+_SPAN = rf"(?P<run>`+)(?!`)[^\n]{{1,{MAX_CODE_CHARS}}}?(?<!`)(?P=run)(?!`)"
+_TOKEN = re.compile(
+    rf"(?P<code>{_SPAN})|(?P<group>{_BEGUN})[{_CLOSING}](?P<address>(?:{_ADDRESS}\))+)?"
+    rf"|[^{_OPENING}`~\\\n]+|\\[\\`]?|\n|[{_OPENING}]|`+|~+"
+)
+# what the next piece may make another token of
+_UNDECIDED = re.compile(
+    rf"(?s:(?!{_SPAN}.))`++[^\n]{{0,{MAX_CODE_CHARS}}}+`*+\Z|~+\Z|\\\Z"
+    rf"|{_BEGUN}(?:[{_CLOSING}](?:{_ADDRESS}\))*(?:{_ADDRESS})?)?\Z"
+)
+_FENCE = re.compile(r"(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[^\n]*\n?")
 _PART = re.compile(rf"(\d+)(?:[{_DASHES}](\d+))?")
 _BETWEEN = re.compile(r"[\s^,;\u3001\uff0c]+")
+_CITED = re.compile(r"\[\d+\]\Z")
 _AFTER_CITED = re.compile(r"[,;\u3001\uff0c]?\s*")  # goes where the citation after it is struck
-_STAYS_OPEN = re.compile(rf"{_INNER}*")
+# with what follows, a citation or its address
+_OPEN = re.compile(rf"(?:[{_OPENING}]{_INNER}|\]{_ADDRESS})\Z")
 
 
 class Citations:
@@ -59,12 +66,10 @@ class Citations:
         self._rest = ""  # not decided yet
         self._is_whole = False  # nothing follows the rest
         self._out: list[str] = []
-        self._last = ""  # character that was passed on
+        self._tail = ""  # the end of what was passed on
         self._space = ""  # white space, and a comma after a citation, not passed on yet
         self._fence = ""  # that the code around us ends with
         self._is_line_start = True
-        self._is_cited = False  # the end of what was passed on is a citation
-        self._is_open = False  # the end of what was passed on could still become a citation
 
     def feed(self, piece: str) -> str:
         """Take a piece of an answer; return what is decided since the last."""
@@ -83,112 +88,81 @@ class Citations:
 
     def _step(self, at: int) -> int | None:
         """Take what begins at an index of the rest; return where it ends, None if not decided."""
-        text, char = self._rest, self._rest[at]
+        text = self._rest
         if self._fence:
             return self._code_line(at)
-        if char in "`~":
-            return self._code(at)
-        if group := _GROUP.match(text, at):
-            return self._group(group)
-        may_be_more = _BEGUN.fullmatch(text, at) or (char == "\\" and at + 1 == len(text))
-        return None if may_be_more and not self._is_whole else self._plain(at)
+        if self._is_line_start and (fence := _FENCE.match(text, at)):
+            if not fence[0].endswith("\n") and not self._is_whole:
+                return None
+            self._pass_on(fence[0])
+            self._fence = fence[1]
+            return fence.end()
+        if not self._is_whole and _UNDECIDED.match(text, at):
+            return None
+        token = _TOKEN.match(text, at)
+        assert token  # each character begins one
+        if token["group"]:
+            self._group(token)
+        elif token["code"]:
+            self._pass_on(token[0])
+        else:
+            self._plain(token[0])
+        return token.end()
 
-    def _is_end(self, at: int) -> bool:
-        """Whether what ends at an index may go on with the next piece."""
-        return at == len(self._rest) and not self._is_whole
-
-    def _plain(self, at: int) -> int:
-        """Pass on text that is neither citation nor code."""
-        match = _PLAIN.match(self._rest, at)
-        assert match
-        text, end = match[0], match.end()
+    def _plain(self, text: str) -> None:
+        """Pass on text that is neither citation nor code; white space at its end waits."""
         if text == "\n":
             self._space += text
             self._is_line_start = True
-            return end
-        self._is_line_start &= not text.strip(_MARKS)
-        if self._is_cited and not self._space and (after := _AFTER_CITED.match(text)):
+            return
+        starts_line = self._is_line_start and not text.strip(_MARKS)
+        if not self._space and self._tail.endswith("]") and _CITED.search(self._tail):
+            after = _AFTER_CITED.match(text)
+            assert after  # it matches nothing, too
             self._space, text = after[0], text[after.end() :]
-        body = text.rstrip()
-        leading = len(body) - len(body.lstrip()) if body else 0
-        self._space += body[:leading]
-        if body:
-            is_open = body in "[\uff3b\u3010" or (
-                self._is_open and "\n" not in self._space and bool(_STAYS_OPEN.fullmatch(body))
-            )
-            self._pass_on(body[leading:])
-            self._is_open = is_open
+        if body := text.rstrip():
+            self._pass_on(body)
         self._space += text[len(body) :]
-        return end
+        self._is_line_start = starts_line
 
     def _pass_on(self, text: str) -> None:
-        self._out += [self._space if self._last else "", text]
-        self._space, self._last = "", text[-1]
-        self._is_cited = self._is_open = False
+        text = self._space + text if self._tail else text.lstrip()
+        self._out.append(text)
+        self._tail = (self._tail + text)[-MAX_ADDRESS_CHARS - 2 :]
+        self._space, self._is_line_start = "", False
 
-    def _group(self, match: re.Match[str]) -> int | None:
+    def _group(self, token: re.Match[str]) -> None:
         """Pass on the citations of a group that were returned, if it is one and has any."""
-        numbers = self._numbers_of(match["noted"] or match["inner"] or "")
-        if numbers is None and not match["noted"]:
-            return self._plain(match.start())
-        end = match.end()
-        address = _ADDRESS.match(self._rest, end)
-        if not address and (
-            self._is_end(end) or (_ADDRESS_BEGUN.fullmatch(self._rest, end) and not self._is_whole)
-        ):
-            return None
+        inner, *note = re.split("[\u2020:]", token["group"][1:], maxsplit=1)
+        numbers = self._numbers_of(inner)
         if numbers:
             self.cited += [number for number in numbers if number not in self.cited]
             self._pass_on("".join(f"[{number}]" for number in numbers))
-            self._is_cited, self._is_line_start = True, False
+        elif numbers is None and not note:
+            self._plain(token[0])
         else:
-            self._strike("" if address else self._rest[end : end + 1])
-        return address.end() if address else end
+            self._strike(self._rest[token.end() : token.end() + 1], bool(token["address"]))
 
-    def _strike(self, following: str) -> None:
-        if self._is_open or (self._last == "`" and not self._space):
+    def _strike(self, following: str, has_address: bool) -> None:
+        joins = (following == "(" and self._tail.endswith("]")) or (self._tail + self._space)[
+            -1:
+        ] == "`"
+        if joins or _OPEN.search(self._tail):
             self._pass_on(_GAP)
-            self._is_line_start = False
-        elif not following.isalnum() and "\n" not in self._space:
+        elif "\n" not in self._space and (has_address or not following.isalnum()):
             self._space = ""  # "the heap [9]." -> "the heap.", "[1], [9]." -> "[1]."
 
     def _numbers_of(self, inner: str) -> list[int] | None:
         """Return the returned numbers that a group names; None if it holds anything else."""
-        parts = [part for part in _BETWEEN.split(inner) if part]
-        matches = [_PART.fullmatch(part) for part in parts]
-        kept: list[int] = []
+        matches = [_PART.fullmatch(part) for part in _BETWEEN.split(inner) if part]
+        named: list[int] = []
         for match in matches:
             if match is None:
                 return None
-            least = _number(match[1])
-            most = _number(match[2]) if match[2] else least
-            kept += [number for number in self._numbers if least <= number <= most]
-        return list(dict.fromkeys(kept)) if matches else None
-
-    def _code(self, at: int) -> int | None:
-        """Pass on code between backticks, or the line that opens a fence; else the marks as text."""
-        text, run = self._rest, _RUN.match(self._rest, at)
-        assert run
-        if self._is_end(run.end()):
-            return None
-        if self._is_line_start and len(run[0]) >= 3:
-            line = _INFO[run[0][0]].match(text, run.end())
-            end = line.end() if line else at
-            if self._is_end(end):
-                return None
-            if text[end : end + 1] in ("", "\n"):
-                self._pass_on(text[at : end + 1])
-                self._fence = run[0]
-                return min(end + 1, len(text))
-        most = at + 2 * len(run[0]) + MAX_CODE_CHARS
-        if span := _SPAN.match(text, at):
-            if self._is_end(span.end()):
-                return None
-            self._pass_on(span[0])
-            self._is_line_start = False
-            return span.end()
-        is_begun = run[0][0] == "`" and len(text) <= most and "\n" not in text[at:]
-        return None if is_begun and not self._is_whole else self._plain(at)
+            first = _number(match[1])
+            last = _number(match[2]) if match[2] else first
+            named += [number for number in self._numbers if first <= number <= last]
+        return list(dict.fromkeys(named)) if matches else None
 
     def _code_line(self, at: int) -> int | None:
         """Pass on a line of a fence."""
