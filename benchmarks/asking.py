@@ -31,7 +31,7 @@ from vault_index.ask.answer import ANSWERED, UNKNOWN, Answer
 from vault_index.ask.citations import check, words_of
 from vault_index.ask.passages import NAME, SearchResult, Wanted, find
 from vault_index.embed import download
-from vault_index.llm.door import Question, Reply, Take, ToolCall
+from vault_index.llm.backend import Question, Reply, Take, ToolCall
 from vault_index.search import evaluate, floor
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.vault import Vault

@@ -14,7 +14,7 @@ from vault_index.errors import (
     ModelRefusedError,
     ModelToolsError,
 )
-from vault_index.llm.door import ASSISTANT, TOOL, USER, ToolCall
+from vault_index.llm.backend import ASSISTANT, TOOL, USER, ToolCall
 
 HEAP = passage(1, "Raise the heap: NODE_OPTIONS=--max-old-space-size=4096.")
 CACHE = passage(2, "The cache of the build is kept for a week.")

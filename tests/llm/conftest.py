@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.doors import (
+from tests.support.backends import (
     KINDS,
     TEXT,
     Server,
@@ -17,7 +17,7 @@ from tests.support.model_server import ModelServer
 from tests.support.ollama_server import OllamaServer
 from vault_index.config import Config
 from vault_index.llm import Model
-from vault_index.llm.counted import Allowance
+from vault_index.llm.metered import Allowance
 
 
 @pytest.fixture(params=KINDS)

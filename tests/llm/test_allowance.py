@@ -18,7 +18,7 @@ from tests.support.watchers import soon
 from vault_index import llm
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelBudgetError, ModelCallError
-from vault_index.llm.counted import Allowance, Day
+from vault_index.llm.metered import Allowance, Day
 from vault_index.vault import open_vault
 
 NOON = 1_795_176_000.0  # 2026-11-20T12:00:00Z

@@ -18,9 +18,9 @@ from tests.support.watchers import soon
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, ModelRefusedError, WriteError
 from vault_index.llm import Model
-from vault_index.llm.claude import ClaudeDoor
-from vault_index.llm.counted import Allowance, CountedModel
-from vault_index.llm.door import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
+from vault_index.llm.backend import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
+from vault_index.llm.claude import ClaudeBackend
+from vault_index.llm.metered import Allowance, MeteredModel
 from vault_index.transcripts import events
 
 KEYS = {"title": {"type": "string"}}
@@ -97,8 +97,8 @@ def model_of(
     config = Config(home=tmp_path / "me")
     path = os.pathsep.join([str(played.folder), "/usr/bin", "/bin"])
     world = {"PATH": path, "HOME": str(tmp_path), **(environ or {})}
-    door = ClaudeDoor("haiku", config, world, timeout)
-    return CountedModel(door, Allowance(config), lambda _: None)
+    backend = ClaudeBackend("haiku", config, world, timeout)
+    return MeteredModel(backend, Allowance(config), lambda _: None)
 
 
 def test_one_question_is_one_lean_start(played: Played, model: Model, tmp_path: Path) -> None:

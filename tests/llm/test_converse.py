@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import streams
-from tests.support.doors import (
+from tests.support.backends import (
     CALL,
     KINDS,
     PLAIN,
@@ -33,7 +33,7 @@ from vault_index.errors import (
     ModelRefusedError,
 )
 from vault_index.llm import Model
-from vault_index.llm.door import ASSISTANT, USER, Question, ToolCall, Turn
+from vault_index.llm.backend import ASSISTANT, USER, Question, ToolCall, Turn
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from vault_index.errors import (
     SettingsError,
 )
 from vault_index.llm import Model
-from vault_index.llm.counted import Allowance, CountedModel
-from vault_index.llm.door import Question, is_refusal
-from vault_index.llm.ollama import OllamaDoor
+from vault_index.llm.backend import Question, is_refusal
+from vault_index.llm.metered import Allowance, MeteredModel
+from vault_index.llm.ollama import OllamaBackend
 from vault_index.llm.server import Sleep
 
 KEYS: dict[str, dict[str, Any]] = {
@@ -45,8 +45,8 @@ def model(server: OllamaServer, tmp_path: Path) -> Model:
 
 
 def model_at(host: str, home: Path, sleep: Sleep = lambda _: None) -> Model:
-    door = OllamaDoor("llama3.2", host, timeout=0.5)
-    return CountedModel(door, Allowance(Config(home=home)), sleep)
+    backend = OllamaBackend("llama3.2", host, timeout=0.5)
+    return MeteredModel(backend, Allowance(Config(home=home)), sleep)
 
 
 def test_a_model_is_opened_by_the_name_in_the_settings(

@@ -20,9 +20,9 @@ from vault_index.errors import (
     SettingsError,
 )
 from vault_index.llm import Model
-from vault_index.llm.anthropic import AnthropicDoor
-from vault_index.llm.counted import Allowance, CountedModel
-from vault_index.llm.openai import OpenAIDoor
+from vault_index.llm.anthropic import AnthropicBackend
+from vault_index.llm.metered import Allowance, MeteredModel
+from vault_index.llm.openai import OpenAIBackend
 from vault_index.llm.server import PassingError
 
 KEYS: dict[str, dict[str, Any]] = {
@@ -63,12 +63,12 @@ def model(kind: str, server: ModelServer, tmp_path: Path, pauses: list[float]) -
 def model_at(kind: str, url: str, home: Path, pauses: list[float], timeout: float = 20) -> Model:
     config = Config(home=home, llm_openai_url=f"{url}/v1")
     environ = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}
-    door = (
-        AnthropicDoor("opus", environ, timeout)
+    backend = (
+        AnthropicBackend("opus", environ, timeout)
         if kind == "anthropic"
-        else OpenAIDoor("opus", config, environ, timeout)
+        else OpenAIBackend("opus", config, environ, timeout)
     )
-    return CountedModel(door, Allowance(config), pauses.append)
+    return MeteredModel(backend, Allowance(config), pauses.append)
 
 
 def caught_from(model: Model) -> ModelCallError:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.doors import (
+from tests.support.backends import (
     CALL,
     PLAIN,
     QUESTION,
@@ -25,7 +25,7 @@ from vault_index.errors import (
     ModelToolsError,
 )
 from vault_index.llm import Model
-from vault_index.llm.door import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
+from vault_index.llm.backend import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
 
 
 def refuse(server: Server, status: int, message: str) -> None:

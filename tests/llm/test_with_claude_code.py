@@ -123,13 +123,13 @@ def test_its_errors_are_in_our_words(home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_call_that_takes_too_long_ends(home: Path, api: MessagesApi) -> None:
-    from vault_index.llm.claude import ClaudeDoor
-    from vault_index.llm.door import Question
+    from vault_index.llm.backend import Question
+    from vault_index.llm.claude import ClaudeBackend
 
     api.held = lambda _: True
-    door = ClaudeDoor("haiku", Config(home=home), os.environ, timeout=8)
+    backend = ClaudeBackend("haiku", Config(home=home), os.environ, timeout=8)
     with pytest.raises(ModelCallError, match="did not answer in 8 s"):
-        door.ask(Question(SYSTEM, PROMPT))
+        backend.ask(Question(SYSTEM, PROMPT))
     api.release.set()
     assert not list(home.rglob("*.jsonl"))
     shutil.rmtree(home / "llm" / "empty")

@@ -9,7 +9,7 @@ from vault_index.ask import respond
 from vault_index.ask.answer import Answer, Passage
 from vault_index.ask.conversations import Exchange
 from vault_index.ask.passages import NAME, SearchResult, Wanted
-from vault_index.llm.door import Question, Reply, Take, ToolCall
+from vault_index.llm.backend import Question, Reply, Take, ToolCall
 
 TOKEN = "tk-not-for-models-0123456789"
 

@@ -9,8 +9,8 @@ from hashlib import sha256
 from typing import Any
 
 from vault_index.learn.material import CHANGED, SESSION, FileChange, Material, Repair, Said
-from vault_index.llm import door
-from vault_index.llm.door import Question, Reply, Take, Usage
+from vault_index.llm import backend
+from vault_index.llm.backend import Question, Reply, Take, Usage
 
 SESSION_ID = "3f2a91c0-0000-4000-8000-000000000001"
 DIFF = """\
@@ -164,12 +164,12 @@ class ScriptedModel:
         self, system: str, prompt: str, keys: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, Any]:
         """Return the answer of the script, checked as that of any model."""
-        schema = json.dumps(door.schema_of(keys))
+        schema = json.dumps(backend.schema_of(keys))
         asked = f"{prompt}\n\nAnswer with one JSON object of this schema:\n{schema}"
         stage = stage_of(asked)
         self.asked.append((stage, system, asked))
         self.usage += Usage(1, (len(system) + len(asked)) // 4, 50, 0.5)
-        return door.parse(self._answers(stage), keys, self.name)
+        return backend.parse_json(self._answers(stage), keys, self.name)
 
     @property
     def sent(self) -> int:

@@ -26,7 +26,7 @@ from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.journal import expiry, projects
 from vault_index.journal.redact import redact
-from vault_index.llm.door import ASSISTANT, USER, Turn
+from vault_index.llm.backend import ASSISTANT, USER, Turn
 from vault_index.store import filters
 from vault_index.text.quote import clean
 

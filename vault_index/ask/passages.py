@@ -20,7 +20,7 @@ from vault_index.journal.redact import redact
 from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
 from vault_index.lesson.passages import number_of
-from vault_index.llm.door import Tool, ToolCall
+from vault_index.llm.backend import Tool, ToolCall
 from vault_index.recall import select
 from vault_index.search import contents, documents, floor, query
 from vault_index.search.hit import Hit

@@ -33,7 +33,16 @@ from vault_index.errors import (
     VaultError,
 )
 from vault_index.hotpath import chatter
-from vault_index.llm.door import ASSISTANT, MAX_CHARS, TOOL, Question, Reply, Take, Turn, is_refusal
+from vault_index.llm.backend import (
+    ASSISTANT,
+    MAX_CHARS,
+    TOOL,
+    Question,
+    Reply,
+    Take,
+    Turn,
+    is_refusal,
+)
 from vault_index.text import quote
 
 SPARE_ROUNDS = 2  # calls of a model that come to nothing: a wrong name, arguments that are no JSON

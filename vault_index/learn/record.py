@@ -23,7 +23,7 @@ from vault_index import files
 from vault_index.config import Config
 from vault_index.errors import VaultError
 from vault_index.journal.journal import held
-from vault_index.llm.door import Usage
+from vault_index.llm.backend import Usage
 
 FOLDER, FILE = "learn", "runs.jsonl"
 MAX_RUNS = 1000

@@ -40,7 +40,7 @@ from vault_index.learn.material import COMMITS, FILES, SESSION, Entry, Material
 from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import Plan
-from vault_index.llm.door import Usage
+from vault_index.llm.backend import Usage
 from vault_index.proposals import review
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from vault_index.learn import excerpt
 from vault_index.learn.material import Entry, Material
 from vault_index.lesson import parse
 from vault_index.lesson.passages import RELATIONS, Parts
-from vault_index.llm import Model, door
+from vault_index.llm import Model, backend
 from vault_index.transcripts import events
 
 WHAT, WHY, PATTERNS, KNOWLEDGE, ALL = "what", "why", "patterns", "knowledge", "all"
@@ -200,7 +200,7 @@ def most(config: Config) -> int:
 
 def _fixed_chars(config: Config, stage: str) -> int:
     """Return the characters of a call's instructions and of its schema, which stands in the prompt."""
-    schema = json.dumps(door.schema_of(_KEYS[stage]))
+    schema = json.dumps(backend.schema_of(_KEYS[stage]))
     return len(_system(stage, config)) + len(schema)
 
 

@@ -10,8 +10,8 @@ asks the model may fulfil. The caller decides what a model may see: secrets are 
 what it says is checked after. Models and addresses come from the user's own settings and environment,
 keys from the environment alone; a vault chooses none of them.
 
-A door is a module with a class that satisfies `door.Door`, and a line in `_DOORS`. Attempts, the day's
-allowance, the form of answers and what calls took are the same for all of them: `CountedModel`.
+A backend is a module with a class that satisfies `backend.Backend`, and a line in `_BACKENDS`. Attempts,
+the day's allowance, the form of answers and what calls took are the same for all: `MeteredModel`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any, Protocol
 
 from vault_index.config import Config
 from vault_index.errors import SettingsError
-from vault_index.llm.anthropic import AnthropicDoor
-from vault_index.llm.claude import DEFAULT_MODEL, ClaudeDoor
-from vault_index.llm.counted import Allowance, CountedModel
-from vault_index.llm.door import Door, Question, Reply, Take, Usage
-from vault_index.llm.ollama import OllamaDoor
-from vault_index.llm.openai import OpenAIDoor
+from vault_index.llm.anthropic import AnthropicBackend
+from vault_index.llm.backend import Backend, Question, Reply, Take, Usage
+from vault_index.llm.claude import DEFAULT_MODEL, ClaudeBackend
+from vault_index.llm.metered import Allowance, MeteredModel
+from vault_index.llm.ollama import OllamaBackend
+from vault_index.llm.openai import OpenAIBackend
 from vault_index.llm.server import Sleep
 
 
@@ -62,7 +62,7 @@ class Model(Protocol):
     ) -> dict[str, Any]:
         """Return the answer as an object with exactly these keys; each value fits its JSON schema.
 
-        `answer.parse` says which part of JSON schema counts.
+        `backend.parse_json` says which part of JSON schema counts.
         """
 
     def converse(self, question: Question, take: Take | None = None) -> Reply:
@@ -75,11 +75,11 @@ class Model(Protocol):
         """
 
 
-_DOORS: dict[str, Callable[[str, Config], Door]] = {
-    "ollama": lambda model, config: OllamaDoor(model, config.ollama_host),
-    "claude": lambda model, config: ClaudeDoor(model, config, os.environ),
-    "anthropic": lambda model, _: AnthropicDoor(model, os.environ),
-    "openai": lambda model, config: OpenAIDoor(model, config, os.environ),
+_BACKENDS: dict[str, Callable[[str, Config], Backend]] = {
+    "ollama": lambda model, config: OllamaBackend(model, config.ollama_host),
+    "claude": lambda model, config: ClaudeBackend(model, config, os.environ),
+    "anthropic": lambda model, _: AnthropicBackend(model, os.environ),
+    "openai": lambda model, config: OpenAIBackend(model, config, os.environ),
 }
 _DEFAULTS = {"claude": DEFAULT_MODEL}
 
@@ -87,11 +87,11 @@ _DEFAULTS = {"claude": DEFAULT_MODEL}
 def open_model(name: str, config: Config, sleep: Sleep = time.sleep) -> Model:
     """Open a model by its name in the settings. Nothing is asked before first use.
 
-    Raises SettingsError for an unknown door, a missing model, or an unusable address.
+    Raises SettingsError for an unknown backend, a missing model, or an unusable address.
     """
-    door, _, model = name.partition(":")
-    model = model.strip() or _DEFAULTS.get(door, "")
-    if door not in _DOORS or not model:
-        choices = [door if door in _DEFAULTS else f"{door}:MODEL" for door in _DOORS]
+    kind, _, model = name.partition(":")
+    model = model.strip() or _DEFAULTS.get(kind, "")
+    if kind not in _BACKENDS or not model:
+        choices = [each if each in _DEFAULTS else f"{each}:MODEL" for each in _BACKENDS]
         raise SettingsError(f"no language model {name!r}", f"choose {' or '.join(choices)}")
-    return CountedModel(_DOORS[door](model, config), Allowance(config), sleep)
+    return MeteredModel(_BACKENDS[kind](model, config), Allowance(config), sleep)

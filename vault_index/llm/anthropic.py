@@ -1,17 +1,17 @@
 """The Messages API over plain HTTP: `anthropic:MODEL`.
 
-Structured answers come by the schema in the prompt, as through every door: a forced tool would cost
+Structured answers come by the schema in the prompt, as through every backend: a forced tool would cost
 its description in each call, and gateways that speak this API do not all take tools.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
-from vault_index.errors import ModelAwayError, ModelToolsError
-from vault_index.llm.door import (
+from vault_index.errors import ModelAwayError
+from vault_index.llm.backend import (
     ASSISTANT,
     CUT,
     DECLINED,
@@ -21,13 +21,17 @@ from vault_index.llm.door import (
     Question,
     Reply,
     Take,
+    ToolCall,
     Turn,
     call_of,
     names_of,
-    speaks_of_tools,
 )
-from vault_index.llm.server import TIMEOUT_SECONDS, Address, Answered, Server, checked, tokens_of
+from vault_index.llm.server import TIMEOUT_SECONDS, Address, HttpBackend, Reading, dict_at
 
+URL = "https://api.anthropic.com"
+VERSION = "2023-06-01"  # of the API
+KEY, BASE = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
+INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _STATUS = {  # that the server answers with where an error comes before the first event
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -41,113 +45,89 @@ _STATUS = {  # that the server answers with where an error comes before the firs
 }
 
 
-class MessageStream:
-    """A message that is put together; `take` gets its text in pieces."""
+class Message(Reading):
+    """A message of the API."""
 
-    def __init__(self, take: Take) -> None:
-        self.is_ended = False
-        self.began = False
-        self._take = take
+    ends: ClassVar = {
+        "end_turn": ENDED,
+        "stop_sequence": ENDED,
+        "tool_use": ENDED,
+        "max_tokens": CUT,
+        "model_context_window_exceeded": CUT,
+        "refusal": DECLINED,
+    }
+    input_counts = INPUT_COUNTS
+    output_count = "output_tokens"
+
+    def __init__(self, take: Take | None = None) -> None:
+        super().__init__(take)
         self._blocks: dict[Any, dict[str, Any]] = {}
-        self._inputs: dict[Any, list[str]] = {}  # arguments of calls, in pieces
-        self._stop: Any = None
-        self._usage: dict[str, Any] = {}
-        self._error: dict[str, Any] | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the model said why it ended."""
-        return bool(self._stop) or self.is_ended
-
-    @property
-    def value(self) -> dict[str, Any]:
-        """The message as it comes without a stream."""
-        if self._error is not None:
-            return {"error": {**self._error, "code": _STATUS.get(str(self._error.get("type")))}}
-        for index, pieces in self._inputs.items():
-            if pieces:
-                self._blocks[index]["input"] = "".join(pieces)
-        content = list(self._blocks.values())
-        return {"content": content, "stop_reason": self._stop, "usage": self._usage}
+        self._inputs: dict[Any, str] = {}  # arguments of calls, as far as they came
 
     def add(self, event: dict[str, Any]) -> None:
         """Take the next event."""
         kind, index = event.get("type"), event.get("index")
         if kind == "error" or "error" in event:
-            error = event.get("error")
-            self._error = error if isinstance(error, dict) else {}
+            error = dict_at(event, "error")
+            self.error = {**error, "code": _STATUS.get(str(error.get("type")))}
             self.is_ended = True
+        elif isinstance(blocks := event.get("content"), list):  # the message as a whole
+            self.began = True
+            for number, block in enumerate(blocks):
+                self._begin(number, block)
+            self._end = str(event.get("stop_reason") or "")
+            self._count(event.get("usage"))
         elif kind == "message_start":
             self.began = True
-            self._count(_object(event, "message"))
+            self._count(dict_at(event, "message").get("usage"))
         elif kind == "content_block_start" and isinstance(index, int):
-            block = _object(event, "content_block")
-            self._blocks[index] = {**block, "text": ""} if block.get("type") == "text" else block
-            self._inputs[index] = []
-            self._add_text(index, block.get("text"))
+            self._begin(index, event.get("content_block"))
         elif kind == "content_block_delta" and index in self._blocks:
-            delta = _object(event, "delta")
-            self._add_text(index, delta.get("text"))
+            delta = dict_at(event, "delta")
+            if self._blocks[index].get("type") == "text":
+                self._add_text(delta.get("text"))
             if isinstance(piece := delta.get("partial_json"), str):
-                self._inputs[index].append(piece)
+                self._inputs[index] = self._inputs.get(index, "") + piece
         elif kind == "message_delta":
-            self._stop = _object(event, "delta").get("stop_reason") or self._stop
-            self._count(event)
+            self._end = str(dict_at(event, "delta").get("stop_reason") or "") or self._end
+            self._count(event.get("usage"))
         elif kind == "message_stop":
             self.is_ended = True
 
-    def _add_text(self, index: Any, text: Any) -> None:
-        block = self._blocks[index]
-        if block.get("type") == "text" and isinstance(text, str) and text:
-            block["text"] += text
-            self._take(text)
+    def _begin(self, index: int, block: Any) -> None:
+        self._blocks[index] = block if isinstance(block, dict) else {}
+        if self._blocks[index].get("type") == "text":
+            self._add_text(self._blocks[index].get("text"))
 
-    def _count(self, event: dict[str, Any]) -> None:
-        """Take the tokens counted so far: later events have the larger numbers."""
-        usage = _object(event, "usage")
-        self._usage |= {key: count for key, count in usage.items() if count is not None}
-
-
-def _object(event: dict[str, Any], key: str) -> dict[str, Any]:
-    value = event.get(key)
-    return value if isinstance(value, dict) else {}
+    def _calls(self) -> Iterable[ToolCall | None]:
+        for number, (index, block) in enumerate(self._blocks.items(), start=1):
+            if block.get("type") == "tool_use":
+                arguments = self._inputs.get(index) or block.get("input")
+                yield call_of(block.get("id"), block.get("name"), arguments, number)
 
 
-URL = "https://api.anthropic.com"
-VERSION = "2023-06-01"  # of the API
-KEY, BASE = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
-_ENDS = {
-    "end_turn": ENDED,
-    "stop_sequence": ENDED,
-    "tool_use": ENDED,
-    "max_tokens": CUT,
-    "model_context_window_exceeded": CUT,
-    "refusal": DECLINED,
-}
-
-
-class AnthropicDoor:
+class AnthropicBackend(HttpBackend):
     """A model behind the Messages API. Key and server come from the user's environment."""
 
-    starts_slowly = False
-    answer_tokens = MAX_ANSWER_TOKENS
-    can_call_tools = True
+    reading = Message
 
     def __init__(
         self, model: str, environ: Mapping[str, str], timeout: float = TIMEOUT_SECONDS
     ) -> None:
-        self.name = f"anthropic:{model}"
         self._model = model
         self._key = environ.get(KEY, "").strip()
         base = (environ.get(BASE) or URL).rstrip("/")
-        address = checked(Address(f"{base}/v1/messages", BASE, KEY, self._key))
         headers = {"x-api-key": self._key, "anthropic-version": VERSION}
-        self._server = Server(self.name, address, headers, timeout)
+        address = Address(f"{base}/v1/messages", BASE, KEY, self._key)
+        super().__init__(f"anthropic:{model}", address, headers, timeout)
 
     def ask(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply of one request. Raises ModelCallError."""
         if not self._key:
             raise ModelAwayError(f"{self.name}: there is no key", f"set {KEY} in the environment")
+        return super().ask(question, take)
+
+    def _body(self, question: Question, streams: bool) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
             "max_tokens": MAX_ANSWER_TOKENS,
@@ -156,22 +136,9 @@ class AnthropicDoor:
         }
         if question.system:  # an empty one is refused
             body["system"] = question.system
-        stream = None if take is None else MessageStream(take)
-        if stream is not None:
+        if streams:
             body["stream"] = True
-        answered = self._server.post(body, stream)
-        reply = _reply(answered)
-        if reply is None:
-            if "tools" in body and answered.status >= 400 and speaks_of_tools(answered.value):
-                raise ModelToolsError(f"{self.name} takes no tools", "choose another model")
-            raise self._server.failure(answered)
-        if take is not None and reply.text and (stream is None or not stream.began):
-            take(reply.text)
-        return reply
-
-    def end(self) -> None:
-        """End the request under way, from another thread."""
-        self._server.end()
+        return body
 
 
 def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
@@ -213,29 +180,3 @@ def _tools(question: Question) -> dict[str, Any]:
         return {}
     tools = [{"name": name, "input_schema": {"type": "object"}} for name in names]
     return {"tools": tools, "tool_choice": {"type": "none"}}
-
-
-def _reply(answered: Answered) -> Reply | None:
-    """Return the reply in an answer, None if it has none."""
-    value = answered.value
-    blocks, end = value.get("content"), _ENDS.get(str(value.get("stop_reason")))
-    if answered.status != 200 or not isinstance(blocks, list) or end is None:
-        return None
-    blocks = [block for block in blocks if isinstance(block, dict)]
-    calls = [
-        call_of(block.get("id"), block.get("name"), block.get("input"), number)
-        for number, block in enumerate(blocks, start=1)
-        if block.get("type") == "tool_use"
-    ]
-    usage = value.get("usage")
-    taken = [
-        tokens_of(usage, key)
-        for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    ]
-    return Reply(
-        "".join(block["text"] for block in blocks if isinstance(block.get("text"), str)),
-        end,
-        None if taken[0] is None else sum(tokens or 0 for tokens in taken),
-        tokens_of(usage, "output_tokens"),
-        calls=tuple(call for call in calls if call is not None),
-    )

@@ -31,20 +31,21 @@ from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, WriteError
 from vault_index.files import private
 from vault_index.hotpath import spool
-from vault_index.llm.counted import folder_of
-from vault_index.llm.door import (
+from vault_index.llm.anthropic import INPUT_COUNTS
+from vault_index.llm.backend import (
     ASSISTANT,
     CUT,
     DECLINED,
     ENDED,
     TOOL,
-    Ended,
     Question,
     Reply,
     Take,
     Turn,
     names_of,
 )
+from vault_index.llm.cancel import Ended
+from vault_index.llm.metered import folder_of
 from vault_index.llm.server import TIMEOUT_SECONDS, PassingError, passes, tokens_of
 
 FILE = "claude.json"
@@ -174,7 +175,7 @@ _NETWORK = re.compile(
 )
 
 
-class ClaudeDoor:
+class ClaudeBackend:
     """A model of the user's own Claude Code. Nothing is started before first use."""
 
     starts_slowly = True
@@ -379,14 +380,10 @@ def _result(printed: str) -> dict[str, Any]:
 
 def _reply_of(result: Mapping[str, Any], text: str, end: str) -> Reply:
     usage, cost = result.get("usage"), result.get("total_cost_usd")
-    taken = [
-        tokens_of(usage, key)
-        for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    ]
     return Reply(
         text,
         end,
-        None if taken[0] is None else sum(tokens or 0 for tokens in taken),
+        tokens_of(usage, *INPUT_COUNTS),
         tokens_of(usage, "output_tokens"),
         float(cost) if isinstance(cost, int | float) else None,
     )

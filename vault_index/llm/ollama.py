@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import model_http
 from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError
-from vault_index.llm.door import (
+from vault_index.llm.backend import (
     ASSISTANT,
     CUT,
     ENDED,
     MAX_ANSWER_TOKENS,
     TOOL,
-    Line,
     Question,
     Reply,
     Take,
@@ -23,6 +22,7 @@ from vault_index.llm.door import (
     names_of,
     speaks_of_tools,
 )
+from vault_index.llm.cancel import Connection
 from vault_index.llm.server import TIMEOUT_SECONDS, PassingError, passes
 from vault_index.model_http import OllamaClient
 
@@ -36,7 +36,7 @@ _AWAY = (model_http.NOT_REACHED, model_http.NO_ADDRESS, 404, 429, 503)
 _PASSING = (model_http.NOT_REACHED, model_http.CUT)
 
 
-class OllamaDoor:
+class OllamaBackend:
     """A model on an Ollama server. Answers are as repeatable as the server makes them.
 
     `host` is what `OLLAMA_HOST` may hold: a name, a port, a URL. Nothing is asked before first use.
@@ -49,8 +49,8 @@ class OllamaDoor:
     def __init__(self, model: str, host: str, timeout: float = TIMEOUT_SECONDS) -> None:
         self.name = f"ollama:{model}"
         self._model = model
-        self._line = Line()
-        self._server = OllamaClient(host, timeout, self._line.follow)
+        self._connection = Connection()
+        self._server = OllamaClient(host, timeout, self._connection.follow)
 
     def ask(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply of one request. Raises ModelCallError.
@@ -91,7 +91,7 @@ class OllamaDoor:
 
     def end(self) -> None:
         """End the request under way, from another thread."""
-        self._line.end()
+        self._connection.end()
 
 
 def _messages(question: Question) -> list[dict[str, Any]]:

@@ -18,16 +18,24 @@ import json
 import random
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from vault_index import model_http
-from vault_index.errors import ModelAwayError, ModelCallError, SettingsError
-from vault_index.llm.door import Line
+from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError, SettingsError
+from vault_index.llm.backend import (
+    MAX_ANSWER_TOKENS,
+    Question,
+    Reply,
+    Take,
+    ToolCall,
+    speaks_of_tools,
+)
+from vault_index.llm.cancel import Connection
 from vault_index.text.quote import visible_line
 
 if TYPE_CHECKING:
@@ -38,23 +46,64 @@ _LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a return at the end may be half 
 _DONE = b"[DONE]"
 
 
-class Stream(Protocol):
-    """An answer that comes in events."""
+class Reading:
+    """A reply that is put together from the events of a stream; a whole answer is one event.
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the answer came to its end, so that the connection may end."""
+    A subclass adds events, and names the reasons of its API for an end and its counts of tokens.
+    """
 
-    @property
-    def is_ended(self) -> bool:
-        """Whether nothing more is to come, so that nobody waits for it."""
+    ends: ClassVar[Mapping[str, str]]
+    input_counts: ClassVar[tuple[str, ...]]
+    output_count: ClassVar[str]
 
-    @property
-    def value(self) -> dict[str, Any]:
-        """All events as the one object that the server answers with if it does not stream."""
+    def __init__(self, take: Take | None = None) -> None:
+        self.began = False  # an answer has begun, and not an error or something else
+        self.is_ended = False  # nothing more is to come, so that nobody waits for it
+        self.error: Any = None
+        self._take = take
+        self._texts: list[str] = []
+        self._usage: dict[str, Any] = {}
+        self._end = ""  # why the model ended, in the words of its API
 
     def add(self, event: dict[str, Any]) -> None:
         """Take the next event; an empty one is the mark at the end."""
+        raise NotImplementedError
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the model said why it ended; not every server marks the end of the events."""
+        return bool(self._end) or self.is_ended
+
+    @property
+    def reply(self) -> Reply | None:
+        """The reply, None if there is none."""
+        end = self._why_ended()
+        if self.error is not None or not self.began or not end:
+            return None
+        return Reply(
+            "".join(self._texts),
+            end,
+            tokens_of(self._usage, *self.input_counts),
+            tokens_of(self._usage, self.output_count),
+            calls=tuple(call for call in self._calls() if call is not None),
+        )
+
+    def _why_ended(self) -> str:
+        return self.ends.get(self._end, "")
+
+    def _calls(self) -> Iterable[ToolCall | None]:
+        raise NotImplementedError
+
+    def _add_text(self, text: Any) -> None:
+        if isinstance(text, str) and text:
+            self._texts.append(text)
+            if self._take is not None:
+                self._take(text)
+
+    def _count(self, usage: Any) -> None:
+        """Take the tokens counted so far: later events have the larger numbers."""
+        if isinstance(usage, dict):
+            self._usage |= {key: count for key, count in usage.items() if count is not None}
 
 
 class Events:
@@ -150,6 +199,8 @@ def passes(status: int) -> bool:
 TIMEOUT_SECONDS = 600.0  # a small model without a graphics card reads some 50 tokens a second
 MAX_MESSAGE = 200  # characters of a server's error message
 _AWAY = (401, 402, 403, 404, 429, 503, 529)  # it did nothing, and others have the same trouble
+_JSON_ONLY = {"Content-Type": "application/json", "Accept": "application/json"}
+_STREAM_TOO = {"Accept": "text/event-stream, application/json"}
 _HINTS = {
     401: "check {key}",
     402: "check the balance of the account that {key} is of",
@@ -175,6 +226,25 @@ class Address:
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
 
+    def check(self) -> None:
+        """Raise SettingsError unless the address may be asked with its key."""
+        try:
+            parts = urlsplit(self.url)
+            is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            is_usable = False
+        if not is_usable:
+            raise SettingsError(
+                f"{self.setting} is not an address of a server",
+                "write it as http://127.0.0.1:8080/v1 or https://HOST/v1",
+            )
+        is_clear = parts.scheme == "http" and not model_http.is_this_machine(parts.hostname or "")
+        if self.key and is_clear:
+            raise SettingsError(
+                f"{self.key_name} is not sent in the clear to {self.shown}",
+                f"use an https address in {self.setting}, or start without {self.key_name}",
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -194,125 +264,116 @@ class Answered:
         return {"message": said} if isinstance(said, str) else {}
 
 
-def checked(address: Address) -> Address:
-    """Return an address that may be asked with its key. Raises SettingsError."""
-    try:
-        parts = urlsplit(address.url)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        is_usable = is_usable and parts.port != 0
-    except ValueError:
-        is_usable = False
-    if not is_usable:
-        raise SettingsError(
-            f"{address.setting} is not an address of a server",
-            "write it as http://127.0.0.1:8080/v1 or https://HOST/v1",
-        )
-    if (
-        address.key
-        and parts.scheme == "http"
-        and not model_http.is_this_machine(parts.hostname or "")
-    ):
-        raise SettingsError(
-            f"{address.key_name} is not sent in the clear to {address.shown}",
-            f"use an https address in {address.setting}, or start without {address.key_name}",
-        )
-    return address
+class HttpBackend:
+    """A model behind an API over HTTP. A subclass writes the request and reads the answer."""
 
-
-class Server:
-    """A server's address, the headers it wants, and how long to wait for its whole answer."""
+    starts_slowly = False
+    answer_tokens = MAX_ANSWER_TOKENS
+    can_call_tools = True
+    reading: type[Reading]
 
     def __init__(
         self, name: str, address: Address, headers: Mapping[str, str], timeout: float
     ) -> None:
-        self._name = name
+        address.check()
+        self.name = name
         self._address = address
-        json_only = {"Content-Type": "application/json", "Accept": "application/json"}
-        self._headers = {**json_only, **headers}
+        self._headers = {**_JSON_ONLY, **headers}
         self._timeout = timeout
-        self._line = Line()
+        self._connection = Connection()
+
+    def ask(self, question: Question, take: Take | None = None) -> Reply:
+        """Return the reply of one request that the server takes. Raises ModelCallError."""
+        while True:
+            body = self._body(question, streams=take is not None)
+            stream = self.reading(take) if body.get("stream") else None
+            answered = self._post(body, stream)
+            reading = stream
+            if reading is None or not reading.began:  # not every server streams
+                reading = self.reading()
+                reading.add(answered.value)
+            reply = reading.reply if answered.status == 200 else None
+            if reply is not None:
+                if take is not None and reply.text and reading is not stream:
+                    take(reply.text)
+                return reply
+            if "tools" in body and answered.status >= 400 and speaks_of_tools(answered.value):
+                raise ModelToolsError(f"{self.name} takes no tools", "choose another model")
+            if not self._has_simpler_form(answered, body):
+                raise self._failure(answered)
 
     def end(self) -> None:
         """End the request under way, from another thread."""
-        self._line.end()
+        self._connection.end()
 
-    def post(self, body: Mapping[str, Any], stream: Stream | None = None) -> Answered:
-        """Return what the server answers, whatever the status. Raises ModelCallError.
+    def _body(self, question: Question, streams: bool) -> dict[str, Any]:
+        raise NotImplementedError
 
-        `stream` gets each event as it comes, and its value is what is returned; a server that answers
-        with one object has not streamed, whatever it was asked for.
-        """
+    def _has_simpler_form(self, _answered: Answered, _body: Mapping[str, Any]) -> bool:
+        """Whether the next request will leave out what the server did not take of this one."""
+        return False
+
+    def _post(self, body: Mapping[str, Any], stream: Reading | None) -> Answered:
+        """Return what the server answers, whatever the status. Raises ModelCallError."""
         import httpx  # 80 ms
 
-        name, shown = self._name, self._address.shown
+        server, setting = f"{self.name}: {self._address.shown}", self._address.setting
+        network = f"check {setting}, and whether the server runs"
         try:
-            return self._post(body, stream)
-        except httpx.ConnectTimeout:
-            away = ModelAwayError(f"{name}: {shown} cannot be reached", _network(self._address))
-            raise PassingError(away) from None
+            return self._exchange(body, stream)
+        except (httpx.ConnectTimeout, httpx.ConnectError, httpx.ProxyError) as error:
+            kind = {httpx.ConnectError: ": no connection", httpx.ProxyError: ": its proxy declines"}
+            away = f"{server} cannot be reached{kind.get(type(error), '')}"
+            raise PassingError(ModelAwayError(away, network)) from None
         except model_http.TooLargeError as error:
-            raise ModelCallError(f"{name}: {error}", f"check {self._address.setting}") from None
+            raise ModelCallError(f"{self.name}: {error}", f"check {setting}") from None
         except httpx.TimeoutException:
             raise ModelCallError(
-                f"{name}: {shown} did not answer in {self._timeout:g} s",
+                f"{server} did not answer in {self._timeout:g} s",
                 "see whether it is overloaded, or choose a smaller model",
             ) from None
-        except (httpx.ConnectError, httpx.ProxyError) as error:
-            kind = "its proxy declines" if isinstance(error, httpx.ProxyError) else "no connection"
-            away = ModelAwayError(
-                f"{name}: {shown} cannot be reached: {kind}", _network(self._address)
-            )
-            raise PassingError(away) from None
         except httpx.TransportError:
-            cut = ModelCallError(f"{name}: {shown} ended the connection", _network(self._address))
-            raise PassingError(cut) from None
+            raise PassingError(ModelCallError(f"{server} ended the connection", network)) from None
         except (httpx.InvalidURL, OSError, ValueError, ImportError):  # before anything is sent
             raise ModelAwayError(
-                f"{name}: {shown} cannot be asked",
-                f"check {self._address.setting}, and the variables of proxies and certificates",
+                f"{server} cannot be asked",
+                f"check {setting}, and the variables of proxies and certificates",
             ) from None
 
-    def _post(self, body: Mapping[str, Any], stream: Stream | None) -> Answered:
+    def _exchange(self, body: Mapping[str, Any], stream: Reading | None) -> Answered:
         import httpx
 
-        data = json.dumps(body, ensure_ascii=False).encode(
-            "utf-8", "replace"
-        )  # halves of characters
+        text = json.dumps(body, ensure_ascii=False)
+        data = text.encode("utf-8", "replace")  # halves of characters
         host = urlsplit(self._address.url).hostname or ""
-        accept = {} if stream is None else {"Accept": "text/event-stream, application/json"}
+        options = model_http.options(host, self._timeout, self._connection.follow)
+        headers = {**self._headers, **({} if stream is None else _STREAM_TOO)}
         with (
-            httpx.Client(**model_http.options(host, self._timeout, self._line.follow)) as client,
-            client.stream(
-                "POST", self._address.url, content=data, headers={**self._headers, **accept}
-            ) as response,
+            httpx.Client(**options) as client,
+            client.stream("POST", self._address.url, content=data, headers=headers) as response,
         ):
             if stream is not None and response.status_code == 200:
                 return _streamed(response.iter_raw(), stream)
             answer = b"".join(response.iter_raw())
             return Answered(response.status_code, _object(answer), _after(response))
 
-    def failure(self, answered: Answered) -> ModelCallError:
+    def _failure(self, answered: Answered) -> ModelCallError:
         """Return the error for an answer that is not one of a model."""
         status, address = answered.status, self._address
+        server, setting = f"{self.name}: {address.shown}", f"check {address.setting}"
         code = answered.error.get("code")
         if status == 200 and isinstance(code, int) and 400 <= code <= 599:
             status = code  # of the server behind that one
         elif 200 <= status < 300:
             says = "an error" if answered.error else "something else than an answer of a model"
-            return ModelCallError(
-                f"{self._name}: {address.shown} answered with {says}", f"check {address.setting}"
-            )
+            return ModelCallError(f"{server} answered with {says}", setting)
         if 300 <= status < 400:
-            return ModelCallError(
-                f"{self._name}: {address.shown} leads elsewhere, where no key and no text is sent",
-                f"check {address.setting}",
-            )
+            away = "leads elsewhere, where no key and no text is sent"
+            return ModelCallError(f"{server} {away}", setting)
         kind = ModelAwayError if status in _AWAY else ModelCallError
         hint = _HINTS.get(status, "see the log of the server, or choose another model")
         hint = hint.format(key=address.key_name, setting=address.setting)
-        error = kind(
-            f"{self._name}: {address.shown}: status {status}{self._said(answered, status)}", hint
-        )
+        error = kind(f"{server}: status {status}{self._said(answered, status)}", hint)
         return PassingError(error, answered.after) if passes(status) else error
 
     def _said(self, answered: Answered, status: int) -> str:
@@ -326,14 +387,20 @@ class Server:
         return f": {line[:MAX_MESSAGE]}"
 
 
-def tokens_of(usage: Any, key: str) -> int | None:
-    """Return a count of tokens from what a server says; None if it says nothing of use."""
-    count = usage.get(key) if isinstance(usage, dict) else None
-    is_count = isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 1e9
-    return count if is_count else None
+def tokens_of(usage: Any, *keys: str) -> int | None:
+    """Return the sum of what a server counted; None where it does not say the first."""
+    counts = [usage.get(key) if isinstance(usage, dict) else None for key in keys]
+    said = [count if type(count) is int and 0 <= count < 1e9 else None for count in counts]
+    return None if said[0] is None else sum(count or 0 for count in said)
 
 
-def _streamed(pieces: Iterator[bytes], stream: Stream) -> Answered:
+def dict_at(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the object at a key, an empty one without."""
+    inner = value.get(key)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _streamed(pieces: Iterator[bytes], reading: Reading) -> Answered:
     """Return the answer that comes in events, or at once from a server that does not stream."""
     import httpx
 
@@ -343,18 +410,12 @@ def _streamed(pieces: Iterator[bytes], stream: Stream) -> Answered:
             answer += piece
         for event in events.feed(piece) if piece else events.end():
             is_stream = True
-            stream.add(event)
-            if stream.is_ended:
-                return Answered(200, stream.value)
-    if not is_stream:
-        return Answered(200, _object(bytes(answer)))
-    if not stream.is_whole:
+            reading.add(event)
+            if reading.is_ended:
+                return Answered(200, {"error": reading.error})
+    if is_stream and not reading.is_whole:
         raise httpx.RemoteProtocolError("")
-    return Answered(200, stream.value)
-
-
-def _network(address: Address) -> str:
-    return f"check {address.setting}, and whether the server runs"
+    return Answered(200, {"error": reading.error} if is_stream else _object(bytes(answer)))
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A model behind a door: within the day's allowance, tried again, its answers checked and counted."""
+"""A model behind a backend: within the day's allowance, tried again, its answers checked and counted."""
 
 from __future__ import annotations
 
@@ -23,8 +23,20 @@ from vault_index.errors import (
     WriteError,
 )
 from vault_index.files import private
-from vault_index.llm import door, server
-from vault_index.llm.door import CUT, DECLINED, Door, Question, Reply, Take, Usage
+from vault_index.llm import cancel, server
+from vault_index.llm.backend import (
+    CUT,
+    DECLINED,
+    MAX_CHARS,
+    Backend,
+    Question,
+    Reply,
+    Take,
+    Usage,
+    is_refusal,
+    parse_json,
+    schema_of,
+)
 from vault_index.llm.server import PassingError, Sleep
 
 # The day's allowance of language models for all commands of a user: calls and tokens.
@@ -137,22 +149,22 @@ def folder_of(config: Config) -> Path:
 CHARS_A_TOKEN = 4
 
 
-class CountedModel:
-    """A door with attempts, allowance and usage. `usage` is what the calls of this object took so far."""
+class MeteredModel:
+    """A backend with attempts, allowance and usage: `usage` is what its calls took so far."""
 
-    def __init__(self, door: Door, allowance: Allowance, sleep: Sleep = time.sleep) -> None:
-        self.name = door.name
-        self.starts_slowly = door.starts_slowly
-        self.can_call_tools = door.can_call_tools
+    def __init__(self, backend: Backend, allowance: Allowance, sleep: Sleep = time.sleep) -> None:
+        self.name = backend.name
+        self.starts_slowly = backend.starts_slowly
+        self.can_call_tools = backend.can_call_tools
         self.usage = Usage()
-        self._door = door
+        self._backend = backend
         self._allowance = allowance
         self._sleep = sleep
 
     def complete(self, system: str, prompt: str) -> str:
         """Return the answer to a prompt, never empty. Raises ModelCallError."""
         text = self.converse(Question(system, prompt)).text.strip()
-        if door.is_refusal(text):
+        if is_refusal(text):
             raise self._declined()
         return text
 
@@ -161,13 +173,13 @@ class CountedModel:
     ) -> dict[str, Any]:
         """Return the answer as an object with exactly these keys. Raises ModelCallError.
 
-        The schema is in the prompt, whatever the door: not every server knows another way, some
+        The schema is in the prompt, whatever the backend: not every server knows another way, some
         that say they do ignore it, and an answer is checked in any case.
         """
-        schema = door.schema_of(keys)
+        schema = schema_of(keys)
         asked = f"{prompt}\n\nAnswer with one JSON object of this schema:\n{json.dumps(schema)}"
         reply = self.converse(Question(system, asked, schema))
-        return door.parse(reply.text.strip(), keys, self.name)
+        return parse_json(reply.text.strip(), keys, self.name)
 
     def converse(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply, its text or its calls; `take` gets its text in pieces as they come, and
@@ -188,7 +200,9 @@ class CountedModel:
         if reply.end == DECLINED:
             raise self._declined()
         if reply.end == CUT:
-            tokens = reply.output_tokens or self._door.answer_tokens  # its context may end before
+            tokens = (
+                reply.output_tokens or self._backend.answer_tokens
+            )  # its context may end before
             raise ModelCallError(
                 f"{self.name} did not come to an end in {tokens} tokens",
                 "choose another model, or a larger context",
@@ -196,7 +210,7 @@ class CountedModel:
         if not text and not reply.calls:
             raise ModelCallError(f"{self.name} answered with nothing", "choose another model")
         arguments = (json.dumps(call.arguments) for call in reply.calls)
-        if len(text) + sum(map(len, arguments)) > door.MAX_CHARS:
+        if len(text) + sum(map(len, arguments)) > MAX_CHARS:
             raise self._too_long()
         return reply
 
@@ -205,25 +219,27 @@ class CountedModel:
 
     def _too_long(self) -> ModelCallError:
         return ModelCallError(
-            f"{self.name} answered with more than {door.MAX_CHARS:,} characters",
+            f"{self.name} answered with more than {MAX_CHARS:,} characters",
             "choose another model",
         )
 
     def _pause_of(self, pieces: _Pieces | None) -> Sleep:
         if pieces is None:
             return self._sleep
-        return lambda seconds: door.sleep(seconds, self._sleep, pieces.take)
+        return lambda seconds: cancel.sleep(seconds, self._sleep, pieces.take)
 
     def _attempt(self, question: Question, pieces: _Pieces | None) -> Reply:
         """Return the reply of one call, written down before and after it. Raises ModelCallError."""
         expected = question.chars // CHARS_A_TOKEN + 1
-        booking = self._allowance.book(expected + self._door.answer_tokens)
+        booking = self._allowance.book(expected + self._backend.answer_tokens)
         began = time.monotonic()
         try:
             if pieces is None:
-                reply = self._door.ask(question)
+                reply = self._backend.ask(question)
             else:
-                reply = door.call(partial(self._door.ask, question), pieces.take, self._door.end)
+                reply = cancel.call(
+                    partial(self._backend.ask, question), pieces.take, self._backend.end
+                )
         except (VaultError, _Stopped) as error:
             passed = pieces.chars if pieces is not None else 0
             if isinstance(error, ModelToolsError):
@@ -269,7 +285,7 @@ class _Pieces:
 
     def take(self, piece: str) -> None:
         """Pass a piece on. Raises _Stopped."""
-        room = door.MAX_CHARS - self.chars
+        room = MAX_CHARS - self.chars
         self.chars += len(piece)
         try:
             self._take(piece[:room])

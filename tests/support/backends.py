@@ -1,4 +1,4 @@
-"""Models behind three APIs, each asked through its own door: what they are asked, and what they say."""
+"""Models behind three APIs, each asked by its own backend: what they are asked, and what they say."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tests.support.model_server import ModelServer
 from tests.support.ollama_server import OllamaServer
 from vault_index.config import Config
 from vault_index.llm import Model
-from vault_index.llm.anthropic import AnthropicDoor
-from vault_index.llm.counted import Allowance, CountedModel
-from vault_index.llm.door import Door, Question, Tool
-from vault_index.llm.ollama import OllamaDoor
-from vault_index.llm.openai import OpenAIDoor
+from vault_index.llm.anthropic import AnthropicBackend
+from vault_index.llm.backend import Backend, Question, Tool
+from vault_index.llm.metered import Allowance, MeteredModel
+from vault_index.llm.ollama import OllamaBackend
+from vault_index.llm.openai import OpenAIBackend
 
 TEXT = "Erhöhe den Heap auf 4 GB \N{EM DASH} dann baut es. \N{ROCKET} \U0001f9d1\u200d\U0001f4bb"
 SEARCH = Tool(
@@ -34,14 +34,14 @@ def model_at(kind: str, server: Server, home: Path, timeout: float = 20) -> Mode
     """Return the model of a server by its API."""
     config = Config(home=home, llm_openai_url=f"{server.url}/v1")
     environ = {"ANTHROPIC_API_KEY": "sk-made-up", "ANTHROPIC_BASE_URL": server.url}
-    door: Door
+    backend: Backend
     if kind == "ollama":
-        door = OllamaDoor("opus", server.url, timeout)
+        backend = OllamaBackend("opus", server.url, timeout)
     elif kind == "anthropic":
-        door = AnthropicDoor("opus", environ, timeout)
+        backend = AnthropicBackend("opus", environ, timeout)
     else:
-        door = OpenAIDoor("opus", config, environ, timeout)
-    return CountedModel(door, Allowance(config), lambda _: None)
+        backend = OpenAIBackend("opus", config, environ, timeout)
+    return MeteredModel(backend, Allowance(config), lambda _: None)
 
 
 def bodies(server: Server) -> list[dict[str, Any]]:
