@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.files import MakeVault, lesson_text
 from vault_index import api
-from vault_index.entrypoints.web.door import Door
+from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.index import reconcile
 from vault_index.search import floor
 from vault_index.vault import open_vault
@@ -27,11 +27,11 @@ def root(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_the_lessons_of_a_clone_are_listed_before_it_has_an_index(root: Path) -> None:
-    door = Door(open_vault(root))
-    listed = door.ask_once("list", {"order": "updated", "limit": 100, "category": None})
+    client = VaultClient(open_vault(root))
+    listed = client.ask_once("list", {"order": "updated", "limit": 100, "category": None})
     assert len(listed["entries"]) == 61
-    assert door.ask_once("categories", {})["counts"] == {"devops": 61}
-    assert door.index_written() == 0
+    assert client.ask_once("categories", {})["counts"] == {"devops": 61}
+    assert client.index_written() == 0
 
 
 @pytest.mark.slow

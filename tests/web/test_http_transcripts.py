@@ -27,7 +27,7 @@ from tests.support.homes import add_model, make_home
 from tests.support.places import TESTS
 from tests.support.serving import Serving, serving
 from vault_index.entrypoints.web.app import application
-from vault_index.entrypoints.web.door import Door
+from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.watch import launch
 
 TRANSCRIPTS = TESTS / "web" / "transcripts"
@@ -133,7 +133,7 @@ def test_what_a_lesson_of_the_course_says_is_answered_from_that_lesson_only() ->
 
 def test_each_route_has_a_transcript(make_vault: MakeVault) -> None:
     asked = "\n".join(file.read_text("utf-8") for file in TRANSCRIPTS.glob("*.http"))
-    paths = application(Door(make_vault()), print).openapi()["paths"]
+    paths = application(VaultClient(make_vault()), print).openapi()["paths"]
     assert {file.stem for file in TRANSCRIPTS.glob("*.http")} == set(NAMES)
     for path, methods in paths.items():
         for method in methods:

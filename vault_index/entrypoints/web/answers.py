@@ -23,13 +23,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 
-from vault_index.entrypoints.web.door import ANSWERS, OpenDoor
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import AskAnswer, AskBody
+from vault_index.entrypoints.web.vault_client import ANSWERS, Client
 
 if TYPE_CHECKING:
     from vault_index.entrypoints.guard import Receive
-    from vault_index.entrypoints.web.door import Door
+    from vault_index.entrypoints.web.vault_client import VaultClient
 
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class Left(Exception):
     """The client has gone, or the server ends: nobody reads the rest of the answer."""
 
 
-async def events(door: Door, values: dict[str, Any]) -> Events:
+async def events(client: VaultClient, values: dict[str, Any]) -> Events:
     """Yield the parts of an answer as they come, and the whole of it as `done`.
 
     No folder of this machine is named in them. Raises Refusal. To close it stops the model.
@@ -59,39 +59,39 @@ async def events(door: Door, values: dict[str, Any]) -> Events:
             loop.call_soon_threadsafe(call, *values)
 
     def take(event: Event) -> None:
-        if has_left.is_set() or door.is_ending:
+        if has_left.is_set() or client.is_ending:
             raise Left
         in_loop(coming.put_nowait, event)
 
     def work() -> dict[str, Any]:
         try:
-            return door.answer(values, take)
+            return client.answer(values, take)
         finally:
             in_loop(coming.put_nowait, None)
-            in_loop(door.answers.release)
+            in_loop(client.answers.release)
 
-    while not await _has_turn(door):
+    while not await _has_turn(client):
         yield WAITING
-    if door.is_ending:
-        door.answers.release()
+    if client.is_ending:
+        client.answers.release()
         raise _ending()
     answer = _in_own_thread(work)
     try:
         while (event := await coming.get()) is not None:
-            yield _shown(door, event)
+            yield _shown(client, event)
         try:
             whole: dict[str, Any] = await asyncio.wrap_future(answer)
         except Left:  # this client has not
             raise _ending() from None
-        yield _shown(door, {"event": "done", **whole})
+        yield _shown(client, {"event": "done", **whole})
     finally:
         has_left.set()
 
 
-async def _has_turn(door: Door) -> bool:
+async def _has_turn(client: VaultClient) -> bool:
     """Whether a turn came, which lasts until the thread ends, maybe after its client left."""
     try:
-        return await asyncio.wait_for(door.answers.acquire(), TURN_SECONDS)
+        return await asyncio.wait_for(client.answers.acquire(), TURN_SECONDS)
     except TimeoutError:
         return False
 
@@ -100,13 +100,13 @@ def _ending() -> Refusal:
     return Refusal(503, "the server ends", "ask again when it runs: lessons serve")
 
 
-async def end(door: Door) -> None:
+async def end(client: VaultClient) -> None:
     """Stop the models of all questions under way, and wait for that."""
-    door.is_ending = True
+    client.is_ending = True
     with suppress(TimeoutError):
         async with asyncio.timeout(END_SECONDS):
             for _ in range(ANSWERS):
-                await door.answers.acquire()
+                await client.answers.acquire()
                 await asyncio.sleep(0)  # those that wait for a turn hear of the end, too
 
 
@@ -174,13 +174,13 @@ async def _has_left(receive: Receive) -> None:
         pass
 
 
-def _shown(door: Door, value: Any) -> Any:
+def _shown(client: VaultClient, value: Any) -> Any:
     """Return JSON values in which no folder of this machine is named."""
     if isinstance(value, Mapping):
-        return {key: _shown(door, each) for key, each in value.items()}
+        return {key: _shown(client, each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_shown(door, each) for each in value]
-    return door.shown(value) if isinstance(value, str) else value
+        return [_shown(client, each) for each in value]
+    return client.shown(value) if isinstance(value, str) else value
 
 
 EVENTS = "text/event-stream"
@@ -189,13 +189,13 @@ routes = APIRouter(prefix="/api", tags=["ask"])
 
 
 @routes.post("/ask", response_model=AskAnswer)
-async def ask(door: OpenDoor, body: AskBody, request: Request) -> Response:
+async def ask(client: Client, body: AskBody, request: Request) -> Response:
     """Answer a question from the vault, with its sources.
 
     With `Accept: text/event-stream` the answer comes as it is written, in events: `search`,
     `passages`, `piece` (the next characters), `done` (the whole answer) or `error`.
     """
-    coming = events(door, values_of(body))
+    coming = events(client, values_of(body))
     if EVENTS in request.headers.get("accept", ""):
         return stream(coming)
     done = await while_there(request.receive, last(coming))

@@ -39,7 +39,7 @@ from vault_index.errors import VaultError
 from vault_index.watch.vault_watch import AT_ONCE
 
 if TYPE_CHECKING:
-    from vault_index.entrypoints.web.door import Door
+    from vault_index.entrypoints.web.vault_client import VaultClient
 
 # Open pages hear of changes: server-sent events, one look-out for all of them.
 #
@@ -63,8 +63,8 @@ live_routes = APIRouter(include_in_schema=False)
 class Live:
     """The pages that listen to one vault."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, client: VaultClient) -> None:
+        self._client = client
         self._listeners: set[asyncio.Event] = set()
         self._tasks: list[asyncio.Task[None]] = []  # while somebody listens
         self._number = -1
@@ -87,7 +87,7 @@ class Live:
         woken = asyncio.Event()
         self._listeners.add(woken)
         if not self._tasks:
-            self._number = self._door.index_written()
+            self._number = self._client.index_written()
             self._tasks = [asyncio.create_task(work()) for work in (self._follow, self._ask)]
         sent: int | None = None
         try:
@@ -109,7 +109,7 @@ class Live:
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            number = self._door.index_written()
+            number = self._client.index_written()
             if number != self._number:
                 self._number = number
                 self._wake()
@@ -118,8 +118,8 @@ class Live:
         while True:
             began = time.monotonic()
             with suppress(Refusal):  # the next question of a page says why
-                await run_sync(self._door.ask, "health", {}, abandon_on_cancel=True)
-            every = ASK_ALONE_SECONDS if self._door.is_alone() else ASK_SECONDS
+                await run_sync(self._client.ask, "health", {}, abandon_on_cancel=True)
+            every = ASK_ALONE_SECONDS if self._client.is_alone() else ASK_SECONDS
             await asyncio.sleep(max(every, time.monotonic() - began))
 
     def _wake(self) -> None:
@@ -169,7 +169,9 @@ async def _limited(_app: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-def application(door: Door, note: Callable[[str], None], keys: PageKeys | None = None) -> FastAPI:
+def application(
+    client: VaultClient, note: Callable[[str], None], keys: PageKeys | None = None
+) -> FastAPI:
     """Return the application for a vault; `note` takes a line about each bug.
 
     Without `keys` no page gets one: each request needs the token then.
@@ -184,8 +186,8 @@ def application(door: Door, note: Callable[[str], None], keys: PageKeys | None =
         lifespan=_limited,
         responses=REFUSALS,
     )
-    app.state.door = door
-    app.state.live = Live(door)
+    app.state.client = client
+    app.state.live = Live(client)
     app.state.keys = keys
     refusal.add_handlers(app, note, render.refused)
     for routes in (lessons.query_routes, answers.routes, lessons.routes, journal.routes, *PAGES):

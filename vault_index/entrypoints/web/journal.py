@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query
 
 from vault_index.entrypoints.cli import output
-from vault_index.entrypoints.web.door import Door, OpenDoor
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Text
+from vault_index.entrypoints.web.vault_client import Client, VaultClient
 
 PREFIX = "/api/journal"
 LEFT_OUT = frozenset({"folder", "transcript", "file", "path", "uuids"})
@@ -40,8 +40,8 @@ def narrowed(
 Narrowed = Annotated[dict[str, str], Depends(narrowed)]
 
 
-async def require_journal(door: OpenDoor) -> None:
-    door.require_journal()
+async def require_journal(client: Client) -> None:
+    client.require_journal()
 
 
 routes = APIRouter(prefix=PREFIX, tags=["journal"], dependencies=[Depends(require_journal)])
@@ -49,7 +49,7 @@ routes = APIRouter(prefix=PREFIX, tags=["journal"], dependencies=[Depends(requir
 
 @routes.get("/search")
 def search(
-    door: OpenDoor,
+    client: Client,
     narrowed: Narrowed,
     query: Word = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 5,
@@ -59,15 +59,15 @@ def search(
     if not is_search(query, narrowed):
         raise Refusal(422, "there is nothing to search for", "send query, file, concept or type")
     values: dict[str, Any] = {"text": query, "k": limit, "kinds": kind or [], **narrowed}
-    with door.refusing(422):
+    with client.refusing(422):
         values |= window(narrowed["since"], narrowed["until"])
-    answer = door.ask("journal search", values, status=422)
-    return shown(door, answer, "hits", "older", "project", "text_only")
+    answer = client.ask("journal search", values, status=422)
+    return shown(client, answer, "hits", "older", "project", "text_only")
 
 
 @routes.get("/timeline")
 def timeline(
-    door: OpenDoor,
+    client: Client,
     anchor: Annotated[Text, Query(min_length=1, max_length=1000)],
     depth_before: Annotated[int, Query(ge=0, le=50)] = 10,
     depth_after: Annotated[int, Query(ge=0, le=50)] = 10,
@@ -77,13 +77,13 @@ def timeline(
     """Show the records around an anchor: an id, a session, a time or a query."""
     values = {"anchor": anchor, "before": depth_before, "after": depth_after}
     more = {"full": format == "full", "project": project}
-    answer = door.ask("journal timeline", {**values, **more}, status=404)
-    return shown(door, answer, "records", "anchor", "before")
+    answer = client.ask("journal timeline", {**values, **more}, status=404)
+    return shown(client, answer, "records", "anchor", "before")
 
 
 @routes.get("/sessions")
 def sessions(
-    door: OpenDoor,
+    client: Client,
     project: Word = "",
     since: Word = "",
     until: Word = "",
@@ -91,9 +91,9 @@ def sessions(
 ) -> Any:
     """List the sessions, the latest first."""
     values = {"project": project, "limit": limit}
-    with door.refusing(422):
+    with client.refusing(422):
         values |= window(since, until)
-    return shown(door, door.ask("journal sessions", values, status=422), "sessions")
+    return shown(client, client.ask("journal sessions", values, status=422), "sessions")
 
 
 def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
@@ -107,19 +107,19 @@ def window(since: str, until: str) -> dict[str, Any]:
     return {"since": began, "until": output.until(until) if until else ""}
 
 
-def shown(door: Door, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+def shown(client: VaultClient, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """Return some of an answer, without the folders of this machine."""
-    return {key: without_folders(door, answer[key]) for key in keys}
+    return {key: without_folders(client, answer[key]) for key in keys}
 
 
-def without_folders(door: Door, value: Any, key: str = "") -> Any:
+def without_folders(client: VaultClient, value: Any, key: str = "") -> Any:
     """Return JSON values without the folders of this machine; `key` is what a value is called."""
     if isinstance(value, Mapping):
         kept = {name: each for name, each in value.items() if name not in LEFT_OUT}
-        return {name: without_folders(door, each, name) for name, each in kept.items()}
+        return {name: without_folders(client, each, name) for name, each in kept.items()}
     if isinstance(value, (list, tuple)):
-        return [without_folders(door, each, key) for each in value]
+        return [without_folders(client, each, key) for each in value]
     if isinstance(value, str):
         is_elsewhere = key in FILES and value.startswith(("/", "~"))
-        return value.rpartition("/")[2] if is_elsewhere else door.shown(value)
+        return value.rpartition("/")[2] if is_elsewhere else client.shown(value)
     return value

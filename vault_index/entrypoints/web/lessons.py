@@ -9,7 +9,6 @@ from typing import Any
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 
-from vault_index.entrypoints.web.door import Door, OpenDoor
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import (
     BulkAnswer,
@@ -25,13 +24,14 @@ from vault_index.entrypoints.web.shapes import (
     UpdateAnswer,
     UpdateBody,
 )
+from vault_index.entrypoints.web.vault_client import Client, VaultClient
 
 STATUSES = {"taken": 409, "refused": 422, "failed": 507}
 
 
-async def one_at_a_time(door: OpenDoor) -> AsyncIterator[None]:
+async def one_at_a_time(client: Client) -> AsyncIterator[None]:
     """Wait for the writes before this one; a request that waits holds no thread."""
-    async with door.turn:
+    async with client.turn:
         yield
 
 
@@ -39,50 +39,50 @@ routes = APIRouter(prefix="/api", tags=["writes"], dependencies=[Depends(one_at_
 
 
 @routes.post("/ingest", response_model=IngestAnswer)
-def ingest(door: OpenDoor, body: IngestBody) -> dict[str, Any]:
+def ingest(client: Client, body: IngestBody) -> dict[str, Any]:
     """Add a lesson to the vault, as a file. Without categories the classifier proposes some."""
-    (written,) = _written(door, [body])
+    (written,) = _written(client, [body])
     if "error" in written:
         raise Refusal(STATUSES[written["kind"]], written["error"], written["hint"])
-    return _classified(door, [written])[0]
+    return _classified(client, [written])[0]
 
 
 @routes.post("/ingest/bulk", response_model=BulkAnswer)
-def ingest_bulk(door: OpenDoor, body: BulkBody) -> dict[str, Any]:
+def ingest_bulk(client: Client, body: BulkBody) -> dict[str, Any]:
     """Add lessons to the vault; one that is refused keeps no other out."""
-    items = _written(door, body.lessons)
+    items = _written(client, body.lessons)
     errors = [
         {"index": number, **{key: item[key] for key in ("id", "error", "hint")}}
         for number, item in enumerate(items)
         if "error" in item
     ]
-    lessons = _classified(door, [item for item in items if "error" not in item])
+    lessons = _classified(client, [item for item in items if "error" not in item])
     return {"ingested": len(lessons), "errors": errors, "lessons": lessons}
 
 
 @routes.put("/lessons/{id:path}", response_model=UpdateAnswer)
-def update(door: OpenDoor, id: str, body: UpdateBody) -> dict[str, Any]:
+def update(client: Client, id: str, body: UpdateBody) -> dict[str, Any]:
     """Change a lesson in its file; what the request does not name stays."""
     named = {"text": body.text, "categories": body.categories, "source": body.source_file}
     changes = {name: value for name, value in named.items() if value is not None}
     if not changes:
         raise Refusal(422, "nothing is to be changed", "send text, categories or source_file")
-    categories = _required(door, id)
-    door.change("update", {"name": id, **changes}, _path)
+    categories = _required(client, id)
+    client.change("update", {"name": id, **changes}, _path)
     if body.categories is not None:
-        categories = _filed(door, [id]).get(id, [])
+        categories = _filed(client, [id]).get(id, [])
     return {"id": id, "categories": categories, "status": "updated"}
 
 
 @routes.delete("/lessons/{id:path}", response_model=DeleteAnswer)
-def delete(door: OpenDoor, id: str) -> dict[str, Any]:
+def delete(client: Client, id: str) -> dict[str, Any]:
     """Delete a lesson: its file, or its section of one. Git keeps what was committed."""
-    _required(door, id)
-    door.change("delete", {"name": id}, _path)
+    _required(client, id)
+    client.change("delete", {"name": id}, _path)
     return {"id": id, "status": "deleted"}
 
 
-def _written(door: Door, bodies: Iterable[IngestBody]) -> list[dict[str, Any]]:
+def _written(client: VaultClient, bodies: Iterable[IngestBody]) -> list[dict[str, Any]]:
     """Write lessons; return each with its id and categories, or what is wrong with it."""
     items = [
         {
@@ -93,18 +93,18 @@ def _written(door: Door, bodies: Iterable[IngestBody]) -> list[dict[str, Any]]:
         }
         for body in bodies
     ]
-    written: list[dict[str, Any]] = door.change("ingest", {"items": items}, lambda _: [])["items"]
+    written: list[dict[str, Any]] = client.change("ingest", {"items": items}, lambda _: [])["items"]
     for item in written:
         for key in {"error", "hint"} & set(item):
-            item[key] = door.shown_error(item[key])
+            item[key] = client.shown_error(item[key])
     return written
 
 
-def _classified(door: Door, items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _classified(client: VaultClient, items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return lessons that were written; those without categories have what the classifier proposes."""
     items = list(items)
     unfiled = [item["id"] for item in items if not item["categories"]]
-    proposed = _filed(door, unfiled) if unfiled else {}
+    proposed = _filed(client, unfiled) if unfiled else {}
     return [
         {
             "id": item["id"],
@@ -115,19 +115,19 @@ def _classified(door: Door, items: Iterable[Mapping[str, Any]]) -> list[dict[str
     ]
 
 
-def _required(door: Door, id: str) -> list[str]:
+def _required(client: VaultClient, id: str) -> list[str]:
     """Return the categories of the lesson that has exactly this id. Raises Refusal without one."""
     if "\0" in id or len(id) > 1000:
         raise Refusal(400, "this is not an id", "send that of a lesson")
-    categories: dict[str, list[str]] = door.ask("filed", {"ids": [id]})["categories"]
+    categories: dict[str, list[str]] = client.ask("filed", {"ids": [id]})["categories"]
     if id not in categories:
         raise Refusal(404, "there is no lesson of this id", "send one as /api/query returned it")
     return categories[id]
 
 
-def _filed(door: Door, ids: list[str]) -> dict[str, list[str]]:
+def _filed(client: VaultClient, ids: list[str]) -> dict[str, list[str]]:
     """Return the categories of lessons when all is filed that was just written."""
-    filed: dict[str, list[str]] = door.ask("filed", {"ids": ids}, settled=True)["categories"]
+    filed: dict[str, list[str]] = client.ask("filed", {"ids": ids}, settled=True)["categories"]
     return filed
 
 
@@ -144,13 +144,13 @@ query_routes = APIRouter(prefix="/api", tags=["lessons"])
 
 
 @query_routes.post("/query", response_model=QueryAnswer)
-def query(door: OpenDoor, body: QueryBody) -> JSONResponse:
+def query(client: Client, body: QueryBody) -> JSONResponse:
     """Find the lessons and skills that answer a prompt."""
     began = time.perf_counter()
     asked: dict[str, Any] = {"text": body.prompt, "k": body.top_k}
     asked["kinds"] = list(body.collections or BOTH)
     asked["categories"] = body.categories or []
-    answer = door.ask("query", asked)
+    answer = client.ask("query", asked)
     least = _min_score(body, answer)
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in asked["kinds"]}
     for hit in answer["hits"]:
@@ -165,27 +165,27 @@ def query(door: OpenDoor, body: QueryBody) -> JSONResponse:
 
 
 @query_routes.get("/categories", response_model=CategoriesAnswer)
-def categories(door: OpenDoor) -> dict[str, Any]:
+def categories(client: Client) -> dict[str, Any]:
     """Count the lessons in and below each category."""
-    return {"categories": door.ask("categories", {})["counts"]}
+    return {"categories": client.ask("categories", {})["counts"]}
 
 
 @query_routes.get("/courses", response_model=CoursesAnswer)
-def courses(door: OpenDoor) -> dict[str, Any]:
+def courses(client: Client) -> dict[str, Any]:
     """List the documents with numbered lessons."""
-    listed = door.ask("courses", {}, settled=True)["courses"]
+    listed = client.ask("courses", {}, settled=True)["courses"]
     shown = [{**course, "lesson_count": len(course["lessons"])} for course in listed]
     titles = [course["title"] for course in listed]
     return {"total_courses": len(titles), "course_titles": titles, "courses": shown}
 
 
 @query_routes.get("/health", response_model=Health, responses={503: {"model": Health}})
-def health(door: OpenDoor) -> JSONResponse:
+def health(client: Client) -> JSONResponse:
     """Say whether searching is possible; with status 503 it is not, for the `reason`."""
     state: dict[str, Any] = {"embedder": "", "tables": {}, "lesson_count": 0, "model": ""}
-    state["uptime"] = round(time.monotonic() - door.began, 1)
+    state["uptime"] = round(time.monotonic() - client.began, 1)
     try:
-        answer = door.ask("health", {})
+        answer = client.ask("health", {})
     except Refusal as refusal:
         reason = "; ".join(filter(None, [refusal.error, refusal.hint]))
         return JSONResponse({"status": "unavailable", **state, "reason": reason}, 503)

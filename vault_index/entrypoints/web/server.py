@@ -23,9 +23,9 @@ from vault_index.entrypoints.guard import (
 )
 from vault_index.entrypoints.web import answers
 from vault_index.entrypoints.web.app import MAX_BODY, Live, PageKeys, application, needs_token
-from vault_index.entrypoints.web.door import Door
 from vault_index.entrypoints.web.pages import search
 from vault_index.entrypoints.web.refusal import NOTED, Refusal, place_of
+from vault_index.entrypoints.web.vault_client import VaultClient
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -52,23 +52,23 @@ def serve(
         signal.signal(number, end)
     with listening(host, port) as ours:
         port = ours.getsockname()[1]
-        door = Door(vault)
+        client = VaultClient(vault)
         keys = PageKeys(token, str(vault.root)) if is_loopback(host) else None
         accepts = keys.accepts if keys else token_alone
         rules = rules_for(
             host, port, token, needs_token=needs_token, accepts=accepts, max_body=MAX_BODY
         )
-        app = application(door, note, keys)
+        app = application(client, note, keys)
         config = settings(
             Guard(cast("App", app), rules),
             log_config=None,
             lifespan="on",
             timeout_graceful_shutdown=END_SECONDS,
         )
-        logging.getLogger("uvicorn").addHandler(_Bugs(note, door))
-        threading.Thread(target=_begin, args=(door,), daemon=True, name="begin").start()
+        logging.getLogger("uvicorn").addHandler(_Bugs(note, client))
+        threading.Thread(target=_begin, args=(client,), daemon=True, name="begin").start()
         announce(address_of(host, port), keys.new_code() if keys else "")
-        end.of(_Server(config, app.state.live, door)).run(sockets=[ours])
+        end.of(_Server(config, app.state.live, client)).run(sockets=[ours])
 
 
 def address_of(host: str, port: int) -> str:
@@ -79,29 +79,29 @@ def address_of(host: str, port: int) -> str:
 class _Server(uvicorn.Server):
     """A server that waits neither for streams without an end nor for models when it ends."""
 
-    def __init__(self, config: uvicorn.Config, live: Live, door: Door) -> None:
+    def __init__(self, config: uvicorn.Config, live: Live, client: VaultClient) -> None:
         super().__init__(config)
         self._live = live
-        self._door = door
+        self._client = client
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._live.close()
-        await answers.end(self._door)
+        await answers.end(self._client)
         await super().shutdown(sockets)
 
 
 class _Bugs(logging.Handler):
     """Notes the errors that the application did not note: before it, or after its answer began."""
 
-    def __init__(self, note: Callable[[str], None], door: Door) -> None:
+    def __init__(self, note: Callable[[str], None], client: VaultClient) -> None:
         super().__init__(logging.ERROR)
         self._note = note
-        self._door = door
+        self._client = client
 
     def emit(self, record: logging.LogRecord) -> None:
         """Note what the server logs, unless it ends and gives up what it was answering."""
         error = record.exc_info[1] if record.exc_info else None
-        if self._door.is_ending or NOTED in getattr(error, "__notes__", ()):
+        if self._client.is_ending or NOTED in getattr(error, "__notes__", ()):
             return
         self._note(f"error: {place_of(error) if error else record.getMessage()}")
 
@@ -126,8 +126,8 @@ class _End:
         return server
 
 
-def _begin(door: Door) -> None:
+def _begin(client: VaultClient) -> None:
     """Have a watcher started, and the first page prepared, before the first client asks."""
     with suppress(Refusal):
-        door.ask("health", {})
-        search.prepare(door)
+        client.ask("health", {})
+        search.prepare(client)

@@ -14,10 +14,10 @@ from pydantic import BaseModel, Field
 from vault_index.entrypoints.cli import output
 from vault_index.entrypoints.cli.journal_lines import local
 from vault_index.entrypoints.hook.client import DEFAULT_DEADLINE_MS
-from vault_index.entrypoints.web.door import OpenDoor
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
+from vault_index.entrypoints.web.vault_client import Client
 from vault_index.search.hit import percent_of
 
 WIDTH, HEIGHT = 480, 170
@@ -118,7 +118,7 @@ def agents(
 
 @routes.get(f"{PRIVATE}/list")
 def list_(
-    door: OpenDoor,
+    client: Client,
     session: Word = "",
     lesson: Word = "",
     only: Only = "",
@@ -127,9 +127,9 @@ def list_(
 ) -> HTMLResponse:
     """Show some of the records, the latest first; before the first of them the sums."""
     values: dict[str, Any] = {"session": session, "lesson": lesson, "only": only, "since": since}
-    with door.refusing(422):
+    with client.refusing(422):
         asked = {**values, "since": output.since(since) if since.strip() else ""}
-    answer = door.ask("injections", {**asked, "limit": PAGE, "offset": offset}, status=422)
+    answer = client.ask("injections", {**asked, "limit": PAGE, "offset": offset}, status=422)
     totals = answer["totals"]
     following = _address(**values, offset=offset + PAGE) if answer["more"] else ""
     return fragment(
@@ -148,18 +148,18 @@ def list_(
 
 
 @routes.post(f"{PRIVATE}/teach", dependencies=[Depends(one_at_a_time)])
-def teach(door: OpenDoor, body: TeachBody) -> HTMLResponse:
+def teach(client: Client, body: TeachBody) -> HTMLResponse:
     """Write into a lesson that it fires at a prompt, or stays out; or take that back."""
     values = {"name": body.lesson, "session": body.session, "key": body.key}
     values |= {"prompt": body.prompt, "kind": body.kind}
-    done = door.change("teach", {**values, "undo": body.undo}, lambda answer: [answer["path"]])
+    done = client.change("teach", {**values, "undo": body.undo}, lambda answer: [answer["path"]])
     lesson = {"id": done["id"], "taught": "" if body.undo else body.kind, "is_there": True}
     text = "" if body.prompt else "kept"
     record = {"session": body.session, "prompt": body.key, "text": text}
     return fragment(
         "agents_marked.html",
         done=done,
-        path=door.shown(done["path"]),
+        path=client.shown(done["path"]),
         lesson=lesson,
         kind=body.kind,
         record=record,

@@ -21,10 +21,10 @@ from markupsafe import Markup
 from vault_index.ask import citations
 from vault_index.entrypoints.web import answers
 from vault_index.entrypoints.web.answers import values_of
-from vault_index.entrypoints.web.door import OpenDoor
 from vault_index.entrypoints.web.pages.markdown import html_of
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.shapes import AskBody
+from vault_index.entrypoints.web.vault_client import Client
 
 _TAG = re.compile(r"(<[^>]*>)")
 _CITATION = re.compile(r"\[(\d{1,3})\]")
@@ -41,22 +41,22 @@ def ask() -> HTMLResponse:
 
 
 @routes.get("/page/ask/suggested")
-def suggested(door: OpenDoor) -> HTMLResponse:
+def suggested(client: Client) -> HTMLResponse:
     """Show questions to begin with."""
-    return fragment("ask_suggested.html", questions=door.ask("suggestions", {})["questions"])
+    return fragment("ask_suggested.html", questions=client.ask("suggestions", {})["questions"])
 
 
 @routes.get("/page/private/ask/state")
-def state(door: OpenDoor) -> HTMLResponse:
+def state(client: Client) -> HTMLResponse:
     """Show who answers."""
-    settings = {each["name"]: each["value"] for each in door.ask("config", {})["settings"]}
+    settings = {each["name"]: each["value"] for each in client.ask("config", {})["settings"]}
     return fragment("ask_state.html", model=settings["ask.model"])
 
 
 @routes.post("/page/private/ask")
-async def answer(door: OpenDoor, body: AskBody) -> EventSourceResponse:
+async def answer(client: Client, body: AskBody) -> EventSourceResponse:
     """Send an answer as it is written, and its HTML at the end."""
-    return answers.stream(_as_html(answers.events(door, values_of(body))))
+    return answers.stream(_as_html(answers.events(client, values_of(body))))
 
 
 async def _as_html(events: answers.Events) -> answers.Events:

@@ -14,7 +14,6 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 
 from vault_index.entrypoints.cli.journal_lines import kind_of, lasted, local
-from vault_index.entrypoints.web.door import Door, OpenDoor
 from vault_index.entrypoints.web.journal import (
     Kind,
     Narrowed,
@@ -26,6 +25,7 @@ from vault_index.entrypoints.web.journal import (
 )
 from vault_index.entrypoints.web.pages.render import HEADERS, fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.hotpath import spool
 from vault_index.journal.record import KINDS, TYPES
 from vault_index.store.injections import key_of
@@ -85,28 +85,28 @@ def journal(
 
 
 @routes.get(f"{PRIVATE}/days")
-def calendar(door: OpenDoor, day: Day = "", project: Word = "") -> HTMLResponse:
+def calendar(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
     """Show the last weeks, nothing without a journal."""
     if not spool.is_on():
         return HTMLResponse("", headers=HEADERS)
-    counts = door.ask("journal days", {"project": project}, status=422)["days"]
+    counts = client.ask("journal days", {"project": project}, status=422)["days"]
     today = max(datetime.now(UTC).date(), datetime.now().astimezone().date())
     drawn = days_drawn(counts, _day(day), today)
     return fragment("journal_days.html", calendar=drawn, chosen=day, project=project)
 
 
 @routes.get(f"{PRIVATE}/day")
-def of_day(door: OpenDoor, day: Day = "", project: Word = "") -> HTMLResponse:
+def of_day(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
     """Show the sessions of a day, by default of the latest that has some."""
     if not spool.is_on():
         return fragment("journal_off.html")
-    counts = door.ask("journal days", {"project": project}, status=422)["days"]
+    counts = client.ask("journal days", {"project": project}, status=422)["days"]
     day = _day(day) or max((each for each in counts if each[:4] != "0000"), default="")
     if not day:
         return fragment("journal_day.html", day="", project=project)
     values = {"day": day, "project": project, "limit": SESSIONS}
-    answer = door.ask("journal day", values, status=422)
-    sessions = [_session(door, each) for each in answer["sessions"]]
+    answer = client.ask("journal day", values, status=422)
+    sessions = [_session(client, each) for each in answer["sessions"]]
     before, after = days_beside(counts, day)
     return fragment(
         "journal_day.html",
@@ -124,20 +124,20 @@ def of_day(door: OpenDoor, day: Day = "", project: Word = "") -> HTMLResponse:
 
 
 @private.get("/session")
-def of_session(door: OpenDoor, id: Word) -> HTMLResponse:
+def of_session(client: Client, id: Word) -> HTMLResponse:
     """Show a session with its records in their order."""
-    answer = door.ask("journal show", {"name": id}, status=404)
-    records = [_record(door, each) for each in answer["records"]]
-    session = _session(door, answer["session"])
+    answer = client.ask("journal show", {"name": id}, status=404)
+    records = [_record(client, each) for each in answer["records"]]
+    session = _session(client, answer["session"])
     return fragment("journal_session.html", session=session, records=records)
 
 
 @private.get("/around")
-def around_moment(door: OpenDoor, anchor: Word) -> HTMLResponse:
+def around_moment(client: Client, anchor: Word) -> HTMLResponse:
     """Show what came before and after a record, a session's beginning or a time."""
     values = {"anchor": anchor, "before": AROUND, "after": AROUND, "full": True}
-    answer = door.ask("journal timeline", values, status=404)
-    records = [_record(door, each) for each in answer["records"]]
+    answer = client.ask("journal timeline", values, status=404)
+    records = [_record(client, each) for each in answer["records"]]
     return fragment(
         "journal_around.html",
         anchor=answer["anchor"],
@@ -149,7 +149,7 @@ def around_moment(door: OpenDoor, anchor: Word) -> HTMLResponse:
 
 @private.get("/search")
 def search(
-    door: OpenDoor,
+    client: Client,
     narrowed: Narrowed,
     query: Word = "",
     kind: Kind | None = None,
@@ -157,11 +157,11 @@ def search(
 ) -> HTMLResponse:
     """Show the records that a search finds."""
     values: dict[str, Any] = {"text": query, "k": limit, "kinds": [kind] if kind else []}
-    with door.refusing(422):
+    with client.refusing(422):
         asked = {**values, **narrowed, **window(narrowed["since"], narrowed["until"])}
     is_asked = is_search(query, narrowed)
-    answer = door.ask("journal search", asked, status=422) if is_asked else NO_HITS
-    hits = [_record(door, each) for each in answer["hits"]]
+    answer = client.ask("journal search", asked, status=422) if is_asked else NO_HITS
+    hits = [_record(client, each) for each in answer["hits"]]
     named = {"query": query, "kind": kind, **narrowed}
     following = min(limit + HITS, MOST_HITS)
     has_more = len(hits) == limit < MOST_HITS
@@ -196,21 +196,21 @@ def _day(text: str) -> str:
         raise Refusal(422, f"no day {text}", "write it like 2026-03-31") from None
 
 
-def _session(door: Door, session: Mapping[str, Any]) -> dict[str, Any]:
+def _session(client: VaultClient, session: Mapping[str, Any]) -> dict[str, Any]:
     """Return a session without the folders of this machine, with its times in words."""
     return {
-        **without_folders(door, session),
+        **without_folders(client, session),
         "began": local(session["began"]),
         "until": local(session["ended"], "%H:%M"),
         "lasted": lasted(session["began"], session["ended"]),
-        "summary": without_folders(door, session.get("summary") or {}),
+        "summary": without_folders(client, session.get("summary") or {}),
     }
 
 
-def _record(door: Door, record: Mapping[str, Any]) -> dict[str, Any]:
+def _record(client: VaultClient, record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record without the folders of this machine, its longer texts cut and marked."""
     empty = dict.fromkeys(FIELDS, ())
-    values = {**empty, **without_folders(door, record)}
+    values = {**empty, **without_folders(client, record)}
     text = str(values["text"] or "")
     return {
         **values,

@@ -18,12 +18,12 @@ from pydantic import BaseModel, Field
 from vault_index import files
 from vault_index.entrypoints.cli import reviewing
 from vault_index.entrypoints.guard import is_loopback
-from vault_index.entrypoints.web.door import Door, OpenDoor
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.pages.markdown import html_of
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import MAX_TEXT_CHARS, Id, Text
+from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.text.quote import visible
 
 PUBLIC = "/page/lesson"
@@ -72,9 +72,9 @@ class SeenBody(BaseModel):
 
 
 @routes.get("/lesson/{id:path}")
-def lesson(door: OpenDoor, id: str) -> HTMLResponse:
+def lesson(client: Client, id: str) -> HTMLResponse:
     """Show the page, or the lessons with the nearest names."""
-    answer = _asked(door, id)
+    answer = _asked(client, id)
     entry = answer["entry"]
     if entry is None:
         near = answer["near"]
@@ -90,110 +90,110 @@ def lesson(door: OpenDoor, id: str) -> HTMLResponse:
 
 @routes.get(f"{PUBLIC}/body")
 @routes.get(f"{PRIVATE}/body")
-def body(door: OpenDoor, request: Request, id: LessonId) -> HTMLResponse:
+def body(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     """Show the lesson alone."""
-    return fragment("lesson_body.html", **_body(_required(door, request, id)))
+    return fragment("lesson_body.html", **_body(_required(client, request, id)))
 
 
 @routes.get(f"{PUBLIC}/near")
 @routes.get(f"{PRIVATE}/near")
-def near(door: OpenDoor, request: Request, id: LessonId) -> HTMLResponse:
+def near(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     """Show the lessons that are most like it."""
-    _required(door, request, id)
-    return fragment("lesson_near.html", lessons=door.ask("nearest", {"id": id})["lessons"])
+    _required(client, request, id)
+    return fragment("lesson_near.html", lessons=client.ask("nearest", {"id": id})["lessons"])
 
 
 @routes.get(f"{PUBLIC}/prompts")
 @routes.get(f"{PRIVATE}/prompts")
-def prompts(door: OpenDoor, request: Request, id: LessonId) -> HTMLResponse:
+def prompts(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     """Show its own prompts, and whether each passes."""
-    _required(door, request, id)
-    return fragment("lesson_prompts.html", **door.ask("own prompts", {"id": id}))
+    _required(client, request, id)
+    return fragment("lesson_prompts.html", **client.ask("own prompts", {"id": id}))
 
 
 @routes.get(f"{PRIVATE}/history")
-def history(door: OpenDoor, id: LessonId) -> HTMLResponse:
+def history(client: Client, id: LessonId) -> HTMLResponse:
     """Show the commits that changed it."""
-    answer = door.ask("edits", {"id": id}, status=404)
+    answer = client.ask("edits", {"id": id}, status=404)
     return fragment("lesson_history.html", id=id, **answer)
 
 
 @routes.get(f"{PRIVATE}/patch")
-def patch(door: OpenDoor, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLResponse:
+def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLResponse:
     """Show what a commit changed."""
-    text: str = door.ask("patch", {"id": id, "commit": commit}, status=404)["patch"]
+    text: str = client.ask("patch", {"id": id, "commit": commit}, status=404)["patch"]
     return fragment("lesson_patch.html", **_patch(text.split("\n")))
 
 
 @routes.get(f"{PRIVATE}/outcome")
-def outcome(door: OpenDoor, id: LessonId) -> HTMLResponse:
+def outcome(client: Client, id: LessonId) -> HTMLResponse:
     """Show what became of its injections."""
-    tally = door.ask("outcome", {"id": id})["outcome"]
+    tally = client.ask("outcome", {"id": id})["outcome"]
     rows = [(name, tally[name], meaning) for name, meaning in OUTCOMES]
     return fragment("lesson_outcome.html", rows=rows, any=any(tally.values()))
 
 
 @routes.get(f"{PRIVATE}/edit")
-def edit(door: OpenDoor, id: LessonId) -> HTMLResponse:
+def edit(client: Client, id: LessonId) -> HTMLResponse:
     """Show its file, to be edited."""
-    answer = _asked(door, id)
+    answer = _asked(client, id)
     if answer["entry"] is None:
         raise Refusal(404, "there is no such lesson", "load the page again")
     path = answer["entry"]["path"]
-    text = door.ask("read file", {"path": path}, status=422)["text"]
+    text = client.ask("read file", {"path": path}, status=422)["text"]
     lessons = len(answer["of_file"])
     return fragment("lesson_edit.html", path=path, text=text, lessons=lessons)
 
 
 @routes.post(f"{PRIVATE}/check")
-def check(door: OpenDoor, body: FileBody) -> HTMLResponse:
+def check(client: Client, body: FileBody) -> HTMLResponse:
     """Show what `lessons check` would find in a text."""
-    answer = door.ask("check text", body.model_dump(), status=422)
+    answer = client.ask("check text", body.model_dump(), status=422)
     return fragment("lesson_findings.html", **answer)
 
 
 @routes.post(f"{PRIVATE}/save", dependencies=[Depends(one_at_a_time)])
-def save(door: OpenDoor, body: SaveBody) -> dict[str, str]:
+def save(client: Client, body: SaveBody) -> dict[str, str]:
     """Write a text into a lesson's file."""
-    door.change("save file", body.model_dump(), lambda answer: [answer["path"]])
+    client.change("save file", body.model_dump(), lambda answer: [answer["path"]])
     return {"status": "saved"}
 
 
 @routes.post(f"{PRIVATE}/changes")
-def changes(door: OpenDoor, body: SeenBody) -> HTMLResponse:
+def changes(client: Client, body: SeenBody) -> HTMLResponse:
     """Show what somebody changed in a lesson's file; nothing if it is as it was seen."""
-    answer = door.ask("file changes", body.model_dump(), status=422)
+    answer = client.ask("file changes", body.model_dump(), status=422)
     return fragment("lesson_changes.html", text=answer["text"], **_patch(answer["patch"]))
 
 
 @routes.post(f"{PRIVATE}/open")
-def open_editor(door: OpenDoor, request: Request, body: Named) -> dict[str, Any]:
+def open_editor(client: Client, request: Request, body: Named) -> dict[str, Any]:
     """Open its file in the user's own editor, if it has a window and both are on this machine."""
-    entry = _asked(door, body.id)["entry"]
+    entry = _asked(client, body.id)["entry"]
     if entry is None:
         raise Refusal(404, "there is no such lesson", "load the page again")
     ends = (request.scope.get("server"), request.scope.get("client"))
     is_here = all(end and is_loopback(str(end[0])) for end in ends)
-    file = door.root / entry["path"]
-    with door.refusing(422):
-        files.refuse_links(file, door.root)
+    file = client.root / entry["path"]
+    with client.refusing(422):
+        files.refuse_links(file, client.root)
     return {
-        "opened": is_here and reviewing.opened(file, door.root),
+        "opened": is_here and reviewing.opened(file, client.root),
         "path": entry["path"],
         "command": f"lessons edit {shlex.quote(entry['id'])}",
     }
 
 
-def _asked(door: Door, id: str) -> Mapping[str, Any]:
+def _asked(client: VaultClient, id: str) -> Mapping[str, Any]:
     """Return the lesson of a name with what its page shows: see `api.lesson_page.lesson`."""
     if not id.isprintable() or not id.strip() or len(id) > MAX_ID:
         return {"entry": None, "near": []}
-    return door.ask("lesson", {"name": id}, status=404)
+    return client.ask("lesson", {"name": id}, status=404)
 
 
-def _required(door: Door, request: Request, id: str) -> Mapping[str, Any]:
+def _required(client: VaultClient, request: Request, id: str) -> Mapping[str, Any]:
     """Return a lesson for a fragment; a withheld one only for a private one. Raises Refusal."""
-    answer = _asked(door, id)
+    answer = _asked(client, id)
     entry = answer["entry"]
     if entry is None:
         raise Refusal(404, "there is no such lesson any more", "search for it")

@@ -13,11 +13,11 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 
-from vault_index.entrypoints.web.door import Door, OpenDoor
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Text
+from vault_index.entrypoints.web.vault_client import Client, VaultClient
 
 PRIVATE = "/page/private/review"
 AT_ONCE = 100  # proposals in the list; a button shows more
@@ -65,10 +65,10 @@ def review() -> HTMLResponse:
 
 @routes.get(f"{PRIVATE}/list")
 def listed(
-    door: OpenDoor, limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
+    client: Client, limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
 ) -> HTMLResponse:
     """List the proposals that wait, oldest first."""
-    answer, notes = door.look("proposals", {})
+    answer, notes = client.look("proposals", {})
     waiting = answer["proposals"]
     return fragment(
         "review_list.html",
@@ -80,12 +80,12 @@ def listed(
 
 
 @routes.get(f"{PRIVATE}/card")
-def card(door: OpenDoor, id: Id) -> HTMLResponse:
+def card(client: Client, id: Id) -> HTMLResponse:
     """Show a proposal with all that a reviewer wants to know of it."""
-    answer, notes = door.look("review", {"id": id})
+    answer, notes = client.look("review", {"id": id})
     (proposal,) = answer["proposals"]
     try:
-        categories = sorted(door.ask("categories", {})["counts"])
+        categories = sorted(client.ask("categories", {})["counts"])
     except Refusal as refusal:
         categories, notes = [], [*notes, f"warning: no categories to choose from: {refusal.error}"]
     return fragment(
@@ -95,14 +95,14 @@ def card(door: OpenDoor, id: Id) -> HTMLResponse:
         prompts=[{**prompt, "judged": _judged(prompt)} for prompt in proposal["prompts"]],
         categories=categories,
         notes=notes,
-        has_git=(door.root / ".git").exists(),
+        has_git=(client.root / ".git").exists(),
     )
 
 
 @routes.get(f"{PRIVATE}/source")
-def source(door: OpenDoor, id: Id) -> dict[str, str]:
+def source(client: Client, id: Id) -> dict[str, str]:
     """Return the lesson file that a proposal would be, to be edited."""
-    (proposal,) = door.look("review", {"id": id})[0]["proposals"]
+    (proposal,) = client.look("review", {"id": id})[0]["proposals"]
     if not proposal["source"]:
         raise Refusal(422, "this proposal cannot be read", "correct its file, or reject it")
     return {"source": proposal["source"]}
@@ -110,67 +110,69 @@ def source(door: OpenDoor, id: Id) -> dict[str, str]:
 
 @routes.get(f"{PRIVATE}/merge")
 def plan_merge(
-    door: OpenDoor, id: Id, into: Annotated[Text, Query(max_length=1000)] = ""
+    client: Client, id: Id, into: Annotated[Text, Query(max_length=1000)] = ""
 ) -> dict[str, Any]:
     """Return what merging a proposal into a lesson would change."""
     if not into.strip():
         raise Refusal(422, "no lesson is named", "name one by its id, such as devops/heap")
-    plan, notes = door.look("merge proposal", {"id": id, "into": into.strip()})
+    plan, notes = client.look("merge proposal", {"id": id, "into": into.strip()})
     kept = ("id", "title", "path", "diff", "before")
     return {**{key: plan[key] for key in kept}, "notes": notes}
 
 
 @decisions.post("/accept")
-def accept(door: OpenDoor, body: Accepted) -> dict[str, Any]:
+def accept(client: Client, body: Accepted) -> dict[str, Any]:
     """Make a proposal a lesson, or change the lesson that it changes."""
     values = {"id": body.id, "category": body.category.strip(), "commit": body.commit}
-    return _decided(door, "accept proposal", values, lambda answer: f"accepted: {answer['path']}")
+    return _decided(client, "accept proposal", values, lambda answer: f"accepted: {answer['path']}")
 
 
 @decisions.post("/edit")
-def edit(door: OpenDoor, body: Edited) -> dict[str, Any]:
+def edit(client: Client, body: Edited) -> dict[str, Any]:
     """Keep an edited proposal, checked again."""
     values = {"id": body.id, "text": body.text, "seen": body.seen}
-    return _decided(door, "edit proposal", values, lambda answer: f"edited: {answer['title']}")
+    return _decided(client, "edit proposal", values, lambda answer: f"edited: {answer['title']}")
 
 
 @decisions.post("/merge")
-def merge(door: OpenDoor, body: Merged) -> dict[str, Any]:
+def merge(client: Client, body: Merged) -> dict[str, Any]:
     """Add a proposal to the end of a lesson, as it was shown."""
     values: dict[str, Any] = {"id": body.id, "into": body.into, "seen": body.seen}
     values |= {"commit": body.commit, "write": True}
-    return _decided(door, "merge proposal", values, lambda answer: f"merged: {answer['path']}")
+    return _decided(client, "merge proposal", values, lambda answer: f"merged: {answer['path']}")
 
 
 @decisions.post("/reject")
-def reject(door: OpenDoor, body: Named) -> dict[str, Any]:
+def reject(client: Client, body: Named) -> dict[str, Any]:
     """Take a proposal away for good."""
     values = {"id": body.id}
-    return _decided(door, "reject proposal", values, lambda answer: f"rejected: {answer['title']}")
+    return _decided(
+        client, "reject proposal", values, lambda answer: f"rejected: {answer['title']}"
+    )
 
 
 routes.include_router(decisions)
 
 
 def _decided(
-    door: Door, name: str, values: dict[str, Any], said: Callable[[dict[str, Any]], str]
+    client: VaultClient, name: str, values: dict[str, Any], said: Callable[[dict[str, Any]], str]
 ) -> dict[str, Any]:
     """Carry out a decision; return the line about it, and its notes. Raises Refusal.
 
     One that was decided in another window or in a terminal meanwhile is refused as such.
     """
-    waiting = door.look("proposals", {})[0]["proposals"]
+    waiting = client.look("proposals", {})[0]["proposals"]
     if values["id"] not in {proposal["id"] for proposal in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
     notes: list[str] = []
     written = name in ("accept proposal", "merge proposal")
-    answer = door.change(
+    answer = client.change(
         name,
         values,
-        lambda answer: [str(Path(door.root) / answer["path"])] if written else [],
+        lambda answer: [str(Path(client.root) / answer["path"])] if written else [],
         notes.append,
     )
-    return {"said": said(answer), "notes": [door.shown_error(note) for note in notes]}
+    return {"said": said(answer), "notes": [client.shown_error(note) for note in notes]}
 
 
 def _into(card: dict[str, Any]) -> str:

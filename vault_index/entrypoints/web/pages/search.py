@@ -21,10 +21,10 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
-from vault_index.entrypoints.web.door import Door, OpenDoor
 from vault_index.entrypoints.web.lessons import is_shared
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.recall import block
 from vault_index.recall.outcome.words import plain_words
 from vault_index.recall.select import without_withheld
@@ -196,12 +196,12 @@ AskedFor = Annotated[Asked, Depends(asked_for)]
 
 
 @routes.get("/")
-def search(door: OpenDoor, asked: AskedFor) -> HTMLResponse:
+def search(client: Client, asked: AskedFor) -> HTMLResponse:
     """Show the page with its first hits."""
     values: dict[str, Any] = {"asked": asked, "kinds": KINDS, "trouble": "", "tree": None}
     status = 200
     try:
-        values |= {**_contents(door, asked), "tree": _tree(door, asked)}
+        values |= {**_contents(client, asked), "tree": _tree(client, asked)}
     except Refusal as refusal:
         status = refusal.status
         values["trouble"] = ": ".join(filter(None, [refusal.error, refusal.hint]))
@@ -210,40 +210,42 @@ def search(door: OpenDoor, asked: AskedFor) -> HTMLResponse:
 
 
 @routes.get("/page/search")
-async def hits(request: Request, door: OpenDoor, asked: AskedFor) -> HTMLResponse:
+async def hits(request: Request, client: Client, asked: AskedFor) -> HTMLResponse:
     """Show the hits, of skills those of the vault."""
-    return await _hits(request, door, asked, private=False)
+    return await _hits(request, client, asked, private=False)
 
 
 @routes.get("/page/private/search")
-async def hits_for_user(request: Request, door: OpenDoor, asked: AskedFor) -> HTMLResponse:
+async def hits_for_user(request: Request, client: Client, asked: AskedFor) -> HTMLResponse:
     """Show the hits, the user's own skills among them."""
-    return await _hits(request, door, asked, private=True)
+    return await _hits(request, client, asked, private=True)
 
 
 @routes.get("/page/search/tree")
-def categories(door: OpenDoor, asked: AskedFor) -> HTMLResponse:
+def categories(client: Client, asked: AskedFor) -> HTMLResponse:
     """Show the categories."""
-    return fragment("search_tree.html", asked=asked, tree=_tree(door, asked))
+    return fragment("search_tree.html", asked=asked, tree=_tree(client, asked))
 
 
-async def _hits(request: Request, door: Door, asked: Asked, *, private: bool) -> HTMLResponse:
+async def _hits(
+    request: Request, client: VaultClient, asked: Asked, *, private: bool
+) -> HTMLResponse:
     """Search in a thread, unless the next key came meanwhile: the page has gone on. Raises Refusal."""
-    async with door.typed:
+    async with client.typed:
         for _ in range(2):  # the first thing to hear of is the end of the request
             if await request.is_disconnected():
                 return HTMLResponse(status_code=499)
-        contents = await run_sync(partial(_contents, door, asked, private=private))
+        contents = await run_sync(partial(_contents, client, asked, private=private))
     return fragment("search_hits.html", asked=asked, **contents)
 
 
-def _contents(door: Door, asked: Asked, *, private: bool = False) -> dict[str, Any]:
+def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> dict[str, Any]:
     """Return what the hits are drawn from. Raises Refusal."""
     if not asked.text:
-        return _newest(door, asked, private=private)
+        return _newest(client, asked, private=private)
     values = {"text": asked.text, "k": asked.count, "kinds": list(KINDS[asked.kind])}
     values |= {"categories": list(asked.categories)}
-    typed = door.ask("typed", values, status=422, at_once=True)
+    typed = client.ask("typed", values, status=422, at_once=True)
     answer, recall = typed["search"], typed["recall"]
     hits = [
         Hit.from_json(hit)
@@ -254,20 +256,20 @@ def _contents(door: Door, asked: Asked, *, private: bool = False) -> dict[str, A
     is_reduced = answer["text_only"] and answer["embedder"] != "none"
     return {
         "newest": None,
-        "groups": with_floor(hits, floors, injected_in(recall), asked.text, door.shown),
+        "groups": with_floor(hits, floors, injected_in(recall), asked.text, client.shown),
         "count": len(hits),
         "has_more": len(answer["hits"]) >= asked.count < MAX_SHOWN,
         "more": asked.address(asked.count + MORE),
         "silent": recall["silent"] if private else without_withheld(recall["silent"]),
-        "reduced": door.shown(answer["text_only"]) if is_reduced else "",
+        "reduced": client.shown(answer["text_only"]) if is_reduced else "",
     }
 
 
-def _newest(door: Door, asked: Asked, *, private: bool = False) -> dict[str, Any]:
+def _newest(client: VaultClient, asked: Asked, *, private: bool = False) -> dict[str, Any]:
     """Return the lessons that changed last, in or below the first category that is asked for."""
     values: dict[str, Any] = {"order": "updated", "limit": asked.count + 1}
     values["category"] = asked.categories[0] if asked.categories else None
-    entries = door.ask_once("list", values, status=422)["entries"]
+    entries = client.ask_once("list", values, status=422)["entries"]
     newest = [each for each in entries[: asked.count] if private or not each["withheld"]]
     return {
         "newest": newest,
@@ -280,15 +282,15 @@ def _newest(door: Door, asked: Asked, *, private: bool = False) -> dict[str, Any
     }
 
 
-def prepare(door: Door) -> None:
+def prepare(client: VaultClient) -> None:
     """Have the first page ready before somebody looks at it. Raises Refusal."""
     asked = asked_for()
-    _newest(door, asked)
-    _tree(door, asked)
+    _newest(client, asked)
+    _tree(client, asked)
 
 
-def _tree(door: Door, asked: Asked) -> dict[str, Any]:
-    return tree_of(door.ask_once("categories", {})["counts"], asked.categories)
+def _tree(client: VaultClient, asked: Asked) -> dict[str, Any]:
+    return tree_of(client.ask_once("categories", {})["counts"], asked.categories)
 
 
 MAX_TREE = 200  # categories: the largest, or the tree weighs more than the hits

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
-from vault_index import client
 from vault_index.entrypoints import doctor
 from vault_index.entrypoints.cli import status
-from vault_index.entrypoints.web.door import OpenDoor
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.shapes import Text
+from vault_index.entrypoints.web.vault_client import Client
+from vault_index.vault import open_vault
 
 PRIVATE = "/page/private/vault"
 MAX_ROWS = 200  # of a table; the line below it says how many more there are
@@ -36,9 +36,9 @@ def vault() -> HTMLResponse:
 
 
 @routes.get("/page/vault/overview")
-def overview(door: OpenDoor) -> HTMLResponse:
+def overview(client: Client) -> HTMLResponse:
     """Show the vault in numbers."""
-    numbers = door.ask("overview", {})
+    numbers = client.ask("overview", {})
     growth = numbers["growth"]
     return fragment(
         "vault_overview.html",
@@ -51,13 +51,13 @@ def overview(door: OpenDoor) -> HTMLResponse:
 
 
 @routes.get(f"{PRIVATE}/state")
-def state(door: OpenDoor) -> HTMLResponse:
+def state(client: Client) -> HTMLResponse:
     """Show what agents used, and the health of the vault on this machine."""
-    answer, notes = door.look("status", {})
-    vault = client.open_vault(door.root)
+    answer, notes = client.look("status", {})
+    vault = open_vault(client.root)
     answer |= doctor.state(vault)
     answer["journal"] |= doctor.journal_hooks(vault.root)
-    lines = [(line[:LABEL].strip(), door.shown(line[LABEL:])) for line in status.lines(answer)]
+    lines = [(line[:LABEL].strip(), client.shown(line[LABEL:])) for line in status.lines(answer)]
     health = [line for line in lines if line[0] in HEALTH]
     return fragment(
         "vault_state.html",
@@ -65,7 +65,7 @@ def state(door: OpenDoor) -> HTMLResponse:
         outcomes=answer["outcomes"],
         proposals=answer["proposals"],
         lessons=answer["lessons"],
-        health=[*health, ("watcher", door.shown(status.watcher_line(answer["watcher"])))],
+        health=[*health, ("watcher", client.shown(status.watcher_line(answer["watcher"])))],
         problems=[line for line in lines if line[0] in TROUBLE],
         settings=[line for line in lines if line[0] in SETTINGS],
         notes=notes,
@@ -73,9 +73,9 @@ def state(door: OpenDoor) -> HTMLResponse:
 
 
 @routes.get(f"{PRIVATE}/stale")
-def stale(door: OpenDoor) -> HTMLResponse:
+def stale(client: Client) -> HTMLResponse:
     """Show which lessons should be looked at again, and why."""
-    answer, notes = door.look("stale", {})
+    answer, notes = client.look("stale", {})
     return fragment(
         "vault_stale.html",
         reasons=answer["reasons"][:MAX_ROWS],
@@ -87,9 +87,9 @@ def stale(door: OpenDoor) -> HTMLResponse:
 
 
 @routes.get(f"{PRIVATE}/check")
-def check(door: OpenDoor) -> HTMLResponse:
+def check(client: Client) -> HTMLResponse:
     """Check all files of the vault."""
-    answer, notes = door.look("check", {})
+    answer, notes = client.look("check", {})
     findings = sorted(answer["findings"], key=lambda each: each["severity"])  # errors first
     return fragment(
         "vault_check.html",
@@ -137,10 +137,10 @@ def documents(name: Name = "") -> HTMLResponse:
 
 @document_routes.get("/page/documents/list")
 def listed(
-    door: OpenDoor, name: Name = "", limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
+    client: Client, name: Name = "", limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
 ) -> HTMLResponse:
     """Show the documents, or those that may be called so."""
-    found = door.ask("documents", {"name": name})["documents"]
+    found = client.ask("documents", {"name": name})["documents"]
     return fragment(
         "documents_list.html",
         documents=[_linked(document) for document in found[:limit]],
@@ -152,9 +152,9 @@ def listed(
 
 
 @document_routes.get("/page/documents/contents")
-def contents(door: OpenDoor, path: Annotated[Text, Query(max_length=4000)]) -> HTMLResponse:
+def contents(client: Client, path: Annotated[Text, Query(max_length=4000)]) -> HTMLResponse:
     """Show the lessons of a document."""
-    lessons = door.ask("contents", {"path": path})["lessons"]
+    lessons = client.ask("contents", {"path": path})["lessons"]
     return fragment("documents_contents.html", lessons=list(map(_linked, lessons)))
 
 

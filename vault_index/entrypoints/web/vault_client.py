@@ -41,7 +41,7 @@ MAX_KEPT = 50  # answers of `ask_once`
 _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":;,]+/)+")
 
 
-class Door:
+class VaultClient:
     """Asks the vault for the routes. Errors are a Refusal that names no folder of the machine."""
 
     def __init__(self, vault: Vault) -> None:
@@ -246,9 +246,9 @@ class Door:
         return [stamp(place) for place in places]
 
 
-async def _of_app(request: Request) -> Door:
-    door: Door = request.app.state.door
-    return door
+async def _of_app(request: Request) -> VaultClient:
+    client: VaultClient = request.app.state.client
+    return client
 
 
-OpenDoor = Annotated[Door, Depends(_of_app)]
+Client = Annotated[VaultClient, Depends(_of_app)]
