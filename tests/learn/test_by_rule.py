@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -45,7 +46,10 @@ def is_sound(entry: Entry, made: Material) -> None:
     assert 2 <= entry.confidence <= 3
     assert not entry.title.isascii() or 4 <= len(entry.title.split()) <= 10
     assert not entry.title.endswith((".", ",", ":", "..."))
+    assert not re.search(r"(?i)\b(?:i|me|my|we|our)\b", entry.title)
     assert entry.parts.summary
+    fenced = re.findall(r"(?ms)^```\w*\n(.*?)^```$", entry.parts.explanation)
+    assert all(block.count("\n") <= by_rule.MAX_LINES for block in fenced)
     assert entry.quotes
     for quote in entry.quotes:
         assert any(quote in text for text in made.texts), quote
