@@ -13,8 +13,8 @@ import pytest
 from tests.hook.test_agent_settings import FORMATS
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
+from vault_index.entrypoints import agents
 from vault_index.entrypoints.cli.install import HOOKED
-from vault_index.entrypoints.hook import agents
 from vault_index.errors import WriteError
 from vault_index.files import atomic
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.commands import Ran, run
 from tests.support.files import write
-from vault_index.entrypoints.hook import agents
+from vault_index.entrypoints import agents
 
 TEXTS = {
     "ends with a newline": "# Rules\n\nNo tabs.\n",

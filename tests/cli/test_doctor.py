@@ -15,8 +15,7 @@ import pytest
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import lesson_text, write
 from tests.support.indexed import copy_of, full_text_vault
-from vault_index.entrypoints import doctor
-from vault_index.entrypoints.hook import agents
+from vault_index.entrypoints import agents, doctor
 from vault_index.share import git_hooks
 from vault_index.vault import Vault, open_vault
 

@@ -20,7 +20,7 @@ import pytest
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import files
 from vault_index.edit import add, categories, import_lessons, update
-from vault_index.entrypoints.hook import agents
+from vault_index.entrypoints import agents
 from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.files import atomic
 from vault_index.index import reconcile

@@ -13,8 +13,7 @@ import pytest
 from tests.support.commands import BIN, run
 from tests.support.files import write
 from tests.support.indexed import copy_of, full_text_vault
-from vault_index.entrypoints import doctor
-from vault_index.entrypoints.hook import agents
+from vault_index.entrypoints import agents, doctor
 from vault_index.vault import Vault
 
 HEAP = "---\ntitle: Heap\n---\nour build dies with heap out of memory: raise it.\n"

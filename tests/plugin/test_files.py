@@ -13,7 +13,7 @@ import frontmatter
 import pytest
 
 from tests.support.places import PLUGIN, REPO
-from vault_index.entrypoints.hook import agents
+from vault_index.entrypoints import agents
 from vault_index.entrypoints.mcp import lesson_tools
 from vault_index.entrypoints.mcp.agent import Agent
 

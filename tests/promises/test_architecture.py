@@ -99,6 +99,24 @@ def test_every_folder_is_on_the_ladder() -> None:
     assert {name.split(".")[0] for name in MODULES} - {"", "__main__"} == set(RUNG)
 
 
+DOORS = ("cli", "hook", "mcp", "web")
+# commands that start another door
+STARTERS = {"cli.servers": {"mcp", "web"}, "cli.install": {"hook"}}
+
+
+def test_doors_import_no_other_door() -> None:
+    """They share `words` and the modules of `entrypoints` beside them."""
+    for module, file in MODULES.items():
+        door, _, rest = module.removeprefix("entrypoints.").partition(".")
+        if not module.startswith("entrypoints."):
+            continue
+        others = {
+            name.split(".")[1] for name in imported_by(file) if name.startswith("entrypoints.")
+        }
+        wrong = (others & set(DOORS)) - {door} - STARTERS.get(f"{door}.{rest}", set())
+        assert not wrong, f"{file.relative_to(REPO)} imports {sorted(wrong)}"
+
+
 @pytest.mark.slow
 def test_no_circles_inside_a_folder() -> None:
     imports = {name: imported_by(file, for_types=False) for name, file in MODULES.items()}

@@ -16,7 +16,7 @@ import pytest
 from tests.promises.test_architecture import LADDER
 from tests.support import documents
 from tests.support.places import REPO
-from vault_index.entrypoints.hook import agents
+from vault_index.entrypoints import agents
 
 TABLES: dict[str, Callable[[], str]] = {
     "docs/settings.md": documents.settings_table,

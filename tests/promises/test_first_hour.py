@@ -21,8 +21,9 @@ from tests.support.indexed import with_words
 from tests.support.planted import SECRETS
 from vault_index import check
 from vault_index.edit import add, import_lessons, update
-from vault_index.entrypoints.cli import main, status
+from vault_index.entrypoints.cli import main
 from vault_index.entrypoints.hook import client
+from vault_index.entrypoints.words import status
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import block, select

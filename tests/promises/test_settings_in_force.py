@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.files import MakeVault, write
 from vault_index import config
-from vault_index.entrypoints.cli import status
+from vault_index.entrypoints.words import status
 from vault_index.status import of
 from vault_index.vault import open_vault
 

@@ -15,7 +15,7 @@ from tests.support.files import commit, lesson_text, write
 from tests.support.indexed import full_text_vault, with_words
 from tests.support.watchers import watched
 from vault_index.edit import init
-from vault_index.entrypoints.cli import output
+from vault_index.entrypoints.words import moments
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import select
@@ -87,15 +87,15 @@ def test_the_last_commit_counts_as_a_change(team: Vault) -> None:
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "30", "d", "9999-12-31", "-3d"])
 def test_what_is_no_date_is_refused(text: str) -> None:
     with pytest.raises(VaultError, match="no date"):
-        output.until(text)
+        moments.until(text)
 
 
 def test_a_day_is_searched_to_its_end() -> None:
-    assert output.since("2026-03-31") == "2026-03-31T00:00:00+00:00"
-    assert output.until("2026-03-31") == "2026-04-01T00:00:00+00:00"
-    assert output.until("2026-03-31T10:00") == "2026-03-31T10:00:00+00:00"
-    assert output.until("2026-03-31T10:00+02:00") == "2026-03-31T08:00:00+00:00"
-    assert filters.from_json({"since": output.since("2w")}).since is not None
+    assert moments.since("2026-03-31") == "2026-03-31T00:00:00+00:00"
+    assert moments.until("2026-03-31") == "2026-04-01T00:00:00+00:00"
+    assert moments.until("2026-03-31T10:00") == "2026-03-31T10:00:00+00:00"
+    assert moments.until("2026-03-31T10:00+02:00") == "2026-03-31T08:00:00+00:00"
+    assert filters.from_json({"since": moments.since("2w")}).since is not None
 
 
 def titles(vault: Vault, *words: str) -> list[str]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import check, git
 from vault_index.embed import download
-from vault_index.entrypoints.hook import agents, hook_settings
+from vault_index.entrypoints import agents
+from vault_index.entrypoints.agents import hook_settings
 from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import skills

@@ -45,22 +45,16 @@ HOMES = {
     command: module
     for module, commands in {
         "install": "uninstall hook",
-        "lessons": "add list show edit rm stale confirm",
+        "lessons": "add list show edit rm last teach log stale confirm",
         "organise": "import categories mv classify",
-        "reviewing": "review accept reject remember proposals",
-        "search": "recall eval",
+        "proposals": "learn remember review accept reject",
+        "search": "ask recall eval",
         "servers": "mcp serve",
-        "status": "watch",
         "sharing": "sync check merge-driver",
-        "teach": "last log",
-        "vault": "init config doctor model index",
+        "vault": "init status doctor config index watch model",
     }.items()
     for command in commands.split()
 }
-PAGED = (
-    "list show stale proposals log search recall categories classify check status doctor".split()
-)
-PAGED += ["config"]
 _WHOLE = 1000  # characters of a summary: it goes on in the next line rather than being cut off
 
 
@@ -80,9 +74,6 @@ class _Group(click.Group):
         command = getattr(module, own, None) or module.command
         if not isinstance(command, click.Command):
             raise TypeError(name)
-        if name in PAGED and name not in self.commands and command.callback:
-            command.callback = output.paged()(command.callback)
-        self.commands[name] = command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -46,23 +46,6 @@ def types(_ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[
     from vault_index.lesson.parse import TYPES
 
     return _items(TYPES, typed)
-
-
-def lesson(*, required: bool = True) -> Callable[[Any], Any]:
-    """Return the argument of a command that names a lesson; one that is not required may be picked."""
-    shown = "ID" if required else "[ID]"
-    return click.argument("lesson_id", metavar=shown, required=required, shell_complete=ids)
-
-
-def proposal(*, required: bool = True) -> Callable[[Any], Any]:
-    """Return the argument of a command that names a proposal."""
-    shown = "ID" if required else "[ID]"
-    return click.argument("proposal_id", metavar=shown, required=required, shell_complete=proposals)
-
-
-def several_proposals() -> Callable[[Any], Any]:
-    """Return the argument of a command that names proposals."""
-    return click.argument("proposal_ids", metavar="[ID]...", nargs=-1, shell_complete=proposals)
 
 
 def proposals(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:

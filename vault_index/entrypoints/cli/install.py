@@ -49,7 +49,8 @@ def end_recording(folder: Path | None) -> None:
 def offer_recording(folder: Path) -> None:
     """Ask on a terminal, once, whether to record the sessions of a project, and install the hooks."""
     from vault_index import config
-    from vault_index.entrypoints.hook import agents, hook_settings
+    from vault_index.entrypoints import agents
+    from vault_index.entrypoints.agents import hook_settings
     from vault_index.journal import projects
     from vault_index.journal.journal import Journal
 
@@ -102,7 +103,8 @@ def install_command(agent: str, for_user: bool | None, journal: bool) -> None:
         _install_section(for_user, journal)
         return
     from vault_index import config
-    from vault_index.entrypoints.hook import agents, hook_settings
+    from vault_index.entrypoints import agents
+    from vault_index.entrypoints.agents import hook_settings
 
     chosen = agents.AGENTS[agent]
     if journal:
@@ -138,7 +140,7 @@ def install_command(agent: str, for_user: bool | None, journal: bool) -> None:
 
 def section_file(for_user: bool | None) -> Path:
     """Return the AGENTS.md of the current project. Raises SettingsError."""
-    from vault_index.entrypoints.hook import agents
+    from vault_index.entrypoints import agents
     from vault_index.errors import SettingsError
 
     if for_user:
@@ -149,7 +151,7 @@ def section_file(for_user: bool | None) -> Path:
 
 
 def _install_section(for_user: bool | None, journal: bool) -> None:
-    from vault_index.entrypoints.hook import agents
+    from vault_index.entrypoints import agents
     from vault_index.errors import SettingsError
 
     if journal:
@@ -169,7 +171,7 @@ def uninstall_command(agent: str, for_user: bool | None) -> None:
     longer recorded; the journal stays.
     """
     from vault_index import config
-    from vault_index.entrypoints.hook import agents
+    from vault_index.entrypoints import agents
 
     if agent == AGENTS_MD:
         file = section_file(for_user)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import asking, journal_lines, output
-from vault_index.entrypoints.cli.output import count
+from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.words import count, journal, moments
+
+Values = Mapping[str, Any]
 
 # What several commands of the journal share: projects and times.
 
@@ -41,37 +43,10 @@ def project_asked(named: str | None, all_projects: bool) -> dict[str, Any]:
     return {"project": "", "folder": str(path.absolute())}
 
 
-def window_asked(since: str | None, until: str | None) -> dict[str, Any]:
-    """Return the times to look at: `since` is None for the usual window, "" for all."""
-    began = None if since is None else "" if since == "all" else output.since(since)
-    return {"since": began, "until": output.until(until) if until else ""}
-
-
-COMMANDS = "search timeline show sessions import status forget".split()
-_PAGED = "search timeline show sessions status".split()
-
-
-class _Group(click.Group):
-    """The commands of the journal."""
-
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the names of the commands, the most used first."""
-        return COMMANDS
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return a command; a long answer of some goes through the pager."""
-        if name not in self.list_commands(ctx):
-            return None
-        if name not in self.commands:
-            command: click.Command = globals()[f"{name}_command"]
-            if name in _PAGED and command.callback:
-                command.callback = output.paged()(command.callback)
-            self.commands[name] = command
-        return self.commands[name]
-
-
 @click.group(
-    "journal", cls=_Group, epilog='Example: lessons journal search "what did we decide on retries"'
+    "journal",
+    cls=options.InOrder,
+    epilog='Example: lessons journal search "what did we decide on retries"',
 )
 def command() -> None:
     """Find again what was asked, done and decided here.
@@ -82,9 +57,11 @@ def command() -> None:
     """
 
 
-@click.command("search", epilog="Example: lessons journal search --file store/table.py --since 30d")
+@command.command(
+    "search", epilog="Example: lessons journal search --file store/table.py --since 30d"
+)
 @click.argument("query", nargs=-1)
-@click.option("-k", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many.")
+@options.number("-k", 5, 1, 1000, "How many.")
 @click.option(
     "--kind",
     "kinds",
@@ -99,8 +76,9 @@ def command() -> None:
 @since
 @until
 @click.option("--explain", is_flag=True, help="Show each term of the scores.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.pass_obj
+@output.paged()
 def search_command(
     named: str | None,
     query: tuple[str, ...],
@@ -126,7 +104,7 @@ def search_command(
     values: dict[str, Any] = {
         "text": " ".join(query), "k": k, "kinds": list(kinds), "file": file, "concept": concept,
         "type": type_, "explain": explain,
-        **project_asked(project, all_projects), **window_asked(since, until),
+        **project_asked(project, all_projects), **moments.window(since, until),
     }  # fmt: skip
     answer = asking.ask(named, "journal search", values)
     if as_json:
@@ -138,7 +116,7 @@ def search_command(
         asking.note("note: nothing is kept of this folder: this is of all projects")
     if not answer["hits"]:
         asking.note("nothing in the journal matches")
-    journal_lines.print_hits(answer["hits"])
+    _print_hits(answer["hits"])
     for hit in answer["hits"] if explain else ():
         terms = f"cosine {hit['cosine']:.3f} + full text {hit['full_text']:.3f}"
         output.row(f"  {hit['score']:.3f} = {terms}: {hit['id']}")
@@ -146,12 +124,12 @@ def search_command(
         asking.note(f"{answer['older']} older: --since all")
 
 
-@click.command("timeline", epilog='Example: lessons journal timeline "yesterday 14:00" --after 20')
+@command.command(
+    "timeline", epilog='Example: lessons journal timeline "yesterday 14:00" --after 20'
+)
 @click.argument("anchor", nargs=-1, required=True)
-@click.option("--before", default=10, show_default=True, type=click.IntRange(0, 50),
-              help="Records before it.")  # fmt: skip
-@click.option("--after", default=10, show_default=True, type=click.IntRange(0, 50),
-              help="Records after it.")  # fmt: skip
+@options.number("--before", 10, 0, 50, "Records before it.")
+@options.number("--after", 10, 0, 50, "Records after it.")
 @click.option(
     "--format",
     "form",
@@ -161,8 +139,9 @@ def search_command(
     help="A line each, or all that is known.",
 )
 @project_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.pass_obj
+@output.paged()
 def timeline_command(
     named: str | None,
     anchor: tuple[str, ...],
@@ -186,30 +165,36 @@ def timeline_command(
     if as_json:
         output.json(answer)
         return
-    session = None
-    for number, record in enumerate(answer["records"]):
-        if number == answer["before"] and not answer["anchor"]:
-            output.row(output.styled(f"> {values['anchor']}", bold=True))
-        if record["session"] != session:
-            session = record["session"]
-            where = record["project"] + (f"@{record['branch']}" if record["branch"] else "")
-            output.row(output.styled(f"{record['id'].rpartition('-')[0]} {where}", bold=True))
-        is_anchor = record["id"] == answer["anchor"]
-        if form == "full":
-            journal_lines.print_full(record)
-            output.say()
-            continue
-        line = f"{journal_lines.local(record['at'])}  {record['id']:<16} {journal_lines.heading(record)}"
-        mark = "> " if is_anchor else "  "
-        output.row(output.styled(mark + line, bold=True) if is_anchor else mark + line)
+    _print_timeline(answer, values["anchor"], in_full=form == "full")
     if not answer["records"]:
         asking.note("nothing in the journal there")
 
 
-@click.command("show", epilog="Example: lessons journal show 3f2a91c0-o3.2")
+def _print_timeline(answer: Values, asked: str, *, in_full: bool) -> None:
+    """Print records in the order of time, below their sessions; `>` marks the anchor."""
+    session = None
+    for number, record in enumerate(answer["records"]):
+        if number == answer["before"] and not answer["anchor"]:
+            output.row(output.styled(f"> {asked}", bold=True))
+        if record["session"] != session:
+            session = record["session"]
+            about = f"{journal.session_id(record)} {journal.where(record)}"
+            output.row(output.styled(about, bold=True))
+        if in_full:
+            _print_record(record)
+            output.say()
+            continue
+        when = moments.local(record["at"])
+        line = f"{when}  {record['id']:<16} {journal.heading(record)}"
+        is_anchor = record["id"] == answer["anchor"]
+        output.row(output.styled(f"> {line}", bold=True) if is_anchor else f"  {line}")
+
+
+@command.command("show", epilog="Example: lessons journal show 3f2a91c0-o3.2")
 @click.argument("name", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.pass_obj
+@output.paged()
 def show_command(named: str | None, name: str, as_json: bool) -> None:
     """Show a record, or a session, by its id.
 
@@ -221,23 +206,22 @@ def show_command(named: str | None, name: str, as_json: bool) -> None:
         return
     session = answer["session"]
     if not name.startswith(answer["records"][0]["id"]) or len(answer["records"]) > 1:
-        journal_lines.print_session(session)
+        _print_session(session)
         output.say(output.styled(session["file"], dim=True))
     for number, record in enumerate(answer["records"]):
         if number or len(answer["records"]) > 1:
             output.say()
-        journal_lines.print_full(record)
+        _print_record(record)
 
 
-@click.command("sessions", epilog="Example: lessons journal sessions --since 7d --all-projects")
-@click.option(
-    "-n", "--limit", default=20, show_default=True, type=click.IntRange(1), help="How many."
-)
+@command.command("sessions", epilog="Example: lessons journal sessions --since 7d --all-projects")
+@options.number("-n --limit", 20, 1, None, "How many.")
 @project_options
 @since
 @until
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.pass_obj
+@output.paged()
 def sessions_command(
     named: str | None,
     limit: int,
@@ -250,19 +234,19 @@ def sessions_command(
     """List sessions, the latest first."""
     values = {
         "limit": limit, **project_asked(project, all_projects),
-        **window_asked("all" if since is None else since, until),
+        **moments.window("all" if since is None else since, until),
     }  # fmt: skip
     sessions = asking.ask(named, "journal sessions", values)["sessions"]
     if as_json:
         output.json(sessions)
         return
     for session in sessions:
-        journal_lines.print_session(session)
+        _print_session(session)
     if not sessions:
         asking.note("no session in the journal; get those of before with `lessons journal import`")
 
 
-@click.command("import", epilog="Example: lessons journal import --since 90d --dry-run")
+@command.command("import", epilog="Example: lessons journal import --since 90d --dry-run")
 @click.option(
     "--since",
     metavar="DATE",
@@ -272,7 +256,7 @@ def sessions_command(
 )
 @click.option("-p", "--project", help="Only of this project: a name or a folder.")
 @click.option("--dry-run", is_flag=True, help="Only show what it would take in.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.pass_obj
 def import_command(
     named: str | None, since: str, project: str | None, dry_run: bool, as_json: bool
@@ -283,7 +267,7 @@ def import_command(
     ~/.lessons/journal, without secrets. Stop it and run it again as you like.
     """
     values = {
-        "since": "" if since == "all" else output.since(since),
+        "since": "" if since == "all" else moments.since(since),
         "dry_run": dry_run,
         **project_asked(project, all_projects=not project),
     }
@@ -319,50 +303,10 @@ def _show(answer: dict[str, Any], dry_run: bool) -> None:
     output.say(", ".join([*parts, *there]) + ended)
 
 
-SHOWN = 5  # projects and problems
-
-
-def lines_of(state: dict[str, Any]) -> Iterator[str]:
-    """Yield the state of the journal for people, a line each."""
-    recorded = ["every project" if folder == "*" else folder for folder in state["recorded"]]
-    hooks = ", ".join(state.get("hooks", []))
-    yield f"recorded   {', '.join(recorded) or 'nothing: run `lessons install claude --journal`'}"
-    if recorded:
-        yield f"hooks      {hooks or 'not installed: only a watcher sees what grew'}"
-    if not state["sessions"]:
-        yield f"journal    {state['folder']}: empty; run `lessons journal import`"
-    else:
-        kinds = state["records"]
-        parts = [count(kinds[kind], kind) for kind in ("prompt", "observation")]
-        sessions = count(state["sessions"], "session")
-        yield f"journal    {state['folder']}: {sessions}, {', '.join(parts)}, {state['mb']:.1f} MB"
-        yield f"last       {journal_lines.local(state['last'])}"
-        most = sorted(state["projects"].items(), key=lambda item: -item[1])
-        shown = ", ".join(f"{name} {number}" for name, number in most[:SHOWN])
-        more = f" and {len(most) - SHOWN} more" if len(most) > SHOWN else ""
-        yield f"projects   {shown}{more}"
-    if state["unread"]:
-        yield f"unread     {count(state['unread'], 'line')} of transcripts of a kind nobody described"
-    index = state["index"]
-    if "error" in index:
-        yield f"index      {index['error']}"
-    elif index:
-        behind = state["sessions"] - index["sessions"]
-        to_come = f", {behind} to come" if behind > 0 else ""
-        yield f"index      {count(index['sessions'], 'session')}, {index['embedder']}{to_come}"
-    if state["waiting"]:
-        yield f"waiting    {count(state['waiting'], 'transcript')} to be taken in"
-    for problem in state["problems"][:SHOWN]:
-        yield f"problem    {problem}"
-    if len(state["problems"]) > SHOWN:
-        yield f"problem    and {len(state['problems']) - SHOWN} more"
-    for complaint in state["complaints"][-SHOWN:]:
-        yield f"log        {complaint}"
-
-
-@click.command("status", epilog="Example: lessons journal status --json")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@command.command("status", epilog="Example: lessons journal status --json")
+@options.as_json
 @click.pass_obj
+@output.paged()
 def status_command(named: str | None, as_json: bool) -> None:
     """Show what is recorded, and what went wrong."""
     from vault_index.entrypoints import doctor
@@ -371,17 +315,17 @@ def status_command(named: str | None, as_json: bool) -> None:
     if as_json:
         output.json(state)
         return
-    for line in lines_of(state):
+    for line in journal.lines(state):
         output.say(line, indent=11)
 
 
-@click.command("forget", epilog="Example: lessons journal forget --session 3f2a91c0")
+@command.command("forget", epilog="Example: lessons journal forget --session 3f2a91c0")
 @click.option("--session", default="", help="A session, by its id or the beginning of it.")
 @click.option("--project", default="", help="All sessions of a project.")
 @click.option("--before", metavar="DATE", default="", help="What ended before: 90d, 2026-03-31.")
 @click.option("--matching", metavar="TEXT", default="", help="The records with this text.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.pass_context
 def forget_command(
     ctx: click.Context,
@@ -399,7 +343,7 @@ def forget_command(
     values = {
         "session": session,
         "project": project,
-        "before": output.since(before) if before else "",
+        "before": moments.since(before) if before else "",
         "matching": matching,
     }
     chosen = ", ".join(f"{name} {value}" for name, value in values.items() if value)
@@ -427,3 +371,50 @@ def forget_command(
     output.say(answer["proof"])
     if answer["left"]:
         ctx.exit(1)
+
+
+# Records and sessions at a terminal.
+
+
+def _print_hits(hits: Iterable[Values]) -> None:
+    """Print hits, two or three lines each."""
+    width = min(100, output.screen_width() or 100)
+    for number, hit in enumerate(hits, start=1):
+        head = f"{number}. {journal.heading(hit)}{journal.percent(hit)}"
+        output.row(output.styled(head, bold=True))
+        output.row("   ", output.styled(journal.place(hit), dim=True))
+        text = journal.excerpt(hit, width - 3)
+        if text and text != hit["title"]:
+            output.row(f"   {text}")
+
+
+def _print_record(record: Values) -> None:
+    """Print a record with all that the journal has of it."""
+    output.say(output.styled(journal.heading(record), bold=True))
+    output.say(output.styled(journal.place(record), dim=True))
+    if record["text"] and " ".join(record["text"].split()) != record["title"]:
+        output.say()
+        output.text(record["text"])
+    for name in journal.RUBRICS:
+        values = record.get(name) or ()
+        if name == "concepts" and values:
+            output.say(f"concepts: {', '.join(values)}")
+        elif values:
+            output.say(f"{name.replace('_', ' ')}:")
+            for value in values:
+                output.text(f"- {value}")
+    for command in record.get("commands") or ():
+        ended = output.styled(f"  {journal.ended(command)}".rstrip(), dim=True)
+        output.say(f"$ {command['text']}", ended)
+        if command["output"]:
+            output.text(command["output"])
+
+
+def _print_session(session: Values) -> None:
+    """Print a session in a line: its time, its project, its first prompt, what it took."""
+    output.row(
+        output.styled(moments.local(session["began"]), dim=True),
+        f"  {session['short']}  {journal.where(session)}  ",
+        output.styled(session["request"] or "(no prompt)", bold=True),
+        f"  {journal.session_about(session)}",
+    )

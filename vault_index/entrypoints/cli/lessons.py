@@ -1,17 +1,22 @@
-"""The commands for lessons: add, list, show, edit, rm, stale, confirm."""
+"""The commands for lessons: add, list, show, edit, rm, last, teach, log, stale, confirm."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, completion, output, reviewing, status
-from vault_index.entrypoints.cli.output import count, from_here, json_option
+from vault_index.entrypoints.cli import asking, completion, options, output
+from vault_index.entrypoints.cli.output import from_here
+from vault_index.entrypoints.words import count, moments, status
 from vault_index.errors import VaultError
+from vault_index.search.hit import percent_of
+from vault_index.text.blocks import shorten_line
 
 
 @click.command(
@@ -22,21 +27,9 @@ from vault_index.errors import VaultError
     "--title", default="", help="The title; without FILE the text comes from --text or stdin."
 )
 @click.option("--text", default="", help="The text, instead of a file.")
-@click.option(
-    *("-c", "--category", "categories"),
-    multiple=True,
-    help="Where it belongs; repeatable.",
-    shell_complete=completion.categories,
-)
-@click.option(
-    "--tag", "tags", multiple=True, help="A tag; repeatable.", shell_complete=completion.tags
-)
-@click.option(
-    *("--type", "type_"),
-    default="",
-    help="code_pattern, bug_fix, architecture, project_rule.",
-    shell_complete=completion.types,
-)
+@options.categories("Where it belongs; repeatable.")
+@options.tags("A tag; repeatable.")
+@options.lesson_type("", default="")
 @click.pass_obj
 def add_command(
     named: str | None,
@@ -72,14 +65,10 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 
 
 @click.command("list", epilog="Example: lessons list -c devops --sort updated -n 20")
-@click.option("-c", "--category", help="Only in or below it.", shell_complete=completion.categories)
+@options.category("Only in or below it.", default=None)
 @click.option("--tag", help="Only with this tag.", shell_complete=completion.tags)
-@click.option(
-    *("--type", "type_"),
-    help="Only of this type: code_pattern, bug_fix, architecture, project_rule.",
-    shell_complete=completion.types,
-)
-@click.option("--since", metavar="DATE", help="Only new or changed since: 2026-03-31, or 30d, 8w.")
+@options.lesson_type("Only of this type: ")
+@options.since_changed
 @click.option(
     "--sort",
     default="id",
@@ -90,8 +79,9 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 @click.option("--reverse", is_flag=True, help="The other way round.")
 @click.option("-n", "--limit", type=click.IntRange(1), help="How many; without: all.")
 @click.option("--page", default=1, type=click.IntRange(1), help="Which page, each of -n lessons.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.pass_obj
+@output.paged()
 def list_command(
     named: str | None,
     category: str | None,
@@ -111,7 +101,7 @@ def list_command(
         "category": category,
         "tag": tag,
         "type": type_,
-        "since": output.since(since) if since else "",
+        "since": moments.since(since) if since else "",
         "order": sort,
         "reverse": reverse,
         "limit": limit,
@@ -129,10 +119,11 @@ def list_command(
 
 
 @click.command("show", epilog="Example: lessons show devops/ci-cd/node-heap-out-of-memory")
-@completion.lesson(required=False)
+@options.lesson(required=False)
 @click.option("--at", metavar="REV", help="As it was at a commit, tag or date; deleted ones, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.pass_obj
+@output.paged()
 def show_command(named: str | None, lesson_id: str | None, at: str | None, as_json: bool) -> None:
     """Print one lesson.
 
@@ -184,7 +175,7 @@ def _as_deleted(named: str | None, lesson_id: str, error: VaultError) -> VaultEr
 
 
 @click.command("edit", epilog="Example: lessons edit node-heap-out-of-memory")
-@completion.lesson(required=False)
+@options.lesson(required=False)
 @click.pass_obj
 def edit_command(named: str | None, lesson_id: str | None) -> None:
     """Open a lesson's file in your editor.
@@ -194,14 +185,15 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
     import shlex
     import subprocess
 
-    from vault_index import check, client, files
+    from vault_index import check, files
+    from vault_index.entrypoints import editor
     from vault_index.lesson import parse
 
     vault = client.open_vault(named)
     entry = asking.entry(named, lesson_id or asking.pick(named), names_only=True, prompts=False)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
-    command = reviewing.command_of(vault.root)
+    command = editor.command(vault.root)
     try:
         done = subprocess.run([*shlex.split(command), str(file)], check=False)
     except (OSError, ValueError) as error:
@@ -224,7 +216,7 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
 
 
 @click.command("rm", epilog="Example: lessons rm staging-deploys-need-the-vpn --yes")
-@completion.lesson()
+@options.lesson()
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
@@ -247,8 +239,9 @@ def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
 
 
 @click.command("stale", epilog="Example: lessons stale")
-@json_option
+@options.as_json
 @click.pass_obj
+@output.paged()
 def stale_command(named: str | None, as_json: bool) -> None:
     """List lessons that only cost, or whose subject is gone.
 
@@ -275,7 +268,7 @@ def stale_command(named: str | None, as_json: bool) -> None:
 @click.argument(
     "lesson_ids", metavar="ID...", nargs=-1, required=True, shell_complete=completion.ids
 )
-@json_option
+@options.as_json
 @click.pass_obj
 def confirm_command(named: str | None, lesson_ids: tuple[str, ...], as_json: bool) -> None:
     """Note in lessons that they hold; give held ones to agents.
@@ -297,3 +290,164 @@ def confirm_command(named: str | None, lesson_ids: tuple[str, ...], as_json: boo
     if answer["failed"]:
         hint = "correct these files, then confirm them again"
         raise VaultError("; ".join(answer["failed"]), hint)
+
+
+# `lessons last`: the latest prompts of agents, and what each got.
+
+PROMPT_CHARS = 90  # of a prompt in the list
+NOT_KEPT = "(the text of this prompt was not kept)"
+
+
+@click.command("last", epilog="Example: lessons last")
+@click.option("-n", "number", default=5, show_default=True, type=click.IntRange(1, 100))
+@options.as_json
+@click.pass_obj
+def last_command(named: str | None, number: int, as_json: bool) -> None:
+    """Show the latest prompts of agents and what each got.
+
+    Where one got nothing, it says why. The numbers are those of `lessons teach --last N`.
+    """
+    records = latest(named, number)
+    if as_json:
+        output.json(records)
+        return
+    if not records:
+        output.say("no agent has asked yet: type a prompt in a project with hooks, then look again")
+        return
+    now = datetime.now(UTC)
+    for place, record in enumerate(records, start=1):
+        ago = output.styled(_ago(record["time"], now), dim=True)
+        text = shorten_line(record["text"], PROMPT_CHARS) if record["text"] else NOT_KEPT
+        output.row(f"{place}. ", ago, f"  {text}")
+        for line in _got(record):
+            output.say(f"   {line}")
+    asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
+
+
+def latest(named: str | None, number: int) -> list[dict[str, Any]]:
+    """Return the records of so many prompts, the latest first. Raises VaultError."""
+    values = {"limit": number, "only_prompts": True}
+    return list(asking.ask(named, "injections", values)["records"])
+
+
+def record_of(named: str | None, number: int) -> dict[str, Any]:
+    """Return the record of a prompt by its number in the list. Raises VaultError."""
+    records = latest(named, number)
+    if len(records) < number:
+        raise VaultError(f"no prompt {number} in the record", "see the numbers: lessons last")
+    return records[-1]
+
+
+def _got(record: dict[str, Any]) -> Iterator[str]:
+    """Yield what a prompt got, a line each."""
+    for lesson in record["lessons"]:
+        mark = ", taught" if lesson["is_taught"] else ""
+        taught = f"; taught {lesson['taught']}" if lesson["taught"] else ""
+        title = lesson["title"] or "no longer there"
+        yield f"{title} ({percent_of(lesson['score'])}%{mark}) {lesson['id']}{taught}"
+    for lesson in record["others"]:
+        yield f"taught {lesson['taught']}: {lesson['title'] or lesson['id']}"
+    for skill in record["skills"]:
+        yield f"{skill['name']} ({percent_of(skill['score'])}%), a skill"
+    if record["missed"]:
+        yield "missed: the hook got no answer in time"
+    elif not (record["lessons"] or record["skills"]):
+        yield f"silent: {record['silent'] or 'no reason was kept'}{_nearest(record)}"
+
+
+def _nearest(record: dict[str, Any]) -> str:
+    from vault_index.entrypoints.words import hits
+
+    near, floor = record["near"], record["floor"]
+    if not near or near["score"] is None or floor is None:
+        return ""
+    return f" {hits.nearest(near['id'], near['score'], floor, near['taught'])}"
+
+
+def _ago(time: str, now: datetime) -> str:
+    try:
+        return moments.ago((now - datetime.fromisoformat(time)).total_seconds())
+    except ValueError:  # somebody edited the record
+        return time[:16]
+
+
+FIRES, SILENT = "fires_on", "silent_on"
+
+
+@click.command("teach", epilog='Example: lessons teach "run the tests please" --fires run-tests')
+@click.argument("prompt", nargs=-1)
+@click.option(
+    "--last", type=click.IntRange(1, 100), help="The prompt of that number in `lessons last`."
+)
+@click.option(
+    "--fires", metavar="ID", shell_complete=completion.ids, help="The lesson that should fire."
+)
+@click.option(
+    "--not", "silent", metavar="ID", shell_complete=completion.ids, help="The lesson to keep out."
+)
+@click.option("--undo", is_flag=True, help="Take back what was taught.")
+@options.as_json
+@click.pass_obj
+def teach_command(
+    named: str | None,
+    prompt: tuple[str, ...],
+    last: int | None,
+    fires: str | None,
+    silent: str | None,
+    undo: bool,
+    as_json: bool,
+) -> None:
+    """Teach a lesson to fire at PROMPT, or to stay out.
+
+    --last N takes the prompt of that number in `lessons last`. Without --fires and --not, choose among
+    the nearest lessons at a terminal. The lesson's file gets the prompt under fires_on or silent_on,
+    and acts at the next prompt.
+    """
+    if bool(prompt) is bool(last):
+        raise click.UsageError("name one prompt: PROMPT, or --last N")
+    record = record_of(named, last) if last else {}
+    text = " ".join(prompt) or record["text"]
+    if not text:
+        raise VaultError("the text of this prompt was not kept", "type it: lessons teach PROMPT")
+    if fires and silent:
+        raise VaultError("both --fires and --not", "choose one of them")
+    lesson, kind = (silent, SILENT) if silent else (fires, FIRES)
+    name = client.name_in_vault(named, lesson) if lesson else asking.pick(named, text)
+    values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
+    if record:
+        values |= {"session": record["session"], "key": record["prompt"]}
+    done = asking.ask(named, "teach", values)
+    if as_json:
+        output.json(done)
+        return
+    output.say(_said(done, undo))
+    if not done["acts"]:
+        asking.note(f"it does not act yet: {done['silent'] or 'the lesson still comes'}")
+
+
+def _said(done: dict[str, Any], undo: bool) -> str:
+    if undo:
+        return f"{'taken out of' if done['changed'] else 'it was not in'} {done['id']}"
+    what = "fires at" if done["kind"] == FIRES else "stays out at"
+    again = "" if done["changed"] else " (as taught before)"
+    return f"{done['id']} {what} this prompt and near ones{again}"
+
+
+@click.command("log", epilog="Example: lessons log devops/ci-cd/node-heap-out-of-memory")
+@options.lesson()
+@options.as_json
+@click.pass_obj
+@output.paged()
+def log_command(named: str | None, lesson_id: str, as_json: bool) -> None:
+    """Show the commits that changed a lesson, newest first."""
+    history = asking.ask(named, "log", {"name": client.name_in_vault(named, lesson_id)})
+    if history["deleted_in"]:
+        asking.note(f"note: {history['id']} was deleted in commit {history['deleted_in'][:10]}")
+    if as_json:
+        output.json(history["edits"])
+        return
+    for edit in history["edits"]:
+        commit = output.styled(edit["commit"][:10], dim=True)
+        output.row(commit, f"  {edit['when'][:10]}  {edit['who']}: {edit['why']}")
+    if not history["edits"]:
+        asking.note(f"{history['path']} is not committed")

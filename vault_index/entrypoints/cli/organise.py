@@ -10,14 +10,16 @@ from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import asking, completion, output
-from vault_index.entrypoints.cli.output import closing, count, json_option
+from vault_index.entrypoints.cli import asking, completion, options, output
+from vault_index.entrypoints.cli.output import closing
+from vault_index.entrypoints.words import count
 from vault_index.lesson.category import UNCATEGORIZED
 
 
 @click.command("categories", epilog="Example: lessons categories --json")
-@json_option
+@options.as_json
 @click.pass_obj
+@output.paged()
 def categories_command(named: str | None, as_json: bool) -> None:
     """Print the tree of categories, with counts of lessons."""
     answer = asking.ask(named, "categories", settled=True)
@@ -36,8 +38,8 @@ def categories_command(named: str | None, as_json: bool) -> None:
 @click.command("mv", epilog="Example: lessons mv devops/ci-cd devops/pipelines --write")
 @click.argument("old", shell_complete=completion.categories)
 @click.argument("new", shell_complete=completion.categories)
-@click.option("--write", is_flag=True, help="Do it; without, only show what would be done.")
-@json_option
+@options.write()
+@options.as_json
 @click.pass_obj
 def mv_command(named: str | None, old: str, new: str, write: bool, as_json: bool) -> None:
     """Rename the category OLD to NEW in all files in one go.
@@ -62,9 +64,10 @@ def mv_command(named: str | None, old: str, new: str, write: bool, as_json: bool
 
 
 @click.command("classify", epilog="Example: lessons classify --write")
-@click.option("--write", is_flag=True, help="Write the proposals into the files' frontmatter.")
-@json_option
+@options.write("Write the proposals into the files' frontmatter.")
+@options.as_json
 @click.pass_obj
+@output.paged()
 def classify_command(named: str | None, write: bool, as_json: bool) -> None:
     """Propose categories for lessons without any, and show why.
 
@@ -117,7 +120,7 @@ def _categories(proposal: Mapping[str, Any]) -> str:
 
 # `lessons import`.
 
-SHOWN = 200  # items of a long table, on a terminal
+MAX_ITEMS = 200  # items of a long table, on a terminal
 
 
 @click.command("import", epilog="Example: lessons import CLAUDE.md --write")
@@ -128,14 +131,9 @@ SHOWN = 200  # items of a long table, on a terminal
     type=click.Choice(["markdown", "jsonl", "bullets", "course", "obsidian"]),
     help="The format; without: guessed.",
 )
-@click.option(
-    *("-c", "--category"),
-    default="",
-    help="For lessons that name none; without: inbox.",
-    shell_complete=completion.categories,
-)
-@click.option("--write", is_flag=True, help="Do it; without, only show what would be done.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.category("For lessons that name none; without: inbox.")
+@options.write()
+@options.as_json
 @click.pass_context
 def import_command(
     ctx: click.Context, source: str, format: str | None, category: str, write: bool, as_json: bool
@@ -171,7 +169,7 @@ def import_command(
 
 
 def _as_table(items: Sequence[Mapping[str, Any]], written: bool) -> None:
-    shown = items[:SHOWN] if sys.stdout.isatty() else items
+    shown = items[:MAX_ITEMS] if sys.stdout.isatty() else items
     width = min(60, max((len(item["path"]) for item in shown), default=0))
     for item in shown:
         output.row(_row(item, width))

@@ -1,45 +1,30 @@
-"""The commands that search: search, recall, eval."""
+"""The commands that search: search, ask, recall, eval."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index.entrypoints.cli import asking, completion, output
-from vault_index.entrypoints.cli.output import json_option, project_of
-from vault_index.recall.block import named, signed
-from vault_index.search.hit import Hit, percent_of
-from vault_index.search.query import TERMS
-from vault_index.text.quote import clean, visible_line
+from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.cli.output import project_of
+from vault_index.entrypoints.words import moments
 
 if TYPE_CHECKING:
+    from vault_index.search.hit import Hit
     from vault_index.search.query import Query
 
 
 @click.command("search", epilog='Example: lessons search -c devops/ci-cd "heap out of memory"')
 @click.argument("query", nargs=-1, required=True)
-@click.option("-k", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many.")
-@click.option(
-    *("-c", "--category", "categories"),
-    multiple=True,
-    help="Only in or below it; repeatable.",
-    shell_complete=completion.categories,
-)
-@click.option(
-    *("--tag", "tags"),
-    multiple=True,
-    help="Only with this tag; repeatable: any of them.",
-    shell_complete=completion.tags,
-)
-@click.option(
-    *("--type", "type_"),
-    help="Only of this type: code_pattern, bug_fix, architecture, project_rule.",
-    shell_complete=completion.types,
-)
-@click.option("--since", metavar="DATE", help="Only new or changed since: 2026-03-31, or 30d, 8w.")
+@options.number("-k", 5, 1, 1000, "How many.")
+@options.categories("Only in or below it; repeatable.")
+@options.tags("Only with this tag; repeatable: any of them.")
+@options.lesson_type("Only of this type: ")
+@options.since_changed
 @click.option("--until", metavar="DATE", help="Only as old as that, or older.")
 @click.option("--min-score", type=float, help="Leave out what scores less.")
 @click.option(
@@ -60,8 +45,9 @@ if TYPE_CHECKING:
     help="Show that many passages before and after a hit.",
 )
 @click.option("--at", metavar="REV", help="What the vault knew at a commit, tag or date.")
-@json_option
+@options.as_json
 @click.pass_obj
+@output.paged()
 def search_command(
     named: str | None,
     query: tuple[str, ...],
@@ -129,12 +115,13 @@ def _only(
 ) -> dict[str, Any]:
     """Return what narrows lessons down, by name, without what was not given."""
     only: dict[str, Any] = {"tags": list(tags), "type": type}
-    only["since"] = output.since(since) if since else None
-    only["until"] = output.until(until) if until else None
+    only["since"] = moments.since(since) if since else None
+    only["until"] = moments.until(until) if until else None
     return {key: value for key, value in only.items() if value}
 
 
 def _show(answer: dict[str, Any], kinds: tuple[str, ...]) -> None:
+    from vault_index.entrypoints.words import hits
     from vault_index.search.hit import Hit
 
     if answer["text_only"] and answer["embedder"] != "none":
@@ -147,11 +134,11 @@ def _show(answer: dict[str, Any], kinds: tuple[str, ...]) -> None:
     silent_from = _silent_from(answer) if width else None
     for number, values in enumerate(answer["hits"], start=1):
         if number - 1 == silent_from:
-            least = f"below the floor ({100 * answer['floor']:.0f}%): hooks inject none of these"
-            output.row(output.styled(f"--- {least} ---", dim=True))
+            about = f"below the floor ({100 * answer['floor']:.0f}%): hooks inject none of these"
+            output.row(output.styled(f"--- {about} ---", dim=True))
         near = values.pop("neighbours", [])
         hit = Hit.from_json(values)
-        first, *rest = terminal([hit], number, width=min(100, width or 100)).splitlines()
+        first, *rest = hits.lines(hit, number, min(100, width or 100))
         output.row(output.styled(first, bold=True))
         for line in rest:
             output.row(line)
@@ -164,43 +151,46 @@ def _show(answer: dict[str, Any], kinds: tuple[str, ...]) -> None:
 
 
 def _silent_from(answer: dict[str, Any]) -> int | None:
-    """Return the place of the first lesson from which on hooks would inject none; None: no such one."""
-    if answer["floor"] is None:
+    """Return the place of the first lesson from which on hooks would inject none, if there is one."""
+    from vault_index.entrypoints.words import hits
+
+    floor = answer["floor"]
+    if floor is None:
         return None
-    above = [hit["score"] >= answer["floor"] for hit in answer["hits"] if hit["kind"] == "lessons"]
-    while above and not above[-1]:
-        above.pop()
-    lessons = sum(hit["kind"] == "lessons" for hit in answer["hits"])
-    return len(above) if len(above) < lessons else None
+    scores = [hit["score"] for hit in answer["hits"] if hit["kind"] == "lessons"]
+    place = hits.silent_from([score >= floor for score in scores])
+    return place if place < len(scores) else None
 
 
 def _with_floor(hit: dict[str, Any], floors: dict[str, float | None]) -> dict[str, Any]:
-    least = floors[hit["kind"]]
-    return {**hit, "injected": least is not None and hit["score"] >= least}
+    floor = floors[hit["kind"]]
+    return {**hit, "injected": floor is not None and hit["score"] >= floor}
 
 
 def _explain(
-    hits: list[Hit], dropped: list[tuple[Hit, str]], floors: dict[str, float | None]
+    found: list[Hit], dropped: list[tuple[Hit, str]], floors: dict[str, float | None]
 ) -> None:
+    from vault_index.entrypoints.words import hits
 
-    least = floors["lessons"]
-    shown = "not fitted yet" if least is None else f"{least:.3f}"
+    floor = floors["lessons"]
+    fitted = "not fitted yet" if floor is None else f"{floor:.3f}"
     output.say()
-    output.say(f"floor {shown}: a hook injects nothing that scores less")
-    if any(hit.kind == "skills" for hit in hits) and floors["skills"] is not None:
+    output.say(f"floor {fitted}: a hook injects nothing that scores less")
+    if any(hit.kind == "skills" for hit in found) and floors["skills"] is not None:
         output.say(f"floor of skills {floors['skills']:.3f}")
-    for hit in hits:
-        least = floors[hit.kind]
-        silent = "" if least is not None and hit.score >= least else ", below the floor"
-        output.row(f"  {evidence(hit)}{silent}: {hit.lesson_id}")
+    for hit in found:
+        floor = floors[hit.kind]
+        silent = "" if floor is not None and hit.score >= floor else ", below the floor"
+        output.row(f"  {hits.evidence(hit)}{silent}: {hit.lesson_id}")
     for hit, why in dropped[:10]:
-        output.row(f"  {evidence(hit)}, dropped, {why}: {hit.lesson_id}")
+        output.row(f"  {hits.evidence(hit)}, dropped, {why}: {hit.lesson_id}")
 
 
 @click.command("recall", epilog='Example: lessons recall "our build dies with heap out of memory"')
 @click.argument("query", nargs=-1, required=True)
-@json_option
+@options.as_json
 @click.pass_obj
+@output.paged()
 def recall_command(named: str | None, query: tuple[str, ...], as_json: bool) -> None:
     """Print what an agent would get for the prompt QUERY."""
     values = {"query": " ".join(query), "project": project_of(named)}
@@ -217,13 +207,16 @@ def recall_command(named: str | None, query: tuple[str, ...], as_json: bool) -> 
 
 def _nearest(answer: dict[str, Any]) -> str:
     """Return the nearest lesson of a silence, with its score and the floor."""
+    from vault_index.entrypoints.words import hits
+    from vault_index.search.hit import Hit
+
     if not answer["near"] or answer["floor"] is None:
         return ""
     near = Hit.from_json(answer["near"])
-    return f" (nearest: {near.title}, {near.percent}%; the floor is {percent_of(answer['floor'])}%)"
+    return f" {hits.nearest(near.title, near.score, answer['floor'])}"
 
 
-MISTAKES_SHOWN = 20  # prompts of `eval`
+MAX_MISTAKES = 20  # prompts of `eval`
 
 
 @click.command("eval", epilog="Example: lessons eval queries.jsonl --lessons lessons.jsonl")
@@ -233,7 +226,7 @@ MISTAKES_SHOWN = 20  # prompts of `eval`
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Lessons as JSON lines (id, title, text, category), instead of the vault.",
 )
-@json_option
+@options.as_json
 @click.pass_obj
 def eval_command(named: str | None, queries: Path, lessons: Path | None, as_json: bool) -> None:
     """Measure recall and false injections over labelled prompts.
@@ -282,12 +275,12 @@ def _print_mistakes(figures: dict[str, Any], queries: Path) -> None:
         mistakes = figures[key]
         if mistakes:
             output.say(output.styled(f"{title} ({len(mistakes)})", bold=True))
-        for mistake in mistakes[:MISTAKES_SHOWN]:
+        for mistake in mistakes[:MAX_MISTAKES]:
             rank = f", right one at {mistake['rank']}" if mistake["rank"] else ""
             first = f"first {mistake['first']}" if mistake["first"] else "nothing found"
             output.row(f"  {mistake['line']}: {mistake['query']!r:.80} ({first}{rank})")
-        if len(mistakes) > MISTAKES_SHOWN:
-            output.say(f"  and {len(mistakes) - MISTAKES_SHOWN} more: all with --json")
+        if len(mistakes) > MAX_MISTAKES:
+            output.say(f"  and {len(mistakes) - MAX_MISTAKES} more: all with --json")
 
 
 def _line(values: dict[str, Any]) -> str:
@@ -298,29 +291,125 @@ def _figure(value: Any) -> str:
     return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-# Hits as text for a terminal.
+# `lessons ask`.
+
+TEXT_INDENT = 4
 
 
-def terminal(hits: Sequence[Hit], first: int = 1, *, width: int = 100) -> str:
-    """Return ranked hits for people: two or three lines each, numbered from `first`."""
-    out = []
-    for number, hit in enumerate(hits, start=first):
-        text = " ".join(clean(hit.text[: 40 * width]).split())
-        filed = ", ".join(hit.filed_under) or hit.type
-        about = visible_line(f"[{filed}] {hit.path}{signed(hit.author, hit)}")
-        out.append(
-            f"{number}. {visible_line(named(hit))} ({hit.percent}%{', taught' * bool(hit.taught)})\n"
-            f"   {about}\n"
-            f"   {text[: width - 4] + ('…' if len(text) > width - 4 else '')}".rstrip()
-        )
-    return "\n".join(out)
+@click.command("ask", epilog='Example: lessons ask "how do we roll back a staging deploy?"')
+@click.argument("question", nargs=-1, required=True)
+@click.option(
+    "--session", metavar="NAME", default="", help="Go on with the conversation of a name."
+)
+@click.option(
+    *("--in", "document"),
+    metavar="NAME",
+    default="",
+    help="Only from this document or category, by name.",
+)
+@options.category("Only from lessons in or below it.")
+@click.option("--model", default="", help="Who answers, in place of the one in your settings.")
+@click.option("--no-stream", is_flag=True, help="Print the answer when it is complete.")
+@options.as_json
+@click.pass_context
+def ask_command(
+    ctx: click.Context,
+    question: tuple[str, ...],
+    session: str,
+    document: str,
+    category: str,
+    model: str,
+    no_stream: bool,
+    as_json: bool,
+) -> None:
+    """Answer QUESTION from the vault, with sources.
+
+    The model in your settings ([ask] model) searches the vault once and cites what it used; without
+    one you get the passages that answer best. At a terminal the answer is printed as it is written.
+    The exit status is 1 where a model did not answer, or not to its end.
+    """
+    values = {"query": " ".join(question), "session_name": session, "document": document}
+    values |= {"category": category, "model": model}
+    writer = _Writer(is_live=sys.stdout.isatty() and not (no_stream or as_json))
+    try:
+        answer = asking.ask(ctx.obj, "ask", values, on_event=writer.take)
+    finally:
+        writer.end_line()
+    if as_json:
+        output.json(answer)
+    else:
+        if answer["answer"] and not writer.has_written:
+            output.text(answer["answer"].rstrip())
+        _show_sources(answer)
+    if answer["trouble"]:
+        asking.note(f"warning: {answer['trouble']}")
+    if answer["hint"]:
+        asking.note(f"Try: {answer['hint']}")
+    if answer["trouble"]:
+        ctx.exit(1)
 
 
-def evidence(hit: Hit) -> str:
-    """Return the terms of a hit's score in one line."""
-    parts = f"{hit.score:.3f} = {' + '.join(f'{name} {term:.3f}' for name, term in hit.terms)}"
-    if hit.no_reason:
-        parts += f", of which {hit.reason:.3f} counts for the floor"
-    terms = (f"{term:.3f} {name}" for term, name in zip(hit.weighted, TERMS, strict=False))
-    by_weights = f"{sum(hit.weighted):.3f} = {' + '.join(terms)}; " if hit.weighted else ""
-    return f"{by_weights}{parts}, confidence {hit.confidence}"
+class _Writer:
+    """Prints the pieces of an answer as they come, where they are wanted at once."""
+
+    def __init__(self, *, is_live: bool) -> None:
+        self.has_written = False
+        self._is_live = is_live
+        self._is_line_open = False
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Take a part of the answer."""
+        if self._is_live and event["event"] == "piece":
+            output.piece(event["text"])
+            self.has_written = True
+            self._is_line_open = not event["text"].endswith("\n")
+
+    def end_line(self) -> None:
+        """End the line in which the last piece ended."""
+        if self._is_line_open:
+            output.say()
+
+
+def _show_sources(answer: Mapping[str, Any]) -> None:
+    """Print what an answer rests on; without an answer, the passages in full."""
+    in_full = not answer["sources"] and answer["status"] in ("passages", "failed")
+    shown = answer["passages"] if in_full else answer["sources"]
+    is_apart = bool(answer["answer"])
+    for passage in shown:
+        if is_apart:
+            output.say()
+        _passage(passage, in_full=in_full)
+        is_apart = in_full
+
+
+def _passage(passage: Mapping[str, Any], *, in_full: bool) -> None:
+    about = [f" ({passage['section']})"] if passage["section"] else []
+    output.say(output.styled(f"[{passage['number']}] {passage['title']}", bold=True), *about)
+    signed = ", ".join(filter(None, [passage["author"], passage["date"][:10]]))
+    line = f":{passage['line']}" if passage["line"] else ""
+    place = f"{passage['path']}{line}" if passage["path"] else f"journal {passage['id']}"
+    output.say(" " * TEXT_INDENT, " · ".join(filter(None, [place, signed])), indent=TEXT_INDENT)
+    if passage["link"]:
+        output.say(" " * TEXT_INDENT, passage["link"])
+    if in_full:
+        for parts in _lines(passage["text"], passage["best"]):
+            indent = " " * TEXT_INDENT if any(parts) else ""
+            output.say(indent, *parts, indent=TEXT_INDENT)
+
+
+def _lines(text: str, best: list[str]) -> list[list[object]]:
+    """Return the lines of a passage as parts, the sentences that answer set off."""
+    from vault_index.ask import citations  # with the expressions it needs, 5 ms of each command
+
+    has_bold = sys.stdout.isatty() and output.color() is not False
+    lines: list[list[object]] = [[]]
+    for run, is_best in citations.runs(text, best):
+        first, *rest = run.split("\n")
+        for number, part in enumerate([first, *rest]):
+            if number:
+                lines.append([])
+            shown: object = part
+            if is_best and part.strip():
+                shown = output.styled(part, bold=True) if has_bold else f"**{part}**"
+            lines[-1].append(shown)
+    return lines

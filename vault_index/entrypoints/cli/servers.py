@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, output
+from vault_index.entrypoints.cli import asking, options, output
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -35,18 +35,8 @@ MCP_PORT = 7732  # beside that of `lessons serve`
 )
 @click.option("--http", is_flag=True, help="Serve HTTP instead of stdin and stdout.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="For HTTP: where to listen.")
-@click.option(
-    "--port",
-    default=MCP_PORT,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="For HTTP; 0 takes a free one.",
-)
-@click.option(
-    "--token-file",
-    type=click.Path(path_type=Path),
-    help="For HTTP: the file with the token; without: ~/.lessons/token.",
-)
+@options.port(MCP_PORT, "For HTTP; 0 takes a free one.")
+@options.token_file("For HTTP: the file with the token; without: ~/.lessons/token.")
 @click.pass_obj
 def mcp_command(
     named: str | None, tools: str, http: bool, host: str, port: int, token_file: Path | None
@@ -111,18 +101,10 @@ HTTP_PORT = 7731
 
 
 @click.command("serve", epilog="Example: lessons serve --open")
-@click.option(
-    "--port",
-    default=HTTP_PORT,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="Where to listen; 0 takes a free one and prints it.",
-)
+@options.port(HTTP_PORT, "Where to listen; 0 takes a free one and prints it.")
 @click.option("--host", default=DEFAULT_HOST, show_default=True, help="The address to listen on.")
-@click.option(
-    "--token-file",
-    type=click.Path(path_type=Path),
-    help="The file with the token of clients; without: ~/.lessons/token, made if missing.",
+@options.token_file(
+    "The file with the token of clients; without: ~/.lessons/token, made if missing."
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
 @click.pass_obj

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from vault_index.entrypoints.cli import asking, output
-from vault_index.entrypoints.cli.output import count
+from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
 
 
 @click.command("sync", epilog="Example: lessons sync")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.pass_obj
 def sync_command(named: str | None, as_json: bool) -> None:
     """Fetch, put your commits on top, push, reindex.
@@ -42,9 +42,10 @@ def sync_command(named: str | None, as_json: bool) -> None:
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--staged", is_flag=True, help="What the next commit adds or changes.")
 @click.option("--all", "everything", is_flag=True, help="The whole vault (the default).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.option("--error-status", default=1, hidden=True, help="The exit status for what is wrong.")
 @click.pass_obj
+@output.paged()
 def check_command(
     named: str | None,
     paths: tuple[Path, ...],

@@ -7,33 +7,11 @@ from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import asking, output
-from vault_index.entrypoints.cli.output import count, json_option
-
-COMMANDS = "candidates build".split()
-_PAGED = ("candidates",)
+from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.words import count
 
 
-class _Group(click.Group):
-    """The commands for built skills."""
-
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
-        return COMMANDS
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return a command; a long answer of some goes through the pager."""
-        if name not in self.list_commands(ctx):
-            return None
-        if name not in self.commands:
-            command: click.Command = globals()[f"{name}_command"]
-            if name in _PAGED and command.callback:
-                command.callback = output.paged()(command.callback)
-            self.commands[name] = command
-        return self.commands[name]
-
-
-@click.group("skills", cls=_Group, epilog="Example: lessons skills build --dry-run")
+@click.group("skills", cls=options.InOrder, epilog="Example: lessons skills build --dry-run")
 def command() -> None:
     """Build skills from what many accepted lessons say.
 
@@ -42,11 +20,26 @@ def command() -> None:
     """
 
 
-@click.command("build", epilog="Example: lessons skills build retries")
+@command.command("candidates", epilog="Example: lessons skills candidates --json")
+@options.as_json
+@click.pass_obj
+@output.paged()
+def candidates_command(named: str | None, as_json: bool) -> None:
+    """List the tags by how near each is to a skill."""
+    listed = asking.ask(named, "skills candidates")["candidates"]
+    if as_json:
+        output.json(listed)
+    elif not listed:
+        asking.note("no accepted lesson of type code_pattern has a tag")
+    else:
+        output.rows((output.styled(each["tag"], bold=True), f"  {_line(each)}") for each in listed)
+
+
+@command.command("build", epilog="Example: lessons skills build retries")
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
 @click.option("--dry-run", is_flag=True, help="Show what would be written.")
 @click.option("--force", is_flag=True, help="Set files aside that were changed by hand, and build.")
-@json_option
+@options.as_json
 @click.pass_obj
 def build_command(
     named: str | None, tags: tuple[str, ...], dry_run: bool, force: bool, as_json: bool
@@ -95,20 +88,6 @@ def _show_triggers(rates: dict[str, Any]) -> None:
         asking.note(f"warning: {rates['name']}: {prompt!r:.80} does not find it")
     for prompt in rates["wrong"]:
         asking.note(f"warning: {rates['name']}: {prompt!r:.80} finds it")
-
-
-@click.command("candidates", epilog="Example: lessons skills candidates --json")
-@json_option
-@click.pass_obj
-def candidates_command(named: str | None, as_json: bool) -> None:
-    """List the tags by how near each is to a skill."""
-    listed = asking.ask(named, "skills candidates")["candidates"]
-    if as_json:
-        output.json(listed)
-    elif not listed:
-        asking.note("no accepted lesson of type code_pattern has a tag")
-    else:
-        output.rows((output.styled(each["tag"], bold=True), f"  {_line(each)}") for each in listed)
 
 
 def _line(candidate: dict[str, Any]) -> str:

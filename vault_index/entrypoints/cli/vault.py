@@ -1,15 +1,21 @@
-"""The commands for a vault: init, config, doctor, model, index."""
+"""The commands for a vault: init, config, doctor, model, index, status, watch."""
 
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from vault_index import client
-from vault_index.entrypoints.cli import asking, install, output
-from vault_index.entrypoints.cli.output import json_option
+from vault_index.entrypoints.cli import asking, install, options, output
+from vault_index.entrypoints.words import status
+from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
 
 
 @click.command("init", epilog="Example: lessons init ~/code/team")
@@ -38,15 +44,14 @@ def init_command(path: Path) -> None:
 
 
 @click.command("config", epilog="Example: lessons config --json")
-@json_option
+@options.as_json
 @click.pass_obj
+@output.paged()
 def config_command(named: str | None, as_json: bool) -> None:
     """Show the settings in force, and who set each of them.
 
     Later wins: defaults, lessons/vault.toml, config.toml in your own folder, environment.
     """
-    from vault_index.entrypoints.cli import status
-
     settings = asking.ask(named, "config")["settings"]
     if as_json:
         output.json(settings)
@@ -54,12 +59,13 @@ def config_command(named: str | None, as_json: bool) -> None:
     width = max(len(setting["name"]) for setting in settings)
     for setting in settings:
         origin = output.styled(f"  ({setting['origin']})", dim=setting["origin"] == "default")
-        output.say(f"{setting['name']:<{width}}  {status.shown_value(setting['value'])}", origin)
+        output.say(f"{setting['name']:<{width}}  {status.setting_value(setting['value'])}", origin)
 
 
 @click.command("doctor", epilog="Example: lessons doctor")
-@json_option
+@options.as_json
 @click.pass_context
+@output.paged()
 def doctor_command(ctx: click.Context, as_json: bool) -> None:
     """Report what is wrong here, with the command that fixes it.
 
@@ -138,7 +144,7 @@ def remove_model() -> None:
 @click.option("--no-wait", is_flag=True, help="Do nothing if another process is indexing.")
 @click.option("--no-fetch", is_flag=True, hidden=True)  # for the watcher, which does it beside this
 @click.option("--floor", "only_floor", is_flag=True, hidden=True)  # for the watcher
-@json_option
+@options.as_json
 @click.pass_obj
 def index_command(
     named: str | None,
@@ -204,3 +210,104 @@ def _rebuild_journal(named: str | None) -> str:
         return ""
     summary: str = asking.ask(named, "journal index", {"rebuild": True})["summary"]
     return f"journal: {summary}"
+
+
+@click.command("status", epilog="Example: lessons status --json")
+@options.as_json
+@click.pass_obj
+@output.paged()
+def status_command(named: str | None, as_json: bool) -> None:
+    """Show the vault, its index, the hooks and their errors."""
+    from vault_index.entrypoints import doctor
+
+    state = asking.ask(named, "status")
+    vault = client.open_vault(named)
+    state |= doctor.state(vault)
+    state["journal"] |= doctor.journal_hooks(vault.root)
+    if as_json:
+        output.json(state)
+        return
+    for line in status.lines(state):
+        output.say(line, indent=11)
+    output.say(f"watcher    {status.watcher_line(state['watcher'])}", indent=11)
+
+
+# `lessons watch`.
+
+START_SECONDS = 30  # to load the model and the tables: one on a quick machine
+
+
+@click.command("watch", epilog="Example: lessons watch --background")
+@click.option("--background", "how", flag_value="background", help="Go on without this terminal.")
+@click.option("--stop", "how", flag_value="stop", help="End the watcher, of all vaults.")
+@click.option(
+    "--status", "how", flag_value="status", help="Show whether the vault is watched, and how."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
+@click.pass_obj
+def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
+    """Reindex on save, and answer from one warm process.
+
+    It serves all your vaults and your journal. Without an option it runs here, printing what it
+    reindexes, until Ctrl-C. Hooks start a watcher by themselves unless lessons/vault.toml has
+    `autostart = false` under `[watch]`.
+    """
+    if how == "stop":  # wherever it is typed
+        from vault_index.watch import launch
+
+        output.say("stopped" if launch.stop() else "there was no watcher")
+        return
+    vault = client.open_vault(named)
+    if how == "background":
+        _start(vault)
+    elif how == "status" or as_json:
+        _show_watcher(vault, as_json)
+    else:
+        _run(vault)
+
+
+def _run(vault: Vault) -> None:
+    from vault_index.entrypoints import watcher
+    from vault_index.watch import launch
+
+    lock = launch.take_lock()
+    if lock is None:  # it watches this vault from now on, if it did not
+        launch.open_in_background(vault.root, vault.index_dir)
+        asking.note(f"{vault.root} has a watcher already")
+        return
+    watcher.run(vault.root, lock, _say_now)
+
+
+def _say_now(message: str) -> None:
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+    for text in message.splitlines():
+        output.say(f"{stamp} {text}")
+
+
+def _start(vault: Vault) -> None:
+    from vault_index.watch import launch
+
+    began = time.monotonic()
+    started = False
+    while time.monotonic() - began < START_SECONDS:
+        started = launch.open_in_background(vault.root, vault.index_dir) or started
+        state = launch.status(vault.root)
+        if state is not None:
+            verb = "watching" if started else "already watching"
+            output.say(f"{verb} {vault.lessons_dir} (pid {state['pid']})")
+            return
+        time.sleep(0.1)
+    raise VaultError(
+        f"the watcher of {vault.root} did not start", f"read {launch.folder() / launch.LOG}"
+    )
+
+
+def _show_watcher(vault: Vault, as_json: bool) -> None:
+    from vault_index.watch import launch
+
+    state = launch.status(vault.root)
+    if as_json:
+        shown = {"running": state is not None, **(state or {})}
+        output.json(shown)
+    else:
+        output.say(status.watcher_line(state) if state else f"{vault.root} has no watcher")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 
+from vault_index.hotpath import DEFAULT_DEADLINE_MS
 from vault_index.hotpath.log import log
 
 TYPE_CHECKING = False  # typing takes 3 ms to load
@@ -28,7 +29,6 @@ usage: lessons-hook               answer an event of Claude Code: JSON on stdin,
 
 `lessons install AGENT` sets it up; `lessons status` shows its last complaint.
 """
-DEFAULT_DEADLINE_MS = 2000
 DEADLINE_SHARE = 0.95  # the rest is for ending the process, on an overloaded machine
 WATCHER_MS = 900  # a watcher that needs longer is hung; full text without it still fits
 PRINT_SECONDS = 0.03  # to print an answer, before the deadline

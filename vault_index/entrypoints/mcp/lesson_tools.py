@@ -11,11 +11,11 @@ from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from vault_index.entrypoints.cli import output
 from vault_index.entrypoints.mcp import answering, texts
 from vault_index.entrypoints.mcp.access import Access
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.answering import LessonsServer
+from vault_index.entrypoints.words import moments
 from vault_index.hotpath import spool
 
 READS = ToolAnnotations(
@@ -230,7 +230,7 @@ class JournalTools:
         start = min(texts.position(cursor), MAX_START)
         values: dict[str, Any] = {
             "text": query[:MAX_QUERY_CHARS], "k": start + limit + 1, "kinds": [kind],
-            "since": _window(since), **narrowed, **self._agent.where(project),
+            **moments.window(since or None), **narrowed, **self._agent.where(project),
         }  # fmt: skip
         return texts.of_journal_search(
             self._agent.ask_journal("journal search", values), start, limit
@@ -247,11 +247,6 @@ def add_journal_tools(server: LessonsServer, agent: Agent) -> None:
     add_tool(server, tools.find_by_file, "Past work on a file", READS)
     add_tool(server, tools.find_by_type, "Past work by type", READS)
     add_tool(server, tools.get_context_timeline, "Timeline of past work", READS)
-
-
-def _window(since: str) -> str | None:
-    """Return the beginning of the time to look at: None for the usual window, "" for all."""
-    return None if not since else "" if since == "all" else output.since(since)
 
 
 # The tools and prompts of the server, and its instructions.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from vault_index.entrypoints.words import journal, moments, spent
 from vault_index.errors import VaultError
 from vault_index.recall import block
 from vault_index.search.hit import Hit, percent_of
@@ -139,10 +140,8 @@ def of_learning(answer: Mapping[str, Any]) -> str:
 def _learned(learned: Mapping[str, Any]) -> str:
     """Return what was learned until now and what it took, in a line."""
     usage = learned["usage"]
-    tokens = usage["input_tokens"] + usage["output_tokens"]
-    cost = "" if usage["cost"] is None else f", {usage['cost']:.2f} dollars"
-    took = f"; {usage['calls']} calls, {tokens} tokens, {usage['seconds']:.0f} s{cost}"
-    return f"{learned['runs']} runs, {learned['proposed']} proposals{took * bool(usage['calls'])}"
+    took = f"; {usage['calls']} calls, {spent(usage)}" if usage["calls"] else ""
+    return f"{learned['runs']} runs, {learned['proposed']} proposals{took}"
 
 
 def of_proposals(proposals: Sequence[Mapping[str, Any]]) -> str:
@@ -292,7 +291,7 @@ def of_timeline(answer: Json, *, full: bool) -> str:
             blocks.append("> the time asked for")
         if record["session"] != session:
             session = record["session"]
-            blocks.append(f"## Session {line(record['id'].rpartition('-')[0])}, {_place(record)}")
+            blocks.append(f"## Session {line(journal.session_id(record))}, {_place(record)}")
         mark = ">" if record["id"] == answer["anchor"] else "-"
         blocks.append(f"{mark} {_heading(record)}")
         blocks += _details(record, room - len(blocks[-1]) - 60) if full else []
@@ -301,21 +300,20 @@ def of_timeline(answer: Json, *, full: bool) -> str:
 
 
 def _hit(hit: Json, room: int) -> str:
-    score = f" ({100 * min(1.0, max(0.0, hit['score'])):.0f}%)" if hit.get("score") else ""
     files = f" · {', '.join(map(line, hit['files'][:SHOWN_FILES]))}" if hit["files"] else ""
     text = quote.shorten(quote.defused(str(hit["text"])), room)
     text = "" if " ".join(text.split()) == line(hit["title"]) else text
-    head = [f"- {_heading(hit)}{score}", f"  {_place(hit)}{files}"[:600]]
+    head = [f"- {_heading(hit)}{journal.percent(hit)}", f"  {_place(hit)}{files}"[:600]]
     return "\n".join([*head, *quote.lines(text)])
 
 
 def _heading(record: Json) -> str:
-    kind = line(record["type"] or record["kind"])
-    return f"{line(record['id'])} {_moment(record['at'])} [{kind}] {line(record['title'])[:160]}"
+    when, kind = line(moments.local(record["at"]))[:16], line(journal.kind(record))
+    return f"{line(record['id'])} {when} [{kind}] {line(record['title'])[:160]}"
 
 
 def _place(record: Json) -> str:
-    return line(record["project"] + (f"@{record['branch']}" if record["branch"] else ""))
+    return line(journal.where(record))
 
 
 def _details(record: Json, room: int) -> list[str]:
@@ -341,16 +339,7 @@ def _details(record: Json, room: int) -> list[str]:
 def _commands(commands: Iterable[Json]) -> list[str]:
     lines = []
     for command in commands:
-        status = command["status"]
-        ended = f"exit {status}" if status is not None else "failed" if command["failed"] else ""
+        ended = journal.ended(command)
         lines.append(f"$ {command['text']}" + (f"  ({ended})" if ended else ""))
         lines += [command["output"]] if command["output"] else []
     return lines
-
-
-def _moment(at: str) -> str:
-    """Return a moment of ISO 8601 as a local time."""
-    try:
-        return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
-    except (ValueError, OverflowError, OSError):
-        return line(at)[:16]

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
 
-from vault_index.entrypoints.cli import output
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
+from vault_index.entrypoints.words import moments
 
 PREFIX = "/api/journal"
 LEFT_OUT = frozenset({"folder", "transcript", "file", "path", "uuids"})
@@ -60,7 +60,7 @@ def search(
         raise Refusal(422, "there is nothing to search for", "send query, file, concept or type")
     values: dict[str, Any] = {"text": query, "k": limit, "kinds": kind or [], **narrowed}
     with client.refusing(422):
-        values |= window(narrowed["since"], narrowed["until"])
+        values |= moments.window(narrowed["since"] or None, narrowed["until"])
     answer = client.ask("journal search", values, status=422)
     return shown(client, answer, "hits", "older", "project", "text_only")
 
@@ -92,19 +92,13 @@ def sessions(
     """List the sessions, the latest first."""
     values = {"project": project, "limit": limit}
     with client.refusing(422):
-        values |= window(since, until)
+        values |= moments.window(since or None, until)
     return shown(client, client.ask("journal sessions", values, status=422), "sessions")
 
 
 def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
     """Whether there is something to search for; a project or a time alone is not."""
     return bool(query.strip() or narrowed["file"] or narrowed["concept"] or narrowed["type"])
-
-
-def window(since: str, until: str) -> dict[str, Any]:
-    """Return times as the journal's questions take them; without `since` it is the usual window."""
-    began = None if not since else "" if since == "all" else output.since(since)
-    return {"since": began, "until": output.until(until) if until else ""}
 
 
 def shown(client: VaultClient, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from vault_index.entrypoints.cli import output
-from vault_index.entrypoints.cli.journal_lines import local
-from vault_index.entrypoints.hook.client import DEFAULT_DEADLINE_MS
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
 from vault_index.entrypoints.web.vault_client import Client
+from vault_index.entrypoints.words import moments
+from vault_index.entrypoints.words.moments import local, milliseconds
+from vault_index.hotpath import DEFAULT_DEADLINE_MS
 from vault_index.search.hit import percent_of
 
 WIDTH, HEIGHT = 480, 170
@@ -58,11 +58,6 @@ def plot(times: Sequence[Sequence[Any]], totals: Mapping[str, Any]) -> dict[str,
     }
 
 
-def milliseconds(ms: float) -> str:
-    """Return a time for people: tenths only below ten."""
-    return f"{ms:.1f} ms" if ms < 10 else f"{ms:,.0f} ms"
-
-
 def _said(times: Sequence[Sequence[Any]], totals: Mapping[str, Any], slowest: float) -> str:
     over = sum(ms > DEFAULT_DEADLINE_MS for _, ms, _ in times)
     passed = f"{over} passed" if over else "none passed"
@@ -88,7 +83,6 @@ AT = "/agents"
 PRIVATE = "/page/private/agents"
 PAGE = 50  # records at once
 BY = {"watcher": "from the watcher", "process": "without a watcher", "hook": "missed"}
-TO_SECONDS = "%Y-%m-%d %H:%M:%S"
 
 Word = Annotated[Text, Query(max_length=1000)]
 Only = Literal["", "answered", "silent"]
@@ -128,7 +122,7 @@ def list_(
     """Show some of the records, the latest first; before the first of them the sums."""
     values: dict[str, Any] = {"session": session, "lesson": lesson, "only": only, "since": since}
     with client.refusing(422):
-        asked = {**values, "since": output.since(since) if since.strip() else ""}
+        asked = {**values, "since": moments.since(since) if since.strip() else ""}
     answer = client.ask("injections", {**asked, "limit": PAGE, "offset": offset}, status=422)
     totals = answer["totals"]
     following = _address(**values, offset=offset + PAGE) if answer["more"] else ""
@@ -192,7 +186,7 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record with its times in words, and the reason of a silence."""
     return {
         **record,
-        "when": local(record["time"], TO_SECONDS),
+        "when": local(record["time"], moments.TO_SECONDS),
         "took": "" if record["ms"] is None else milliseconds(record["ms"]),
         "is_start": record["event"] == "SessionStart",
         "can_be_marked": bool(record["prompt"]),

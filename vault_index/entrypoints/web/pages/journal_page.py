@@ -13,19 +13,20 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 
-from vault_index.entrypoints.cli.journal_lines import kind_of, lasted, local
 from vault_index.entrypoints.web.journal import (
     Kind,
     Narrowed,
     Word,
     is_search,
     require_journal,
-    window,
     without_folders,
 )
 from vault_index.entrypoints.web.pages.render import HEADERS, fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
+from vault_index.entrypoints.words import journal as words
+from vault_index.entrypoints.words import moments
+from vault_index.entrypoints.words.moments import lasted, local
 from vault_index.hotpath import spool
 from vault_index.journal.record import KINDS, TYPES
 from vault_index.store.injections import key_of
@@ -158,7 +159,11 @@ def search(
     """Show the records that a search finds."""
     values: dict[str, Any] = {"text": query, "k": limit, "kinds": [kind] if kind else []}
     with client.refusing(422):
-        asked = {**values, **narrowed, **window(narrowed["since"], narrowed["until"])}
+        asked = {
+            **values,
+            **narrowed,
+            **moments.window(narrowed["since"] or None, narrowed["until"]),
+        }
     is_asked = is_search(query, narrowed)
     answer = client.ask("journal search", asked, status=422) if is_asked else NO_HITS
     hits = [_record(client, each) for each in answer["hits"]]
@@ -217,7 +222,7 @@ def _record(client: VaultClient, record: Mapping[str, Any]) -> dict[str, Any]:
         "text": text[:MAX_CHARS],
         "rest": max(0, len(text) - MAX_CHARS),
         "is_long": len(text) > FOLDED_CHARS,
-        "label": kind_of(record),
+        "label": words.kind(record),
         "when": local(record["at"]),
         "key": key_of(str(record["text"])) if record["kind"] == "prompt" else "",
     }

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index import files
-from vault_index.entrypoints.cli import reviewing
+from vault_index.entrypoints import editor
 from vault_index.entrypoints.guard import is_loopback
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.pages.markdown import html_of
@@ -178,7 +178,7 @@ def open_editor(client: Client, request: Request, body: Named) -> dict[str, Any]
     with client.refusing(422):
         files.refuse_links(file, client.root)
     return {
-        "opened": is_here and reviewing.opened(file, client.root),
+        "opened": is_here and editor.open_window(file, client.root),
         "path": entry["path"],
         "command": f"lessons edit {shlex.quote(entry['id'])}",
     }

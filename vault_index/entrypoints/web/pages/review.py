@@ -18,10 +18,10 @@ from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
+from vault_index.entrypoints.words import proposals
 
 PRIVATE = "/page/private/review"
 AT_ONCE = 100  # proposals in the list; a button shows more
-MAX_PLACE = 3  # as many as a hook injects
 
 Id = Annotated[Text, Query(min_length=1, max_length=80)]
 
@@ -91,8 +91,8 @@ def card(client: Client, id: Id) -> HTMLResponse:
     return fragment(
         "review_card.html",
         card=proposal,
-        into=_into(proposal),
-        prompts=[{**prompt, "judged": _judged(prompt)} for prompt in proposal["prompts"]],
+        into=proposals.into(proposal),
+        prompts=[{**prompt, "judged": proposals.judged(prompt)} for prompt in proposal["prompts"]],
         categories=categories,
         notes=notes,
         has_git=(client.root / ".git").exists(),
@@ -173,20 +173,3 @@ def _decided(
         notes.append,
     )
     return {"said": said(answer), "notes": [client.shown_error(note) for note in notes]}
-
-
-def _into(card: dict[str, Any]) -> str:
-    """Return the lesson to merge a proposal into: the one it changes, else the nearest."""
-    target = card["target"]
-    if target and not target["problem"]:
-        return str(target["id"])
-    return str(card["nearest"][0]) if card["nearest"] else ""
-
-
-def _judged(prompt: dict[str, Any]) -> str:
-    """Return what is wrong where a prompt would do what it should not."""
-    then = prompt["then"]
-    is_found = then["is_above"] and then["place"] <= MAX_PLACE
-    if is_found != prompt["is_silent"]:
-        return ""
-    return "it should stay silent" if is_found else "it should be found"

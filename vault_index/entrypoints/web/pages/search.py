@@ -25,6 +25,7 @@ from vault_index.entrypoints.web.lessons import is_shared
 from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
+from vault_index.entrypoints.words.hits import silent_from
 from vault_index.recall import block
 from vault_index.recall.outcome.words import plain_words
 from vault_index.recall.select import without_withheld
@@ -80,9 +81,7 @@ def with_floor(
     for kind in ("lessons", "skills"):
         least = floors[kind]
         drawn = [_drawn(hit, least, injected, marked, shown) for hit in hits if hit.kind == kind]
-        cut = len(drawn)  # confidence orders, too: some above the cut may score less
-        while cut and not drawn[cut - 1].is_above:
-            cut -= 1
+        cut = silent_from([hit.is_above for hit in drawn])
         floor = None if least is None else percent_of(least)
         if drawn:
             groups.append(Group(kind, drawn[:cut], drawn[cut:], floor))

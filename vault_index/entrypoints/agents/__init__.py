@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vault_index import git
-from vault_index.entrypoints.hook import hook_settings
-from vault_index.entrypoints.hook.hook_settings import HookSettings
-from vault_index.entrypoints.hook.section import Section
+from vault_index.entrypoints.agents import hook_settings
+from vault_index.entrypoints.agents.hook_settings import HookSettings
+from vault_index.entrypoints.agents.section import Section
 from vault_index.errors import SettingsError
 
 # The plugin for opencode: a file of JavaScript that asks our hook.
@@ -42,7 +42,7 @@ class Plugin:
 
     def install(self, settings: Path, _home: Path, command: str, *, journal: bool = False) -> bool:  # noqa: ARG002  # it has no hooks for it
         """Write the plugin. False if it is there already. Raises SettingsError."""
-        code = resources.files("vault_index.entrypoints.hook").joinpath("opencode.js")
+        code = resources.files("vault_index.entrypoints.agents").joinpath("opencode.js")
         line = f"const COMMAND = {json.dumps(command)};"
         return OPENCODE_SECTION.put(settings, _COMMAND.sub(lambda _: line, code.read_text("utf-8")))
 

@@ -1,0 +1,105 @@
+"""Options and arguments that several commands have, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vault_index.entrypoints.cli import completion
+
+Decorator = Callable[[Any], Any]
+
+
+class InOrder(click.Group):
+    """Commands below a command, listed as they are declared: the most used first."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return list(self.commands)
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+since_changed = click.option(
+    "--since", metavar="DATE", help="Only new or changed since: 2026-03-31, or 30d, 8w."
+)
+
+
+def lesson(*, required: bool = True) -> Decorator:
+    """Return the argument that names a lesson; one that is not required may be picked."""
+    metavar = "ID" if required else "[ID]"
+    return click.argument(
+        "lesson_id", metavar=metavar, required=required, shell_complete=completion.ids
+    )
+
+
+def proposal() -> Decorator:
+    """Return the argument that may name a proposal."""
+    return click.argument(
+        "proposal_id", metavar="[ID]", required=False, shell_complete=completion.proposals
+    )
+
+
+def proposals() -> Decorator:
+    """Return the argument that names proposals."""
+    return click.argument(
+        "proposal_ids", metavar="[ID]...", nargs=-1, shell_complete=completion.proposals
+    )
+
+
+def category(about: str, *, default: str | None = "") -> Decorator:
+    """Return the option that names a category."""
+    return click.option(
+        *("-c", "--category"), default=default, help=about, shell_complete=completion.categories
+    )
+
+
+def categories(about: str) -> Decorator:
+    """Return the option that names categories."""
+    return click.option(
+        *("-c", "--category", "categories"),
+        multiple=True,
+        help=about,
+        shell_complete=completion.categories,
+    )
+
+
+def tags(about: str) -> Decorator:
+    """Return the option that names tags."""
+    return click.option("--tag", "tags", multiple=True, help=about, shell_complete=completion.tags)
+
+
+def lesson_type(about: str, *, default: str | None = None) -> Decorator:
+    """Return the option that names a type of lessons."""
+    about += "code_pattern, bug_fix, architecture, project_rule."
+    return click.option(
+        "--type", "type_", default=default, help=about, shell_complete=completion.types
+    )
+
+
+def write(about: str = "Do it; without, only show what would be done.") -> Decorator:
+    """Return the option that changes files: without it a command only shows a plan."""
+    return click.option("--write", is_flag=True, help=about)
+
+
+def number(name: str, default: int, least: int, most: int | None, about: str) -> Decorator:
+    """Return an option for a number with its limits."""
+    return click.option(
+        *name.split(),
+        default=default,
+        show_default=True,
+        type=click.IntRange(least, most),
+        help=about,
+    )
+
+
+def port(default: int, about: str) -> Decorator:
+    """Return the option for the port of a server."""
+    return number("--port", default, 0, 65535, about)
+
+
+def token_file(about: str) -> Decorator:
+    """Return the option for the file with the token of a server's clients."""
+    return click.option("--token-file", type=click.Path(path_type=Path), help=about)

@@ -1,0 +1,339 @@
+"""The commands for proposals: learn, remember, review, proposals, accept, reject."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vault_index import client
+from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.cli.output import from_here
+from vault_index.entrypoints.words import count, proposals, spent
+from vault_index.errors import VaultError
+
+AGAIN = "learned already; `lessons learn --again` does it once more"
+
+
+@click.command("learn", epilog="Example: lessons learn --session last --why --dry-run")
+@click.option("--session", metavar="ID", help="A session: its id or its beginning. [default: last]")
+@click.option("--commit", metavar="REV|A..B", help="Commits.")
+@click.option("--files", multiple=True, metavar="PATH", help="A file as it is; several times.")
+@click.option("--why", is_flag=True, help="Print what makes it worth it, and what was dropped.")
+@click.option("--again", is_flag=True, help="Also if the same was learned before.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be sent, and to whom.")
+@options.as_json
+@click.pass_context
+def learn_command(
+    ctx: click.Context,
+    session: str | None,
+    commit: str | None,
+    files: tuple[str, ...],
+    why: bool,
+    again: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Propose lessons from a session, commits or files.
+
+    Rules make drafts, or the model in your settings ([learn] model) analyses what happened. Nothing is
+    a lesson before you accept it: see `lessons review`.
+    """
+    if sum(map(bool, (session, commit, files))) > 1:
+        raise click.UsageError("choose one of --session, --commit and --files")
+    values: dict[str, Any] = {"scope": "session", "target": session or "last"}
+    if commit:
+        values = {"scope": "commit", "target": commit}
+    elif files:
+        values = {"scope": "files", "target": [str(Path(file).absolute()) for file in files]}
+    values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run}
+    try:
+        answer = asking.ask(ctx.obj, "learn", values)
+    except KeyboardInterrupt:
+        asking.note("stopped; what was proposed until now stays")
+        raise
+    if as_json:
+        output.json(answer)
+    else:
+        _show_learned(answer, why=why, dry_run=dry_run)
+    if answer["trouble"]:
+        asking.note(f"Error: {answer['trouble']}")
+        if answer["hint"]:
+            asking.note(f"Try: {answer['hint']}")
+        ctx.exit(1)
+
+
+def _show_learned(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:
+    if why or dry_run:
+        _addends(answer)
+    if dry_run:
+        _plan(answer)
+        return
+    for each in answer["proposals"]:
+        kind = f" (changes {each['changes']})" if each["changes"] else " (draft)" * each["is_draft"]
+        output.row(output.styled(each["id"], bold=True), f"  {each['title']}{kind}")
+        for near in [] if each["changes"] else each["near"]:
+            output.say(f"  {proposals.like(near)}", indent=2)
+    for each in answer["dropped"] if why else ():
+        output.say(f"dropped: {each['title']}: {each['reason']}", indent=2)
+    if not answer["trouble"]:
+        output.say(_closing(answer))
+
+
+def _closing(answer: dict[str, Any]) -> str:
+    """Return what came of it, in a line."""
+    made, dropped = len(answer["proposals"]), len(answer["dropped"])
+    entries = "1 entry" if dropped == 1 else f"{dropped} entries"
+    left = f"; {entries} dropped" if dropped else ""
+    if made:
+        return f"{count(made, 'proposal')} to review: `lessons review`{left}{_took(answer)}"
+    if answer["status"] == "learned already":
+        return AGAIN
+    if answer["status"] == "running already":
+        return "another process learns the same right now"
+    return f"nothing was worth a proposal{left}{_took(answer)}"
+
+
+def _took(answer: dict[str, Any]) -> str:
+    return f" ({spent(answer['usage'], 1)})" if answer["usage"]["calls"] else ""
+
+
+def _addends(answer: dict[str, Any]) -> None:
+    significance = answer["significance"]
+    for addend in significance["addends"]:
+        output.say(f"+{addend['points']}  {addend['name']}: {addend['why']}", indent=4)
+    enough = "worth it" if significance["points"] >= answer["threshold"] else "not worth it"
+    output.say(f"{significance['points']} points of {answer['threshold']}: {enough} by itself")
+
+
+def _plan(answer: dict[str, Any]) -> None:
+    for stage in answer["plan"]["stages"]:
+        about = f"{stage['chars']:,} characters, about {stage['tokens']:,} tokens"
+        output.say(f"{stage['stage']:<9}  {about}", indent=11)
+    output.say(answer["sends"])
+
+
+# What `lessons accept` and `lessons reject` share: several proposals, or all of a session.
+
+session_option = click.option(
+    "--session", default="", metavar="ID", help="All that this session taught."
+)
+
+
+def each_proposal(
+    named: str | None,
+    ids: Sequence[str],
+    session: str,
+    as_json: bool,
+    decide: Callable[[str], dict[str, Any]],
+    show: Callable[[dict[str, Any]], None],
+) -> None:
+    """Decide about proposals in their order, and print each; the first error ends it.
+
+    As JSON one id gives one object, several and a session a list.
+    """
+    if bool(ids) == bool(session):
+        raise click.UsageError("name proposals by their IDs, or a session with --session")
+    is_one = len(ids) == 1
+    if session:
+        listed = asking.ask(named, "proposals", {"session": session})["proposals"]
+        if not listed:
+            hint = "see the ids of sessions with `lessons review --json`"
+            raise VaultError(f"no proposal of a session {session!r:.80} waits", hint)
+        ids = [proposal["id"] for proposal in listed]
+    decided: list[dict[str, Any]] = []
+    try:
+        for id in ids:
+            decided.append(decide(id))
+            if not as_json:
+                show(decided[-1])
+    finally:
+        if as_json and decided:
+            output.json(decided[0] if is_one else decided)
+
+
+@click.command("review", epilog="Example: lessons review --commit")
+@options.proposal()
+@click.option("--session", default="", metavar="ID", help="Only what this session taught.")
+@click.option("--commit", is_flag=True, help="Commit the file of each accepted one, and no other.")
+@options.as_json
+@click.pass_obj
+def review_command(
+    named: str | None, proposal_id: str | None, session: str, commit: bool, as_json: bool
+) -> None:
+    """Review what waits: accept, edit, merge or reject each.
+
+    At a terminal one after the other, by single keys; in a pipe they are listed. ID is the id of a
+    proposal or its beginning, and --session the id that `lessons proposals` shows, or its beginning.
+    """
+    values = {"id": proposal_id or "", "session": session}
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        _list(asking.ask(named, "review", values)["proposals"], as_json)
+        return
+    waiting = asking.ask(named, "proposals", values)["proposals"]
+    if not waiting:
+        asking.note("no proposals wait")
+        return
+    from vault_index.entrypoints.cli import reviewing
+
+    reviewing.Review(named, [each["id"] for each in waiting], commit).run()
+
+
+def _list(waiting: list[dict[str, Any]], as_json: bool) -> None:
+    from vault_index.entrypoints.cli import reviewing
+
+    if as_json:
+        output.json(waiting)
+        return
+    if not waiting:
+        asking.note("no proposals wait")
+    for number, proposal in enumerate(waiting):
+        if number:
+            output.say()
+        reviewing.show_card(proposal)
+
+
+@click.command("accept", epilog="Example: lessons accept 3f9a -c devops/ci-cd --commit")
+@options.proposals()
+@session_option
+@options.category("Where it belongs, instead of where it says.")
+@click.option("--commit", is_flag=True, help="Commit its file, and no other.")
+@options.as_json
+@click.pass_obj
+def accept_command(
+    named: str | None,
+    proposal_ids: tuple[str, ...],
+    session: str,
+    category: str,
+    commit: bool,
+    as_json: bool,
+) -> None:
+    """Make proposals lessons, and print their paths.
+
+    ID is the id of a proposal or its beginning: see `lessons proposals`. One that is a change of a
+    lesson changes it.
+    """
+    root = client.open_vault(named).root
+
+    def accept(id: str) -> dict[str, Any]:
+        values = {"id": id, "category": category, "commit": commit}
+        return asking.ask(named, "accept proposal", values)
+
+    def show(accepted: dict[str, Any]) -> None:
+        output.say(from_here(root / accepted["path"], root))
+
+    each_proposal(named, proposal_ids, session, as_json, accept, show)
+
+
+@click.command("reject", epilog="Example: lessons reject 3f9a")
+@options.proposals()
+@session_option
+@options.as_json
+@click.pass_obj
+def reject_command(
+    named: str | None, proposal_ids: tuple[str, ...], session: str, as_json: bool
+) -> None:
+    """Remove proposals for good: nothing like them comes back.
+
+    ID is the id of a proposal or its beginning: see `lessons proposals`. Its text is not kept.
+    """
+
+    def reject(id: str) -> dict[str, Any]:
+        return asking.ask(named, "reject proposal", {"id": id})
+
+    def show(rejected: dict[str, Any]) -> None:
+        output.say(f"rejected {rejected['id']}: {rejected['title']}")
+
+    each_proposal(named, proposal_ids, session, as_json, reject, show)
+
+
+BY = "command line"
+
+
+@click.command(
+    "remember",
+    epilog='Example: lessons remember --title "Heap" --text "Raise the heap." -c devops/ci-cd',
+)
+@click.option("--title", required=True, help="What was learned, in a line.")
+@click.option("--text", default="-", help="What to do and why; `-`, the default, reads stdin.")
+@options.category("Where it belongs.")
+@options.tags("A tag; repeatable.")
+@click.option("--fires-on", multiple=True, help="A prompt that must find it; repeatable.")
+@options.as_json
+@click.pass_obj
+def remember_command(
+    named: str | None,
+    title: str,
+    text: str,
+    category: str,
+    tags: tuple[str, ...],
+    fires_on: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Propose a lesson, for a person to accept or reject.
+
+    It waits outside the vault, is checked like a commit, and no agent gets it before that.
+    """
+    if text == "-":
+        if sys.stdin.isatty():
+            raise click.UsageError("pass --text, or pipe the text in")
+        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    values = {"title": title, "text": text, "category": category, "by": BY}
+    proposed = asking.ask(
+        named, "remember", {**values, "tags": list(tags), "fires_on": list(fires_on)}
+    )
+    if as_json:
+        output.json(proposed)
+        return
+    output.say(
+        output.styled(proposed["id"], bold=True), f" {proposed['status']}: {proposed['title']}"
+    )
+    for finding in proposed["findings"]:
+        output.say(f"  {proposals.finding(finding)}", indent=2)
+    for near in proposed["near"]:
+        output.say(f"  {proposals.like(near)}", indent=2)
+
+
+@click.command("proposals", epilog="Example: lessons proposals 3f9a --json")
+@options.proposal()
+@options.as_json
+@click.pass_obj
+@output.paged()
+def proposals_command(named: str | None, proposal_id: str | None, as_json: bool) -> None:
+    """List proposed lessons, or print one.
+
+    ID is the id of a proposal or its beginning. `lessons review` shows more and decides.
+    """
+    listed = asking.ask(named, "proposals", {"id": proposal_id or ""})["proposals"]
+    if as_json:
+        output.json(listed[0] if proposal_id else listed)
+    elif proposal_id:
+        _show_proposal(listed[0])
+    elif not listed:
+        asking.note("no proposals wait")
+    else:
+        output.rows(
+            (output.styled(each["id"], bold=True), f"  {proposals.line(each)}") for each in listed
+        )
+
+
+def _show_proposal(proposal: dict[str, Any]) -> None:
+    output.say(output.styled(proposal["title"], bold=True))
+    filed = proposal["category"] or "no category"
+    by = f" · by {proposal['by']}" if proposal["by"] else ""
+    draft = " · a draft by rule" if proposal["is_draft"] else ""
+    draft += f" · session {proposal['session']}" if proposal["session"] else ""
+    until = f", expires {proposal['expires']}" if proposal["expires"] else ""
+    output.say(f"[{filed}] {proposal['id']}{by}{draft}, {proposal['created'][:10]}{until}")
+    for name in ("tags", "fires_on", "silent_on", "quotes"):
+        if proposal[name]:
+            output.say(f"{name}: {', '.join(proposal[name])}", indent=2)
+    for finding in proposal["findings"]:
+        output.say(f"  {proposals.finding(finding)}", indent=2)
+    for near in proposal["near"]:
+        output.say(f"  {proposals.like(near)}", indent=2)
+    output.say()
+    output.text(proposal["text"])

@@ -1,0 +1,48 @@
+"""Hits of a search in words, the terms of their scores, and what stays below the floor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vault_index.recall.block import named, signed
+from vault_index.search.hit import Hit, percent_of
+from vault_index.search.query import TERMS
+from vault_index.text.quote import clean, visible_line
+
+
+def lines(hit: Hit, number: int, width: int = 100) -> list[str]:
+    """Return a hit for people in two or three lines: its title and score, its place, its text."""
+    text = " ".join(clean(hit.text[: 40 * width]).split())
+    filed = ", ".join(hit.filed_under) or hit.type
+    about = visible_line(f"[{filed}] {hit.path}{signed(hit.author, hit)}")
+    taught = ", taught" if hit.taught else ""
+    shown = [f"{number}. {visible_line(named(hit))} ({hit.percent}%{taught})", f"   {about}"]
+    cut = "…" if len(text) > width - 4 else ""
+    return [*shown, *([f"   {text[: width - 4]}{cut}"] if text else [])]
+
+
+def evidence(hit: Hit) -> str:
+    """Return the terms of a hit's score in one line."""
+    parts = f"{hit.score:.3f} = {' + '.join(f'{name} {term:.3f}' for name, term in hit.terms)}"
+    if hit.no_reason:
+        parts += f", of which {hit.reason:.3f} counts for the floor"
+    terms = (f"{term:.3f} {name}" for term, name in zip(hit.weighted, TERMS, strict=False))
+    by_weights = f"{sum(hit.weighted):.3f} = {' + '.join(terms)}; " if hit.weighted else ""
+    return f"{by_weights}{parts}, confidence {hit.confidence}"
+
+
+def silent_from(are_above: Sequence[bool]) -> int:
+    """Return the place from which on hooks would inject none of the hits.
+
+    Confidence orders hits, too: some above that place may score less than the floor.
+    """
+    place = len(are_above)
+    while place and not are_above[place - 1]:
+        place -= 1
+    return place
+
+
+def nearest(name: str, score: float, floor: float, taught: str = "") -> str:
+    """Return the lesson that was nearest in a silence, with its score and the floor."""
+    mark = f", taught {taught}" if taught else ""
+    return f"(nearest: {name}, {percent_of(score)}%{mark}; the floor is {percent_of(floor)}%)"

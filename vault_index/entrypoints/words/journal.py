@@ -1,0 +1,113 @@
+"""The journal in words: a record, a session, and the state of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from vault_index.entrypoints.words import count
+from vault_index.entrypoints.words.moments import lasted, local
+
+Values = Mapping[str, Any]
+RUBRICS = ("facts", "concepts", "files_read", "files_modified", "errors")  # as a record has them
+MAX_SHOWN = 5  # projects, problems and complaints
+
+
+def kind(record: Values) -> str:
+    """Return the type of an observation, the kind of any other record."""
+    return str(record["type"] or record["kind"])
+
+
+def heading(record: Values) -> str:
+    """Return the kind and the title of a record."""
+    return f"[{kind(record)}] {record['title'] or '(no title)'}"
+
+
+def where(record: Values) -> str:
+    """Return the project and branch of a record or session."""
+    return f"{record['project']}@{record['branch']}" if record["branch"] else str(record["project"])
+
+
+def session_id(record: Values) -> str:
+    """Return the short id of a record's session, which begins the record's own."""
+    return str(record["id"]).rpartition("-")[0]
+
+
+def place(record: Values) -> str:
+    """Return the id of a record, its project and branch, and its time."""
+    return " · ".join(filter(None, (record["id"], where(record), local(record["at"]))))
+
+
+def percent(hit: Values) -> str:
+    """Return the score of a hit in brackets; "" where it has none."""
+    score = hit.get("score")
+    return f" ({100 * min(1.0, max(0.0, score)):.0f}%)" if score else ""
+
+
+def excerpt(record: Values, room: int) -> str:
+    """Return the text of a record in one line of at most `room` characters."""
+    text = " ".join(str(record["text"])[: 40 * room].split())
+    return text[: room - 1] + "…" if len(text) > room else text
+
+
+def ended(command: Values) -> str:
+    """Return how a command ended: its status, "failed", or nothing."""
+    status = command["status"]
+    return f"exit {status}" if status is not None else "failed" if command["failed"] else ""
+
+
+def session_about(session: Values) -> str:
+    """Return how much a session asked and changed, and how long it took."""
+    about = [count(session["typed"], "prompt"), count(len(session["files"]), "file")]
+    about.append(lasted(session["began"], session["ended"]))
+    return ", ".join(filter(None, about))
+
+
+def recorded(state: Values) -> str:
+    """Return the projects whose sessions are recorded."""
+    folders = state["recorded"]
+    return ", ".join("every project" if folder == "*" else folder for folder in folders)
+
+
+def lines(state: Values) -> Iterator[str]:
+    """Yield the state of the journal for people, a line each."""
+    whose, hooks = recorded(state), ", ".join(state.get("hooks", []))
+    yield f"recorded   {whose or 'nothing: run `lessons install claude --journal`'}"
+    if whose:
+        yield f"hooks      {hooks or 'not installed: only a watcher sees what grew'}"
+    yield from _contents(state)
+    if state["unread"]:
+        yield f"unread     {count(state['unread'], 'line')} of transcripts of a kind nobody described"
+    index = state["index"]
+    if "error" in index:
+        yield f"index      {index['error']}"
+    elif index:
+        behind = state["sessions"] - index["sessions"]
+        to_come = f", {behind} to come" if behind > 0 else ""
+        yield f"index      {count(index['sessions'], 'session')}, {index['embedder']}{to_come}"
+    if state["waiting"]:
+        yield f"waiting    {count(state['waiting'], 'transcript')} to be taken in"
+    for problem in state["problems"][:MAX_SHOWN]:
+        yield f"problem    {problem}"
+    if more := _more(state["problems"]):
+        yield f"problem    {more.strip()}"
+    for complaint in state["complaints"][-MAX_SHOWN:]:
+        yield f"log        {complaint}"
+
+
+def _contents(state: Values) -> Iterator[str]:
+    """Yield what the journal has, and of which projects."""
+    if not state["sessions"]:
+        yield f"journal    {state['folder']}: empty; run `lessons journal import`"
+        return
+    records = [count(state["records"][each], each) for each in ("prompt", "observation")]
+    held = ", ".join([count(state["sessions"], "session"), *records])
+    yield f"journal    {state['folder']}: {held}, {state['mb']:.1f} MB"
+    yield f"last       {local(state['last'])}"
+    projects = sorted(state["projects"].items(), key=lambda item: -item[1])
+    largest = ", ".join(f"{name} {number}" for name, number in projects[:MAX_SHOWN])
+    yield f"projects   {largest}{_more(projects)}"
+
+
+def _more(values: Sequence[Any]) -> str:
+    return f" and {len(values) - MAX_SHOWN} more" if len(values) > MAX_SHOWN else ""

@@ -1,0 +1,173 @@
+"""The state of a vault, of its watcher and of its settings in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from vault_index.entrypoints.words import count, journal, spent
+from vault_index.entrypoints.words.moments import ago
+
+Values = Mapping[str, Any]
+
+
+def lines(state: Values) -> Iterator[str]:
+    """Yield the state of a vault for people, a line each."""
+    yield f"vault      {state['vault']}"
+    yield f"git        {_repository(state['git'])}"
+    yield f"embedder   {state['embedder']}"
+    yield from _index(state)
+    yield from _problems(state)
+    yield from _in_force(state["settings"])
+    if state["categories"]:
+        unfiled = state["unfiled"]
+        proposed = f"; {unfiled} lessons are in none: see `lessons classify`" if unfiled else ""
+        yield f"categories {len(state['categories'])}{proposed}"
+        documents, skills = count(state["documents"], "document"), count(state["skills"], "skill")
+        yield f"also       {documents}, {skills}"
+    yield from _used(state["injections"])
+    yield from _outcomes(state["outcomes"])
+    if state["proposals"]:
+        yield f"proposals  {count(state['proposals'], 'proposal')} waiting: see `lessons review`"
+    yield from _learning(state["learning"])
+    yield from _journal(state["journal"])
+    hooks = state.get("hooks") or {}
+    places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"
+    yield f"hooks      {places}"
+    for entry in hooks.get("last_errors", []):
+        yield f"hook log   {entry['time']} {entry['event']}: {entry['message']}"
+
+
+def _repository(repository: Values | None) -> str:
+    if not repository:
+        return "not a repository: lessons have no author and no date"
+    changed = repository["uncommitted"]
+    dirty = f", {count(changed, 'file')} not committed" if changed else ""
+    return f"{repository['branch']} at {repository['head'] or 'no commit yet'}{dirty}"
+
+
+def _index(state: Values) -> Iterator[str]:
+    index = state["index"]
+    if "error" in index:
+        yield f"index      {index['error']}"
+        return
+    lessons, files = count(state["lessons"], "lesson"), count(index["files"], "file")
+    size, age = f"{index['bytes'] / 1e6:.1f} MB", ago(index["age_seconds"])
+    yield f"index      {lessons} in {files}, {size}, written {age}"
+    floor = index["floor"]
+    fitted = "not fitted yet: run `lessons index`" if floor is None else f"{floor:.3f}"
+    yield f"floor      {fitted}"
+
+
+def _problems(state: Values) -> Iterator[str]:
+    problems = [
+        f"{each['path']}:{each['line']}: {each['message']}"
+        for each in state["index"].get("problems", [])
+    ]
+    problems += [
+        f"{path}: hooks leave it out: {why}" for path, why in sorted(state["withheld"].items())
+    ]
+    for problem in [*problems, *state["ignored_settings"], *state["skill_problems"]]:
+        yield f"problem    {problem}"
+
+
+def _learning(state: Values) -> Iterator[str]:
+    """Yield what was learned from sessions and what it took, and what went wrong in the last run."""
+    if not state["runs"] and not state["auto"]:
+        return
+    took = f"; {spent(state['usage'])}" if state["usage"]["calls"] else ""
+    auto = ", at the end of sessions" if state["auto"] else ""
+    runs, made = count(state["runs"], "run"), count(state["proposed"], "proposal")
+    yield f"learning   {runs}, {made}{took}{auto}"
+    if state["trouble"]:
+        yield f"problem    learning: {state['trouble']}"
+
+
+def _journal(state: Values) -> Iterator[str]:
+    """Yield the state of the journal in a line, and its first problems."""
+    recorded = journal.recorded(state)
+    if not recorded and not state["sessions"]:
+        yield "journal    empty: see `lessons journal --help`"
+        return
+    kept = f"{count(state['sessions'], 'session')}, recorded: {recorded or 'nothing'}"
+    unread = f", {count(state['unread'], 'unread line')}" if state["unread"] else ""
+    yield f"journal    {kept}{unread}; more: `lessons journal status`"
+    for problem in state["problems"][:3]:
+        yield f"problem    {problem}"
+    for complaint in state["complaints"][-3:]:
+        yield f"problem    journal: {complaint}"
+
+
+def _used(injected: Values) -> Iterator[str]:
+    if injected["missed"]:
+        yield f"missed     {count(injected['missed'], 'answer')}, at prompts or starts of sessions"
+    if not injected["prompts"]:
+        yield "prompts    none searched for yet"
+        return
+    yield (
+        f"prompts    {injected['prompts']} searched for since {injected['since']},"
+        f" {injected['answered']} answered; p50 {injected['p50_ms']:.0f} ms,"
+        f" p90 {injected['p90_ms']:.0f} ms"
+    )
+    for lesson_id, times in injected["most_used"]:
+        yield f"{times:>8}x  {lesson_id}"
+    if injected["never_used"]:
+        some = ", ".join(injected["some_never_used"][:3])
+        yield f"never used {injected['never_used']} lessons, such as {some}"
+
+
+def outcome_line(tally: Values) -> str:
+    """Return what agents did with what they were given, in a line."""
+    known = ", ".join(f"{tally[name]} {name}" for name in ("taken", "ignored", "contradicted"))
+    return f"injected {count(tally['injected'], 'time')}: {known}, {tally['unknown']} unknown"
+
+
+def _outcomes(outcomes: Values) -> Iterator[str]:
+    if not outcomes["injected"]:
+        return
+    waiting = outcomes["waiting"]
+    later = f"; {count(waiting, 'session')} not judged yet" if waiting else ""
+    yield f"outcome    {outcome_line(outcomes)}{later}"
+    for tally in outcomes["worst"][:1]:
+        yield f"worst      {tally['id']}, {outcome_line(tally)}: see `lessons stale`"
+
+
+def _in_force(settings: Sequence[Values]) -> Iterator[str]:
+    """Yield a line for each setting that somebody set, and one for all the others."""
+    from vault_index import config  # with TOML, 9 ms of each command's help
+
+    defaults = []
+    for setting in settings:
+        line = f"{setting['name']} = {setting_value(setting['value'])}"
+        if setting["origin"] == config.DEFAULT:
+            defaults.append(line)
+        else:
+            yield f"setting    {line} ({setting['origin']})"
+    yield f"defaults   {', '.join(defaults)}"
+
+
+def setting_value(value: Any) -> str:
+    """Return a setting's value in a line, as TOML writes it as far as that is short."""
+    if value is None:
+        return "unset"
+    if isinstance(value, dict):
+        return f"{len(value)} phrases"
+    if isinstance(value, (list, tuple)) and len(value) > 3:
+        return f"{len(value)} entries"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def watcher_line(state: Values | None) -> str:
+    """Return the state of a watcher for people, in a line."""
+    if state is None:
+        return "not running"
+    if "pid" not in state:
+        return str(state["trouble"])
+    parts = [f"pid {state['pid']}", f"up {state['seconds']} s", count(state["lessons"], "lesson")]
+    parts.append(count(state["questions"], "question"))
+    parts += ["indexing"] if state["indexing"] else []
+    parts += ["looking every few seconds"] if state["events"] == "polling" else []
+    parts += [f"last: {state['last']}"] if state["last"] else []
+    parts += [f"trouble: {state['trouble']}"] if state["trouble"] else []
+    return ", ".join(parts)
