@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.instruments import Row, shown
 from benchmarks.web import many_lessons, served
 from tests.support.browser import browsing
-from vault_index.entrypoints.web.pages.render import NAVIGATION, address_of
+from vault_index.entrypoints.web.render import NAVIGATION, address_of
 from vault_index.vault import Vault, open_vault
 
 if TYPE_CHECKING:

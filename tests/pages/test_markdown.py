@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vault_index.entrypoints.web.pages.markdown import MAX_CHARS, html_of
+from vault_index.entrypoints.web.markdown import MAX_CHARS, html_of
 
 PATH = "lessons/devops/heap.md"
 TAGS = {

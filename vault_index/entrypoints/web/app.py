@@ -22,12 +22,12 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
 
 from vault_index.entrypoints.guard import Scope, is_write
-from vault_index.entrypoints.web import answers, journal, lessons, refusal
-from vault_index.entrypoints.web.pages import (
+from vault_index.entrypoints.web import (
     agents,
     ask,
-    journal_page,
-    lesson,
+    journal,
+    lessons,
+    refusal,
     render,
     review,
     search,
@@ -41,7 +41,7 @@ from vault_index.watch.vault_watch import AT_ONCE
 if TYPE_CHECKING:
     from vault_index.entrypoints.web.vault_client import VaultClient
 
-# Open pages hear of changes: server-sent events, one look-out for all of them.
+# Open pages hear of changes: server-sent events.
 #
 #     GET /page/live   event: changed, data: when the index was written, in ns; first as it is now
 #
@@ -65,66 +65,49 @@ class Live:
 
     def __init__(self, client: VaultClient) -> None:
         self._client = client
-        self._listeners: set[asyncio.Event] = set()
-        self._tasks: list[asyncio.Task[None]] = []  # while somebody listens
-        self._number = -1
+        self._listeners = 0
+        self._asked = 0.0
+        self._asking: asyncio.Task[None] | None = None
         self._is_over = False
 
     def is_full(self) -> bool:
         """Whether nobody else may listen."""
-        return len(self._listeners) >= MAX_LISTENERS
+        return self._listeners >= MAX_LISTENERS
 
     def close(self) -> None:
         """End all streams, so that the server waits for none of them."""
         self._is_over = True
-        self._wake()
 
     async def events(self) -> AsyncGenerator[ServerSentEvent]:
         """Yield the events for a page, until it goes or the server ends."""
         if self.is_full():  # since the route looked
             yield ServerSentEvent(retry=60_000)
             return
-        woken = asyncio.Event()
-        self._listeners.add(woken)
-        if not self._tasks:
-            self._number = self._client.index_written()
-            self._tasks = [asyncio.create_task(work()) for work in (self._follow, self._ask)]
+        self._listeners += 1
         sent: int | None = None
         try:
             yield ServerSentEvent(retry=1_000)
             while not self._is_over:
-                woken.clear()
-                if self._number == sent:
-                    await woken.wait()
-                else:
-                    sent = self._number
+                number = self._client.index_written()
+                if number != sent:
+                    sent = number
                     yield ServerSentEvent(event="changed", data=sent)
+                self._ask_at_times()
+                await asyncio.sleep(LOOK_SECONDS)
         finally:
-            self._listeners.discard(woken)
-            if not self._listeners:
-                for task in self._tasks:
-                    task.cancel()
-                self._tasks = []
+            self._listeners -= 1
 
-    async def _follow(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            number = self._client.index_written()
-            if number != self._number:
-                self._number = number
-                self._wake()
+    def _ask_at_times(self) -> None:
+        """Begin a question, if the last one was a while ago: one for all pages."""
+        every = ASK_ALONE_SECONDS if self._client.is_alone() else ASK_SECONDS
+        is_asking = self._asking is not None and not self._asking.done()
+        if not is_asking and time.monotonic() - self._asked >= every:
+            self._asked = time.monotonic()
+            self._asking = asyncio.create_task(self._ask())
 
     async def _ask(self) -> None:
-        while True:
-            began = time.monotonic()
-            with suppress(Refusal):  # the next question of a page says why
-                await run_sync(self._client.ask, "health", {}, abandon_on_cancel=True)
-            every = ASK_ALONE_SECONDS if self._client.is_alone() else ASK_SECONDS
-            await asyncio.sleep(max(every, time.monotonic() - began))
-
-    def _wake(self) -> None:
-        for listener in self._listeners:
-            listener.set()
+        with suppress(Refusal):  # the next question of a page says why
+            await run_sync(self._client.ask, "health", {}, abandon_on_cancel=True)
 
 
 def _room(request: Request) -> None:
@@ -148,18 +131,6 @@ THREADS = AT_ONCE + 1
 MAX_BODY = 8 * 1024 * 1024  # bytes: a bulk of a thousand pages
 QUERY = "/api/query"
 PRIVATE = "/page/private/"  # fragments of pages with what only the user of this machine may read
-PAGES = (
-    live_routes,
-    render.routes,
-    search.routes,
-    ask.routes,
-    lesson.routes,
-    vault.document_routes,
-    agents.routes,
-    journal_page.routes,
-    review.routes,
-    vault.routes,
-)
 REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": {"model": Error}, "5XX": {"model": Error}}
 
 
@@ -190,10 +161,11 @@ def application(
     app.state.live = Live(client)
     app.state.keys = keys
     refusal.add_handlers(app, note, render.refused)
-    for routes in (lessons.query_routes, answers.routes, lessons.routes, journal.routes, *PAGES):
+    of_api = (lessons.query_routes, ask.routes, lessons.routes, journal.routes)
+    of_pages = (lessons.page_routes, ask.page_routes, journal.page_routes, vault.document_routes)
+    others = (each.routes for each in (render, search, agents, review, vault))
+    for routes in (*of_api, *of_pages, *others, live_routes, *([key_routes] if keys else ())):
         app.include_router(routes)
-    if keys is not None:
-        app.include_router(key_routes)
     return app
 
 

@@ -1,24 +1,34 @@
-"""The routes that read the journal: for whoever has the token, since only its user may read its files.
+"""The journal over HTTP: its routes, and its page, for whoever has the token or the page's key.
 
-Paths of this machine are left out: of a session its folder and files, of a file in another place all
-but its name.
+Only its user may read its files. Paths of this machine are left out: of a session its folder and files,
+of a file in another place all but its name. The address of the page holds what it shows: the last
+weeks, a day's work, a session's records, or what a search finds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query
+from fastapi.responses import HTMLResponse
 
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.render import HEADERS, fragment, page
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
+from vault_index.entrypoints.words import journal as words
 from vault_index.entrypoints.words import moments
+from vault_index.entrypoints.words.moments import lasted, local
+from vault_index.hotpath import spool
+from vault_index.journal.record import KINDS, TYPES
+from vault_index.store.injections import key_of
+from vault_index.transcripts.signs import CONCEPTS
 
 PREFIX = "/api/journal"
-LEFT_OUT = frozenset({"folder", "transcript", "file", "path", "uuids"})
-FILES = frozenset({"files", "files_read", "files_modified"})
+PATHS = frozenset({"folder", "transcript", "file", "path", "uuids"})
 
 Word = Annotated[Text, Query(max_length=1000)]
 Kind = Literal["prompt", "observation", "summary"]
@@ -103,17 +113,281 @@ def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
 
 def shown(client: VaultClient, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """Return some of an answer, without the folders of this machine."""
-    return {key: without_folders(client, answer[key]) for key in keys}
+    return {key: client.shown_values(answer[key], exclude=PATHS) for key in keys}
 
 
-def without_folders(client: VaultClient, value: Any, key: str = "") -> Any:
-    """Return JSON values without the folders of this machine; `key` is what a value is called."""
-    if isinstance(value, Mapping):
-        kept = {name: each for name, each in value.items() if name not in LEFT_OUT}
-        return {name: without_folders(client, each, name) for name, each in kept.items()}
-    if isinstance(value, (list, tuple)):
-        return [without_folders(client, each, key) for each in value]
-    if isinstance(value, str):
-        is_elsewhere = key in FILES and value.startswith(("/", "~"))
-        return value.rpartition("/")[2] if is_elsewhere else client.shown(value)
-    return value
+# The page.
+
+AT = "/journal"
+PRIVATE = "/page/private/journal"
+HITS, MAX_HITS = 20, 100
+AROUND = 12  # records before and after a moment
+SESSIONS = 100  # of a day
+MAX_CHARS = 20_000  # of a text; what follows is on the command line
+FOLDED_CHARS = 600
+FIELDS = ("text", "facts", "concepts", "files_read", "files_modified", "errors", "commands")
+NO_HITS: dict[str, Any] = {"hits": [], "older": 0, "text_only": ""}
+
+Day = Annotated[str, Query(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
+
+private = APIRouter(
+    prefix=PRIVATE, include_in_schema=False, dependencies=[Depends(require_journal)]
+)
+page_routes = APIRouter(include_in_schema=False)
+
+
+@page_routes.get(AT)
+def journal(
+    narrowed: Narrowed,
+    query: Word = "",
+    kind: str = "",
+    day: Day = "",
+    session: Word = "",
+    around: Word = "",
+) -> HTMLResponse:
+    """Show the page: a session, a moment, what a search finds, or a day."""
+    filters: dict[str, Any] = {"kind": kind, **narrowed}
+    project = narrowed["project"]
+    if session:
+        contents = _address("session", id=session)
+    elif around:
+        contents = _address("around", anchor=around)
+    elif query or any(filters[name] for name in filters if name != "project"):
+        contents = _address("search", query=query, **filters)
+    else:
+        contents = _address("day", day=day, project=project)
+    return page(
+        "journal.html",
+        at=AT,
+        title="Journal",
+        query=query,
+        **filters,
+        is_narrowed=any(filters.values()),
+        kinds=KINDS,
+        types=TYPES,
+        concepts=CONCEPTS,
+        calendar=_address("days", day=day, project=project),
+        contents=contents,
+    )
+
+
+@page_routes.get(f"{PRIVATE}/days")
+def calendar(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
+    """Show the last weeks, nothing without a journal."""
+    if not spool.is_on():
+        return HTMLResponse("", headers=HEADERS)
+    counts = client.ask("journal days", {"project": project}, status=422)["days"]
+    today = max(datetime.now(UTC).date(), datetime.now().astimezone().date())
+    drawn = days_drawn(counts, _day(day), today)
+    return fragment("journal_days.html", calendar=drawn, chosen=day, project=project)
+
+
+@page_routes.get(f"{PRIVATE}/day")
+def of_day(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
+    """Show the sessions of a day, by default of the latest that has some."""
+    if not spool.is_on():
+        return fragment("journal_off.html")
+    counts = client.ask("journal days", {"project": project}, status=422)["days"]
+    day = _day(day) or max((each for each in counts if each[:4] != "0000"), default="")
+    if not day:
+        return fragment("journal_day.html", day="", project=project)
+    values = {"day": day, "project": project, "limit": SESSIONS}
+    answer = client.ask("journal day", values, status=422)
+    sessions = [_session(client, each) for each in answer["sessions"]]
+    before, after = days_beside(counts, day)
+    return fragment(
+        "journal_day.html",
+        day=day,
+        name=day_named(day),
+        before=before,
+        after=after,
+        project=project,
+        sessions=sessions,
+        count=counts.get(day, 0),
+        prompts=sum(each["typed"] for each in sessions),
+        files=len({(each["project"], file) for each in sessions for file in each["files"]}),
+        projects=sorted({each["project"] for each in sessions}),
+    )
+
+
+@private.get("/session")
+def of_session(client: Client, id: Word) -> HTMLResponse:
+    """Show a session with its records in their order."""
+    answer = client.ask("journal show", {"name": id}, status=404)
+    records = [_record(client, each) for each in answer["records"]]
+    session = _session(client, answer["session"])
+    return fragment("journal_session.html", session=session, records=records)
+
+
+@private.get("/around")
+def around_moment(client: Client, anchor: Word) -> HTMLResponse:
+    """Show what came before and after a record, a session's beginning or a time."""
+    values = {"anchor": anchor, "before": AROUND, "after": AROUND, "full": True}
+    answer = client.ask("journal timeline", values, status=404)
+    records = [_record(client, each) for each in answer["records"]]
+    return fragment(
+        "journal_around.html",
+        anchor=answer["anchor"],
+        groups=_by_session(records),
+        earlier=records[0]["id"] if records else "",
+        later=records[-1]["id"] if records else "",
+    )
+
+
+@private.get("/search")
+def hits(
+    client: Client,
+    narrowed: Narrowed,
+    query: Word = "",
+    kind: Kind | None = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_HITS)] = HITS,
+) -> HTMLResponse:
+    """Show the records that a search finds."""
+    values: dict[str, Any] = {"text": query, "k": limit, "kinds": [kind] if kind else []}
+    with client.refusing(422):
+        asked = {
+            **values,
+            **narrowed,
+            **moments.window(narrowed["since"] or None, narrowed["until"]),
+        }
+    is_asked = is_search(query, narrowed)
+    answer = client.ask("journal search", asked, status=422) if is_asked else NO_HITS
+    hits = [_record(client, each) for each in answer["hits"]]
+    named = {"query": query, "kind": kind, **narrowed}
+    following = min(limit + HITS, MAX_HITS)
+    has_more = len(hits) == limit < MAX_HITS
+    return fragment(
+        "journal_hits.html",
+        is_asked=is_asked,
+        hits=hits,
+        older=answer["older"],
+        everything=f"{AT}?{_named({**named, 'since': 'all'})}",
+        text_only=answer["text_only"],
+        more=_address("search", **named, limit=following) if has_more else "",
+    )
+
+
+page_routes.include_router(private)
+
+
+def _address(name: str, **values: Any) -> str:
+    named = _named(values)
+    return f"{PRIVATE}/{name}" + (f"?{named}" if named else "")
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    return urlencode({name: value for name, value in values.items() if value})
+
+
+def _day(text: str) -> str:
+    """Return a day as it is. Raises Refusal for one that no calendar has."""
+    try:
+        return date.fromisoformat(text).isoformat() if text else ""
+    except ValueError:
+        raise Refusal(422, f"no day {text}", "write it like 2026-03-31") from None
+
+
+def _session(client: VaultClient, session: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a session without the folders of this machine, with its times in words."""
+    return {
+        **client.shown_values(session, exclude=PATHS),
+        "began": local(session["began"]),
+        "until": local(session["ended"], "%H:%M"),
+        "lasted": lasted(session["began"], session["ended"]),
+        "summary": client.shown_values(session.get("summary") or {}, exclude=PATHS),
+    }
+
+
+def _record(client: VaultClient, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record without the folders of this machine, its longer texts cut and marked."""
+    empty = dict.fromkeys(FIELDS, ())
+    values = {**empty, **client.shown_values(record, exclude=PATHS)}
+    text = str(values["text"] or "")
+    return {
+        **values,
+        "text": text[:MAX_CHARS],
+        "rest": max(0, len(text) - MAX_CHARS),
+        "is_long": len(text) > FOLDED_CHARS,
+        "label": words.kind(record),
+        "when": local(record["at"]),
+        "key": key_of(str(record["text"])) if record["kind"] == "prompt" else "",
+    }
+
+
+def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return records in their order by sessions; a session that goes on later comes twice."""
+    groups: list[dict[str, Any]] = []
+    for record in records:
+        if not groups or groups[-1]["id"] != record["session"]:
+            groups.append({"id": record["session"], "project": record["project"], "records": []})
+        groups[-1]["records"].append(record)
+    return groups
+
+
+WEEKS = 12
+CELL, GAP = 22, 3
+LEFT, TOP = 34, 18  # for the names of days and months
+LEVELS = 4  # of colour; the number is in the cell, too
+
+
+def days_drawn(counts: Mapping[str, int], chosen: str, today: date) -> dict[str, Any]:
+    """Return the days of the last weeks in columns of a week each, Monday first.
+
+    The weeks end with that of the `chosen` day where it is older than they are.
+    """
+    end = today
+    if chosen and date.fromisoformat(chosen) < today - timedelta(weeks=WEEKS - 1):
+        end = max(date.fromisoformat(chosen), date.min + timedelta(weeks=WEEKS - 1))
+    monday = end - timedelta(days=end.weekday(), weeks=WEEKS - 1)
+    shown = [monday + timedelta(days=number) for number in range(7 * WEEKS)]
+    most = max((counts.get(day.isoformat(), 0) for day in shown), default=0)
+    cells = [
+        _cell(day, number, counts.get(day.isoformat(), 0), most)
+        for number, day in enumerate(shown)
+        if day <= today
+    ]
+    months = [
+        {"x": LEFT + number // 7 * (CELL + GAP), "name": f"{day:%b}"}
+        for number, day in enumerate(shown)
+        if day.weekday() == 0 and day.day <= 7
+    ]
+    return {
+        "width": LEFT + WEEKS * (CELL + GAP),
+        "height": TOP + 7 * (CELL + GAP),
+        "size": CELL,
+        "cells": cells,
+        "months": months,
+        "names": [
+            {"y": TOP + number * (CELL + GAP) + 15, "name": name}
+            for number, name in ((0, "Mon"), (2, "Wed"), (4, "Fri"), (6, "Sun"))
+        ],
+        "sessions": sum(cell["count"] for cell in cells),
+        "days": sum(bool(cell["count"]) for cell in cells),
+        "weeks": WEEKS,
+    }
+
+
+def days_beside(counts: Mapping[str, int], day: str) -> tuple[str, str]:
+    """Return the days with sessions before and after a day, else ""."""
+    before = max((each for each in counts if each < day), default="")
+    return before, min((each for each in counts if each > day), default="")
+
+
+def day_named(day: str) -> str:
+    """Return a day for people: `Sunday 22 November 2026`; any other text as it is."""
+    try:
+        moment = date.fromisoformat(day)
+    except ValueError:
+        return day
+    return f"{moment:%A} {moment.day} {moment:%B %Y}"
+
+
+def _cell(day: date, number: int, count: int, most: int) -> dict[str, Any]:
+    return {
+        "day": day.isoformat(),
+        "name": day_named(day.isoformat()),
+        "count": count,
+        "level": -(-LEVELS * count // most) if most else 0,
+        "x": LEFT + number // 7 * (CELL + GAP),
+        "y": TOP + number % 7 * (CELL + GAP),
+    }

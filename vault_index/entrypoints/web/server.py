@@ -21,9 +21,8 @@ from vault_index.entrypoints.guard import (
     settings,
     token_alone,
 )
-from vault_index.entrypoints.web import answers
+from vault_index.entrypoints.web import ask, search
 from vault_index.entrypoints.web.app import MAX_BODY, Live, PageKeys, application, needs_token
-from vault_index.entrypoints.web.pages import search
 from vault_index.entrypoints.web.refusal import NOTED, Refusal, place_of
 from vault_index.entrypoints.web.vault_client import VaultClient
 
@@ -86,7 +85,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._live.close()
-        await answers.end(self._client)
+        await ask.end(self._client)
         await super().shutdown(sockets)
 
 

@@ -16,7 +16,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +38,7 @@ TYPED_AT_ONCE = 2  # searches of people who type; a page gives up those that wai
 ANSWERS = 4  # questions that models answer at once
 QUIET_SECONDS = 2.0  # without a question: the next one waits for the index, and delays nobody
 MAX_KEPT = 50  # answers of `ask_once`
+FILES = frozenset({"files", "files_read", "files_modified"})  # keys of lists of paths
 _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":;,]+/)+")
 
 
@@ -178,6 +179,24 @@ class VaultClient:
                 text = text.replace(f"{folder}/", "")
             text = text.replace(folder, name) if len(folder) > 1 else text
         return text
+
+    def shown_values(self, value: Any, exclude: Collection[str] = (), key: str = "") -> Any:
+        """Return JSON values in which no folder of this machine is named, without the excluded keys.
+
+        `key` is what a value is called: of a file in another place only its name stays.
+        """
+        if isinstance(value, Mapping):
+            return {
+                name: self.shown_values(each, exclude, name)
+                for name, each in value.items()
+                if name not in exclude
+            }
+        if isinstance(value, (list, tuple)):
+            return [self.shown_values(each, exclude, key) for each in value]
+        if not isinstance(value, str):
+            return value
+        is_elsewhere = key in FILES and value.startswith(("/", "~"))
+        return value.rpartition("/")[2] if is_elsewhere else self.shown(value)
 
     def shown_error(self, text: str) -> str:
         """Return the text of an error, in which a path outside of the vault is only its last name."""

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index.entrypoints.web.lessons import one_at_a_time
-from vault_index.entrypoints.web.pages.render import fragment, page
+from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.entrypoints.words import moments

@@ -1,9 +1,12 @@
-"""The route that asks: each question has a thread of its own, and its answer is sent as it is written.
+"""Asking over HTTP, by a route and by a page: an answer is sent as it is written.
 
-A model writes for seconds or minutes. Its question holds none of the threads that searches share, and
-`ANSWERS` of them are under way at once; the others wait, and hold nothing. When a client goes away, or
-the server ends, its model is stopped within a second or two, also one that is silent. So that a proxy
-waits with its client, a stream has a comment in each second without an event.
+A model writes for seconds or minutes. Its question has a thread of its own, not one of those that
+searches share, and `ANSWERS` of them are under way at once; the others wait, and hold nothing. When a
+client goes away, or the server ends, its model is stopped within a second or two, also one that is
+silent. So that a proxy waits with its client, a stream has a comment in each second without an event.
+
+The page is a conversation with the sources of each answer, whose end has the HTML of the whole. Passages
+may be of the journal, so that needs the key; what is suggested comes from lessons alone.
 
 Each question may cost its user money, and the journal may answer it, so it needs the token. Which model
 answers is for the user's settings, not for a request.
@@ -13,29 +16,34 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from concurrent.futures import Future
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
+from markupsafe import Markup
 
+from vault_index.ask import citations
+from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import AskAnswer, AskBody
 from vault_index.entrypoints.web.vault_client import ANSWERS, Client
+from vault_index.llm.cancel import in_thread
 
 if TYPE_CHECKING:
     from vault_index.entrypoints.guard import Receive
     from vault_index.entrypoints.web.vault_client import VaultClient
 
-
 T = TypeVar("T")
 Event = Mapping[str, Any]  # its kind is at "event"
 Events = AsyncGenerator[Event, None]
-
 
 WAITING: Event = {"event": "waiting"}
 TURN_SECONDS = 10.0  # after which a question that waits for its turn says so
@@ -75,15 +83,15 @@ async def events(client: VaultClient, values: dict[str, Any]) -> Events:
     if client.is_ending:
         client.answers.release()
         raise _ending()
-    answer = _in_own_thread(work)
+    answer = in_thread(work, "answer")
     try:
         while (event := await coming.get()) is not None:
-            yield _shown(client, event)
+            yield client.shown_values(event)
         try:
             whole: dict[str, Any] = await asyncio.wrap_future(answer)
         except Left:  # this client has not
             raise _ending() from None
-        yield _shown(client, {"event": "done", **whole})
+        yield client.shown_values({"event": "done", **whole})
     finally:
         has_left.set()
 
@@ -155,32 +163,9 @@ def _bytes_of(event: Event) -> bytes:
     return format_sse_event(event=event["event"], data_str=json.dumps(values))
 
 
-def _in_own_thread(work: Callable[[], T]) -> Future[T]:
-    """Start work in a thread that does not hold up the end of the process."""
-    result: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:  # noqa: BLE001  # whoever waits for the result gets it
-            result.set_exception(error)
-
-    threading.Thread(target=run, daemon=True, name="answer").start()
-    return result
-
-
 async def _has_left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _shown(client: VaultClient, value: Any) -> Any:
-    """Return JSON values in which no folder of this machine is named."""
-    if isinstance(value, Mapping):
-        return {key: _shown(client, each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_shown(client, each) for each in value]
-    return client.shown(value) if isinstance(value, str) else value
 
 
 EVENTS = "text/event-stream"
@@ -195,14 +180,97 @@ async def ask(client: Client, body: AskBody, request: Request) -> Response:
     With `Accept: text/event-stream` the answer comes as it is written, in events: `search`,
     `passages`, `piece` (the next characters), `done` (the whole answer) or `error`.
     """
-    coming = events(client, values_of(body))
+    coming = events(client, body.model_dump())
     if EVENTS in request.headers.get("accept", ""):
         return stream(coming)
     done = await while_there(request.receive, last(coming))
     return JSONResponse({key: value for key, value in (done or {}).items() if key != "event"})
 
 
-def values_of(body: AskBody) -> dict[str, Any]:
-    """Return a request's values as the command takes them."""
-    values = {"query": body.query, "session_id": body.session_id}
-    return values | {"document": body.document, "category": body.category}
+# The page: the answer as HTML, its citations as buttons.
+
+_TAG = re.compile(r"(<[^>]*>)")
+_CITATION = re.compile(r"\[(\d{1,3})\]")
+_NO_TEXT = re.compile(r"<(/?)(?:code|pre|a)\b")  # what is in these elements is no citation
+_CITED = Markup('<button type="button" class="cite" data-cited="{0}">[{0}]</button>')
+
+page_routes = APIRouter(include_in_schema=False)
+
+
+@page_routes.get("/ask")
+def conversation() -> HTMLResponse:
+    """Show the page."""
+    return page("ask.html", at="/ask", title="Ask")
+
+
+@page_routes.get("/page/ask/suggested")
+def suggested(client: Client) -> HTMLResponse:
+    """Show questions to begin with."""
+    return fragment("ask_suggested.html", questions=client.ask("suggestions", {})["questions"])
+
+
+@page_routes.get("/page/private/ask/state")
+def state(client: Client) -> HTMLResponse:
+    """Show who answers."""
+    settings = {each["name"]: each["value"] for each in client.ask("config", {})["settings"]}
+    return fragment("ask_state.html", model=settings["ask.model"])
+
+
+@page_routes.post("/page/private/ask")
+async def answer(client: Client, body: AskBody) -> EventSourceResponse:
+    """Send an answer as it is written, and its HTML at the end."""
+    return stream(_as_html(events(client, body.model_dump())))
+
+
+async def _as_html(events: Events) -> Events:
+    """Yield events as the page needs them."""
+    async with aclosing(events):
+        async for event in events:
+            if event["event"] == "passages":
+                yield {"event": "passages", "count": len(event["passages"])}
+            elif event["event"] == "done":
+                kept = {key: event[key] for key in ("event", "status", "session_id")}
+                count = {"sources": len(event["sources"])}
+                yield {**kept, **count, "html": await run_sync(html_of_answer, event)}
+            else:
+                yield event
+
+
+def html_of_answer(answer: Mapping[str, Any]) -> str:
+    """Return an answer with what it rests on, as HTML in which nothing acts."""
+    is_written = answer["status"] == "answered"
+    shown = answer["sources"] if is_written else answer["sources"] or answer["passages"]
+    text = cited(html_of(answer["answer"]), {each["number"] for each in shown})
+    is_open = not answer["sources"] and answer["status"] in ("passages", "failed")
+    sources = [
+        {**each, "runs": citations.runs(each["text"], each["best"]), "host": _host(each["link"])}
+        for each in shown
+    ]
+    done = fragment("ask_answer.html", answer=answer, text=text, sources=sources, is_open=is_open)
+    return bytes(done.body).decode()
+
+
+def cited(html: Markup, numbers: Collection[int]) -> Markup:
+    """Return HTML of ours in which each citation of these numbers is a button, but for code."""
+    parts, depth = _TAG.split(html), 0
+    for at, part in enumerate(parts):
+        element = _NO_TEXT.match(part) if at % 2 else None
+        if element:
+            depth += -1 if element[1] else 1
+        elif not at % 2 and not depth:
+            parts[at] = _CITATION.sub(
+                lambda mark: (
+                    str(_CITED.format(int(mark[1]))) if int(mark[1]) in numbers else mark[0]
+                ),
+                part,
+            )
+    return Markup("".join(parts))
+
+
+def _host(link: str) -> str:
+    """Return the host that a link of a lesson leads to, "" for any other link."""
+    try:
+        parts = urlsplit(link)
+    except ValueError:
+        return ""
+    return parts.netloc if parts.scheme in ("http", "https") else ""

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from vault_index.entrypoints import doctor
-from vault_index.entrypoints.web.pages.render import fragment, page
+from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.entrypoints.words import status

@@ -14,8 +14,8 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 
 from vault_index.entrypoints.web.lessons import one_at_a_time
-from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import proposals

@@ -19,7 +19,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from vault_index.entrypoints.web.pages.render import address_of_lesson
+from vault_index.entrypoints.web.render import address_of_lesson
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse
 from vault_index.text.quote import visible

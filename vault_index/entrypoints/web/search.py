@@ -22,8 +22,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
 from vault_index.entrypoints.web.lessons import is_shared
-from vault_index.entrypoints.web.pages.render import fragment, page
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words.hits import silent_from
 from vault_index.recall import block
