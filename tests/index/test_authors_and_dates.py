@@ -141,16 +141,16 @@ def test_another_branch_is_checked_out_while_git_is_asked(
     run("git", "checkout", "-q", "-", cwd=team.root)
     write(team.lessons_dir / "a.md", HEAP + "More.\n")
     commit_in(team.root, 2)
-    history = git.history
+    provenance = git.provenance
 
     def meanwhile(folder: Path, *rest: str) -> dict[str, git.Provenance] | None:
         run("git", "checkout", "-q", "other", cwd=team.root)
-        answer = history(folder, *rest)
+        answer = provenance(folder, *rest)
         run("git", "checkout", "-q", "-", cwd=team.root)
         return answer
 
     with monkeypatch.context() as patch:
-        patch.setattr(git, "history", meanwhile)
+        patch.setattr(git, "provenance", meanwhile)
         reconcile.sync(team)
     reconcile.sync(team)
     assert_same_as_a_rebuild(team)
@@ -163,7 +163,7 @@ def test_git_that_cannot_read_its_commits_is_asked_again(
     write(team.lessons_dir / "c.md", LOCK)
     commit(team.root)
     with monkeypatch.context() as patch:
-        patch.setattr(git, "history", lambda *_: {})
+        patch.setattr(git, "provenance", lambda *_: {})
         reconcile.sync(team)
         assert entries.entry(team, "a")["author"] == "Ada Lovelace"
     reconcile.sync(team)

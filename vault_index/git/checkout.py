@@ -1,19 +1,22 @@
-"""What is checked out here: the branch, what is not committed, what is staged, the settings."""
+"""What is checked out here: the branch, what is not committed, what is staged, the settings.
+
+And what a move of the branch would overwrite.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
-from vault_index.git.plain import is_bare
-from vault_index.git.run import Repo, ask, ask_bytes, command, opened, user_setting
+from vault_index.git.dotgit import is_bare
+from vault_index.git.run import Repo, ask, ask_bytes, command, repository, user_setting
 
 RECENT_COMMITS = 10
 _ASIDE = "lessons-commit-"  # a folder for the content of a commit; the process's id follows
-
 CHANGED_FILES = 30
 _NO_EDITOR = (":", "true", "/bin/true", "/usr/bin/true")
 # in a submodule git starts another git, which goes by the submodule's own settings
@@ -41,47 +44,47 @@ class Worktree:
 
 def reflog(folder: Path) -> Path | None:
     """Return the file that each commit, checkout and reset appends to; None without a repository."""
-    with opened(folder) as repo:
-        if repo is None:
-            return None
-        path = ask(repo, "rev-parse", "--git-path", "logs/HEAD")
-        return repo.top / path if path else None
+    repo = repository(folder)
+    path = ask(repo, "rev-parse", "--git-path", "logs/HEAD")
+    return repo.top / path if repo and path else None
 
 
 def activity(folder: Path) -> Activity:
     """Return what the project in a folder is doing: its name, branch, recent subjects, changed files."""
-    with opened(folder) as repo:
-        if repo is None:
-            return Activity(folder.name)
-        subjects = ask(repo, "log", f"-{RECENT_COMMITS}", "--format=%s").splitlines()
-        status = ask(repo, *_STATUS).split("\0")
-        return Activity(
-            name=repo.top.name,
-            branch=ask(repo, "branch", "--show-current"),
-            subjects=tuple(subjects),
-            changed=tuple(line[3:] for line in status if len(line) > 3)[:CHANGED_FILES],
-        )
+    repo = repository(folder)
+    if repo is None:
+        return Activity(folder.name)
+    return Activity(
+        name=repo.top.name,
+        branch=ask(repo, "branch", "--show-current"),
+        subjects=tuple(ask(repo, "log", f"-{RECENT_COMMITS}", "--format=%s").splitlines()),
+        changed=_changed(ask(repo, *_STATUS))[:CHANGED_FILES],
+    )
 
 
 def worktree(folder: Path) -> Worktree | None:
     """Return branch, commit and uncommitted files of the repository around a folder, if there is one."""
-    with opened(folder) as repo:
-        if repo is None:
-            return None
-        status = ask(repo, *_STATUS, "--untracked-files=all", "--", str(folder))
-        return Worktree(
-            branch=ask(repo, "branch", "--show-current") or "detached",
-            head=ask(repo, "rev-parse", "--short", "-q", "--verify", "HEAD"),
-            uncommitted=tuple(line[3:] for line in status.split("\0") if len(line) > 3),
-        )
+    repo = repository(folder)
+    if repo is None:
+        return None
+    return Worktree(
+        branch=ask(repo, "branch", "--show-current") or "detached",
+        head=ask(repo, "rev-parse", "--short", "-q", "--verify", "HEAD"),
+        uncommitted=_changed(ask(repo, *_STATUS, "--untracked-files=all", "--", str(folder))),
+    )
+
+
+def _changed(status: str) -> tuple[str, ...]:
+    """Read the output of `git status --porcelain -z`."""
+    return tuple(line[3:] for line in status.split("\0") if len(line) > 3)
 
 
 def top(folder: Path) -> Path:
     """Return the top folder of the repository around a folder. Raises GitError without one."""
-    with opened(folder) as repo:
-        if repo is None:
-            raise GitError(f"{folder} is in no git repository", "git init, or lessons init")
-        return repo.top
+    repo = repository(folder)
+    if repo is None:
+        raise GitError(f"{folder} is in no git repository", "git init, or lessons init")
+    return repo.top
 
 
 def setting(folder: Path, key: str) -> str:
@@ -129,73 +132,53 @@ def files(folder: Path) -> list[str]:
     Those that it does not track are not asked for: git reads each `.gitignore` then, and would wait
     for ever for a pipe of that name.
     """
-    with opened(folder) as repo:
-        if repo is None:
-            return []
-        listed = ask(repo, "-C", str(folder), "ls-files", "-z").split("\0")
-        return sorted({name for name in listed if name})
+    listed = ask(repository(folder), "ls-files", "-z", folder=folder).split("\0")
+    return sorted(set(filter(None, listed)))
 
 
 def staged(folder: Path) -> list[str]:
     """List files below a folder that the next commit adds or changes, relative to the folder."""
-    with opened(folder) as repo:
-        if repo is None:
-            return []
-        prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
-        names = ask(
-            repo,
-            *("diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff"),
-            *("--diff-filter=AMT", f"--relative={prefix}", "--", prefix or "."),
-        )
-        return [name for name in names.split("\0") if name]
+    how = ("--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--diff-filter=AMT")
+    names = ask(repository(folder), "diff", *how, "--relative", "--", ".", folder=folder)
+    return list(filter(None, names.split("\0")))
 
 
-def staged_content(folder: Path, path: str, most: int) -> bytes:
+def staged_content(folder: Path, path: str, limit: int) -> bytes:
     """Return a file of a folder as the next commit will have it; b"" if it is not in the index.
 
-    For a file of more than `most` bytes: `most` + 1 zeros.
+    For a file of more than `limit` bytes: `limit` + 1 zeros.
     """
-    with opened(folder) as repo:
-        if repo is None:
-            return b""
-        prefix = ask(repo, "-C", str(folder), "rev-parse", "--show-prefix")
-        size = ask(repo, "cat-file", "-s", f":{prefix}{path}")
-        if size.isdigit() and int(size) > most:
-            return bytes(most + 1)
-        return ask_bytes(repo, "cat-file", "blob", f":{prefix}{path}")
+    repo = repository(folder)
+    size = ask(repo, "cat-file", "-s", f":./{path}", folder=folder)
+    if size.isdigit() and int(size) > limit:
+        return bytes(limit + 1)
+    return ask_bytes(repo, "cat-file", "blob", f":./{path}", folder=folder)
 
 
 def root_commit(folder: Path) -> str:
     """Return the first commit of the history here, of several the smallest; "" where there is none."""
-    with opened(folder) as repo:
-        if repo is None:
-            return ""
-        return min(ask(repo, "rev-list", "--max-parents=0", "HEAD").split(), default="")
+    roots = ask(repository(folder), "rev-list", "--max-parents=0", "HEAD").split()
+    return min(roots, default="")
 
 
 def ignored(top: Path, paths: Collection[str]) -> set[str]:
     """Return which paths, relative to the top of a repository, git does not track and ignores."""
-    with opened(top) as repo:
-        return _ignored(repo, sorted(paths)) if repo else set()
+    repo = repository(top)
+    return _ignored(repo, sorted(paths)) if repo else set()
 
 
 def _ignored(repo: Repo, paths: Sequence[str]) -> set[str]:
     """Ask git about many paths at once, and about halves if it refuses one of them."""
-    import tempfile  # loads subprocess and more: `lessons list` needs none of it
-
     if not paths:
         return set()
-    with tempfile.TemporaryFile() as names:
-        names.write("".join(f"./{path}\0" for path in paths).encode("utf-8", "surrogateescape"))
-        names.seek(0)
-        # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
-        told = ask_bytes(
-            repo,
-            "--no-literal-pathspecs",  # which it knows nothing of
-            *("check-ignore", "--stdin", "-z", "--verbose", "--non-matching"),
-            stdin=names,
-            answers=(0, 1),  # 1: none of them is
-        )
+    # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
+    told = ask_bytes(
+        repo,
+        "--no-literal-pathspecs",  # which it knows nothing of
+        *("check-ignore", "--stdin", "-z", "--verbose", "--non-matching"),
+        stdin="".join(f"./{path}\0" for path in paths),
+        answers=(0, 1),  # 1: none of them is
+    )
     if not told:
         middle = len(paths) // 2
         return _ignored(repo, paths[:middle]) | _ignored(repo, paths[middle:]) if middle else set()
@@ -253,11 +236,12 @@ def _remove_asides() -> None:
 
     for folder in Path(tempfile.gettempdir()).glob(f"{_ASIDE}*-*"):
         pid = folder.name.removeprefix(_ASIDE).partition("-")[0]
-        if pid.isdigit() and not _is_alive(int(pid)) and folder.lstat().st_uid == os.geteuid():
+        if pid.isdigit() and not is_alive(int(pid)) and folder.lstat().st_uid == os.geteuid():
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether a process is there."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -272,9 +256,8 @@ def start_repository(folder: Path) -> bool:
 
     Raises WriteError, and GitError for a bare repository: it has no place for files.
     """
-    with opened(folder) as repo:
-        if repo is not None:
-            return False
+    if repository(folder) is not None:
+        return False
     if is_bare(folder):
         raise GitError(f"{folder} is a bare repository", "clone it, and lessons init in the clone")
     try:
@@ -282,3 +265,103 @@ def start_repository(folder: Path) -> bool:
     except GitError as error:
         raise WriteError(f"{folder}: {error.message}", error.hint) from None
     return True
+
+
+# What a move of the checked-out branch would overwrite without git saying a word.
+
+_ABSENT, _SUBMODULE = "000000", "160000"
+
+
+@dataclass(frozen=True, slots=True)
+class Overwritten:
+    """A path from the top that would be lost, the reason, and what the user can do."""
+
+    path: str
+    reason: str
+    hint: str
+
+
+def overwritten_files(top: Path, old: str, new: str) -> Iterator[Overwritten]:
+    """Yield what `git read-tree -m -u old new` would overwrite although it is not committed.
+
+    That command refuses to lose what is modified, staged or untracked. It overwrites what git
+    ignores, and brings back a file that was deleted without staging the deletion.
+    """
+    checkout = _Checkout(top)
+    changes = list(_changes(top, old, new))
+    removed = {path.casefold() for _, mode, path in changes if mode == _ABSENT}
+    for was, becomes, path in changes:
+        if becomes == _ABSENT:
+            continue
+        if was == _ABSENT and path.casefold() in removed and checkout.ignores_case:
+            continue  # the same file: only the case of its name changes
+        if was not in (_ABSENT, _SUBMODULE) and not os.path.lexists(top / path):
+            if path not in checkout.left_out:
+                yield Overwritten(
+                    path,
+                    "is deleted here and changed there",
+                    f"commit the deletion, or git restore {path}, then lessons sync",
+                )
+        elif was in (_ABSENT, _SUBMODULE) and becomes != _SUBMODULE:
+            blocking = checkout.blocking(path)
+            if blocking:
+                yield Overwritten(
+                    blocking,
+                    "is ignored by git here and committed there",
+                    f"move {blocking} elsewhere, then lessons sync",
+                )
+
+
+@dataclass
+class _Checkout:
+    """The files of a working tree, as far as git knows them."""
+
+    top: Path
+
+    @cached_property
+    def ignores_case(self) -> bool:
+        """Whether the file system takes README.md and readme.md for the same file."""
+        return command(self.top, "config", "--get", "core.ignorecase", check=False) == "true"
+
+    @cached_property
+    def tracked(self) -> set[str]:
+        """The paths in git's index."""
+        return {name for name in command(self.top, "ls-files", "-z").split("\0") if name}
+
+    @cached_property
+    def left_out(self) -> set[str]:
+        """The paths that a sparse checkout leaves out."""
+        listed = command(self.top, "ls-files", "-v", "-z").split("\0")
+        return {line[2:] for line in listed if line[:1] in ("S", "s")}
+
+    def blocking(self, path: str) -> str:
+        """Return the untracked file where a new file belongs, or above or below it; "" for none."""
+        above = [str(parent) for parent in Path(path).parents][-2::-1]
+        for folder in above:
+            place = self.top / folder
+            if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
+                return "" if folder in self.tracked else folder
+        place = self.top / path
+        if place.is_dir() and not place.is_symlink():
+            below = (
+                str((Path(folder) / name).relative_to(self.top))
+                for folder, folders, names in os.walk(place)
+                for name in [
+                    *names,
+                    *(
+                        folder_name
+                        for folder_name in folders
+                        if (Path(folder) / folder_name).is_symlink()
+                    ),
+                ]
+            )
+            return next((file for file in below if file not in self.tracked), "")
+        return path if os.path.lexists(place) and path not in self.tracked else ""
+
+
+def _changes(top: Path, old: str, new: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (mode before, mode after, path) of each file that two commits have in different ways."""
+    raw = command(top, "diff-tree", "-r", "-z", "--raw", "--no-renames", old, new).split("\0")
+    for entry, path in zip(raw[::2], raw[1::2], strict=False):
+        before, after = entry.lstrip(":").split()[:2]
+        yield before, after, path

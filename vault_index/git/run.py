@@ -21,16 +21,15 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from vault_index.errors import GitError
-from vault_index.git.plain import head_of, top_of, tracks_nothing_named
+from vault_index.git.dotgit import head_of, top_of, tracks_nothing_named
 
 # The settings of git that name a program, and what to put in the place of a repository's own.
 #
 # A repository that somebody copied or unpacked brings its `.git/config` along, and git starts the
-# programs
-# that it names: filters, gpg, credential helpers, merge drivers... Names of filters and drivers are
-# free, so the list cannot be fixed: git is asked which settings there are, and from which file, and
-# each one that the repository itself makes is set to the user's own value, or to one that starts
-# nothing.
+# programs that it names: filters, gpg, credential helpers, merge drivers... Names of filters and
+# drivers are free, so the list cannot be fixed: git is asked which settings there are, and from
+# which file, and each one that the repository itself makes is set to the user's own value, or to one
+# that starts nothing.
 
 _REPOSITORY = ("local", "worktree")  # the scopes of git's settings that come with a folder
 
@@ -87,14 +86,9 @@ def parse(listed: str) -> list[Setting]:
     """Return the settings that `git config --list -z --show-scope` prints."""
     fields = listed.split("\0")
     return [
-        Setting(scope, *_key_and_value(entry))
+        Setting(scope, *entry.partition("\n")[::2])
         for scope, entry in zip(fields[::2], fields[1::2], strict=False)
     ]
-
-
-def _key_and_value(entry: str) -> tuple[str, str]:
-    key, _, value = entry.partition("\n")
-    return key, value
 
 
 def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, str]]:
@@ -107,16 +101,9 @@ def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, st
     overruled = [
         setting
         for setting in settings
-        if setting.is_of_repository or (not filters and _is_filter(setting))
+        if setting.is_of_repository or (not filters and _FILTER.fullmatch(setting.key))
     ]
-    return [
-        *_programs(overruled, own, filters=filters),
-        *_helpers(settings),
-    ]
-
-
-def _is_filter(setting: Setting) -> bool:
-    return _FILTER.fullmatch(setting.key) is not None
+    return [*_programs(overruled, own, filters=filters), *_helpers(settings)]
 
 
 def _programs(
@@ -184,57 +171,64 @@ class Repo:
     overrules: Sequence[tuple[str, str]]
 
 
-@contextmanager
-def opened(folder: Path) -> Iterator[Repo | None]:
-    """Yield the repository around a folder; None when there is none or no git."""
+def repository(folder: Path) -> Repo | None:
+    """Return the repository around a folder; None when there is none or no git."""
     top = top_of(folder)
     try:
-        settings = _settings(top) if top else []
+        return Repo(top, instead(_settings(top), filters=False)) if top else None
     except OSError:
-        top = None
-    yield Repo(top, instead(settings, filters=False)) if top else None
+        return None
 
 
-def ask(repo: Repo, *arguments: str) -> str:
-    """Run a git command that only reads; "" when it fails (no commit yet, dubious ownership...)."""
-    return _text(ask_bytes(repo, *arguments))
+def ask(repo: Repo | None, *arguments: str, folder: Path | None = None) -> str:
+    """Run a git command that only reads, in a folder or else at the top.
+
+    "" when it fails (no repository, no commit yet, dubious ownership...).
+    """
+    return _text(ask_bytes(repo, *arguments, folder=folder))
 
 
 def ask_bytes(
-    repo: Repo, *arguments: str, stdin: BinaryIO | None = None, answers: Sequence[int] = (0,)
+    repo: Repo | None,
+    *arguments: str,
+    folder: Path | None = None,
+    stdin: str | None = None,
+    answers: Sequence[int] = (0,),
 ) -> bytes:
-    """Run a git command that only reads, `stdin` too; b"" when it fails.
+    """Run a git command that only reads, as `ask` does, and its standard input; b"" when it fails.
 
     `answers` are the exit statuses that are none of a failure.
     """
+    if repo is None:
+        return b""
+    inside = ("-C", str(folder)) if folder else ()
     try:
-        done = _run(
-            repo.top,
-            repo.top,
-            [*_TO_READ, *arguments],
-            repo.overrules,
-            stdin=stdin,
-            seconds=READING_SECONDS,
-        )
+        with _file_of(stdin) as opened:
+            done = _run(
+                repo.top,
+                repo.top,
+                [*_TO_READ, *inside, *arguments],
+                repo.overrules,
+                stdin=opened,
+                seconds=READING_SECONDS,
+            )
     except OSError:
         return b""
     return done.stdout if done.status in answers else b""
 
 
-def has_in_index(folder: Path, name: str) -> bool:
-    """Whether git has something in its index that is at, or below, a name in a folder.
+@contextmanager
+def _file_of(text: str | None) -> Iterator[BinaryIO | None]:
+    """Yield a file with this text; None for None."""
+    if text is None:
+        yield None
+        return
+    import tempfile  # loads subprocess and more: `lessons list` needs none of it
 
-    In any case of its letters: on some disks that is the same folder.
-    """
-    top = top_of(folder)
-    if top is None:
-        return False
-    path = os.path.relpath(Path(os.path.realpath(folder), name), top)
-    try:
-        done = _run(top, top, ["--icase-pathspecs", "ls-files", "-z", "--", path])
-    except OSError:
-        return False
-    return done.status == 0 and bool(done.stdout)
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+        file.seek(0)
+        yield file
 
 
 def command(folder: Path, *arguments: str, check: bool = True) -> str:
@@ -412,14 +406,16 @@ def is_tracked(folder: Path, name: str) -> bool:
     top = top_of(folder)
     if top is None or tracks_nothing_named(top, name):
         return False
-    return has_in_index(folder, name)
+    path = os.path.relpath(Path(os.path.realpath(folder), name), top)
+    try:
+        done = _run(top, top, ["--icase-pathspecs", "ls-files", "-z", "--", path])
+    except OSError:
+        return False
+    return done.status == 0 and bool(done.stdout)
 
 
 def head(folder: Path) -> str | None:
     """Return the commit that is checked out (40 hexadecimal digits); None without one."""
     top = top_of(folder)
     commit = head_of(top) if top else None
-    if commit:
-        return commit
-    with opened(folder) as repo:
-        return ask(repo, "rev-parse", "--verify", "-q", "HEAD") or None if repo else None
+    return commit or ask(repository(folder), "rev-parse", "--verify", "-q", "HEAD") or None

@@ -64,7 +64,7 @@ def ask_git(vault: Vault, manifest: Manifest, diff: Diff) -> Answer:
 def _of_newer_commits(vault: Vault, manifest: Manifest, diff: Diff, head: str) -> Answer | None:
     """Ask about the commits since the manifest's; None where all of them have to be read."""
     since = "" if diff.has_new else manifest.head
-    newer = git.history(vault.lessons_dir, head, since) if since and head else None
+    newer = git.provenance(vault.lessons_dir, head, since) if since and head else None
     if newer is None or not all(path in manifest.files for path in newer):
         return None
     firsts = {path: manifest.files[path].first for path in newer}
@@ -75,7 +75,7 @@ def _of_newer_commits(vault: Vault, manifest: Manifest, diff: Diff, head: str) -
 
 def _of_all(vault: Vault, manifest: Manifest, head: str) -> Answer:
     """Ask about all commits up to `head`; "" before the first commit."""
-    history = (git.history(vault.lessons_dir, head) if head else None) or {}
+    history = (git.provenance(vault.lessons_dir, head) if head else None) or {}
     if head and not history and git.tree(vault.lessons_dir, head):
         return Answer("")  # there are commits of lessons, and git could not read them just now
     now = dict.fromkeys(manifest.files, git.Provenance("", "", "")) | history

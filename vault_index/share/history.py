@@ -143,18 +143,18 @@ def at(vault: Vault, revision: str) -> tuple[Vault, str]:
         ownership.claim(vault.index_dir)
         ownership.make_folder(trees)
         if not ownership.is_folder(root):
-            _build(vault, commit, root)
+            _build(vault, tree, root)
         os.utime(root)
         for _, old in sorted(_others(trees, root))[:-KEPT_TREES]:
             ownership.remove_tree(old)
     return Vault(root, vault.config), commit
 
 
-def _build(vault: Vault, commit: str, root: Path) -> None:
+def _build(vault: Vault, tree: str, root: Path) -> None:
     """Make the folder of a tree beside its place and rename it there."""
     building = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=root.parent))
     try:
-        _extract(git.archive(vault.lessons_dir, commit), building / vault.lessons_dir.name)
+        _extract(git.archive(vault.lessons_dir, tree), building / vault.lessons_dir.name)
         with contextlib.suppress(OSError):  # somebody else was quicker
             building.rename(root)
     finally:

@@ -332,7 +332,7 @@ def tidy_up(top: Path) -> None:
     pattern = rf"^worktree (.*/{_PREFIX}(\d+)-[^/\n]+)/aside$"
     for match in re.finditer(pattern, listed, re.MULTILINE):
         folder = Path(match[1])
-        if os.path.realpath(folder.parent) == scratch and not _is_alive(int(match[2])):
+        if os.path.realpath(folder.parent) == scratch and not git.is_alive(int(match[2])):
             git.command(top, "worktree", "remove", "--force", f"{folder}/aside", check=False)
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -436,13 +436,3 @@ def _taken_back(conflicts: Mapping[str, str], old: str, remote: str) -> VaultErr
         f"git pull --rebase=merges, add what git diff {old[:10]} HEAD shows as lost, "
         "git commit, then lessons sync",
     )
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -105,9 +105,9 @@ def reasons(
         {row["lesson_id"]: confirmed[row["path"]] for row in rows if row["path"] in confirmed}
     )
     listed = [reason for row in rows for reason in _of_use(row, counted.get(row["lesson_id"]))]
-    with git.look_back(vault.lessons_dir) as past:
-        if past:
-            listed += _of_repository(vault, past, _lessons(vault, past, rows, confirmed), progress)
+    past = git.look_back(vault.lessons_dir)
+    if past:
+        listed += _of_repository(vault, past, _lessons(vault, past, rows, confirmed), progress)
     return sorted(listed, key=lambda reason: (reason.lesson, reason.kind, reason.why))
 
 

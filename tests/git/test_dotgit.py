@@ -11,8 +11,7 @@ from tests.support.commands import run
 from tests.support.files import commit, write
 from vault_index import git
 from vault_index.errors import ForeignIndexError
-from vault_index.git import plain
-from vault_index.git import run as process
+from vault_index.git import dotgit
 from vault_index.vault import open_vault
 
 
@@ -66,7 +65,7 @@ def test_the_commit_checked_out_is_read_without_git(
     root: Path, make: Callable[[Path], Path]
 ) -> None:
     place = make(root)
-    assert plain.head_of(place) == said(place, "rev-parse", "HEAD") == git.head(place)
+    assert dotgit.head_of(place) == said(place, "rev-parse", "HEAD") == git.head(place)
 
 
 def unborn(root: Path) -> None:
@@ -89,7 +88,7 @@ def one_branch_for_another(root: Path) -> None:
 @pytest.mark.parametrize("make", [unborn, a_linked_head, one_branch_for_another])
 def test_what_is_unusual_is_left_to_git(root: Path, make: Callable[[Path], None]) -> None:
     make(root)
-    assert plain.head_of(root) is None
+    assert dotgit.head_of(root) is None
     there = run("git", "rev-parse", "--verify", "-q", "HEAD", cwd=root, check=False).out.strip()
     assert (git.head(root) or "") == there
 
@@ -98,7 +97,7 @@ def test_a_head_that_leads_elsewhere_is_not_followed(root: Path, tmp_path: Path)
     write(tmp_path / "secret", "5e" * 20)
     for text in ("ref: refs/heads/../../../secret", f"ref: {tmp_path / 'secret'}", "junk"):
         write(root / ".git/HEAD", text)
-        assert plain.head_of(root) is None
+        assert dotgit.head_of(root) is None
 
 
 # what git tracks
@@ -122,19 +121,20 @@ def test_what_is_tracked_is_seen_in_every_form_of_the_index(
     said(root, "add", "-f", "-A")
     make(root)
     folder = root / "sub" if name.startswith("sub") else root
-    assert not plain.tracks_nothing_named(root, ".vault_index")
+    assert not dotgit.tracks_nothing_named(root, ".vault_index")
     assert git.is_tracked(folder, ".vault_index")
 
 
 def test_nothing_of_that_name_needs_no_git(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert plain.tracks_nothing_named(root, ".vault_index")
-    monkeypatch.setattr(process, "has_in_index", None)
+    assert dotgit.tracks_nothing_named(root, ".vault_index")
+    monkeypatch.setenv("GIT_TRACE", str(root.parent / "trace"))
     assert not git.is_tracked(root, ".vault_index")
+    assert not (root.parent / "trace").exists()
 
 
 def test_another_index_is_left_to_git(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_INDEX_FILE", str(root / ".git/other"))
-    assert not plain.tracks_nothing_named(root, ".vault_index")
+    assert not dotgit.tracks_nothing_named(root, ".vault_index")
 
 
 def test_an_index_that_came_with_a_clone_is_still_refused(root: Path) -> None:

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
 
-from vault_index.git.run import Repo, ask, ask_bytes, command, opened
+from vault_index.git.history import name_changes
+from vault_index.git.run import Repo, ask, ask_bytes, repository
 
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all",
          "--src-prefix=a/", "--dst-prefix=b/")  # fmt: skip
@@ -52,12 +50,12 @@ class Past:
 
         Keys are relative to the folder. A file that only moved was not changed.
         """
-        prefix = ask(self.repo, "-C", str(folder), "rev-parse", "--show-prefix")
-        log = ask(
-            self.repo, "log", "-M", "--name-status", "-z", f"--relative={prefix}",
-            "--format=%x01%ct", "--", prefix or ".",
-        )  # fmt: skip
-        return _last_changes(log)
+        how = ("-M", "--name-status", "-z", "--relative", "--format=%x01%ct")
+        days: dict[str, str] = {}
+        for change in name_changes(ask(self.repo, "log", *how, "--", ".", folder=folder)):
+            if change.status != "R100":
+                days.setdefault(change.today, _day(change.said))
+        return days
 
     def names(self, commit: str) -> frozenset[str]:
         """Return the paths of all files at a commit, from the top."""
@@ -65,17 +63,8 @@ class Past:
 
     def changes(self, commit: str) -> dict[str, Change]:
         """Return what is gone of each file since a commit, up to HEAD; a moved file is gone there."""
-        diff = ask_bytes(
-            self.repo,
-            "diff",
-            "-U0",
-            "--no-renames",
-            "--diff-filter=MDT",
-            *_DIFF,
-            commit,
-            "HEAD",
-            "--",
-        )
+        how = ("-U0", "--no-renames", "--diff-filter=MDT", *_DIFF)
+        diff = ask_bytes(self.repo, "diff", *how, commit, "HEAD", "--")
         changes: dict[str, Change] = {}
         change = Change()
         in_head = False
@@ -114,14 +103,13 @@ class Past:
         """
         if not words:
             return set()
-        with tempfile.TemporaryFile() as patterns:
-            patterns.write("".join(f"{word}\n" for word in sorted(words)).encode())
-            patterns.seek(0)
-            told = ask_bytes(
-                self.repo, "--no-literal-pathspecs", "grep", "-h", "-o", "-w", "-F", "-I",
-                *("--no-textconv", "-f", "-", "--", ":/", f":(top,exclude,literal){outside}"),
-                stdin=patterns, answers=(0, 1),
-            )  # fmt: skip
+        told = ask_bytes(
+            self.repo,
+            *("--no-literal-pathspecs", "grep", "-h", "-o", "-w", "-F", "-I", "--no-textconv"),
+            *("-f", "-", "--", ":/", f":(top,exclude,literal){outside}"),
+            stdin="".join(f"{word}\n" for word in sorted(words)),
+            answers=(0, 1),
+        )
         return set(os.fsdecode(told).splitlines())
 
 
@@ -129,135 +117,10 @@ def _day(seconds: str) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).date().isoformat()
 
 
-@contextmanager
-def look_back(folder: Path) -> Iterator[Past | None]:
-    """Yield the past of the repository around a folder; None without a repository."""
-    with opened(folder) as repo:
-        yield Past(repo, repo.top) if repo else None
-
-
-def _last_changes(log: str) -> dict[str, str]:
-    """Read `git log --name-status -z`, newest commit first."""
-    changed: dict[str, str] = {}
-    today: dict[str, str] = {}  # a path's name back then -> its name now
-    day = ""
-    fields = iter(log.split("\0"))
-    for entry in fields:
-        text = entry.lstrip("\n")
-        if text.startswith("\x01"):
-            day = _day(text[1:].strip())
-            continue
-        if not text:
-            continue
-        path = next(fields, "")
-        if text[0] in "RC":
-            older, path = path, next(fields, "")
-            if text[0] == "R":
-                today[older] = today.get(path, path)
-            if text.strip() == "R100":
-                continue
-        changed.setdefault(today.get(path, path), day)
-    return changed
-
-
-# What a move of the checked-out branch would overwrite without git saying a word.
-
-_ABSENT, _SUBMODULE = "000000", "160000"
-
-
-@dataclass(frozen=True, slots=True)
-class Overwritten:
-    """A path from the top that would be lost, the reason, and what the user can do."""
-
-    path: str
-    reason: str
-    hint: str
-
-
-def overwritten_files(top: Path, old: str, new: str) -> Iterator[Overwritten]:
-    """Yield what `git read-tree -m -u old new` would overwrite although it is not committed.
-
-    That command refuses to lose what is modified, staged or untracked. It overwrites what git
-    ignores, and brings back a file that was deleted without staging the deletion.
-    """
-    checkout = _Checkout(top)
-    changes = list(_changes(top, old, new))
-    removed = {path.casefold() for _, mode, path in changes if mode == _ABSENT}
-    for was, becomes, path in changes:
-        if becomes == _ABSENT:
-            continue
-        if was == _ABSENT and path.casefold() in removed and checkout.ignores_case:
-            continue  # the same file: only the case of its name changes
-        if was not in (_ABSENT, _SUBMODULE) and not os.path.lexists(top / path):
-            if path not in checkout.left_out:
-                yield Overwritten(
-                    path,
-                    "is deleted here and changed there",
-                    f"commit the deletion, or git restore {path}, then lessons sync",
-                )
-        elif was in (_ABSENT, _SUBMODULE) and becomes != _SUBMODULE:
-            blocking = checkout.blocking(path)
-            if blocking:
-                yield Overwritten(
-                    blocking,
-                    "is ignored by git here and committed there",
-                    f"move {blocking} elsewhere, then lessons sync",
-                )
-
-
-@dataclass
-class _Checkout:
-    """The files of a working tree, as far as git knows them."""
-
-    top: Path
-
-    @cached_property
-    def ignores_case(self) -> bool:
-        """Whether the file system takes README.md and readme.md for the same file."""
-        return command(self.top, "config", "--get", "core.ignorecase", check=False) == "true"
-
-    @cached_property
-    def tracked(self) -> set[str]:
-        """The paths in git's index."""
-        return {name for name in command(self.top, "ls-files", "-z").split("\0") if name}
-
-    @cached_property
-    def left_out(self) -> set[str]:
-        """The paths that a sparse checkout leaves out."""
-        listed = command(self.top, "ls-files", "-v", "-z").split("\0")
-        return {line[2:] for line in listed if line[:1] in ("S", "s")}
-
-    def blocking(self, path: str) -> str:
-        """Return the untracked file where a new file belongs, or above or below it; "" for none."""
-        above = [str(parent) for parent in Path(path).parents][-2::-1]
-        for folder in above:
-            place = self.top / folder
-            if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
-                return "" if folder in self.tracked else folder
-        place = self.top / path
-        if place.is_dir() and not place.is_symlink():
-            below = (
-                str((Path(folder) / name).relative_to(self.top))
-                for folder, folders, names in os.walk(place)
-                for name in [
-                    *names,
-                    *(
-                        folder_name
-                        for folder_name in folders
-                        if (Path(folder) / folder_name).is_symlink()
-                    ),
-                ]
-            )
-            return next((file for file in below if file not in self.tracked), "")
-        return path if os.path.lexists(place) and path not in self.tracked else ""
-
-
-def _changes(top: Path, old: str, new: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (mode before, mode after, path) of each file that two commits have in different ways."""
-    raw = command(top, "diff-tree", "-r", "-z", "--raw", "--no-renames", old, new).split("\0")
-    for entry, path in zip(raw[::2], raw[1::2], strict=False):
-        before, after = entry.lstrip(":").split()[:2]
-        yield before, after, path
+def look_back(folder: Path) -> Past | None:
+    """Return the past of the repository around a folder; None without a repository."""
+    repo = repository(folder)
+    return Past(repo, repo.top) if repo else None
 
 
 # What changed between two states of a repository: files, their lines, the patch; within bounds.
@@ -266,10 +129,10 @@ def _changes(top: Path, old: str, new: str) -> Iterator[tuple[str, str, str]]:
 # BIG_FILE_BYTES counts as binary, so neither ten thousand files nor one of 100 MB are held in memory.
 
 BIG_FILE_BYTES = 512 * 1024
-MOST_FILES = 5_000  # whose lines are counted
-MOST_UNTRACKED = 500  # that are read
-MOST_REFLOG = 5_000  # entries
-MOST_COMMITS = 200  # whose messages are read
+MAX_FILES = 5_000  # whose lines are counted
+MAX_UNTRACKED = 500  # that are read
+MAX_REFLOG = 5_000  # entries
+MAX_COMMITS = 200  # whose messages are read
 _BATCH = 25  # files of which git prints the patch at once
 _EMPTY = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -312,61 +175,56 @@ def base_at(folder: Path, when: float) -> tuple[str, str]:
     By the reflog of HEAD, which knows what was here; where it does not go back so far, by the dates of
     commits. With ("", "") there was no commit yet.
     """
-    with opened(folder) as repo:
-        if repo is None:
-            return "", ""
-        log = ask(
-            repo, "log", "-g", f"-{MOST_REFLOG}", "--date=unix", "--format=%gd %H", "HEAD", "--"
-        )
-        for line in log.splitlines():
-            entry, _, commit = line.partition(" ")
-            at = _REFLOG.fullmatch(entry)
-            if at and int(at[1]) <= when:
-                return commit, "the commit that was checked out then, by the reflog"
-        dated = ("-1", "--first-parent", f"--before={int(when)}")
-        commit = ask(repo, "rev-list", *dated, "HEAD", "--")
-        return commit, "the last commit before it, by date" if commit else ""
+    repo = repository(folder)
+    how = ("-g", f"-{MAX_REFLOG}", "--date=unix", "--format=%gd %H")
+    for line in ask(repo, "log", *how, "HEAD", "--").splitlines():
+        entry, _, commit = line.partition(" ")
+        at = _REFLOG.fullmatch(entry)
+        if at and int(at[1]) <= when:
+            return commit, "the commit that was checked out then, by the reflog"
+    dated = ("-1", "--first-parent", f"--before={int(when)}")
+    commit = ask(repo, "rev-list", *dated, "HEAD", "--")
+    return commit, "the last commit before it, by date" if commit else ""
 
 
 def difference(
-    folder: Path, base: str, until: str, wanted: Callable[[str], bool], most_chars: int
+    folder: Path, base: str, until: str, wanted: Callable[[str], bool], max_chars: int
 ) -> Difference | None:
     """Return what differs between a commit ("" for nothing at all) and another, "" for the work tree.
 
     `wanted` says of a path whether it counts. The patch is of the smallest changes first, until there
-    are `most_chars`. None without a repository.
+    are `max_chars`. None without a repository.
     """
-    with opened(folder) as repo:
-        if repo is None:
-            return None
-        result = Difference(repo.top)
-        base = base or _EMPTY[64 if len(ask(repo, "rev-parse", "HEAD")) == 64 else 40]
-        revisions = [base, until] if until else [base]
-        result.files = [each for each in _files(repo, revisions) if wanted(each.path)]
-        untracked = [] if until else _untracked(repo, wanted)
-        if base not in _EMPTY.values():
-            result.before = ask(repo, "ls-tree", "-r", "--name-only", "-z", base).split("\0")
-        span = (until or "HEAD") if base in _EMPTY.values() else f"{base}..{until or 'HEAD'}"
-        log = ask(repo, "log", f"-{MOST_COMMITS}", "--no-merges", "--format=%B%x00", span, "--")
-        result.messages = [each.strip() for each in log.split("\0") if each.strip()][::-1]
-        _bound(result)
-        room = _read_untracked(result, untracked, most_chars)
-        _read_patch(repo, result, revisions, room)
+    repo = repository(folder)
+    if repo is None:
+        return None
+    result = Difference(repo.top)
+    base = base or _EMPTY[64 if len(ask(repo, "rev-parse", "HEAD")) == 64 else 40]
+    revisions = [base, until] if until else [base]
+    result.files = [each for each in _files(repo, revisions) if wanted(each.path)]
+    untracked = [] if until else _untracked(repo, wanted)
+    if base not in _EMPTY.values():
+        result.before = ask(repo, "ls-tree", "-r", "--name-only", "-z", base).split("\0")
+    span = (until or "HEAD") if base in _EMPTY.values() else f"{base}..{until or 'HEAD'}"
+    log = ask(repo, "log", f"-{MAX_COMMITS}", "--no-merges", "--format=%B%x00", span, "--")
+    result.messages = [each.strip() for each in log.split("\0") if each.strip()][::-1]
+    if len(result.files) > MAX_FILES:
+        result.left_out.append(f"{len(result.files) - MAX_FILES} of {len(result.files)} files")
+        result.files = result.files[:MAX_FILES]
+    room = _read_untracked(result, untracked, max_chars)
+    _read_patch(repo, result, revisions, room)
     return result
 
 
 def between(folder: Path, before: str, after: str) -> str:
     """Return the patch from a file to another, each `commit:path`; "" without a repository."""
-    with opened(folder) as repo:
-        if repo is None:
-            return ""
-        return ask_bytes(repo, *_CHANGES, "-U3", before, after, "--").decode("utf-8", "replace")
+    printed = ask_bytes(repository(folder), *_CHANGES, "-U3", before, after, "--")
+    return printed.decode("utf-8", "replace")
 
 
 def parent(folder: Path, commit: str) -> str:
     """Return the first parent of a commit, "" for the first commit."""
-    with opened(folder) as repo:
-        return ask(repo, "rev-parse", "--verify", "--quiet", f"{commit}^") if repo else ""
+    return ask(repository(folder), "rev-parse", "--verify", "--quiet", f"{commit}^")
 
 
 def _files(repo: Repo, revisions: Sequence[str]) -> Iterator[ChangedFile]:
@@ -398,17 +256,11 @@ def _untracked(repo: Repo, wanted: Callable[[str], bool]) -> list[str]:
     return [path for path in listed if path and not path.endswith("/") and wanted(path)]
 
 
-def _bound(result: Difference) -> None:
-    if len(result.files) > MOST_FILES:
-        result.left_out.append(f"{len(result.files) - MOST_FILES} of {len(result.files)} files")
-        result.files = result.files[:MOST_FILES]
-
-
 def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
     """Add files that git does not track yet; return how many characters are left."""
-    if len(paths) > MOST_UNTRACKED:
-        result.left_out.append(f"{len(paths) - MOST_UNTRACKED} of {len(paths)} new files")
-    for path in paths[:MOST_UNTRACKED]:
+    if len(paths) > MAX_UNTRACKED:
+        result.left_out.append(f"{len(paths) - MAX_UNTRACKED} of {len(paths)} new files")
+    for path in paths[:MAX_UNTRACKED]:
         data = _content(result.top / path)
         if data is None or b"\0" in data[:8000]:
             result.files.append(ChangedFile(path, "A"))

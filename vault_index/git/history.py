@@ -1,0 +1,326 @@
+"""What commits say: who wrote each lesson and when, and what files were at a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from vault_index.errors import GitError
+from vault_index.git.run import Repo, ask, ask_bytes, command, repository
+
+_AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
+SUBMODULE = "160000"  # the mode of a path that is a commit of another repository
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Who last changed a file, and its first and last commit (ISO 8601 dates of the author)."""
+
+    author: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitAuthor:
+    """Who made a commit."""
+
+    name: str
+    email: str
+    when: str  # ISO 8601
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A file as a commit left it, and who made that, when (ISO 8601) and why."""
+
+    commit: str
+    name: str
+    when: str
+    subject: str
+    path: str
+    content: bytes
+
+
+def provenance(
+    folder: Path, head: str = "HEAD", since: str | None = None
+) -> dict[str, Provenance] | None:
+    """Walk `git log` once and return the provenance of each committed file below a folder.
+
+    Keys are paths relative to the folder, renames followed. `head` is the commit to walk from, and
+    not what is checked out by the time git looks. With `since`, only files that commits after it
+    touched are returned, their `first` being the first after it. None if that cannot tell what a
+    whole walk would: `since` is no ancestor, or what came after it has merges or renames.
+    """
+    repo = repository(folder)
+    if repo is None:
+        return {}
+    if since and ask(repo, "merge-base", since, head) != since:
+        return None
+    if since and ask(repo, "rev-list", "--min-parents=2", "-1", f"{since}..{head}"):
+        return None
+    span = f"{since}..{head}" if since else head
+    how = ("-M", "--name-status", "-z", "--relative", "--format=%x01%aN%x02%aI")
+    changes = list(name_changes(ask(repo, "log", *how, span, "--", ".", folder=folder)))
+    if since and any(change.status[0] == "R" for change in changes):
+        return None
+    by_name: dict[str, Provenance] = {}
+    for change in changes:
+        author, _, when = change.said.partition("\x02")
+        newest = by_name.get(change.today, Provenance(author, when, when))
+        by_name[change.today] = Provenance(newest.author, when, newest.last)
+    return by_name
+
+
+class NameChange(NamedTuple):
+    """What a commit did to a file: git's letter and score, such as R100; the path before, "" if new.
+
+    `said` is what the format says of the commit. `today` is the name that the file has now.
+    """
+
+    said: str
+    status: str
+    path: str
+    before: str
+    today: str
+
+
+def name_changes(log: str) -> Iterator[NameChange]:
+    """Read what `git log --name-status -z` prints, newest commit first.
+
+    Its format begins with \\x01.
+    """
+    now: dict[str, str] = {}  # a path's name back then -> its name now
+    said = ""
+    fields = iter(log.split("\0"))
+    for entry in fields:
+        text = entry.strip("\n")
+        if text.startswith("\x01"):
+            said = text[1:]
+        elif text:
+            path = next(fields, "")
+            before, path = (path, next(fields, "")) if text[0] in "RC" else ("", path)
+            today = now.get(path, path)
+            if text[0] == "R":
+                now[before] = today
+            yield NameChange(said, text, path, before, today)
+
+
+def last_change(folder: Path, path: str, revision: str = "HEAD") -> CommitAuthor | None:
+    """Return who last changed a file in the commits of a revision; None if nobody did."""
+    form = "--format=%aN%x00%aE%x00%aI"
+    line = ask(repository(folder), "log", "-1", form, revision, "--", path, folder=folder)
+    return CommitAuthor(*line.split("\0")) if line else None
+
+
+def versions(folder: Path, path: str) -> Iterator[Version]:
+    """Return each version of a file that commits of HEAD have, newest first; renames are followed.
+
+    Of merges those that somebody had to think about: with lines that no side had so.
+    """
+    repo = repository(folder)
+    form = "--format=%x01%H%x02%P%x02%aN%x02%aI%x02%s"
+    options = ("-c", "--follow", "--name-only", "-z", form, "--no-ext-diff")
+    log = ask(repo, "log", *options, "--", path, folder=folder)
+    commits: list[tuple[list[str], str]] = []  # what is said of a commit, the file's path there
+    fields: list[str] = []
+    for entry in log.split("\0"):
+        if entry.startswith("\x01"):
+            fields = entry[1:].split("\x02", 4)
+        elif entry.strip("\n"):  # a merge in which the file is that of a side names none
+            commits.append((fields, entry.lstrip("\n")))
+    paths = sorted({path_then for _, path_then in commits})
+    how = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-textconv", "--no-commit-id", "-p")
+    for (commit, parents, name, when, subject), path_then in commits:
+        if " " in parents and not ask(repo, "diff-tree", *how, commit, "--", *paths):
+            continue
+        content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{path_then}")
+        yield Version(commit, name, when, subject.strip(), path_then, content)
+
+
+def deleted(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield (commit, path) of each file below a folder that a commit of HEAD deleted, newest first.
+
+    Paths are relative to the folder; a rename does not count as a deletion.
+    """
+    how = ("-M", "--diff-filter=D", "--name-status", "-z", "--relative", "--format=%x01%H")
+    log = ask(repository(folder), "log", *how, "--", ".", folder=folder)
+    yield from ((change.said, change.path) for change in name_changes(log))
+
+
+def resolve(folder: Path, revision: str) -> str:
+    """Return the commit (40 hexadecimal digits) that a revision names, "" if none."""
+    name = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    return command(folder, "rev-parse", *name, check=False).removeprefix("--end-of-options\n")
+
+
+def count(folder: Path, *commits: str) -> int:
+    """Count commits, named as for `git rev-list`: `a..b`, or `a --not b`."""
+    return int(command(folder, "rev-list", "--count", *commits, "--", check=False) or 0)
+
+
+def at_date(folder: Path, date: str) -> str:
+    """Return the last commit of HEAD before the end of a date such as 2026-03-31, "" if there is none."""
+    from datetime import datetime
+
+    try:
+        datetime.fromisoformat(date)
+    except ValueError:
+        return ""
+    end = f"{date} 23:59:59" if len(date) == 10 else date
+    return command(folder, "rev-list", "-1", f"--before={end}", "HEAD", "--", check=False)
+
+
+def tree(folder: Path, commit: str) -> str:
+    """Return the hash of what a folder held at a commit, "" if it was not there."""
+    return command(folder, "rev-parse", "--verify", "--quiet", f"{commit}:./", check=False)
+
+
+def archive(folder: Path, tree: str) -> bytes:
+    """Return a tree of the repository around a folder as a tar archive."""
+    return ask_bytes(repository(folder), "archive", "--format=tar", tree)
+
+
+def outgoing(
+    folder: Path, commits: Sequence[str], wanted: Callable[[str], bool]
+) -> Iterator[tuple[str, str, bytes]]:
+    """Yield each version of a wanted file that some commits made, as for `git rev-list`.
+
+    As (commit, path from the repository's top, content); what a path holds is yielded once. Nothing
+    of this may be missed: raises GitError where git does not answer.
+    """
+    repo = repository(folder)
+    # no path is named: git would leave out side branches that came to nothing in the end
+    log = ask(
+        repo,
+        *(_AS_PUSHED, "-c", "log.showRoot=true", "-c", "log.diffMerges=separate"),
+        *("log", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=AMT", "-m"),
+        *("--format=%x01%H", *commits, "--"),
+    )
+    if repo and not log and count(folder, *commits):
+        raise GitError("git log: the commits to push could not be read", "git fsck")
+    seen: set[tuple[str, str]] = set()
+    commit = ""
+    fields = iter(log.split("\0"))
+    for entry in fields:
+        text = entry.strip("\n")
+        if text.startswith("\x01"):
+            commit, _, text = text[1:].partition("\n")
+            text = text.strip("\n")
+        if not text.startswith(":"):
+            continue
+        path, (_, mode, _, blob) = next(fields, ""), text.split()[:4]
+        if wanted(path) and mode != SUBMODULE and (path, blob) not in seen:
+            seen.add((path, blob))
+            yield commit, path, _content(repo, blob)
+
+
+def messages(folder: Path, commits: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield (commit, message) of some commits. Raises GitError where git does not answer."""
+    for commit in commits:
+        message = command(
+            folder, _AS_PUSHED, "log", "-1", "--no-show-signature", "--format=%B", commit, "--"
+        )
+        yield commit, message
+
+
+def _content(repo: Repo | None, blob: str) -> bytes:
+    content = ask_bytes(repo, _AS_PUSHED, "cat-file", "blob", blob)
+    if not content and ask(repo, _AS_PUSHED, "cat-file", "-s", blob) != "0":
+        raise GitError(f"git cat-file: {blob[:10]} could not be read", "git fsck")
+    return content
+
+
+# Who vouches for the text of a file: what git has of it, and who committed that.
+#
+# Nothing on disk is asked: not the file, not git's index with its bits (assume-unchanged,
+# skip-worktree), no filter. Names are as in the commit: a repository's `.mailmap` could put one
+# author's commits to another.
+
+MAX_RENAMES = 10  # that are followed back to who wrote the text
+
+
+@dataclass(frozen=True, slots=True)
+class Voucher:
+    """A commit that changed a file; `key` is a valid signature's fingerprint, or "".
+
+    `author` and `committer` are (name, address) as the commit says: whoever made it chose both.
+    """
+
+    commit: str
+    path: str  # of the file in that commit
+    author: tuple[str, str]
+    committer: tuple[str, str]
+    when: str  # ISO 8601
+    key: str
+
+
+def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, bytes]:
+    """Return what commits have of files: `files` are (commit, path from the folder), by any name.
+
+    What a commit does not have is left out. One run of git for all of them.
+    """
+    # a line is a question, so a path with a line end in it could ask for another file
+    asked = {name: place for name, place in files.items() if "\n" not in place[1]}
+    if not asked:
+        return {}
+    lines = "".join(f"{commit}:./{path}\n" for commit, path in asked.values())
+    out = ask_bytes(repository(folder), "cat-file", "--batch", folder=folder, stdin=lines)
+    by_name: dict[str, bytes] = {}
+    for name in asked:
+        head, _, rest = out.partition(b"\n")
+        if head.endswith(b" missing") or not head:
+            out = rest
+            continue
+        _, kind, size = head.rsplit(b" ", 2)
+        data, out = rest[: int(size)], rest[int(size) + 1 :]
+        if kind == b"blob":
+            by_name[name] = data
+    return by_name
+
+
+def vouchers(folder: Path, path: str, *, signature: bool = False) -> list[Voucher]:
+    """Return the vouchers for a file as HEAD has it; [] if there are none.
+
+    The last one wrote the text; those before it renamed the file and changed nothing else. The
+    oldest commit of a shallow clone, which seems to have written every file, vouches for none.
+    """
+    chain: list[Voucher] = []
+    repo = repository(folder)
+    if repo is None:
+        return []
+    path = (folder.resolve().relative_to(repo.top.resolve()) / path).as_posix()
+    revision = "HEAD"
+    for _ in range(MAX_RENAMES):
+        last, older = _last(repo, revision, path, signature)
+        if last is None:
+            return []
+        chain.append(last)
+        if not older:
+            return chain
+        revision, path = f"{last.commit}^", older
+    return []
+
+
+def _last(repo: Repo, revision: str, path: str, signature: bool) -> tuple[Voucher | None, str]:
+    """Return the last commit of a revision that changed a file, and the file's path before it.
+
+    That is "" unless the commit only renamed the file.
+    """
+    signed = "%G?%x00%GF" if signature else "%x00"
+    form = f"--format=%H%x00%D%x00%an%x00%ae%x00%cn%x00%ce%x00%aI%x00{signed}%x00"
+    how = ("-1", "--decorate=full", "--no-ext-diff", "--full-diff", "-M100%", "--name-status")
+    record = ask(repo, "log", *how, "-z", form, revision, "--", path, folder=repo.top)
+    if not record:
+        return None, ""
+    commit, names, *people, when, state, key, changed = record.split("\0", 9)
+    if {"grafted", "replaced"} & set(names.split(", ")):
+        return None, ""
+    # G: valid, U: of somebody whom gpg has no opinion on
+    author, committer = (people[0], people[1]), (people[2], people[3])
+    key = key if state in ("G", "U") else ""
+    made = Voucher(commit, path, author, committer, when, key)
+    renamed = {each.path: each.before for each in name_changes(changed) if each.status[0] == "R"}
+    return made, renamed.get(path, "")
