@@ -160,10 +160,10 @@ def _many(root: Path, count: int) -> tuple[Vault, list[str]]:
         files[name] = manifest.FileEntry(hash, list(stamp_of(file.lstat())), 1)
         made.append(row)
         if len(made) == _BATCH:
-            table.upsert(made)
+            table.replace(made, [])
             made.clear()
-    table.upsert(made)
-    table.optimize()
+    table.replace(made, [])
+    table.fold()
     changed = manifest.Manifest(
         kept.schema, kept.embedder, kept.dimension, kept.head, files=files, skills=kept.skills
     )

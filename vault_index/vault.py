@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.embed import Embedder
-    from vault_index.store.table import Table
+    from vault_index.store.reader import Reader
 
 FOLDER, SETTINGS = index_files.FOLDER, index_files.SETTINGS
 INDEX = ".vault_index"
@@ -50,14 +50,14 @@ class Skipped:
 class OpenIndex:
     """An index opened for reading. `embedder` is the name it was built with."""
 
-    store: Table
+    store: Reader
     embedder: str
     lessons: int
     files: int
     head: str
     version: Stamp  # of the manifest
-    skills: Table
-    documents: Table
+    skills: Reader
+    documents: Reader
     known_skills: Mapping[str, list[int]]  # SKILL.md -> its stamp
 
 
@@ -103,7 +103,8 @@ class Vault:
 
         Raises IndexStateError if there is none, or none that this version can read.
         """
-        from vault_index.store import schema, table
+        from vault_index.store import schema
+        from vault_index.store.reader import Reader
 
         index = manifest.current(self.index_dir)
         if index is None:
@@ -116,14 +117,14 @@ class Vault:
                 raise IndexStateError("the index is of an older version", "run `lessons index`")
             lessons = sum(entry.lessons for entry in recorded.files.values())
             last = OpenIndex(
-                table.Table(index, recorded.dimension, pinned=True),
+                Reader(index, recorded.dimension),
                 recorded.embedder,
                 lessons,
                 len(recorded.files),
                 recorded.head,
                 version,
-                skills=table.Table(index, recorded.dimension, schema.SKILLS, pinned=True),
-                documents=table.Table(index, recorded.dimension, schema.DOCUMENTS, pinned=True),
+                skills=Reader(index, recorded.dimension, schema.SKILLS),
+                documents=Reader(index, recorded.dimension, schema.DOCUMENTS),
                 known_skills=recorded.skills,
             )
             self._opened = last

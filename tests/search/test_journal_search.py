@@ -16,7 +16,8 @@ from vault_index.journal import index
 from vault_index.journal.journal import Journal
 from vault_index.search import journal as search
 from vault_index.search.query import Query
-from vault_index.store import table
+from vault_index.search.scoring import Limits
+from vault_index.store import reader
 from vault_index.store.filters import Filter
 
 LOGIN = "11111111-0000-4000-8000-000000000000"
@@ -143,10 +144,9 @@ def test_a_large_table_ranks_as_a_small_one(
     index.sync(journal)
     asked = [" ".join(chance.choice(words, 4)) for _ in range(12)]
     exact = [ids(search.find(journal, Query(text, k=10))) for text in asked]
-    monkeypatch.setattr(table, "ANN_ROWS", 100)
-    monkeypatch.setattr(table, "COMPONENTS", 32)
-    monkeypatch.setattr(search, "RESCORED", 150)
-    monkeypatch.setattr(search, "MATCHED", 100)
+    monkeypatch.setattr(reader, "LARGE_ROWS", 100)
+    monkeypatch.setattr(reader, "COMPONENTS", 32)
+    monkeypatch.setattr(search, "LIMITS", Limits(scored=150, matched=100, first=100))
     journal.opened = None
     large = [ids(search.find(journal, Query(text, k=10))) for text in asked]
     same = [len(set(few) & set(all_of)) for few, all_of in zip(large, exact, strict=True)]

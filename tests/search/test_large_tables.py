@@ -9,7 +9,7 @@ from tests.support.indexed import with_words
 from vault_index.index import reconcile
 from vault_index.search import query
 from vault_index.search.query import Query
-from vault_index.store import table
+from vault_index.store import reader
 from vault_index.store.filters import Filter
 from vault_index.vault import Vault, open_vault
 
@@ -48,7 +48,7 @@ def test_large_and_small_tables_find_the_same(
     questions = [" ".join(WORDS[at : at + 3]) for at in range(8)]
     small = [scores(vault, text, only, keeps == "most") for text in questions]
     by_words = [scores(vault, text, only, False, True) for text in questions]
-    monkeypatch.setattr(table, "ANN_ROWS", 30)
+    monkeypatch.setattr(reader, "LARGE_ROWS", 30)
     large = open_vault(vault.root)
     with_words(large)
     query.load_ahead(large)

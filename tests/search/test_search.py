@@ -134,8 +134,8 @@ def test_a_score_is_cosine_and_a_hundredth_of_bm25(many: Vault) -> None:
     asked = WordEmbedder().embed_query(query)
     cosines = {row["lesson_id"]: float(np.dot(row["vector"], asked)) for row in rows}
     bm25 = dict.fromkeys(cosines, 0.0)
-    row_ids, scores = opened.store.matches(query, 1000, None)
-    for row, score in zip(opened.store.take(row_ids.tolist()), scores, strict=True):
+    places, scores = opened.store.matches(query, 1000)
+    for row, score in zip(opened.store.take(places), scores, strict=True):
         bm25[row["lesson_id"]] = float(score)
     hits = search.find(many, query, k=1000)
     assert len(hits) == 80

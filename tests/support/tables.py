@@ -34,6 +34,8 @@ def some_rows(count: int, seed: int) -> list[LessonRow]:
                 categories=categories,
                 category_l0=sorted({one.partition("/")[0] for one in categories}),
                 position=number,
+                is_whole=True,
+                taught="",
                 confidence=chance.randint(1, 5),
                 created_at=chance.choice([None, moment]),
                 author=chance.choice(["", "Ada"]),

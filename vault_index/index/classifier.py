@@ -348,7 +348,7 @@ def reclassify(
         for row in table.rows_of_lessons(sorted(after))
     ]
     if changed:
-        table.upsert(changed)
+        table.replace(changed, [])
     return len(changed)
 
 

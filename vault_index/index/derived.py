@@ -89,7 +89,7 @@ class TextIndex:
 
     def refresh(self, sources: Sources) -> Refreshed:
         """Take the new rows in."""
-        sources.lessons.optimize()
+        sources.lessons.fold()
         return Refreshed(_with_fresh(sources.manifest, self.name))
 
 

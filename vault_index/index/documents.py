@@ -43,7 +43,7 @@ def refresh(lessons: Table, embedder: Embedder | None, cache: VectorCache) -> No
         if table.dimension and embedder is not None:
             rows = _with_vectors(rows, embedder, cache)
         table.replace_all(rows)
-        table.optimize()
+        table.fold()
 
 
 def _documents(lessons: Sequence[dict[str, Any]]) -> list[DocumentRow]:

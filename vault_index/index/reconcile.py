@@ -237,7 +237,7 @@ def _write_rows(
             batch_rows = [{**row, "vector": known[row["content_hash"]]} for row in batch_rows]
         is_last = number == len(several)
         paths = [file.path for file in batch] + (list(removed) if is_last else [])
-        table.replace(batch_rows, map(shown, paths))
+        table.replace(batch_rows, table.differing(batch_rows, [*map(shown, paths)])[1])
         if not is_last:  # so that a kill does not lose this batch
             after = manifest.with_files(after, _entries(batch))
             manifest.save(table.index, after)

@@ -92,7 +92,7 @@ def refresh(
         titled = {hash_of(prompt): (prompt, prompt) for prompt in every}
         skills = _with_vectors(skills, titled, vault.embedder, cache)
     table.replace_all(skills)
-    table.optimize()
+    table.fold()
     return after, len(read)
 
 

@@ -24,10 +24,10 @@ from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Rec
 from vault_index.lesson.file import hash_of, hash_of_file
 from vault_index.store import filters, manifest, ownership
 from vault_index.store.manifest import FileEntry, Manifest
+from vault_index.store.reader import Reader
 from vault_index.store.schema import JOURNAL, VECTOR, JournalRow
 from vault_index.store.sync import ASKED_FOR, DAMAGED, Source, batches
 from vault_index.store.table import Table
-from vault_index.store.warm_table import WarmTable
 
 if TYPE_CHECKING:
     from vault_index.embed import Embedder
@@ -290,7 +290,7 @@ def _save_folded(journal: Journal, index: Path, known: Manifest) -> None:
     """
     last, table = journal.opened, None
     if last and last.store.index == index:
-        table = WarmTable(index, known.dimension, JOURNAL)
+        table = Reader(index, known.dimension, JOURNAL)
         table.follow(last.store)
         table.load()
     manifest.save(index, replace(known, derived={_WAITING: "0"}))
@@ -379,7 +379,7 @@ def _update(
         pairs, stale = _differing(table, work.manifest, changed)
         if pairs:
             of_batch, made_now = _with_vectors(pairs, journal.embedder, kept_in or table, cache)
-            table.upsert(of_batch)
+            table.replace(of_batch, [])
             embedded += made_now
         if stale:
             table.delete(filters.any_of("id", stale))

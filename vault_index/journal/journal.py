@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.embed import Embedder
-    from vault_index.store.warm_table import WarmTable
+    from vault_index.store.reader import Reader
 
 FOLDER = spool.JOURNAL
 INDEX = ".vault_index"
@@ -101,7 +101,7 @@ SCHEMA = 1  # raise it when rows or what is embedded change: the index is rebuil
 class OpenJournal:
     """The journal's table, opened for reading. `embedder` is the name it was built with."""
 
-    store: WarmTable
+    store: Reader
     embedder: str
     sessions: int
     version: files.Stamp  # of the manifest
@@ -112,7 +112,7 @@ def open_index(journal: Journal) -> OpenJournal:
 
     Raises IndexStateError if there is none, or none that this version can read.
     """
-    from vault_index.store.warm_table import WarmTable  # a list of lessons loads no table
+    from vault_index.store.reader import Reader  # a list of lessons loads no table
 
     index = manifest.current(journal.index_dir)
     if index is None:
@@ -125,7 +125,7 @@ def open_index(journal: Journal) -> OpenJournal:
             raise IndexStateError(
                 "the journal's index is of an older version", "run `lessons journal import`"
             )
-        table = WarmTable(index, recorded.dimension, JOURNAL)
+        table = Reader(index, recorded.dimension, JOURNAL)
         if last is not None and last.store.index == index:
             table.follow(last.store)
         last = OpenJournal(table, recorded.embedder, len(recorded.files), version)

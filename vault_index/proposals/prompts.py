@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from vault_index.proposals.draft import Proposal
     from vault_index.search.hit import Hit
-    from vault_index.store.table import Table
+    from vault_index.store.reader import Reader
     from vault_index.vault import Vault
 
 SHOWN = 4  # the best lessons of a prompt, beside which the draft has a place
@@ -143,11 +143,11 @@ def _scorer(vault: Vault, drafted: _Draft) -> Callable[[str], float]:
     return score
 
 
-def _lessons_with(table: Table, word: str) -> int:
-    return len(table.matches(word, scoring.MAX_SCORED, None)[0])
+def _lessons_with(table: Reader, word: str) -> int:
+    return len(table.matches(word, scoring.MAX_SCORED)[0])
 
 
-def _usual_length(table: Table) -> float:
+def _usual_length(table: Reader) -> float:
     """Return how many words a lesson has on average."""
     texts = table.column(table.schema.full_text, filters.WHOLE)
     if not len(texts):
@@ -227,14 +227,11 @@ def _candidates(
     import numpy as np
 
     store = vault.open_index().store
-    listed = store.matches(query.searched(text), CANDIDATES, None)[0].tolist()
+    listed = store.matches(query.searched(text), CANDIDATES)[0].tolist()
     if vector is not None:
-        near, likeness = store.nearest(vector, NEAREST_ROWS, None)
-        listed += near[np.argsort(-likeness)[:NEAREST_ROWS]].tolist()
-    ids = list(dict.fromkeys(listed))
-    cosines = np.zeros(len(ids))
-    if vector is not None:
-        cosines = store.cosines(np.array(ids, np.uint64), vector)
-    for row, cosine in zip(store.take(ids), cosines.tolist(), strict=True):
+        listed += store.nearest(vector, NEAREST_ROWS)[0].tolist()
+    places = np.array(list(dict.fromkeys(listed)), int)
+    cosines = np.zeros(len(places)) if vector is None else store.cosines(places, vector)
+    for row, cosine in zip(store.take(places), cosines.tolist(), strict=True):
         if row["is_whole"] and not row["withheld"]:
             yield row, cosine

@@ -210,11 +210,10 @@ def nearest(vault: Vault, entry: Entry, most: int) -> list[dict[str, Any]]:
         ]
     else:
         store = vault.open_index().store
-        ids, cosines = store.nearest(vector, CANDIDATES, None)
-        best = (-cosines).argsort()[:CANDIDATES]
+        places, cosines = store.nearest(vector, CANDIDATES)
         alike = [
-            {"id": row["lesson_id"], "title": row["title"], "likeness": float(cosines[number])}
-            for number, row in zip(best, store.take(ids[best].tolist()), strict=True)
+            {"id": row["lesson_id"], "title": row["title"], "likeness": cosine}
+            for cosine, row in zip(cosines.tolist(), store.take(places), strict=True)
             if row["is_whole"] and not row["withheld"]
         ]
     return [other for other in alike if other["id"] != entry["id"]][:most]

@@ -19,16 +19,14 @@ from vault_index.errors import IndexStateError, VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal, open_index
 from vault_index.search.query import OF_JOURNAL, Query, query_vector, searched
-from vault_index.search.scoring import FULL_TEXT_WEIGHT
+from vault_index.search.scoring import Evidence, Limits, gather
 from vault_index.store import filters
-from vault_index.store.warm_table import WarmTable
+from vault_index.store.reader import Reader
 
 if TYPE_CHECKING:
     import numpy as np
 
-RESCORED = 500  # rows of a large table whose evidence is computed exactly
-MATCHED = 3_000  # rows that full text returns, best first
-FIRST = 100  # rows whose order is that of a small table: what hits are made of
+LIMITS = Limits(scored=500, matched=3_000, first=100)
 EXPLAINED = 64  # hits, when it is to be told what was left out
 
 
@@ -141,14 +139,15 @@ def _find(journal: Journal, query: Query, everything: bool) -> JournalResults:
     if not text and not _where(query):
         raise VaultError("nothing to search for", "name a text, or a file with --file")
     table = opened.store
-    allowed = _allowed(table, query)
+    allowed = table.mask(_where(query))
     window = _window(table, since, query.filters.until)
     if not text:
         return replace(_by_time(table, query, allowed, window), since=since)
     vector, why = (None, "asked for") if query.text_only else query_vector(journal, opened, text)
     narrow = allowed if window is None else window if allowed is None else window & allowed
     masks = (allowed,) if window is None else (allowed, narrow)
-    ranked = _ranked(table, text, vector, masks)
+    found = gather(table, text, vector, masks, LIMITS)
+    ranked = found.only((-(found.cosine + found.text)).argsort(kind="stable"))
     return replace(_results(table, query, ranked, window, since), text_only=why, since=since)
 
 
@@ -163,13 +162,7 @@ def _where(query: Query) -> str | None:
     )
 
 
-def _allowed(table: WarmTable, query: Query) -> np.ndarray | None:
-    """Return which rows a query is about, bool[rows]; None for all."""
-    where = _where(query)
-    return None if where is None else table.are(where)
-
-
-def _window(table: WarmTable, since: datetime | None, until: datetime | None) -> np.ndarray | None:
+def _window(table: Reader, since: datetime | None, until: datetime | None) -> np.ndarray | None:
     """Return which rows are in the window of time, bool[rows]; None for all."""
     if since is None and until is None:
         return None
@@ -189,61 +182,10 @@ def microseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1e6)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """Rows by their score, best first: places in the table's columns, and the evidence of each."""
-
-    places: np.ndarray
-    cosine: np.ndarray
-    full_text: np.ndarray
-
-
-def _ranked(
-    table: WarmTable, text: str, vector: np.ndarray | None, masks: Sequence[np.ndarray | None]
-) -> _Ranked:
-    """Rank the rows that are best within any of these masks, bool[rows] or None for all.
-
-    In a large table the cosine of most rows is only about right, and full text returns its best; so
-    the first rows of that are scored once more, exactly.
-    """
-    import numpy as np
-
-    ids = table.columns["_rowid"]
-    cosine = np.zeros(len(ids), np.float32) if vector is None else table.likeness(vector)
-    full_text = np.zeros(len(ids), np.float32)
-    matched, scores = table.matches(text, MATCHED, None)
-    full_text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
-    some = cosine + full_text
-    chosen = np.zeros(len(ids), bool)
-    for mask in masks:
-        inside = np.arange(len(ids)) if mask is None else np.flatnonzero(mask)
-        if len(inside) > RESCORED:
-            best = np.argpartition(-some[inside], RESCORED)[:RESCORED]
-            inside = inside[best]
-        chosen[inside] = True
-    places = np.flatnonzero(chosen)
-    cosine, full_text = cosine[places], full_text[places]
-    if table.is_large and vector is not None:
-        cosine = table.cosines(ids[places], vector)
-    if len(matched) == MATCHED and len(places) > FIRST:
-        # a row that full text left out has at most the words of the last that it returned
-        least = np.partition(cosine + full_text, -FIRST)[-FIRST]
-        may_rise = cosine + FULL_TEXT_WEIGHT * scores.min() > least
-        unscored = ids[places[(full_text == 0) & may_rise]]
-        if len(unscored):
-            matched, scores = table.matches(text, RESCORED, filters.of_rows(unscored.tolist()))
-            full_text[np.searchsorted(ids[places], matched)] = FULL_TEXT_WEIGHT * scores
-    if vector is None:
-        words = full_text > 0
-        places, cosine, full_text = places[words], cosine[words], full_text[words]
-    order = np.argsort(-(cosine + full_text), kind="stable")
-    return _Ranked(places[order], cosine[order], full_text[order])
-
-
 def _results(
-    table: WarmTable,
+    table: Reader,
     query: Query,
-    ranked: _Ranked,
+    ranked: Evidence,
     window: np.ndarray | None,
     since: datetime | None,
 ) -> JournalResults:
@@ -267,7 +209,7 @@ def _results(
     return JournalResults(hits, dropped, older=older, later=later)
 
 
-def _first_of_turns(table: WarmTable, places: np.ndarray, count: int) -> list[int]:
+def _first_of_turns(table: Reader, places: np.ndarray, count: int) -> list[int]:
     """Return the first places of so many turns."""
     turns: dict[int, int] = {}
     for place in places.tolist():
@@ -278,7 +220,7 @@ def _first_of_turns(table: WarmTable, places: np.ndarray, count: int) -> list[in
 
 
 def _hits(
-    table: WarmTable, ranked: _Ranked, window: np.ndarray | None, wanted: int
+    table: Reader, ranked: Evidence, window: np.ndarray | None, wanted: int
 ) -> list[JournalHit]:
     """Return a hit for each of the first turns in the window, with what a record's first row says."""
     import numpy as np
@@ -292,9 +234,8 @@ def _hits(
         turn = int(turn_of[at])
         if turn in of_turn or len(of_turn) < wanted:
             of_turn.setdefault(turn, []).append(at)
-    ids = table.columns["_rowid"]
     listed = [at for several in of_turn.values() for at in several]
-    row_of = dict(zip(listed, table.take(ids[ranked.places[listed]].tolist()), strict=True))
+    row_of = dict(zip(listed, table.take(ranked.places[listed]), strict=True))
     whole = _firsts(table, [row_of[at] for at in listed])
     hits = []
     for several in of_turn.values():
@@ -302,15 +243,13 @@ def _hits(
         row = row_of[best]
         keys = dict.fromkeys((row_of[at]["path"], row_of[at]["record"]) for at in several)
         uuids = dict.fromkeys(uuid for key in keys for uuid in whole.get(key, ()))
-        hit = JournalHit.of_row(row, float(ranked.cosine[best]), float(ranked.full_text[best]))
+        hit = JournalHit.of_row(row, float(ranked.cosine[best]), float(ranked.text[best]))
         hits.append(replace(hit, uuids=tuple(uuids)))
     # equal ones by id, so that the order is fixed
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
-def _firsts(
-    table: WarmTable, some: Sequence[Mapping[str, Any]]
-) -> dict[tuple[str, str], list[str]]:
+def _firsts(table: Reader, some: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str]]:
     """Return the uuids of these rows' records, by path and record: the first row of each has them."""
     uuids = {(row["path"], row["record"]): row["uuids"] for row in some if row["position"] == 0}
     missing = {(row["path"], row["record"]) for row in some} - uuids.keys()
@@ -322,7 +261,7 @@ def _firsts(
 
 
 def _by_time(
-    table: WarmTable, query: Query, allowed: np.ndarray | None, window: np.ndarray | None
+    table: Reader, query: Query, allowed: np.ndarray | None, window: np.ndarray | None
 ) -> JournalResults:
     """List the records that a query is about, the latest first."""
     import numpy as np
@@ -333,7 +272,7 @@ def _by_time(
     places = np.flatnonzero(inside)
     places = places[np.lexsort((-columns["place"][places], -columns["at"][places]))]
     older = int(first.sum() - inside.sum())
-    shown = table.take(columns["_rowid"][places[: query.k]].tolist())
+    shown = table.take(places[: query.k])
     return JournalResults([JournalHit.of_row(row) for row in shown], older=older)
 
 
@@ -391,9 +330,9 @@ def around(
         )
     table = open_index(journal).store
     moment = moment_of(anchor, now or datetime.now(UTC))
-    row_id = -1
+    anchored = -1
     if moment is None:
-        row_id, project = _row_of(journal, table, anchor.strip(), project, anywhere)
+        anchored, project = _place_of(journal, table, anchor.strip(), project, anywhere)
     order = table.by_time(filters.of_records(project=project))
     place: int | None = None
     if moment is not None:
@@ -402,11 +341,12 @@ def around(
         chosen = order[max(0, middle - before) : middle + after]
         middle -= max(0, middle - before)
     else:
-        place = int((table.columns["_rowid"][order] == row_id).argmax())
+        place = int((order == anchored).argmax())
         first = max(0, place - before)
         chosen = order[first : place + after + 1]
         place = middle = place - first
-    return Around(_records(table, chosen), place, middle)
+    records = [JournalHit.of_row(row) for row in table.take(chosen)]
+    return Around(records, place, middle)
 
 
 def moment_of(text: str, now: datetime) -> datetime | None:
@@ -427,18 +367,18 @@ def moment_of(text: str, now: datetime) -> datetime | None:
     return None
 
 
-def _row_of(
-    journal: Journal, table: WarmTable, anchor: str, project: str, anywhere: bool
+def _place_of(
+    journal: Journal, table: Reader, anchor: str, project: str, anywhere: bool
 ) -> tuple[int, str]:
-    """Return the row id of the first row of the record that an anchor names, and the project to show."""
+    """Return the place of the first row of the record that an anchor names, and the project to show."""
     named_in = "" if anywhere else project
-    rows: list[int] = []
+    named: Sequence[int] = ()
     if _RECORD.fullmatch(anchor):
-        rows = table.named(filters.firsts_of(record=anchor, project=named_in))
-    if not rows and _SESSION.fullmatch(anchor):
-        rows = table.named(filters.firsts_of(session=anchor, project=named_in))
-    if rows:
-        return rows[0], str(table.take(rows[:1])[0]["project"]) if anywhere else project
+        named = table.by_time(filters.firsts_of(record=anchor, project=named_in)).tolist()
+    if not named and _SESSION.fullmatch(anchor):
+        named = table.by_time(filters.firsts_of(session=anchor, project=named_in)).tolist()
+    if named:
+        return named[0], str(table.take(named[:1])[0]["project"]) if anywhere else project
     hits = (
         find(journal, Query(anchor, k=1, project=project), everything=True).hits if anchor else []
     )
@@ -447,9 +387,4 @@ def _row_of(
             f"nothing in the journal is at {anchor!r}", "name a record, a time or a text"
         )
     where = filters.firsts_of(record=hits[0].id, path=hits[0].path)
-    return table.named(where)[0], project
-
-
-def _records(table: WarmTable, places: np.ndarray) -> list[JournalHit]:
-    rows = table.take(table.columns["_rowid"][places].tolist())
-    return [JournalHit.of_row(row) for row in rows]
+    return int(table.by_time(where)[0]), project

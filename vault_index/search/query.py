@@ -20,7 +20,7 @@ from vault_index.search.hit import Hit, Passage
 from vault_index.store import filters, injections
 from vault_index.store.filters import EVERYTHING, Filter
 from vault_index.store.manifest import NO_EMBEDDER
-from vault_index.store.table import Table
+from vault_index.store.reader import Reader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -326,7 +326,7 @@ def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
     return [Passage(row["position"], row["title"], row["text"]) for row in near]
 
 
-def _search(vault: Vault, table: Table, query: Query, where: str | None) -> Results:
+def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Results:
     """Return the first `k` hits of a table above the query's least score, and what was left out."""
     opened = vault.open_index()
     text = searched(query.text)
@@ -404,8 +404,10 @@ def load_ahead(vault: Vault, *, rows: bool = False) -> None:
 
 def some_text(vault: Vault) -> str:
     """Return the beginning of some lesson, a prompt that finds something; "" without lessons."""
-    row = vault.open_index().store.some_row()
-    return f"{row['title']} {row['text'][:200]}" if row else ""
+    store = vault.open_index().store
+    return "".join(
+        f"{row['title']} {row['text'][:200]}" for row in store.take(range(store.count())[:1])
+    )
 
 
 def searched(query: str) -> str:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index.index.rows import LONG_WHOLE
@@ -24,7 +23,7 @@ from vault_index.search import taught
 from vault_index.search.hit import Hit
 from vault_index.search.taught import Taught
 from vault_index.store import filters
-from vault_index.store.table import Table
+from vault_index.store.reader import Reader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,31 +52,7 @@ def chance_of(pieces: np.ndarray) -> np.ndarray:
     return chance
 
 
-def with_nearest(
-    cosine: np.ndarray,
-    shown: np.ndarray,
-    pieces: np.ndarray,
-    wholes: np.ndarray,
-    counts: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosines with those of pieces counted for their wholes, and the rows to show.
-
-    `pieces` are places in `cosine` and `shown`, float[rows] and int[rows]; `wholes` those of the
-    lessons that they are of, and `counts`, int[rows], how many pieces each lesson has.
-    """
-    import numpy as np
-
-    order = np.argsort(cosine[pieces])  # the nearest is written last
-    pieces, wholes = pieces[order], wholes[order]
-    nearest = np.full(len(cosine), -np.inf)
-    nearest[wholes] = cosine[pieces]
-    nearer = nearest[wholes] > cosine[wholes]
-    shown = shown.copy()
-    shown[wholes[nearer]] = pieces[nearer]
-    return np.maximum(cosine, PIECE_WEIGHT * nearest - chance_of(counts)), shown
-
-
-def with_texts(table: Table, rows: list[dict[str, Any]], query: str) -> list[dict[str, Any]]:
+def with_texts(table: Reader, rows: list[dict[str, Any]], query: str) -> list[dict[str, Any]]:
     """Return rows with the piece that has most words of a query in the place of each long whole."""
     long = [row["lesson_id"] for row in rows if row["position"] == LONG_WHOLE]
     if not long:
@@ -102,8 +77,105 @@ FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
 PROMPT_WEIGHT = 0.9  # of the cosine of a prompt of a skill that was built of lessons
 CANDIDATES = 16  # lessons, at least, that confidence may put in order
 MAX_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
-RESCORED = 1000  # passages of a larger table that each side finds; both sides' evidence is exact
+RESCORED = 1000  # passages of a larger table whose evidence is exact
+MANY = 0.5  # of all rows: a filter that keeps so many is looked at after full text, not in it
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
+
+
+# The evidence of both sides for the rows of a table, of lessons or of the journal, in two stages.
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The evidence for some rows of a reader, in the order of their places."""
+
+    places: np.ndarray  # int64[n], sorted
+    cosine: np.ndarray  # float[n]
+    text: np.ndarray  # float[n], 0.01 x BM25
+
+    def only(self, chosen: np.ndarray) -> Evidence:
+        """Return the evidence of the chosen of these rows, bool[n] or places in these arrays."""
+        return Evidence(self.places[chosen], self.cosine[chosen], self.text[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a search looks: what is beyond is scored about right, and comes to no hit."""
+
+    scored: int  # rows of each mask whose evidence is exact
+    matched: int  # rows that full text returns, best first
+    first: int  # rows whose order is that of a small table
+
+
+def gather(
+    reader: Reader,
+    text: str,
+    vector: np.ndarray | None,
+    masks: Sequence[np.ndarray | None],
+    limits: Limits,
+    *,
+    where: str | None = None,
+    also: Sequence[int] = (),
+) -> Evidence:
+    """Return the evidence of the rows that are best within any of these masks, bool[n] or None for all.
+
+    The first mask has all rows of the others.
+
+    The first stage scores every row: in a large table the cosine is only about right, and full text
+    returns its best. The second scores the best of these exactly. `where` is a filter for full text,
+    and `also` are places that count however little there is for them. Pieces bring their wholes.
+    Without a vector rows need a word of the text.
+    """
+    import numpy as np
+
+    count = len(reader.ids)
+    cosine = np.zeros(count) if vector is None else reader.likeness(vector, masks[0])
+    words = np.zeros(count)
+    least_score = None  # of the rows that full text returned, if it may have left out others
+    if text:
+        matched, scores = reader.matches(text, limits.matched, where)
+        words[matched] = FULL_TEXT_WEIGHT * scores
+        least_score = scores.min() if len(scores) == limits.matched else None
+    chosen = np.zeros(count, bool)
+    for mask in masks:
+        inside = np.arange(count) if mask is None else np.flatnonzero(mask)
+        if len(inside) > limits.scored:
+            score = cosine[inside] + words[inside]
+            inside = inside[np.argpartition(-score, limits.scored)[: limits.scored]]
+        chosen[inside] = True
+    named = np.zeros(count, bool)
+    named[list(also)] = True
+    if reader.schema.has_pieces and vector is not None:
+        family = reader.families
+        named[family.wholes[chosen[family.places]]] = True
+    places = np.flatnonzero(chosen | named)
+    cosine = cosine[places]
+    if reader.is_large and vector is not None:
+        cosine = reader.cosines(places, vector)
+    found = Evidence(places, cosine, words[places])
+    if least_score is not None:
+        _score_words(reader, text, found, least_score, limits)
+    return found if vector is not None else found.only((found.text > 0) | named[places])
+
+
+def _score_words(
+    reader: Reader, text: str, found: Evidence, least_score: float, limits: Limits
+) -> None:
+    """Score the words of rows that full text left out and that may still be among the first.
+
+    Each of them has at most the words of the last row that it returned.
+    """
+    import numpy as np
+
+    first = min(limits.first, len(found.places))
+    weight = PIECE_WEIGHT if reader.schema.has_pieces else 1
+    least = weight * np.partition(found.cosine + found.text, -first)[-first] if first else 0
+    may_rise = found.cosine + FULL_TEXT_WEIGHT * least_score > least
+    left_out = found.places[(found.text == 0) & may_rise]
+    if len(left_out):
+        where = filters.of_rows(reader.ids[left_out].tolist())
+        matched, scores = reader.matches(text, len(left_out), where)
+        found.text[found.places.searchsorted(matched)] = FULL_TEXT_WEIGHT * scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,32 +188,30 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class _Evidence:
-    """The evidence for each row, in the order of `ids`; pieces count for their wholes."""
+class _Lessons:
+    """The evidence for lessons: pieces count for their wholes, which other words and prompts add to."""
 
-    ids: np.ndarray  # uint64[n], row ids, sorted
-    cosine: np.ndarray  # float[n]
-    text: np.ndarray  # float[n]
-    shown: np.ndarray  # int[n], the place of the row to show for a lesson
+    rows: Evidence
+    shown: np.ndarray  # int64[n], the place of the row to show for a lesson
     is_piece: np.ndarray  # bool[n]
     taught: Taught
     words: Exact
 
     def scores(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the sum of the evidence, float[n], and the part of it that may reach a floor."""
-        score: np.ndarray = self.cosine + self.text
+        place_of = self.rows.places.searchsorted
+        score: np.ndarray = self.rows.cosine + self.rows.text
         for whole, (cosine, _) in self.taught.fires.items():
-            score[self.ids.searchsorted(whole)] += cosine
+            score[place_of(whole)] += cosine
         reason = score - self.words.unknown
         for whole, (about, passing) in self.words.rows.items():
-            place = self.ids.searchsorted(whole)
-            score[place] += about + passing
-            reason[place] += about
+            score[place_of(whole)] += about + passing
+            reason[place_of(whole)] += about
         return score, reason
 
 
 def candidates(
-    table: Table,
+    table: Reader,
     query: str,
     vector: np.ndarray | None,
     wanted: range,
@@ -155,9 +225,10 @@ def candidates(
     """
     import numpy as np
 
-    evidence = _gather(table, query, vector, where, wanted.stop)
+    evidence = _evidence(table, query, vector, where, wanted.stop)
+    silenced = evidence.rows.places.searchsorted(np.array(sorted(evidence.taught.silent), int))
     (score, reason), is_left_out = evidence.scores(), evidence.is_piece.copy()
-    is_left_out[evidence.ids.searchsorted(np.array([*evidence.taught.silent], np.uint64))] = True
+    is_left_out[silenced] = True
     is_below = reason < floor if floor is not None else np.zeros(len(score), bool)
     order = np.lexsort((-score, is_below, is_left_out))[: (~is_left_out).sum()]
     if least is not None or floor is not None:  # for a silence the nearest lesson is kept
@@ -167,8 +238,7 @@ def candidates(
     hits = taught.nearest_sections(_hits(table, query, vector is None, evidence, order))
     # equal ones by id, so that the order is fixed
     hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
-    places = evidence.ids.searchsorted(np.array(sorted(evidence.taught.silent), np.uint64))
-    silent = _hits(table, query, vector is None, evidence, places)
+    silent = _hits(table, query, vector is None, evidence, silenced)
     return Scored(hits, [(hit, f"silent_on: {hit.taught_prompt}") for hit in silent], has_more)
 
 
@@ -182,65 +252,81 @@ def rank_of(score: float, confidence: int) -> float:
     return score * (1 + CONFIDENCE_STEP * (confidence - DEFAULT_CONFIDENCE))
 
 
-def _gather(
-    table: Table, query: str, vector: np.ndarray | None, where: str | None, stop: int
-) -> _Evidence:
-    """Return the evidence of both sides for every row; in a large table for the best `stop` of them.
+def _evidence(
+    table: Reader, query: str, vector: np.ndarray | None, where: str | None, stop: int
+) -> _Lessons:
+    """Return the evidence for every lesson; in a large table for the best `stop` of them.
 
     A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
-    that of a piece counts `pieces.PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
+    that of a piece counts `PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
     """
     import numpy as np
 
-    none = np.empty(0, np.uint64), np.empty(0, np.float32)
-    limit = RESCORED if table.is_large else MAX_SCORED
-    near, cosines = none if vector is None else table.nearest(vector, limit, where)
-    if vector is None and query and table.schema.has_pieces:
-        near, cosines = taught.equal(table, query, where)
-    matched, scores = table.matches(query, limit, where) if query else none
-    families = table.families if len(near) else None
-    of_pieces, wholes = families.pieces if families else (none[0], none[0])
-    acting = taught.acting(families, near, cosines) if families else Taught()
-    if families and families.has_taught:  # their rows have said what they say
-        is_passage = ~np.isin(near, families.ids[families.taught != ""])
-        near, cosines = near[is_passage], cosines[is_passage]
+    mask = None if vector is None else table.mask(where)
     words = look_up(table, query, where)
-    named = np.array([*acting.fires, *acting.silent, *words.rows], np.uint64)
-    ids = np.concatenate([near, matched, wholes[np.isin(of_pieces, near)], named])
-    ids.sort()
-    ids = ids[np.diff(ids, prepend=ids[:1] + 1) != 0]  # union1d() would load numpy.ma for this
-    if table.is_large:  # what the other side left out
-        near, cosines = _with_rest(near, cosines, ids, partial(_cosines, table, vector))
-        may_rise = _may_rise(near, cosines, matched, scores, stop)
-        matched, scores = _with_rest(matched, scores, may_rise, partial(_scores, table, query))
-    cosine = np.zeros(len(ids))
-    cosine[np.searchsorted(ids, near)] = cosines
-    text = np.zeros(len(ids))
-    text[np.searchsorted(ids, matched)] = FULL_TEXT_WEIGHT * scores
-    shown = np.arange(len(ids))
-    is_piece = np.isin(ids, of_pieces)
-    if is_piece.any():
-        whole_of = np.searchsorted(ids, wholes[np.searchsorted(of_pieces, ids[is_piece])])
-        counts = np.bincount(np.searchsorted(ids, wholes[np.isin(wholes, ids)]), minlength=len(ids))
-        places = np.flatnonzero(is_piece)
-        cosine, shown = with_nearest(cosine, shown, places, whole_of, counts)
-    return _Evidence(ids, cosine, text, shown, is_piece, acting, words)
+    acting = Taught()
+    if vector is None and query and table.schema.has_pieces:
+        acting = taught.acting(table.families, *taught.equal(table, query, where))
+    also = [*words.rows, *acting.fires, *acting.silent]
+    limit = RESCORED if table.is_large else MAX_SCORED
+    is_wide = table.is_large and mask is not None and mask.mean() > MANY
+    rows = gather(
+        table, query, vector, [mask], Limits(limit, limit, stop + CANDIDATES),
+        where=None if is_wide else where, also=also,
+    )  # fmt: skip
+    if vector is None or not table.schema.has_pieces:
+        return _Lessons(rows, rows.places, np.zeros(len(rows.places), bool), acting, words)
+    family = table.families
+    acting = taught.acting(family, rows.places, rows.cosine)
+    is_prompt = family.taught != ""  # these rows have said what they say
+    rows = rows.only(~np.isin(rows.places, family.places[is_prompt]))
+    return _with_pieces(rows, family.places[~is_prompt], family.wholes[~is_prompt], acting, words)
+
+
+def _with_pieces(
+    rows: Evidence, pieces: np.ndarray, wholes: np.ndarray, acting: Taught, words: Exact
+) -> _Lessons:
+    """Count pieces, int64[n], for their wholes; a lesson shows the nearest of them all.
+
+    The best of many pieces is higher by chance: the more of them a lesson has, the more is taken off.
+    """
+    import numpy as np
+
+    count = len(rows.places)
+    shown = rows.places
+    is_here = np.isin(pieces, rows.places)
+    at, whole_at = (rows.places.searchsorted(some[is_here]) for some in (pieces, wholes))
+    is_piece = np.zeros(count, bool)
+    is_piece[at] = True
+    if len(at):
+        known = wholes[np.isin(wholes, rows.places)]
+        counts = np.bincount(rows.places.searchsorted(known), minlength=count)
+        order = np.argsort(rows.cosine[at])  # the nearest is written last
+        at, whole_at = at[order], whole_at[order]
+        nearest = np.full(count, -np.inf)
+        nearest[whole_at] = rows.cosine[at]
+        nearer = nearest[whole_at] > rows.cosine[whole_at]
+        shown = shown.copy()
+        shown[whole_at[nearer]] = rows.places[at[nearer]]
+        cosine = np.maximum(rows.cosine, PIECE_WEIGHT * nearest - chance_of(counts))
+        rows = replace(rows, cosine=cosine)
+    return _Lessons(rows, shown, is_piece, acting, words)
 
 
 def _hits(
-    table: Table, query: str, text_only: bool, evidence: _Evidence, places: np.ndarray
+    table: Reader, query: str, text_only: bool, evidence: _Lessons, chosen: np.ndarray
 ) -> list[Hit]:
-    """Return the hits of the rows at these places, each with the taught prompt that acts on it."""
+    """Return the hits of the chosen lessons, each with the taught prompt that acts on it."""
     acting = evidence.taught
-    rows = table.take(evidence.ids[evidence.shown[places]].tolist())
+    rows = table.take(evidence.shown[chosen])
     if text_only and table.schema.has_pieces:
         rows = with_texts(table, rows, query)
     hit_of = Hit.of_lesson if table.schema.has_pieces else _skill
     hits = [
-        hit_of(row, float(evidence.cosine[at]), float(evidence.text[at]))
-        for row, at in zip(rows, places, strict=True)
+        hit_of(row, float(evidence.rows.cosine[at]), float(evidence.rows.text[at]))
+        for row, at in zip(rows, chosen, strict=True)
     ]
-    wholes = [int(id) for id in evidence.ids[places]]
+    wholes = evidence.rows.places[chosen].tolist()
     if evidence.words.rows or evidence.words.unknown:
         hits = [
             _exact(hit, *evidence.words.rows.get(whole, (0.0, 0.0)), evidence.words.unknown)
@@ -271,55 +357,6 @@ def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
     kind = prompt_kind(row["id"])
     hit = Hit.of_skill(row, cosine * (PROMPT_WEIGHT if kind else 1), full_text)
     return replace(hit, kind=kind) if kind == NOT_FOR else hit
-
-
-def _may_rise(
-    near: np.ndarray, cosines: np.ndarray, matched: np.ndarray, scores: np.ndarray, first: int
-) -> np.ndarray:
-    """Return the rows that may be among the first by words that full text did not return.
-
-    It returns its best, so each other row has at most the words of the last of them.
-    """
-    import numpy as np
-
-    if not len(matched) or not len(near):  # nothing by words, or by vectors
-        return matched[:0]
-    order = np.argsort(near)
-    near, cosines = near[order], cosines[order]
-    text = np.zeros(len(near))
-    text[near.searchsorted(matched)] = FULL_TEXT_WEIGHT * scores
-    score = cosines + text
-    first = min(first + CANDIDATES, len(score))
-    least = PIECE_WEIGHT * np.partition(score, -first)[-first]
-    rows: np.ndarray = near[cosines + FULL_TEXT_WEIGHT * scores.min() > least]
-    return rows
-
-
-def _with_rest(
-    ids: np.ndarray,
-    values: np.ndarray,
-    wanted: np.ndarray,
-    ask: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows with their evidence, and those of `wanted` that were not among them."""
-    import numpy as np
-
-    more, evidence = ask(wanted[~np.isin(wanted, ids)])
-    return np.concatenate([ids, more]), np.concatenate([values, evidence])
-
-
-def _cosines(
-    table: Table, vector: np.ndarray | None, ids: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    if vector is None:
-        return ids[:0], ids[:0].astype("f4")
-    return ids, table.cosines(ids, vector)
-
-
-def _scores(table: Table, query: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if not query:
-        return ids[:0], ids[:0].astype("f4")
-    return table.matches(query, max(1, len(ids)), filters.of_rows(ids.tolist()))
 
 
 # What exact words of a query say: an identifier, flag, path or quoted phrase in few lessons.
@@ -355,20 +392,20 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """What exact words add to lessons: row id of a whole -> (about, in passing)."""
+    """What exact words add to lessons: place of a whole -> (about, in passing)."""
 
     rows: dict[int, tuple[float, float]] = field(default_factory=dict)
     unknown: float = 0.0  # what speaks against all lessons
 
 
-def look_up(table: Table, query: str, where: str | None) -> Exact:
+def look_up(table: Reader, query: str, where: str | None) -> Exact:
     """Return what the exact words of a query say of the lessons that a filter keeps."""
     marks = identifiers.of_query(query)
     if not marks or not table.schema.exact_text:
         return Exact()
     words = max(1, _count_words(query))
     about_share, share = min(1.0, ABOUT_WORDS / words), min(1.0, PASSING_WORDS / words)
-    lessons = max(1, table.count_wholes())
+    lessons = max(1, table.count() - len(table.families.places))
     about: dict[int, float] = {}
     passing: dict[int, float] = {}
     unknown = 0.0
@@ -391,7 +428,7 @@ def look_up(table: Table, query: str, where: str | None) -> Exact:
     return Exact(rows, min(MAX_UNKNOWN, unknown) * about_share)
 
 
-def with_phrases(table: Table, query: str, where: str | None) -> str | None:
+def with_phrases(table: Reader, query: str, where: str | None) -> str | None:
     """Return a filter that also keeps only the lessons in which each quoted phrase stands.
 
     Full text cannot look up a phrase without a word of substance, such as "->": it filters nothing.
@@ -399,11 +436,12 @@ def with_phrases(table: Table, query: str, where: str | None) -> str | None:
     for phrase in map(identifiers.fold, identifiers.phrases(query)):
         having = _with_phrase(table, phrase, where, REQUIRED_ROWS)
         if having or _count_words(phrase):
-            where = filters.all_of(where, filters.of_rows(having))
+            row_ids = table.ids[list(having)].tolist() if having else ()
+            where = filters.all_of(where, filters.of_rows(row_ids))
     return where
 
 
-def _rows_with(table: Table, mark: Mark, where: str | None) -> dict[int, bool] | None:
+def _rows_with(table: Reader, mark: Mark, where: str | None) -> dict[int, bool] | None:
     """Return the lessons that have a mark, and whether they are about it; None if it is common."""
     if mark.is_phrase:
         having = _with_phrase(table, mark.text, where, PHRASE_ROWS)
@@ -423,7 +461,7 @@ def _rows_with(table: Table, mark: Mark, where: str | None) -> dict[int, bool] |
     return {}
 
 
-def _with_phrase(table: Table, phrase: str, where: str | None, limit: int) -> dict[int, bool]:
+def _with_phrase(table: Reader, phrase: str, where: str | None, limit: int) -> dict[int, bool]:
     matched, scores = table.matches(phrase, limit, where)
     best = matched[(-scores).argsort(kind="stable")][:limit]
     return {
@@ -433,9 +471,8 @@ def _with_phrase(table: Table, phrase: str, where: str | None, limit: int) -> di
     }
 
 
-def _texts(table: Table, ids: np.ndarray) -> Sequence[tuple[int, dict[str, Any]]]:
-    listed = ids.tolist()
-    return list(zip(listed, table.take(listed), strict=True))
+def _texts(table: Reader, places: np.ndarray) -> Sequence[tuple[int, dict[str, Any]]]:
+    return list(zip(places.tolist(), table.take(places), strict=True))
 
 
 def _count_words(query: str) -> int:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.search.hit import Hit
-    from vault_index.store.table import Families, Table
+    from vault_index.store.reader import Families, Reader
     from vault_index.vault import Vault
 
 # The cosine from which a prompt is near a taught one. Of 400 pairs by an author who has not seen the
@@ -37,23 +37,24 @@ SAME = 0.01  # cosines that differ by less are equal: silence wins
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """The taught prompts that act on a query: row id of a whole -> (cosine, row id of the prompt)."""
+    """The taught prompts that act on a query: place of a whole -> (cosine, place of the prompt)."""
 
     fires: dict[int, tuple[float, int]] = field(default_factory=dict)
     silent: dict[int, tuple[float, int]] = field(default_factory=dict)
 
 
-def acting(families: Families, ids: np.ndarray, cosines: np.ndarray) -> Taught:
-    """Return what acts, of rows uint64[n] with their cosines to the query, float32[n]."""
+def acting(families: Families, places: np.ndarray, cosines: np.ndarray) -> Taught:
+    """Return what acts, of rows int64[n] with their cosines to the query, float32[n]."""
     import numpy as np
 
     close = np.flatnonzero(cosines >= NEAR)
-    close = close[np.isin(ids[close], families.ids)]
+    close = close[np.isin(places[close], families.places)]
     nearest: dict[str, dict[int, tuple[float, int]]] = {FIRES: {}, SILENT: {}}
-    for row, at in zip(close.tolist(), families.ids.searchsorted(ids[close]).tolist(), strict=True):
+    family = families.places.searchsorted(places[close]).tolist()
+    for row, at in zip(close.tolist(), family, strict=True):
         kind, whole = str(families.taught[at]), int(families.wholes[at])
         if kind:
-            prompt = float(cosines[row]), int(ids[row])
+            prompt = float(cosines[row]), int(places[row])
             nearest[kind][whole] = max(prompt, nearest[kind].get(whole, prompt))
     fires, silent = nearest[FIRES], nearest[SILENT]
     return Taught(
@@ -70,13 +71,13 @@ def acting(families: Families, ids: np.ndarray, cosines: np.ndarray) -> Taught:
     )
 
 
-def equal(table: Table, query: str, where: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of prompts that equal a query, uint64[n], and ones, where vectors are missing."""
+def equal(table: Reader, query: str, where: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of prompts that equal a query, int64[n], and ones, where vectors are missing."""
     import numpy as np
 
     same = filters.all_of(where, filters.taught_as(hash_of_prompt(query)))
-    ids = table.row_ids(same or "")
-    return ids, np.ones(len(ids), np.float32)
+    places = table.places(same or "")
+    return places, np.ones(len(places), np.float32)
 
 
 def nearest_sections(hits: Iterable[Hit]) -> list[Hit]:
@@ -155,15 +156,12 @@ def nearest(vault: Vault, vector: np.ndarray) -> Iterator[tuple[float, dict[str,
 
     Beginnings are compared: a passage of mere code is like any other.
     """
-    import numpy as np
-
     store = vault.open_index().store
-    ids, cosines = store.nearest(vector, 64, None)
-    close = np.flatnonzero(cosines >= DUPLICATE_COSINE)
-    close = close[np.argsort(-cosines[close])][:64]
-    for number, row in zip(close, store.take(ids[close].tolist()), strict=True):
+    places, cosines = store.nearest(vector, 64)
+    close = cosines >= DUPLICATE_COSINE
+    for cosine, row in zip(cosines[close].tolist(), store.take(places[close]), strict=True):
         if row["is_whole"]:
-            yield float(cosines[number]), row
+            yield cosine, row
 
 
 def vectors(vault: Vault, lessons: list[Lesson], path: str) -> list[np.ndarray]:

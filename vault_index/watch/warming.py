@@ -58,9 +58,9 @@ def load_tables(vault: Vault) -> None:
     for table in (opened.store, opened.skills):
         if table.exists():
             table.load(rows=True)
-            row = table.some_row()
-            if row is not None:  # LanceDB reads its text index when words are searched for
-                table.matches(str(row["text"])[:SAMPLE_CHARS], 1, None)
+            for row in table.take(range(table.count())[:1]):
+                # LanceDB reads its text index when words are searched for
+                table.matches(str(row["text"])[:SAMPLE_CHARS], 1)
     floor.in_force(vault)
 
 

@@ -1,16 +1,15 @@
-"""The wide door: LanceDB's package as it is documented. Importing it takes 1 to 2.5 seconds."""
+"""LanceDB's package as it is documented, with which tests compare what `store.lance` answers."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import lancedb
+
 if TYPE_CHECKING:
-    import lancedb
-    import numpy as np
     import pyarrow as pa
 
 MAX_WORD = 100  # bytes of a word that is indexed whole
@@ -28,9 +27,6 @@ def open_table(folder: Path, name: str) -> Opened:
 
 
 def _connect(folder: Path) -> lancedb.db.DBConnection:
-    os.environ.setdefault("LANCE_LOG", "error")  # it warns on stderr about every new table
-    import lancedb
-
     return lancedb.connect(folder, read_consistency_interval=_ALWAYS)
 
 
@@ -44,15 +40,13 @@ class Opened:
         """Return the version that this handle reads."""
         return int(self._table.version)
 
-    def checkout(self, version: int) -> None:
-        """Read this version from now on, whatever is written."""
-        self._table.checkout(version)
-
     def count(self) -> int:
         """Return the number of rows."""
         return int(self._table.count_rows())
 
-    def scan(self, columns: Sequence[str] | None, where: str | None, ids: bool) -> pa.Table:
+    def scan(
+        self, columns: Sequence[str] | None, where: str | None = None, *, ids: bool = False
+    ) -> pa.Table:
         """Return columns (None: all) of the rows that a filter names; with `ids` also `_rowid`."""
         query = self._table.search().limit(None)
         if columns is not None:
@@ -63,12 +57,6 @@ class Opened:
         """Yield columns and `_rowid` of all rows, some thousands at a time."""
         query = self._table.search().limit(None).select(list(columns)).with_row_id(True)
         yield from query.to_batches()
-
-    def nearest(self, vector: np.ndarray, limit: int, where: str | None) -> pa.Table:
-        """Return `_distance` (of the cosine) and `_rowid` of the rows nearest to a unit vector."""
-        query = self._table.search(vector, vector_column_name="vector")
-        query = query.distance_type("cosine").limit(limit).with_row_id(True)
-        return _rows(query.select(["_distance"]), where)
 
     def matches(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
         """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
@@ -82,11 +70,11 @@ class Opened:
         query = self._table.take_row_ids(list(row_ids)).with_row_id()
         return query.select(list(columns)).to_arrow()
 
-    def merge(self, rows: pa.Table, key: str, delete: bool, where: str | None) -> None:
-        """Write rows in the place of those with the same key, in one commit."""
+    def merge(self, rows: pa.Table, key: str, *, delete: bool) -> None:
+        """Write rows in the place of those with the same key, in one commit; `delete` all others."""
         merge = self._table.merge_insert(key).when_matched_update_all()
         merge = merge.when_not_matched_insert_all()
-        (merge.when_not_matched_by_source_delete(where) if delete else merge).execute(rows)
+        (merge.when_not_matched_by_source_delete(None) if delete else merge).execute(rows)
 
     def delete(self, where: str) -> None:
         """Take out the rows that a filter names, in one commit."""
@@ -125,12 +113,6 @@ class Opened:
                 stem=False, remove_stop_words=False,
             )  # fmt: skip
             self._table.create_index(words, config=whole)
-
-    def index_vectors(self, column: str) -> None:
-        """Make the approximate index that a large table needs."""
-        from lancedb.index import IvfFlat
-
-        self._table.create_index(column, config=IvfFlat(distance_type="cosine"))
 
 
 def _rows(query: Any, where: str | None) -> pa.Table:

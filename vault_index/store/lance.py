@@ -1,0 +1,332 @@
+"""LanceDB: tables through its compiled module, called as LanceDB 0.40's own Python calls it.
+
+The module loads in 10 ms, the package around it in 1 to 2.5 s. On 1,870 lessons a first prompt without
+a watcher takes 0.65 s of processor time, through the package 1.86, and on two busy cores the package
+alone takes longer than a hook may. The module is not documented, so `pyproject.toml` names the
+releases that it is of, and tests compare its answers with those of the package.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import wraps
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from vault_index import native
+from vault_index.errors import IndexStateError, VaultError, WriteError
+from vault_index.native import NotUnderstood, wait
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_WORD = 100  # bytes of a word that is indexed whole
+MAX_DAMAGE_CHARS = 160  # of what LanceDB says of an index, without its path
+_ALWAYS = 0.0  # seconds: see what other processes committed
+# what it comes to when something is not there any more, or takes other arguments
+_MISFITS = (NotUnderstood, ImportError, AttributeError, TypeError, LookupError)
+
+_introduced = False  # whether the module has found what it takes for asyncio
+
+
+@contextmanager
+def lance_errors(index: Path) -> Iterator[None]:
+    """Turn the errors of LanceDB - RuntimeError, ValueError, OSError - into our two kinds.
+
+    Raises VaultError where the module is none that this one was written for.
+    """
+    try:
+        yield
+    except _MISFITS as misfit:
+        raise VaultError(
+            f"this release of LanceDB cannot be used: {type(misfit).__name__}: {misfit}",
+            "run `pip install 'lancedb==0.40.*'`",
+        ) from misfit
+    except (RuntimeError, ValueError, OSError) as error:
+        message = " ".join(str(error).split())
+        for sign, problem in (
+            ("no space left", "the disk is full"),
+            ("read-only file system", "the file system is read-only"),
+            ("permission denied", "permission denied"),
+        ):
+            if sign in message.lower():
+                raise WriteError(
+                    f"cannot write {index}: {problem}",
+                    "free some space or make the folder writable",
+                ) from None
+        raise IndexStateError(
+            f"the index at {index} is damaged: {_damage(error, index)}",
+            "run `lessons index --rebuild`",
+        ) from error
+
+
+def _damage(error: Exception, index: Path) -> str:
+    """Return an error in a line without the path of the index, which may be longer than all the rest."""
+    said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    place = str(index).strip("/")  # LanceDB names a file without the first slash, too
+    for name in (f"file:///{place}/", f"/{place}/", f"{place}/", f"/{place}"):
+        said = said.replace(name, "")
+    return " ".join(said.split())[:MAX_DAMAGE_CHARS]
+
+
+def _with_our_errors(
+    ask: Callable[Concatenate[LanceTable, P], T],
+) -> Callable[Concatenate[LanceTable, P], T]:
+    @wraps(ask)
+    def asked(table: LanceTable, /, *args: P.args, **named: P.kwargs) -> T:
+        with lance_errors(table.folder):
+            return ask(table, *args, **named)
+
+    return asked
+
+
+class LanceTable:
+    """A table by its folder and name, opened when it is first asked.
+
+    It sees what other processes write, unless it is `pinned`: then it reads the version that was
+    there at first. `check` is called before the table is opened. Every method raises IndexStateError
+    for a damaged table, WriteError.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, *, pinned: bool = False, check: Callable[[], None]
+    ) -> None:
+        self.folder = folder
+        self._name = name
+        self._pinned = pinned
+        self._check = check
+        self._opened: Any = None
+
+    @property
+    def _table(self) -> Any:
+        if self._opened is None:
+            self._check()
+            table = wait(_connect(self.folder).open_table, self._name)
+            if self._pinned:
+                wait(table.checkout, wait(table.version))
+            self._opened = table
+        return self._opened
+
+    @_with_our_errors
+    def create(
+        self,
+        schema: pa.Schema,
+        key: str,
+        texts: tuple[str, str],
+        single: Sequence[str],
+        lists: Sequence[str],
+    ) -> None:
+        """Make the table without rows, its key, and the indexes of texts, columns and lists.
+
+        `texts` are a column of prose and one of whole words between spaces, "" for none.
+        """
+        made = wait(_connect(self.folder).create_empty_table, self._name, "create", schema)
+        # without a key two processes that insert the same new ids duplicate them
+        wait(made.set_unenforced_primary_key, [key])
+        configs = [
+            *((column, BTree()) for column in single),
+            *((column, LabelList()) for column in lists),
+            *zip(texts, (FTS(), FTS(whole_words=True)), strict=True),
+        ]
+        for column, config in configs:
+            if column:
+                wait(
+                    made.create_index,
+                    column, index=config, replace=True, wait_timeout=None, name=None, train=True,
+                )  # fmt: skip
+        self._opened = made
+
+    @_with_our_errors
+    def version(self) -> int:
+        """Return the version that this handle reads."""
+        return int(wait(self._table.version))
+
+    @_with_our_errors
+    def count(self) -> int:
+        """Return the number of rows."""
+        return int(wait(self._table.count_rows, None))
+
+    @_with_our_errors
+    def scan(
+        self, columns: Sequence[str] | None, where: str | None = None, *, ids: bool = False
+    ) -> pa.Table:
+        """Return columns (None: all) of the rows that a filter names; with `ids` also `_rowid`."""
+        return _rows(self._table.query(), columns, where, ids)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield columns and `_rowid` of all rows, some thousands at a time."""
+        with lance_errors(self.folder):
+            query = self._table.query()
+            query.select_columns(list(columns))
+            query.with_row_id()
+            yield from _stream(wait(query.execute, max_batch_length=None, timeout=None))
+
+    @_with_our_errors
+    def matches(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
+        """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
+        query = self._table.query().nearest_to_text({"query": MatchQuery(text, column)})
+        query.limit(limit)
+        return _rows(query, ["_score"], where, True, batch_rows=limit)
+
+    @_with_our_errors
+    def take(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Return columns and `_rowid` of these rows, in the order of the table."""
+        query = self._table.take_row_ids(list(row_ids))
+        query.with_row_id()
+        query.select_columns(list(columns))
+        return _read(wait(query.execute))
+
+    @_with_our_errors
+    def merge(self, rows: pa.Table, key: str, *, delete: bool) -> None:
+        """Write rows in the place of those with the same key, in one commit; `delete` all others."""
+        import pyarrow as pa
+
+        _refuse_holes(rows)
+        # with the table's own schema, whose metadata names the key
+        rows = pa.Table.from_arrays(rows.columns, schema=wait(self._table.schema))
+        how = {
+            "on": [key],
+            "when_matched_update_all": True,
+            "when_matched_update_all_condition": None,
+            "when_not_matched_insert_all": True,
+            "when_not_matched_by_source_delete": delete,
+            "when_not_matched_by_source_condition": None,
+            "when_not_matched_by_source_condition_expr": None,
+            "timeout": None,
+            "use_index": True,
+            "use_lsm": None,
+            "validate_single_shard": True,
+        }
+        wait(self._table.execute_merge_insert, rows.to_reader(), how)
+
+    @_with_our_errors
+    def delete(self, where: str) -> None:
+        """Take out the rows that a filter names, in one commit."""
+        wait(self._table.delete, where)
+
+    @_with_our_errors
+    def optimize(self, older_than: timedelta | None) -> None:
+        """Fold new rows into the indexes, and drop versions that are older than this."""
+        milliseconds = None if older_than is None else round(1000 * older_than.total_seconds())
+        wait(self._table.optimize, cleanup_since_ms=milliseconds, delete_unverified=False)
+
+    @_with_our_errors
+    def count_versions(self) -> int:
+        """Return the number of versions that are kept."""
+        return len(wait(self._table.list_versions))
+
+
+def _connect(folder: Path) -> Any:
+    """Connect to a folder, which fails for no other reason than that the module is another."""
+    global _introduced
+    options = (None, None, None, None, _ALWAYS, None, None, None)
+    os.environ.setdefault("LANCE_LOG", "error")  # it warns on stderr about every new table
+    try:
+        module = native.load("lancedb", "_lancedb")
+        first = wait if _introduced else native.introduce
+        connection = first(module.connect, str(folder.absolute()), *options)
+    except Exception as error:
+        raise NotUnderstood(f"{type(error).__name__}: {error}") from error
+    _introduced = True
+    return connection
+
+
+def _rows(
+    query: Any,
+    columns: Sequence[str] | None,
+    where: str | None,
+    ids: bool,
+    *,
+    batch_rows: int | None = None,
+) -> pa.Table:
+    """Run a query; each batch of its rows is a wait for another thread (LanceDB's own are small)."""
+    if columns is not None:
+        query.select_columns(list(columns))
+    if where is not None:
+        query.where(where)
+    if ids:
+        query.with_row_id()
+    return _read(wait(query.execute, max_batch_length=batch_rows, timeout=None))
+
+
+def _read(stream: Any) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_batches(list(_stream(stream)), schema=stream.schema)
+
+
+def _stream(stream: Any) -> Iterator[pa.RecordBatch]:
+    while True:
+        try:
+            yield wait(stream.__anext__)
+        except StopAsyncIteration:
+            return
+
+
+def _refuse_holes(rows: pa.Table) -> None:
+    """Raise ValueError for vectors with a NaN, which would be as near to everything as to nothing."""
+    import numpy as np
+
+    if "vector" in rows.column_names:
+        for chunk in rows["vector"].chunks:
+            if np.isnan(chunk.values.to_numpy(zero_copy_only=False)).any():
+                raise ValueError("Vector column 'vector' has NaNs.")
+
+
+# What the compiled module reads of the objects that describe a query or an index: the name of their
+# class, and these attributes, whose values are LanceDB's own defaults except where it is said.
+
+
+class MatchQuery:
+    """A query for any word of a text."""
+
+    boost = 1.0
+    fuzziness = 0
+    max_expansions = 50
+    operator = "OR"
+    prefix_length = 0
+    document_granularity = None
+
+    def __init__(self, text: str, column: str) -> None:
+        self.query, self.column = text, column
+
+    def query_type(self) -> SimpleNamespace:
+        """Return its kind."""
+        return SimpleNamespace(value="match")
+
+
+class BTree:
+    """An index of a column."""
+
+
+class LabelList:
+    """An index of a column of lists."""
+
+
+class FTS:
+    """An index of a text. Without positions: no phrases are asked for."""
+
+    with_position = False
+    language = "English"
+    lower_case = True
+    ascii_folding = True
+    ngram_min_length = 3
+    ngram_max_length = 3
+    prefix_only = False
+    block_size = 128
+    custom_stop_words = None
+    memory_limit = None
+    num_workers = None
+    document_granularity = "row"
+
+    def __init__(self, *, whole_words: bool = False) -> None:
+        self.base_tokenizer = "whitespace" if whole_words else "simple"
+        self.max_token_length = MAX_WORD if whole_words else 40
+        self.stem = self.remove_stop_words = not whole_words

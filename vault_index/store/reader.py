@@ -1,0 +1,382 @@
+"""A table for searches: it stays at one version, with what every search needs in memory.
+
+Rows are known by their places in the order of their row ids, which LanceDB gives; a row id means the
+same row in all versions, as a change writes another row. Whoever writes meanwhile, nobody waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vault_index.store.schema import LESSONS, VECTOR, Schema
+from vault_index.store.table import Table, matrix
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+LARGE_ROWS = 50_000  # from there on not all vectors are multiplied: 14 ms at 10,000 rows
+HALVES_ROWS = 200_000  # of lessons, whose vectors are also kept at half precision: 0.8 kB each
+KEPT_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
+KEPT_MASKS = 16  # the last ones, as most searches have the same filters: a byte a row each
+MAX_NEW = 2_000  # rows: with more, all vectors are read once more
+FEW = 5_000  # rows of a filter whose vectors are read by themselves where none are in memory
+FAMILY_COLUMNS = ("lesson_id", "is_whole", "taught")
+
+# Vectors in a third of the memory, for tables too large to multiply all of their vectors.
+#
+# The first 128 principal components of unit vectors keep nearly all of what sets them apart: of
+# 250,000 vectors of MiniLM in 384 dimensions the nearest ten are among the nearest 500 by components
+# for each of 60 questions (of 64 components: .98). That takes 12 ms and 0.5 kB a row; all of the
+# vectors take 1.5. Who asks compares the nearest by components once more by their vectors, so that
+# scores are exact.
+COMPONENTS = 128
+SAMPLE = 5_000  # vectors that the components are of
+
+
+class Compact:
+    """The components of `count` unit vectors, whose axes are those of a sample, float32[n, dimension]."""
+
+    def __init__(self, sample: np.ndarray, count: int, *, with_halves: bool = False) -> None:
+        import numpy as np
+
+        # the whole vectors at half precision: a cosine differs by 0.0002 at most
+        self._halves = np.zeros((count, sample.shape[1]), np.float16) if with_halves else None
+        _, axes = np.linalg.eigh(sample.T @ sample)
+        self._axes = np.ascontiguousarray(axes[:, ::-1][:, :COMPONENTS], np.float32)
+        self._parts = np.zeros((count, self._axes.shape[1]), np.float32)
+
+    def picked(self, places: np.ndarray) -> Compact:
+        """Return the components of the vectors at these places, on the same axes."""
+        some = copy(self)
+        some._parts = self._parts[places]
+        some._halves = None if self._halves is None else self._halves[places]
+        return some
+
+    def put(self, places: np.ndarray, vectors: np.ndarray) -> None:
+        """Keep vectors, float32[n, dimension], at these places."""
+        self._parts[places] = vectors @ self._axes
+        if self._halves is not None:
+            self._halves[places] = vectors
+
+    def likeness(self, vector: np.ndarray) -> np.ndarray:
+        """Return about the cosine of each vector with a unit vector, float32[count]."""
+        likeness: np.ndarray = self._parts @ (vector @ self._axes)
+        return likeness
+
+    def cosines(self, places: np.ndarray, vector: np.ndarray) -> np.ndarray | None:
+        """Return the cosines of the vectors at these places, float32[n]; None without the halves."""
+        if self._halves is None:
+            return None
+        cosines: np.ndarray = self._halves[places].astype("f4") @ vector
+        return cosines
+
+
+class Families(NamedTuple):
+    """The rows that are not whole lessons, in the order of their places."""
+
+    places: np.ndarray  # int64[n], sorted
+    wholes: np.ndarray  # int64[n], the place of the whole of each
+    taught: np.ndarray  # str[n]: fires | silent for a taught prompt, "" for a piece
+
+
+class Reader(Table):
+    """A table for reading, as it was when it was first asked."""
+
+    def __init__(self, index: Path, dimension: int, schema: Schema = LESSONS) -> None:
+        super().__init__(index, dimension, schema, pinned=True)
+        self._masks: dict[str, np.ndarray] = {}  # the last one last
+        self._totals: dict[str, pa.Array] = {}
+        self._compact: Compact | None = None
+        self._before: tuple[np.ndarray, Compact] | None = None  # of an earlier version
+        self._rows: tuple[np.ndarray, pa.Table] | None = None  # see `load`
+        self._latest: tuple[tuple[str, int, str | None], tuple[np.ndarray, np.ndarray]] | None
+        self._latest = None
+
+    def follow(self, before: Reader) -> None:
+        """Take over what an earlier version of the same table has in memory, as far as it holds."""
+        if before._compact is not None:
+            self._before = before.ids, before._compact
+
+    def load(self, *, rows: bool = False) -> None:
+        """Load what each search needs; with `rows` also what hits show, in a small table.
+
+        That takes 1.5 kB a row, and saves a third of a search's processor time.
+        """
+        _ = self.ids
+        if self.schema.in_memory:
+            _ = self._by_time
+        if self.dimension:
+            _ = self._in_components() if self.is_large else self._vectors
+        if rows and self.count() <= KEPT_ROWS:
+            scanned = self._lance.scan(self.schema.shown, ids=True)
+            self._rows = scanned["_rowid"].to_numpy().argsort(), scanned
+
+    def count(self) -> int:
+        """Count the rows."""
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:
+        return super().count()
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it has too many rows to keep all of their vectors in memory."""
+        return self.count() > LARGE_ROWS
+
+    def version(self) -> str:
+        """Return what differs after every write to the table."""
+        return f"{self.index.name}@{self._lance.version()}"
+
+    # what is in memory, in the order of places
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The row ids, uint64[n], sorted."""
+        ids: np.ndarray = self.columns["_rowid"]
+        return ids
+
+    @cached_property
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns that the schema wants in memory, and `_rowid`.
+
+        Times are whole microseconds since 1970, int64; 0 for none.
+        """
+        import numpy as np
+
+        rows = self._lance.scan(self.schema.in_memory or self.schema.indexed[:1], ids=True)
+        ids = rows.column("_rowid").to_numpy()
+        order = np.argsort(ids, kind="stable")
+        columns = {"_rowid": ids[order]}
+        for name in self.schema.in_memory:
+            values = rows.column(name).to_numpy()
+            if values.dtype.kind == "M":
+                values = np.where(np.isnat(values), 0, values.astype("M8[us]").astype(np.int64))
+            columns[name] = values[order]
+        return columns
+
+    @cached_property
+    def _vectors(self) -> np.ndarray:
+        """All vectors: multiplying takes less time than asking LanceDB for the nearest (5 ms)."""
+        family = FAMILY_COLUMNS if self.schema.has_pieces else ()
+        rows = self._lance.scan([VECTOR, *family], ids=True)
+        ids = rows["_rowid"].to_numpy()
+        order = ids.argsort(kind="stable")
+        if not self.schema.in_memory:  # the same scan has all that the search needs
+            self.__dict__.setdefault("columns", {"_rowid": ids[order]})
+        if family:
+            self.__dict__.setdefault("families", self._families_of(rows))
+        vectors: np.ndarray = matrix(rows, self.dimension)[order]
+        return vectors
+
+    @cached_property
+    def families(self) -> Families:
+        """The rows that are pieces of long lessons or taught prompts, and the whole of each."""
+        return self._families_of(self._lance.scan(FAMILY_COLUMNS, ids=True))
+
+    def _families_of(self, rows: pa.Table) -> Families:
+        import numpy as np
+
+        places = self.ids.searchsorted(rows["_rowid"].to_numpy())
+        is_whole = rows["is_whole"].to_numpy().astype(bool)
+        parts = np.flatnonzero(~is_whole)
+        if not len(parts):
+            none = np.empty(0, np.int64)
+            return Families(none, none, np.empty(0, "U6"))
+        names = rows["lesson_id"].to_pylist()
+        place_of = {names[at]: places[at] for at in np.flatnonzero(is_whole)}
+        parts = parts[np.argsort(places[parts])]
+        taught = np.array(rows["taught"].to_pylist(), "U6")[parts]
+        wholes = np.array([place_of[names[at]] for at in parts], np.int64)
+        return Families(places[parts], wholes, taught)
+
+    def _in_components(self) -> Compact:
+        if self._compact is None:
+            self._compact = self._followed() or self._read_compact()
+        return self._compact
+
+    def _followed(self) -> Compact | None:
+        """Return the components of an earlier version with those of new rows; None with many new."""
+        kept, self._before = self._before, None
+        if kept is None:
+            return None
+        old_ids, old = kept
+        at = old_ids.searchsorted(self.ids).clip(max=len(old_ids) - 1)
+        new = (old_ids[at] != self.ids).nonzero()[0]
+        if len(new) > MAX_NEW:
+            return None
+        compact = old.picked(at)
+        compact.put(new, self._taken_vectors(new))
+        return compact
+
+    def _read_compact(self) -> Compact:
+        import numpy as np
+
+        count = len(self.ids)
+        sample = self._taken_vectors(np.arange(0, count, max(1, count // SAMPLE)))
+        with_halves = self.schema.has_pieces and count <= HALVES_ROWS
+        compact = Compact(sample, count, with_halves=with_halves)
+        for batch in self._lance.batches([VECTOR]):
+            vectors = batch.column(VECTOR).values.to_numpy().reshape(-1, self.dimension)
+            compact.put(self.ids.searchsorted(batch.column("_rowid").to_numpy()), vectors)
+        return compact
+
+    def _taken_vectors(self, places: np.ndarray) -> np.ndarray:
+        """Return the vectors of rows, float32[n, dimension], in their order."""
+        import numpy as np
+
+        if not len(places):
+            return np.empty((0, self.dimension), np.float32)
+        row_ids = self.ids[places]
+        rows = self._lance.take(row_ids.tolist(), [VECTOR])
+        taken = rows["_rowid"].to_numpy()
+        order = np.argsort(taken)
+        vectors = matrix(rows, self.dimension)
+        in_order: np.ndarray = vectors[order[taken.searchsorted(row_ids, sorter=order)]]
+        return in_order
+
+    # what a search asks
+
+    def likeness(self, vector: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        """Return the cosine of each row with a unit vector, float32[n], as far as a mask has it.
+
+        In a large table it is about right.
+        """
+        import numpy as np
+
+        if not self.is_large:
+            cosines: np.ndarray = self._vectors @ vector
+            return cosines
+        if self._compact is None and mask is not None and np.count_nonzero(mask) <= FEW:
+            cosines = np.zeros(len(mask), np.float32)
+            cosines[mask] = self._taken_vectors(np.flatnonzero(mask)) @ vector
+            return cosines
+        return self._in_components().likeness(vector)
+
+    def cosines(self, places: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Return the exact cosine of each of these rows with a unit vector, float32[n]."""
+        if not self.is_large:
+            cosines: np.ndarray = self._vectors[places] @ vector
+            return cosines
+        halves = None if self._compact is None else self._compact.cosines(places, vector)
+        exact: np.ndarray = self._taken_vectors(places) @ vector if halves is None else halves
+        return exact
+
+    def nearest(self, vector: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of the rows nearest to a unit vector, int64[limit], and their cosines.
+
+        The nearest first.
+        """
+        likeness = self.likeness(vector)
+        limit = min(limit, len(likeness))
+        places = (-likeness).argpartition(max(0, limit - 1))[:limit] if limit else self.ids[:0]
+        cosines = self.cosines(places, vector)
+        order = (-cosines).argsort(kind="stable")
+        return places[order], cosines[order]
+
+    def mask(self, where: str | None) -> np.ndarray | None:
+        """Return which rows a filter names, bool[n]; None for no filter. Asking LanceDB takes longer."""
+        import numpy as np
+
+        if where is None:
+            return None
+        mask = self._masks.pop(where, None)
+        if mask is None:
+            mask = np.zeros(len(self.ids), bool)
+            mask[self.places(where)] = True
+        self._masks[where] = mask
+        while len(self._masks) > KEPT_MASKS:
+            del self._masks[next(iter(self._masks))]
+        return mask
+
+    def places(self, where: str) -> np.ndarray:
+        """Return the places of the rows that a filter names, int64[n]."""
+        ids = self._lance.scan(self.schema.indexed[:1], where, ids=True)["_rowid"].to_numpy()
+        places: np.ndarray = self.ids.searchsorted(ids)
+        return places
+
+    def matches(
+        self, text: str, limit: int, where: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places, int64[n], and BM25 scores, float32[n], of rows that match any word.
+
+        The latest answer is kept: one prompt is searched for several times.
+        """
+        asked = text, limit, where
+        last = self._latest  # read once: other threads may replace it
+        if last is None or last[0] != asked:
+            rows = self._lance.matches(text, self.schema.full_text, limit, where)
+            places = self.ids.searchsorted(rows["_rowid"].to_numpy())
+            self._latest = last = asked, (places, rows["_score"].to_numpy())
+        return last[1]
+
+    def identified(self, name: str, limit: int, where: str | None) -> np.ndarray:
+        """Return the places, int64[n], of lessons that have an identifier, which is folded."""
+        rows = self._lance.matches(name, self.schema.exact_text, limit, where)
+        places: np.ndarray = self.ids.searchsorted(rows["_rowid"].to_numpy())
+        return places
+
+    def take(self, places: np.ndarray | Sequence[int]) -> list[dict[str, Any]]:
+        """Return what a hit shows of these rows, in their order."""
+        if not len(places):
+            return []
+        if self._rows is not None:
+            order, kept = self._rows
+            parts = [kept.slice(at, 1) for at in order[places].tolist()]
+            taken = [row for part in parts for row in part.to_pylist()]
+        else:  # in the order of the table
+            taken = self._lance.take(self.ids[places].tolist(), self.schema.shown).to_pylist()
+        rows = {row.pop("_rowid"): row for row in taken}
+        return [rows[id] for id in self.ids[places].tolist()]
+
+    def by_time(self, where: str | None) -> np.ndarray:
+        """Return the places of the first rows of records, int64[n], oldest first."""
+        mask = self.mask(where)
+        return self._by_time if mask is None else self._by_time[mask[self._by_time]]
+
+    @cached_property
+    def _by_time(self) -> np.ndarray:
+        import numpy as np
+
+        columns = self.columns
+        firsts = np.flatnonzero(columns["position"] == 0)
+        order: np.ndarray = firsts[np.lexsort((columns["place"][firsts], columns["at"][firsts]))]
+        return order
+
+    def column(self, name: str, where: str | None = None) -> pa.ChunkedArray:
+        """Return a column of all rows, or of those a filter names."""
+        return self._lance.scan([name], where)[name]
+
+    # totals, made once: of 100,000 rows in half a second
+
+    def tally(self, column: str, where: str | None = None) -> dict[str, int]:
+        """Count the rows with each value of a column of texts; a list counts for each of its values."""
+
+        def count() -> pa.Array:
+            values = self.column(column, where).combine_chunks()
+            return (values.flatten() if values.type.num_fields else values).value_counts()
+
+        counted = self._once(f"tally {column} {where}", count)
+        return {each["values"]: each["counts"] for each in counted.to_pylist()}
+
+    def values(self, column: str, where: str | None = None) -> list[str]:
+        """Return the values of a column of texts, sorted."""
+
+        def scan() -> pa.Array:
+            import pyarrow as pa
+
+            return pa.array(sorted(self.column(column, where).to_pylist()), pa.string())
+
+        texts: list[str] = self._once(f"values {column} {where}", scan).to_pylist()
+        return texts
+
+    def _once(self, name: str, make: Callable[[], pa.Array]) -> pa.Array:
+        made = self._totals.get(name)
+        if made is None:
+            made = self._totals[name] = make()
+        return made
