@@ -1,4 +1,4 @@
-"""What of a repository a lesson cites: files, names of its code, versions of what it depends on."""
+"""Citations of a repository in a lesson: files, names of its code, versions of dependencies."""
 
 from __future__ import annotations
 
@@ -88,66 +88,64 @@ def agrees(cited: str, version: str) -> bool:
 def _reader(path: str) -> Callable[[str], dict[str, str]] | None:
     name = path.rpartition("/")[2]
     if name.startswith("requirements") and name.endswith(".txt"):
-        return _of_requirements
+        return _requirements
     return _READERS.get(name)
 
 
 _FIRST = re.compile(r"v?(\d+(?:\.\d+)+)")
 _REQUIREMENT = re.compile(
-    r"\s*([A-Za-z][\w.-]*)(?:\[[^\]]*\])?\s*(?:[=~>^]=?=?)\s*v?(\d+(?:\.\d+)+)"
+    r"^\s*([A-Za-z][\w.-]*)(?:\[[^\]]*\])?\s*[=~>^]=?=?\s*v?(\d+(?:\.\d+)+)", re.MULTILINE
 )
 _GO = re.compile(r"^\s*(?:require\s+)?([\w.-]+\.[\w./-]+)\s+v(\d+(?:\.\d+)+)", re.MULTILINE)
 
 
-def _of_requirements(text: str) -> dict[str, str]:
-    matches = (_REQUIREMENT.match(line) for line in text.splitlines())
-    return {match[1].lower(): match[2] for match in matches if match}
+def _requirements(text: str) -> dict[str, str]:
+    return {name.lower(): version for name, version in _REQUIREMENT.findall(text)}
 
 
-def _of_pyproject(text: str) -> dict[str, str]:
+def _pyproject(text: str) -> dict[str, str]:
     values = tomllib.loads(text)
     project = values.get("project") or {}
-    lists = [
-        project.get("dependencies") or [],
-        *(project.get("optional-dependencies") or {}).values(),
-    ]
-    listed = _of_requirements("\n".join(str(line) for each in lists for line in each))
-    return listed | _of_table(((values.get("tool") or {}).get("poetry") or {}).get("dependencies"))
+    extras = (project.get("optional-dependencies") or {}).values()
+    listed = [str(line) for each in (project.get("dependencies") or [], *extras) for line in each]
+    poetry = (values.get("tool") or {}).get("poetry") or {}
+    return _requirements("\n".join(listed)) | _table(poetry.get("dependencies"))
 
 
-def _of_lock(text: str) -> dict[str, str]:
+def _lock(text: str) -> dict[str, str]:
     packages = tomllib.loads(text).get("package") or []
     return {
         str(each["name"]).lower(): str(each["version"]) for each in packages if "version" in each
     }
 
 
-def _of_cargo(text: str) -> dict[str, str]:
+def _cargo(text: str) -> dict[str, str]:
     values = tomllib.loads(text)
-    return _of_table(values.get("dependencies")) | _of_table(values.get("dev-dependencies"))
+    return _table(values.get("dependencies")) | _table(values.get("dev-dependencies"))
 
 
-def _of_package(text: str) -> dict[str, str]:
+def _package(text: str) -> dict[str, str]:
     values = json.loads(text)
-    return _of_table(values.get("dependencies")) | _of_table(values.get("devDependencies"))
+    return _table(values.get("dependencies")) | _table(values.get("devDependencies"))
 
 
-def _of_package_lock(text: str) -> dict[str, str]:
+def _package_lock(text: str) -> dict[str, str]:
     packages = json.loads(text).get("packages") or {}
-    installed = {
-        path.rpartition("node_modules/")[2]: each.get("version")
-        for path, each in packages.items()
-        if path.count("node_modules/") == 1
-    }
-    return _of_table(installed)
+    return _table(
+        {
+            path.rpartition("node_modules/")[2]: each.get("version")
+            for path, each in packages.items()
+            if path.count("node_modules/") == 1
+        }
+    )
 
 
-def _of_go(text: str) -> dict[str, str]:
+def _go(text: str) -> dict[str, str]:
     pinned = {path.lower(): version for path, version in _GO.findall(text)}
     return pinned | {path.rpartition("/")[2]: version for path, version in pinned.items()}
 
 
-def _of_table(table: Mapping[str, Any] | None) -> dict[str, str]:
+def _table(table: Mapping[str, Any] | None) -> dict[str, str]:
     pinned: dict[str, str] = {}
     for name, value in (table or {}).items():
         written = value.get("version") if isinstance(value, dict) else value
@@ -157,12 +155,12 @@ def _of_table(table: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 _READERS: Mapping[str, Callable[[str], dict[str, str]]] = {
-    "pyproject.toml": _of_pyproject,
-    "uv.lock": _of_lock,
-    "poetry.lock": _of_lock,
-    "Cargo.lock": _of_lock,
-    "Cargo.toml": _of_cargo,
-    "package.json": _of_package,
-    "package-lock.json": _of_package_lock,
-    "go.mod": _of_go,
+    "pyproject.toml": _pyproject,
+    "uv.lock": _lock,
+    "poetry.lock": _lock,
+    "Cargo.lock": _lock,
+    "Cargo.toml": _cargo,
+    "package.json": _package,
+    "package-lock.json": _package_lock,
+    "go.mod": _go,
 }

@@ -12,8 +12,9 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index import git
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 CONFIRMED = "confirmed"  # the key of a lesson's frontmatter
 NEVER_TAKEN = 5  # injections with a known outcome, of which none was taken
 CHANGED_SHARE = 0.5  # of a cited file's lines that are gone
-LEAST_LINES = 20  # of a file whose lines are compared
+MIN_LINES = 20  # of a file whose lines are compared
 MAX_DAYS = 60  # on which lessons were confirmed; of more only the last of each month is compared
 MAX_MANIFESTS = 60  # that are read of a repository of many packages
 MAX_FILES_CITED = 4  # of a lesson that is about its files; one that names more gives examples
@@ -63,9 +64,13 @@ class _Lesson:
     id: str
     title: str
     path: str
-    cited: Cited
-    confirmed: str  # the day, "" if never
-    day: str  # as of which it holds, "" if no commit has it
+    cited: Cited = field(default_factory=Cited)
+    confirmed: str = ""  # the day, "" if never
+    day: str = ""  # as of which it holds, "" if no commit has it
+
+    @property
+    def since(self) -> str:
+        return f" since {self.day}, when it was {'confirmed' if self.confirmed else 'written'}"
 
     def reason(self, kind: str, why: str, verb: str = "edit") -> Reason:
         return Reason(self.id, self.title, self.path, kind, why, f"lessons {verb} {self.id}")
@@ -114,7 +119,7 @@ def reasons(
 def _of_use(row: Mapping[str, Any], tally: Tally | None) -> Iterator[Reason]:
     if tally is None:
         return
-    lesson = _Lesson(row["lesson_id"], row["title"], row["path"], Cited(), "", "")
+    lesson = _Lesson(row["lesson_id"], row["title"], row["path"])
     judged = tally.injected - tally.unknown
     if tally.contradicted and tally.contradicted >= tally.taken:
         why = f"contradicted {tally.contradicted} of {tally.injected} times, taken {tally.taken}"
@@ -146,7 +151,7 @@ def _of_repository(
     by_day: dict[str, list[_Lesson]] = defaultdict(list)
     many = len({lesson.day for lesson in lessons}) > MAX_DAYS
     for lesson in lessons:
-        by_day[_month(lesson.day) if many else lesson.day].append(lesson)
+        by_day[f"{lesson.day[:7]}-31" if many else lesson.day].append(lesson)
     listed: list[Reason] = []
     own = os.path.relpath(os.path.realpath(vault.lessons_dir), past.top)
     now = past.names("HEAD")
@@ -157,10 +162,6 @@ def _of_repository(
         if progress:
             progress(done, len(by_day))
     return listed
-
-
-def _month(day: str) -> str:
-    return f"{day[:7]}-31"
 
 
 def _commit_of(days: Mapping[str, str], day: str) -> str:
@@ -178,32 +179,23 @@ class _Then:
             for path, change in past.changes(commit).items()
             if not path.startswith(f"{own}/")
         }
-        self._renames: dict[str, str] | None = None
         self._ends: dict[str, list[str]] = defaultdict(list)
         self._ends_now = {path.rpartition("/")[2] for path in now}
-        self._then: Mapping[str, set[str]] | None = None
-        self._today: Mapping[str, set[str]] | None = None
 
-    def reasons(self, lessons: Sequence[_Lesson]) -> list[Reason]:
-        """Return what is wrong with lessons that held at this commit."""
+    def reasons(self, lessons: Sequence[_Lesson]) -> Iterator[Reason]:
+        """Yield what is wrong with lessons that held at this commit."""
         if not self._changes:
-            return []
+            return
         for path in self._past.names(self._commit):
             self._ends[path.rpartition("/")[2]].append(path)
         gone = self._names_gone(lessons)
-        listed: list[Reason] = []
         for lesson in lessons:
-            reasons = [*self._of_files(lesson), *self._of_versions(lesson)]
-            names = sorted(lesson.cited.names & gone)
-            if names:
+            yield from self._of_files(lesson)
+            yield from self._of_versions(lesson)
+            if names := sorted(lesson.cited.names & gone):
                 is_are = "is" if len(names) == 1 else "are"
-                why = f"{', '.join(names[:3])} {is_are} gone from the code{self._since(lesson)}"
-                reasons.append(lesson.reason("name", why))
-            listed += reasons
-        return listed
-
-    def _since(self, lesson: _Lesson) -> str:
-        return f" since {lesson.day}, when it was {'confirmed' if lesson.confirmed else 'written'}"
+                why = f"{', '.join(names[:3])} {is_are} gone from the code{lesson.since}"
+                yield lesson.reason("name", why)
 
     def _of_files(self, lesson: _Lesson) -> Iterator[Reason]:
         cited = {path: self._meant(path) for path in sorted(lesson.cited.paths)}
@@ -213,13 +205,13 @@ class _Then:
             if change is None:
                 continue
             if change.is_deleted and meant not in self._now and not self._is_there(path):
-                moved = self._moved(meant)
+                moved = self._renames.get(meant, "")
                 to = f"; it is {moved} now" if moved else ""
-                yield lesson.reason("file", f"{path} is gone{self._since(lesson)}{to}")
+                yield lesson.reason("file", f"{path} is gone{lesson.since}{to}")
             elif not change.is_deleted and len(there) <= MAX_FILES_CITED:
                 share = self._share_gone(meant, len(change.gone))
                 if share > CHANGED_SHARE:
-                    why = f"{share:.0%} of the lines of {path} changed{self._since(lesson)}"
+                    why = f"{share:.0%} of the lines of {path} changed{lesson.since}"
                     yield lesson.reason("changed", why, "confirm")
 
     def _meant(self, cited: str) -> str:
@@ -240,16 +232,15 @@ class _Then:
             f"/{path}".endswith(f"/{cited}") for path in self._now
         )
 
-    def _moved(self, path: str) -> str:
-        if self._renames is None:
-            self._renames = self._past.renames(self._commit)
-        return self._renames.get(path, "")
+    @cached_property
+    def _renames(self) -> Mapping[str, str]:
+        return self._past.renames(self._commit)
 
     def _share_gone(self, path: str, gone: int) -> float:
-        if gone < LEAST_LINES * CHANGED_SHARE or _OFTEN_CHANGED.search(path):
+        if gone < MIN_LINES * CHANGED_SHARE or _OFTEN_CHANGED.search(path):
             return 0.0
         lines = self._past.lines(self._commit, path)
-        return gone / lines if lines >= LEAST_LINES else 0.0
+        return gone / lines if lines >= MIN_LINES else 0.0
 
     def _names_gone(self, lessons: Sequence[_Lesson]) -> set[str]:
         """Return the cited names that the code had and has no more."""
@@ -265,27 +256,22 @@ class _Then:
 
     def _of_versions(self, lesson: _Lesson) -> Iterator[Reason]:
         for name, version in sorted(lesson.cited.versions):
-            had = self._had().get(name, set())
-            if not any(citations.agrees(version, each) for each in had):
-                continue
-            has = self._has().get(name, set())
-            if has and not any(citations.agrees(version, each) for each in has):
+            had, agrees = self._had.get(name, ()), partial(citations.agrees, version)
+            if any(map(agrees, had)) and (has := self._has.get(name)) and not any(map(agrees, has)):
                 now = " and ".join(sorted(has))
                 yield lesson.reason("version", f"{name} {version} is {now} now")
 
+    @cached_property
     def _had(self) -> Mapping[str, set[str]]:
-        """Return the versions of each dependency that manifests had which changed since."""
-        if self._then is None:
-            changed = [path for path in self._changes if citations.is_manifest(path)]
-            self._then = self._pinned(changed, self._commit)
-        return self._then
+        """The versions of each dependency that manifests had which changed since."""
+        changed = [path for path in self._changes if citations.is_manifest(path)]
+        return self._pinned(changed, self._commit)
 
+    @cached_property
     def _has(self) -> Mapping[str, set[str]]:
-        """Return the versions of each dependency that manifests have now."""
-        if self._today is None:
-            there = sorted(path for path in self._now if citations.is_manifest(path))
-            self._today = self._pinned(there[:MAX_MANIFESTS], "HEAD")
-        return self._today
+        """The versions of each dependency that manifests have now."""
+        there = sorted(path for path in self._now if citations.is_manifest(path))
+        return self._pinned(there[:MAX_MANIFESTS], "HEAD")
 
     def _pinned(self, paths: Iterable[str], commit: str) -> Mapping[str, set[str]]:
         """Return the versions of each dependency: those of lock files where there are any."""
