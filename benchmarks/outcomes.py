@@ -67,7 +67,7 @@ def outcomes(root: Path, sessions: int) -> Iterator[Row]:
     for number in range(sessions):
         _session(vault, number)
     began = time.perf_counter()
-    judged = refresh.of(vault, 3600)
+    judged = refresh.update(vault, 3600)
     seconds = time.perf_counter() - began
     yield f"judge {sessions:,} sessions with 5 injections each", round(seconds, 1), "s"
     taken = sum(tally.taken for tally in judged.tallies.values())

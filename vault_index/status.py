@@ -99,7 +99,7 @@ def _injections(vault: Vault, ids: list[str]) -> dict[str, Any]:
 
 def _outcomes(vault: Vault, ids: list[str]) -> dict[str, Any]:
     """Return the sums of all injections, and the lessons that did worst, with theirs."""
-    outcomes = outcome.of(vault)
+    outcomes = outcome.update(vault)
     tallies = {id: asdict(tally) for id, tally in outcomes.tallies.items()}
     sums = dict.fromkeys(asdict(outcome.Tally()), 0)
     for tally in tallies.values():

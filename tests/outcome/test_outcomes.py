@@ -24,7 +24,7 @@ from vault_index.recall import outcome
 from vault_index.recall.outcome import Tally, ledger, story
 from vault_index.recall.outcome import refresh as refreshing
 from vault_index.store import injections
-from vault_index.transcripts import claude_code, reading
+from vault_index.transcripts import reading
 from vault_index.vault import Vault, open_vault
 
 HEAP = "devops/heap"
@@ -172,7 +172,7 @@ def test_old_injections_are_only_counted(team: Vault) -> None:
     a_session_that_takes_it(team, "young")
     for _ in range(2):
         assert outcome.tally(team)[HEAP] == Tally(injected=2, taken=2)
-    known = outcome.of(team).ledger
+    known = outcome.update(team).ledger
     assert len(known.open) == 1
     assert known.counted == {HEAP: [1, 0, 0, 0]}
     (team.index_dir / injections.FILE).touch()  # it is read again
@@ -200,8 +200,8 @@ def test_a_damaged_ledger_is_begun_again(team: Vault) -> None:
 
 def test_without_time_sessions_wait(team: Vault) -> None:
     a_session_that_takes_it(team)
-    assert refreshing.of(team, seconds=-1).waiting == 1
-    assert refreshing.of(team).waiting == 0
+    assert refreshing.update(team, seconds=-1).waiting == 1
+    assert refreshing.update(team).waiting == 0
 
 
 def test_a_vault_without_an_index_or_records(make_vault: Callable[..., Vault]) -> None:
@@ -220,7 +220,7 @@ def test_the_line_of_status_and_of_show(team: Vault) -> None:
 def steps_of(folder: Path, *lines: dict[str, Any]) -> list[story.Step]:
     file = folder / "t.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return list(story.of_events(claude_code.read(file.read_bytes().splitlines(keepends=True))))
+    return list(story.of_events(reading.events_of(file, reading.CLAUDE)))
 
 
 def test_a_refused_call_is_no_deed(team: Vault) -> None:

@@ -65,7 +65,9 @@ def changed(
 
 def found(vault: Vault) -> list[tuple[str, str]]:
     reconcile.sync(vault)
-    return [(reason.kind, reason.why) for reason in stale.reasons(vault, outcome.of(vault).since)]
+    return [
+        (reason.kind, reason.why) for reason in stale.reasons(vault, outcome.update(vault).since)
+    ]
 
 
 def test_a_file_that_is_gone(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from vault_index.transcripts import claude_code, codex, events, tools
 from vault_index.transcripts.events import Event, Unread
+from vault_index.transcripts.reading import Reader
 
 
 def user(content: Any, **values: Any) -> dict[str, Any]:
@@ -22,8 +24,15 @@ def assistant(*blocks: dict[str, Any], **values: Any) -> dict[str, Any]:
 
 def read(*records: Any) -> list[Event]:
     """Read records as a transcript of Claude Code; a text is a line as it is."""
-    lines = (record if isinstance(record, str) else json.dumps(record) for record in records)
-    return list(claude_code.read(line.encode() for line in lines))
+    return events_of(claude_code.Reader(), records, Unread())
+
+
+def events_of(reader: Reader, records: Iterable[Any], unread: Unread) -> list[Event]:
+    lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
+    return [
+        *(event for line in lines for event in reader.events(line.encode(), unread)),
+        *reader.end(),
+    ]
 
 
 def kinds(*records: Any) -> list[str]:
@@ -120,7 +129,7 @@ def test_what_is_odd_is_counted_and_never_fatal() -> None:
         json.dumps(user("a")) + json.dumps(user("b")),
     ]
     lines += ["[1]", "\ufffd", json.dumps({"type": "user", "message": None})]
-    read_events = list(claude_code.read((line.encode() for line in lines), unread))
+    read_events = events_of(claude_code.Reader(), lines, unread)
     assert [event.text for event in read_events] == ["a", "b"]
     assert unread.lines == 2
     assert dict(unread.types) == {"new-thing": 1}
@@ -137,14 +146,14 @@ def test_codex_comes_through_the_same_door() -> None:
          "output": "Process exited with code 2\nOutput:\nno rule"}},
         {"type": "event_msg", "payload": {"type": "agent_message", "message": "There is no rule."}},
     ]  # fmt: skip
-    session = list(codex.read(json.dumps(record).encode() for record in records))
+    session = events_of(codex.Reader(), records, Unread())
     expected = [events.PROMPT, events.TOOL_CALL, events.TOOL_RESULT, events.TEXT]
     assert [event.kind for event in session] == expected
     assert (session[0].session, session[0].branch, session[0].text) == ("s1", "main", "fix it")
     assert session[1].input == {"cmd": "make"}
     assert session[2].is_error
     records[0]["payload"]["originator"] = "codex_exec"
-    automated = list(codex.read(json.dumps(record).encode() for record in records))
+    automated = events_of(codex.Reader(), records, Unread())
     assert automated[0].kind == events.AUTOMATED
 
 

@@ -33,7 +33,7 @@ def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
     and `why`. `waiting` is how many sessions are not judged yet.
     """
     caller.index(vault)
-    outcomes = outcome.of(vault, _JUDGING_SECONDS, caller.progress_of("judging sessions"))
+    outcomes = outcome.update(vault, _JUDGING_SECONDS, caller.progress_of("judging sessions"))
     reasons = stale.reasons(vault, outcomes.since, caller.progress_of("comparing with the past"))
     return {
         "reasons": [asdict(reason) for reason in reasons],

@@ -1,4 +1,4 @@
-"""A turn as records: its prompt, and observations of what was done and found out. Rules, no model.
+"""A session as records by rule, without a model: prompts, observations of each turn, a summary.
 
 An observation is a unit of work. A turn has at least one if it led to work or to an answer that says
 something; a long one is cut where the work turns: after a commit, after a check that failed and passes,
@@ -8,39 +8,41 @@ before a text that follows much work. Its narrative is all that the agent said t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record
+from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Command, Record
 from vault_index.transcripts import events, signs, tools, vocabulary
 from vault_index.transcripts.events import Event
 from vault_index.transcripts.turns import Call, Said, Turn
 
-LEAST_CALLS = 3  # of a part of a turn: never an observation for a call
-MOST_CALLS = 40  # a text after so many begins another part
-MOST_CHARS = 6_000  # and one after so many characters of narrative
+MIN_CALLS = 3  # of a part of a turn: never an observation for a call
+MAX_CALLS = 40  # a text after so many begins another part
+MAX_CHARS = 6_000  # and one after so many characters of narrative
 LONG_ANSWER = 800  # characters of a text that is an observation of its own when changes follow
-LEAST_ANSWER = 60  # characters of an answer without work that say something
-MOST_COMMANDS, COMMAND_CHARS = 20, 400  # kept of an observation, and of a command
-MOST_FACTS, FACT_CHARS = 8, 300
-MOST_ERRORS, FIRST_LINES, LAST_LINES, LINE_CHARS = 6, 4, 8, 240
-MOST_FILES = 500
-LEAST_TITLE = 12  # characters; a shorter first sentence takes the next one with it
+MIN_ANSWER = 60  # characters of an answer without work that say something
+MAX_COMMANDS, COMMAND_CHARS = 20, 400  # kept of an observation, and of a command
+MAX_FACTS, FACT_CHARS = 8, 300
+MAX_ERRORS, FIRST_LINES, LAST_LINES, LINE_CHARS = 6, 4, 8, 240
+MAX_FILES = 500
+MAX_LINES, FIELD_CHARS = 8, 300  # of a field of a summary, and of a line
+REQUESTS = 3  # prompts that say what a session is about
+SUMMARY_FILES = 12
+MIN_TITLE = 12  # characters; a shorter first sentence takes the next one with it
 LONG_PASTE = 8_000  # characters
 _PLAN = "Implement the following plan:"
 _IS_UTC = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z", re.ASCII).fullmatch
 _T = TypeVar("_T")
 
 
-def is_kept(turn: Turn) -> bool:
+def is_recorded(turn: Turn) -> bool:
     """Whether a turn's prompt is a record: a bare slash command that led to nothing is not."""
     prompt = turn.prompt
     if prompt is None:
         return False
     if prompt.kind == events.SLASH_COMMAND and " " not in prompt.text:
-        return bool(turn.calls) or sum(len(said.text) for said in turn.texts) >= LEAST_ANSWER
+        return bool(turn.calls) or sum(len(said.text) for said in turn.texts) >= MIN_ANSWER
     return bool(prompt.text or prompt.images)
 
 
@@ -64,27 +66,21 @@ def prompt_record(turn: Turn, prompt: Event, number: int, short_id: str) -> Reco
 def observations(turn: Turn, number: int, short_id: str, folder: str) -> list[Record]:
     """Return the observations of a turn of a session that was started in `folder`."""
     parts = [_Part(turn, steps, place) for place, steps in enumerate(_parts(turn.steps))]
-    parts = [part for part in parts if part.says_something]
-    records = []
-    for place, part in enumerate(parts):
-        suffix = f".{place + 1}" if place else ""
-        records.append(_record(part, f"{short_id}-o{number}{suffix}", number, folder))
-    return records
+    telling = [part for part in parts if part.says_something]
+    return [
+        _record(part, f"{short_id}-o{number}{f'.{place}' if place > 1 else ''}", number, folder)
+        for place, part in enumerate(telling, start=1)
+    ]
 
 
 def utc(at: str) -> str:
-    """Return a time as ISO 8601 in UTC, "" if it is none."""
+    """Return a time as ISO 8601 in UTC, "" for another text."""
     try:
         moment = datetime.fromisoformat(at)
-    except ValueError:
-        return ""
-    if _IS_UTC(at):
-        return at
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    try:
-        moment = moment.astimezone(UTC)
-    except OverflowError:
+        if _IS_UTC(at):
+            return at
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         return ""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -97,7 +93,7 @@ def title_of_prompt(text: str) -> str:
     sentences = [one for line in lines[:20] for one in vocabulary.split_sentences(line)]
     sentences = [one for one in sentences if any(char.isalnum() for char in one)]
     for place, sentence in enumerate(sentences):
-        if len(sentence) >= LEAST_TITLE or place + 1 == len(sentences):
+        if len(sentence) >= MIN_TITLE or place + 1 == len(sentences):
             return vocabulary.one_line(sentence if place == 0 else _joined(sentences[: place + 1]))
     return vocabulary.one_line(text)
 
@@ -107,48 +103,25 @@ def _joined(sentences: Sequence[str]) -> str:
     return " ".join(one for one in sentences if not one.endswith(":") or one is sentences[-1])
 
 
-@dataclass(slots=True)
 class _Part:
-    """Steps of a turn that belong together."""
+    """Steps of a turn that belong together. `place`: among the parts of its turn, from 0."""
 
-    turn: Turn
-    steps: Sequence[Said | Call]
-    place: int  # among the parts of its turn, from 0
-    texts: list[str] = field(init=False)
-    statements: list[str] = field(init=False)  # the texts that are no questions with choices
-    calls: list[Call] = field(init=False)
-    edits: list[Call] = field(init=False)  # that were done
-    commits: list[str] = field(init=False)
-    repairs: list[signs.Repair] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.texts = [step.text for step in self.steps if isinstance(step, Said)]
-        self.statements = [
-            step.text for step in self.steps if isinstance(step, Said) and not step.is_question
-        ]
-        self.calls = [step for step in self.steps if isinstance(step, Call)]
+    def __init__(self, turn: Turn, steps: Sequence[Said | Call], place: int) -> None:
+        self.turn, self.steps, self.place = turn, steps, place
+        said = [step for step in steps if isinstance(step, Said)]
+        self.narrative = "\n\n".join(step.text for step in said)
+        self.statements = [step.text for step in said if not step.is_question]
+        self.calls = [step for step in steps if isinstance(step, Call)]
         self.edits = [call for call in self.calls if signs.is_change(call)]
         self.commits = [subject for call in self.calls for subject in signs.commits(call)]
         self.repairs = signs.repairs(self.calls)
-
-    @property
-    def prompt(self) -> Event | None:
-        """Return the prompt, for the first part of its turn."""
-        return self.turn.prompt if self.place == 0 else None
-
-    @property
-    def narrative(self) -> str:
-        return "\n\n".join(self.texts)
+        # the text of the prompt, "" in the later parts of a turn
+        self.request = turn.prompt.text.removeprefix(_PLAN) if turn.prompt and not place else ""
 
     @property
     def says_something(self) -> bool:
         """Whether work was done, or the answer is more than a courtesy."""
-        return any(call.is_done for call in self.calls) or len(self.narrative) >= LEAST_ANSWER
-
-    @property
-    def request(self) -> str:
-        """Return the text of the prompt, "" in the later parts of a turn."""
-        return self.prompt.text.removeprefix(_PLAN) if self.prompt else ""
+        return any(call.is_done for call in self.calls) or len(self.narrative) >= MIN_ANSWER
 
 
 def _parts(steps: Sequence[Said | Call]) -> list[list[Said | Call]]:
@@ -157,8 +130,8 @@ def _parts(steps: Sequence[Said | Call]) -> list[list[Said | Call]]:
     calls = chars = 0
     edits_ahead = _counts_ahead(steps)
     for place, step in enumerate(steps):
-        if isinstance(step, Said) and calls >= LEAST_CALLS and edits_ahead[place]:
-            part_is_full = calls >= MOST_CALLS or chars >= MOST_CHARS
+        if isinstance(step, Said) and calls >= MIN_CALLS and edits_ahead[place]:
+            part_is_full = calls >= MAX_CALLS or chars >= MAX_CHARS
             is_turn = isinstance(parts[-1][-1], Call) and _is_end(parts[-1])
             if part_is_full or is_turn:
                 parts.append([])
@@ -168,10 +141,10 @@ def _parts(steps: Sequence[Said | Call]) -> list[list[Said | Call]]:
             calls += 1
         else:
             chars += len(step.text)
-            if len(step.text) >= LONG_ANSWER and calls >= LEAST_CALLS and edits_ahead[place]:
+            if len(step.text) >= LONG_ANSWER and calls >= MIN_CALLS and edits_ahead[place]:
                 parts.append([])
                 calls = chars = 0
-    if len(parts) > 1 and sum(isinstance(step, Call) for step in parts[-1]) < LEAST_CALLS:
+    if len(parts) > 1 and sum(isinstance(step, Call) for step in parts[-1]) < MIN_CALLS:
         last = parts.pop()
         parts[-1] += last
     return parts
@@ -189,7 +162,7 @@ def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
     """Return for each step whether work of weight follows: changes, or as many calls as make a part."""
     result, edits, calls = [], 0, 0
     for step in reversed(steps):
-        result.append(edits > 0 or calls > MOST_CALLS)
+        result.append(edits > 0 or calls > MAX_CALLS)
         if isinstance(step, Call):
             calls += 1
             edits += signs.is_change(step)
@@ -199,17 +172,14 @@ def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
 def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
     corrected = signs.is_correction(part.turn, part.place)
     type_ = signs.type_of(part.request, part.edits, part.commits, bool(part.repairs), corrected)
-    named = [(call, path) for call in part.calls for path in signs.files(call)]
-    modified = _unique(
-        tools.shown_path(path, folder, call.folder)
-        for call, path in named
-        if signs.is_done_edit(call)
-    )
-    read = _unique(
-        tools.shown_path(path, folder, call.folder)
-        for call, path in named
-        if call.kind in (tools.READ, tools.SHELL) and not call.is_error
-    )
+    modified, read = list[str](), list[str]()
+    for call in part.calls:
+        paths = [tools.shown_path(path, folder, call.folder) for path in signs.files(call)]
+        if signs.is_done_edit(call):
+            modified += paths
+        elif call.kind != tools.EDIT and not call.is_error:
+            read += paths
+    modified = _unique(modified)
     facts = signs.facts(
         part.turn, part.place, part.statements, part.commits, part.repairs, modified
     )
@@ -225,14 +195,14 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
         uuids=_uuids(part),
         branch=part.turn.branch,
         type=type_,
-        facts=tuple(vocabulary.one_line(fact, FACT_CHARS) for fact in facts[:MOST_FACTS]),
+        facts=tuple(vocabulary.one_line(fact, FACT_CHARS) for fact in facts[:MAX_FACTS]),
         concepts=signs.concepts(
             *(part.request, part.narrative, type_),
             has_changed=bool(part.edits),
             has_undone=bool(undone),
         ),
-        files_read=tuple(path for path in read if path not in modified)[:MOST_FILES],
-        files_modified=tuple(modified[:MOST_FILES]),
+        files_read=tuple(path for path in _unique(read) if path not in modified)[:MAX_FILES],
+        files_modified=tuple(modified[:MAX_FILES]),
         commands=_commands(part.calls),
         errors=_errors(part.calls),
     )
@@ -246,10 +216,8 @@ def _title(part: _Part, type_: str) -> str:
         return vocabulary.one_line(conclusion)
     if part.turn.prompt and part.turn.prompt.text:
         return title_of_prompt(part.turn.prompt.text)
-    for call in part.calls:
-        if about := call.input.get("command"):
-            return vocabulary.one_line(str(about))
-    return type_
+    about = next((call.command for call in part.calls if call.command), type_)
+    return vocabulary.one_line(about)
 
 
 def _uuids(part: _Part) -> tuple[str, ...]:
@@ -266,25 +234,25 @@ def _commands(calls: Iterable[Call]) -> tuple[Command, ...]:
     """Return the commands: those that failed, check or commit first, if there are too many."""
     commands: list[tuple[bool, Command]] = []
     for call in calls:
-        if call.kind == tools.SHELL and call.input.get("command") and call.is_done:
+        if call.command and call.is_done:
             failed = signs.failed(call)
-            text = vocabulary.head(str(call.input["command"]), COMMAND_CHARS)
+            text = vocabulary.head(call.command, COMMAND_CHARS)
             output = edges(call.text) if failed else ""
             matters = failed or tools.is_check(text) or tools.is_commit(text)
             commands.append((matters, Command(text, call.status, failed, output)))
-    room = MOST_COMMANDS - sum(matters for matters, _ in commands)
-    kept = []
+    room = MAX_COMMANDS - sum(matters for matters, _ in commands)
+    chosen = []
     for matters, command in commands:
         if matters or room > 0:
-            kept.append(command)
+            chosen.append(command)
             room -= not matters
-    return tuple(_unique(kept)[-MOST_COMMANDS:])
+    return tuple(_unique(chosen)[-MAX_COMMANDS:])
 
 
 def _errors(calls: Iterable[Call]) -> tuple[str, ...]:
     """Return first and last lines of errors of tools other than the shell, whose commands have them."""
     texts = (edges(call.text) for call in calls if signs.is_telling_error(call))
-    return tuple(_unique(text for text in texts if text)[:MOST_ERRORS])
+    return tuple(_unique(text for text in texts if text)[:MAX_ERRORS])
 
 
 def edges(text: str) -> str:
@@ -297,3 +265,146 @@ def edges(text: str) -> str:
 
 def _unique(values: Iterable[_T]) -> list[_T]:
     return list(dict.fromkeys(values))
+
+
+# The summary: six fields, each of a few lines.
+
+
+def summary(
+    records: Sequence[Record],
+    todos: Mapping[str, tuple[str, str]],
+    searches: Sequence[str],
+    short_id: str,
+    ended: str,
+) -> Record | None:
+    """Return the summary of a session, None if it has no prompt and no work.
+
+    `todos` are the agent's: id -> text and status. `searches` are the patterns it looked for.
+    """
+    observations = [record for record in records if record.kind == OBSERVATION]
+    prompts = [record for record in records if record.kind == PROMPT]
+    if not observations and not prompts:
+        return None
+    requests = _requests(prompts)
+    fields = {
+        "request": [record.text for record in requests] or [observations[0].title],
+        "investigated": _investigated(observations, searches),
+        "learned": _learned(observations),
+        "completed": _completed(observations),
+        "next_steps": _next_steps(observations, todos),
+        "notes": _notes(observations),
+    }
+    first = requests[0] if requests else observations[0]
+    return Record(
+        id=f"{short_id}-s",
+        kind=SUMMARY,
+        number=max(record.number for record in records),
+        at=ended,
+        title=first.title,
+        text="",
+        uuids=tuple(uuid for record in requests for uuid in record.uuids),
+        branch=records[-1].branch,
+        fields={name: "\n".join(_lines(fields[name])) for name in FIELDS if _lines(fields[name])},
+    )
+
+
+def _lines(texts: Iterable[str]) -> list[str]:
+    lines = [vocabulary.one_line(text, FIELD_CHARS) for text in texts if text.strip()]
+    return list(dict.fromkeys(lines))[:MAX_LINES]
+
+
+def _requests(prompts: Sequence[Record]) -> list[Record]:
+    """Return the first prompts that say what is wanted; those of programs if there are no others."""
+    typed = [record for record in prompts if record.origin in events.TYPED]
+    asking = (events.PROMPT, events.QUEUED, events.PLAN)
+    said = [record for record in prompts if record.origin in asking]
+    telling = [record for record in said if len(record.text.split()) >= 4]
+    return (telling or said or [r for r in prompts if r not in typed] or typed)[:REQUESTS]
+
+
+def _investigated(observations: Sequence[Record], searches: Sequence[str]) -> list[str]:
+    files = dict.fromkeys(path for record in observations for path in record.files_read)
+    lines = []
+    if files:
+        names = list(files)
+        more = f" and {len(names) - SUMMARY_FILES} more" if len(names) > SUMMARY_FILES else ""
+        lines.append(f"Files: {', '.join(names[:SUMMARY_FILES])}{more}")
+    if searches:
+        lines.append(f"Searches: {', '.join(f'`{text}`' for text in searches)}")
+    asked = [record.title for record in observations if record.type == "discovery"]
+    return lines + asked[: MAX_LINES - len(lines)]
+
+
+def _learned(observations: Sequence[Record]) -> list[str]:
+    """Return a fact of each observation that found something out: what it concludes."""
+    lines = []
+    for record in observations:
+        if record.type in ("discovery", "bugfix", "decision"):
+            facts = [fact for fact in record.facts if not _is_told_elsewhere(fact, record)]
+            lines += facts[: 2 if record.type == "bugfix" else 1]
+    return lines[-MAX_LINES:]
+
+
+def _is_told_elsewhere(fact: str, record: Record) -> bool:
+    """Whether another field has a fact: the user's words, the subject of a commit."""
+    return fact.startswith("The user: ") or (fact == record.title and bool(record.files_modified))
+
+
+def _completed(observations: Sequence[Record]) -> list[str]:
+    """Return what was done: commits, else changes by their titles, and the checks that pass."""
+    lines, passing = [], dict[str, None]()
+    for record in observations:
+        if record.files_modified or any(tools.is_commit(c.text) for c in record.commands):
+            files = ", ".join(record.files_modified[:5])
+            lines.append(f"{record.title} ({files})" if files else record.title)
+        for command in record.commands:
+            if tools.is_check(command.text) and not tools.is_commit(command.text):
+                check = tools.same_as(command.text)
+                passing.pop(check, None)
+                if command.status == 0 and not command.failed:
+                    passing[check] = None
+    lines = list(dict.fromkeys(lines))
+    if passing:
+        lines = lines[-(MAX_LINES - 1) :]
+        lines.append(f"Passing: {', '.join(f'`{check}`' for check in list(passing)[-5:])}")
+    return lines[-MAX_LINES:]
+
+
+def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, str]]) -> list[str]:
+    """Return the open todos, and what the last message says remains."""
+    lines = [text for text, status in todos.values() if status not in ("completed", "deleted")]
+    said = [record.text for record in observations[-2:] if record.text]
+    if said:
+        last = vocabulary.tail(said[-1], 3000)
+        in_rest = False
+        for line, kind in vocabulary.plain_lines(last):
+            if kind == vocabulary.HEADING or line.endswith(":"):
+                in_rest = vocabulary.is_about_rest(line)
+            elif in_rest:
+                lines.append(line)
+            else:
+                lines += [
+                    one for one in vocabulary.split_sentences(line) if vocabulary.remains(one)
+                ]
+    return lines
+
+
+def _notes(observations: Sequence[Record]) -> list[str]:
+    """Return what the user decided, and the checks whose last run failed."""
+    decisions = [
+        next((fact for fact in record.facts if fact.startswith("The user: ")), record.title)
+        for record in observations
+        if record.type == "decision"
+    ]
+    failing: dict[str, Command] = {}
+    for record in observations:
+        for command in record.commands:
+            check = tools.same_as(command.text)
+            failing.pop(check, None)
+            if command.failed and tools.is_check(command.text):
+                failing[check] = command
+    errors = [
+        f"Not resolved: `{check}`: {signs.error_line(command.output)}"
+        for check, command in list(failing.items())[-3:]
+    ]
+    return decisions[-(MAX_LINES - len(errors)) :] + errors

@@ -18,7 +18,6 @@ from typing import Any, BinaryIO
 from vault_index.errors import VaultError
 from vault_index.journal import observe
 from vault_index.journal.record import SUMMARY, ReadTo, Session, short_id
-from vault_index.journal.summary import summary
 from vault_index.transcripts import events, tools
 from vault_index.transcripts.events import Event
 from vault_index.transcripts.reading import Reading
@@ -26,7 +25,7 @@ from vault_index.transcripts.turns import Call, Turn, Turns
 
 # A session as it is read: its turns become records, and what outlasts a turn is remembered.
 
-MOST_SEARCHES = 12  # the last ones
+MAX_SEARCHES = 12  # the last ones
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 _CREATED = re.compile(r"Task #(\w+) created")
 _SUBAGENT = "agent-"
@@ -48,9 +47,9 @@ class Work:
             name: str(state.get(name, ""))
             for name in ("session", "folder", "branch", "began", "ended", "version")
         }
-        self._prompts = int(state.get("prompts", 0))
-        self._tool_calls = int(state.get("tool_calls", 0))
-        self._errors = int(state.get("errors", 0))
+        self._counts = {
+            name: int(state.get(name, 0)) for name in ("prompts", "tool_calls", "errors")
+        }
         self.number = int(state.get("number", 0))  # of the last prompt
         todos = state.get("todos") or {}
         self._todos = {str(key): (str(text), str(status)) for key, (text, status) in todos.items()}
@@ -67,9 +66,7 @@ class Work:
         """Return what another needs to go on from here, where a turn ends: JSON, redacted."""
         return {
             **self._meta,
-            "prompts": self._prompts,
-            "tool_calls": self._tool_calls,
-            "errors": self._errors,
+            **self._counts,
             "number": self.number,
             "todos": {key: list(value) for key, value in self._todos.items()},
             "searches": list(self._searches),
@@ -87,8 +84,8 @@ class Work:
             meta["began"] = min(meta["began"] or at, at)
             meta["ended"] = max(meta["ended"], at)
         if not event.in_subagent:
-            self._tool_calls += event.kind == events.TOOL_CALL
-            self._errors += event.kind == events.TOOL_RESULT and event.is_error
+            self._counts["tool_calls"] += event.kind == events.TOOL_CALL
+            self._counts["errors"] += event.kind == events.TOOL_RESULT and event.is_error
         if turn := self._turns.take(event):
             self._finish(turn)
 
@@ -102,7 +99,7 @@ class Work:
         session_id, parent = self._ids()
         records = list(self._records)
         ended = self._meta["ended"]
-        made = summary(records, self._todos, self._searches, short_id(session_id), ended)
+        made = observe.summary(records, self._todos, self._searches, short_id(session_id), ended)
         return Session(
             id=session_id,
             agent="",
@@ -113,9 +110,9 @@ class Work:
             ended=ended,
             parent=parent,
             version=self._meta["version"],
-            prompts=self._prompts,
-            tool_calls=self._tool_calls,
-            errors=self._errors,
+            prompts=self._counts["prompts"],
+            tool_calls=self._counts["tool_calls"],
+            errors=self._counts["errors"],
             records=(*records, made) if made else tuple(records),
         )
 
@@ -136,13 +133,11 @@ class Work:
         for call in turn.calls:
             self._remember(call)
         short = short_id(self._ids()[0])
-        if prompt and observe.is_kept(turn):
+        if prompt and observe.is_recorded(turn):
             self.number += 1
-            self._prompts += prompt.kind in events.TYPED
+            self._counts["prompts"] += prompt.kind in events.TYPED
             self._records.append(observe.prompt_record(turn, prompt, self.number, short))
-        number = self.number
-        records = observe.observations(turn, number, short, self._meta["folder"])
-        self._records += records
+        self._records += observe.observations(turn, self.number, short, self._meta["folder"])
 
     def _remember(self, call: Call) -> None:
         """Note todos and searches: the summary has those of the whole session."""
@@ -150,7 +145,7 @@ class Work:
             if text := str(call.input.get("pattern") or call.input.get("query") or ""):
                 text = text[:80]
                 self._searches = [other for other in self._searches if other != text]
-                self._searches = [*self._searches, text][-MOST_SEARCHES:]
+                self._searches = [*self._searches, text][-MAX_SEARCHES:]
         elif call.kind == tools.TODO and call.is_done and not call.is_error:
             self._todo(call)
 
@@ -184,14 +179,42 @@ def read(file: Path, agent: str, before: Session | None, redact: Callable[[str],
         with file.open("rb", buffering=_CHUNK) as opened:
             size = os.fstat(opened.fileno()).st_size
             digest = _digest(opened, before.read, size) if before else None
-            if before is None or digest is None:
+            if digest is None:
                 before, digest = None, hashlib.sha256()
                 opened.seek(0)
-            reading = _Reading(file, agent, before, digest, redact)
-            reading.run(opened)
+            return _read_on(opened, file, agent, before, digest, redact)
     except OSError as error:
         raise VaultError(f"{file} cannot be read: {error.strerror}") from None
-    return reading.session()
+
+
+def _read_on(
+    opened: BinaryIO,
+    file: Path,
+    agent: str,
+    before: Session | None,
+    digest: Any,
+    redact: Callable[[str], str],
+) -> Session:
+    """Read to the end, and note the last place where the next reading can go on."""
+    stop = before.read if before else ReadTo()
+    began, state = stop.bytes, stop.state
+    reading = Reading(file, agent, state.get("reader") or {}, int(state.get("unread", 0)), digest)
+    work = Work(file.stem, redact, state.get("work") or {}, before)
+    for event in reading.events(opened):
+        if (resume := reading.resume) is not None and event.kind in events.OPENING:
+            work.finish_turn()
+            state = {"reader": resume["reader"], "work": work.state(), "unread": resume["unread"]}
+            stop = ReadTo(began + reading.bytes, _hash(digest), work.number + 1, 0, state)
+        work.take(event)
+    work.finish_turn()
+    return replace(
+        work.session(),
+        agent=agent,
+        transcript=str(file),
+        project=before.project if before else "",
+        unread=reading.unread.count(),
+        read=replace(stop, size=began + reading.bytes),
+    )
 
 
 def _digest(opened: BinaryIO, read_to: ReadTo, size: int) -> Any:
@@ -203,59 +226,9 @@ def _digest(opened: BinaryIO, read_to: ReadTo, size: int) -> Any:
     while left and (chunk := opened.read(min(left, _CHUNK))):
         digest.update(chunk)
         left -= len(chunk)
-    return (
-        digest if left == 0 and _hash(digest) == (read_to.hash or _hash(hashlib.sha256())) else None
-    )
+    is_same = _hash(digest) == (read_to.hash or _hash(hashlib.sha256()))
+    return digest if left == 0 and is_same else None
 
 
 def _hash(digest: Any) -> str:
     return str(digest.hexdigest()[:16])
-
-
-class _Reading:
-    """One reading of a transcript: the reader, the work it describes, and the last place to go on."""
-
-    def __init__(
-        self,
-        file: Path,
-        agent: str,
-        before: Session | None,
-        digest: Any,
-        redact: Callable[[str], str],
-    ) -> None:
-        self._file, self._agent, self._before = file, agent, before
-        self._digest = digest
-        read_to = before.read if before else ReadTo()
-        state: Mapping[str, Any] = read_to.state
-        unread = int(state.get("unread", 0))
-        self._reading = Reading(file, agent, state.get("reader") or {}, unread, digest)
-        self._work = Work(file.stem, redact, state.get("work") or {}, before)
-        self._began = read_to.bytes
-        self._stop = read_to
-
-    def run(self, opened: BinaryIO) -> None:
-        """Read to the end."""
-        for event in self._reading.events(opened):
-            if self._reading.resume is not None and event.kind in events.OPENING:
-                self._work.finish_turn()
-                reader, unread = self._reading.resume["reader"], self._reading.resume["unread"]
-                state = {"reader": reader, "work": self._work.state(), "unread": unread}
-                number = self._work.number + 1
-                self._stop = ReadTo(self._offset, _hash(self._digest), number, 0, state)
-            self._work.take(event)
-
-    @property
-    def _offset(self) -> int:
-        return self._began + self._reading.bytes
-
-    def session(self) -> Session:
-        """Return the session as it is now."""
-        self._work.finish_turn()
-        return replace(
-            self._work.session(),
-            agent=self._agent,
-            transcript=str(self._file),
-            project=self._before.project if self._before else "",
-            unread=self._reading.unread.count(),
-            read=replace(self._stop, size=self._offset),
-        )

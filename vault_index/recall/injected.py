@@ -239,7 +239,7 @@ def _titles(vault: Vault, ids: Sequence[str]) -> dict[str, str]:
 
 def _verdicts(vault: Vault) -> dict[tuple[str, str, str, str], str]:
     """Return what agents did with each injected lesson, as far as the ledger has it by itself."""
-    entries = outcome.of(vault, _JUDGING_SECONDS).ledger.open.values()
+    entries = outcome.update(vault, _JUDGING_SECONDS).ledger.open.values()
     return {
         (entry.time, entry.session, entry.prompt, lesson): verdict
         for entry in entries

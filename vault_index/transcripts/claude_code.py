@@ -57,15 +57,6 @@ _ANSWER = re.compile(r'"([^"]*)"="([^"]*)"')
 _EXITED = re.compile(r"Exit code (\d{1,9})\b")
 
 
-def read(lines: Iterable[bytes], unread: Unread | None = None) -> Iterator[Event]:
-    """Yield the events of a transcript, in the order of the file."""
-    reader = Reader()
-    unread = unread if unread is not None else Unread()
-    for line in lines:
-        yield from reader.events(line, unread)
-    yield from reader.end()
-
-
 class Reader:
     """Reads a transcript line by line. `of_subagent`: that of a subagent, a file of its own."""
 
@@ -94,11 +85,11 @@ class Reader:
             kind = str(record.get("type"))
             yield from self._queue.untraced()
             if kind in ("user", "attachment"):
-                found = list((_user if kind == "user" else _attachment)(self._own(record)))
-                self._queue.typed(found)
-                if found and found[0].kind in events.OPENING:
+                made = list((_user if kind == "user" else _attachment)(self._own(record)))
+                self._queue.typed(made)
+                if made and made[0].kind in events.OPENING:
                     self._calls.clear()
-                yield from found
+                yield from made
             elif kind == "assistant":
                 yield from self._assistant(self._own(record))
             elif kind == "queue-operation":
@@ -199,12 +190,26 @@ class _Queue:
                 self._taken.append(queued)
 
 
-def _user(record: dict[str, Any]) -> Iterator[Event]:
-    """Yield the events of a record with the role of the user: typed, injected, or results of tools."""
+def _blocks(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the blocks of a record's message; its text alone is one."""
     message = record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
-    blocks = [block for block in blocks if isinstance(block, dict)]
+    return [block for block in blocks if isinstance(block, dict)]
+
+
+def _text_of(parts: Any) -> str:
+    """Return a text, or the texts of several parts, a line each."""
+    if not isinstance(parts, list):
+        return str(parts or "")
+    return "\n".join(
+        str(part["text"]) for part in parts if isinstance(part, dict) and part.get("text")
+    )
+
+
+def _user(record: dict[str, Any]) -> Iterator[Event]:
+    """Yield the events of a record with the role of the user: typed, injected, or results of tools."""
+    blocks = _blocks(record)
     results = [block for block in blocks if block.get("type") == "tool_result"]
     texts = [str(block.get("text") or "") for block in blocks if block.get("type") == "text"]
     images = sum(block.get("type") == "image" for block in blocks)
@@ -259,12 +264,7 @@ def _typed_text(kind: str, text: str) -> str:
 
 
 def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
-    content = block.get("content")
-    if isinstance(content, list):
-        parts = (str(part.get("text") or "") for part in content if isinstance(part, dict))
-        text = "\n".join(part for part in parts if part)
-    else:
-        text = str(content or "")
+    text = _text_of(block.get("content"))
     is_error = block.get("is_error") is True
     is_refused = is_error and vocabulary.is_refusal(text)
     exited = _EXITED.match(text) if is_error else None
@@ -287,14 +287,13 @@ def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
 
 def _assistant(record: dict[str, Any]) -> Iterator[Event]:
     message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
     if record.get("isApiErrorMessage"):
+        content = message.get("content") if isinstance(message, dict) else None
         yield _event(record, events.API_ERROR, json.dumps(content)[:500])
         return
-    is_synthetic = isinstance(message, dict) and message.get("model") == "<synthetic>"
-    for block in content if isinstance(content, list) else []:
-        if not isinstance(block, dict) or is_synthetic:  # "No response requested."
-            continue
+    if isinstance(message, dict) and message.get("model") == "<synthetic>":
+        return  # "No response requested."
+    for block in _blocks(record):
         if block.get("type") == "text" and block.get("text"):
             yield _event(record, events.TEXT, str(block["text"]))
         elif block.get("type") == "tool_use":
@@ -311,11 +310,9 @@ def _attachment(record: dict[str, Any]) -> Iterator[Event]:
     attachment = record.get("attachment")
     if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
         return
-    prompt = attachment.get("prompt")
-    if isinstance(prompt, list):
-        prompt = "\n".join(str(part.get("text") or "") for part in prompt if isinstance(part, dict))
-    if prompt and _class_of(str(prompt)) == events.PROMPT:
-        yield _event(record, events.QUEUED, str(prompt))
+    prompt = _text_of(attachment.get("prompt"))
+    if prompt and _class_of(prompt) == events.PROMPT:
+        yield _event(record, events.QUEUED, prompt)
 
 
 def _event(record: dict[str, Any], kind: str, text: str, **more: Any) -> Event:

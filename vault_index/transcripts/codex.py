@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,21 +17,13 @@ from vault_index.transcripts import events
 from vault_index.transcripts.events import Event, Unread, records
 
 _MESSAGES = {"user_message": events.PROMPT, "agent_message": events.TEXT}
-_SILENT = frozenset("task_started task_complete token_count agent_reasoning turn_aborted".split())
 _SILENT_TYPES = frozenset("turn_context compacted session_meta event_msg response_item".split())
+_OF_SESSION = ("session", "folder", "branch", "version")  # what each event repeats
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _EXITED = re.compile(r"(?:Process exited with code|Exit code:) (\d{1,9})")
 _HEADER = re.compile(
     r"\A(?:(?:Chunk ID|Wall time|Process exited|Exit code|Original token).*\n)*Output:\n"
 )
-
-
-def read(lines: Iterable[bytes], unread: Unread | None = None) -> Iterator[Event]:
-    """Yield the events of a rollout, in the order of the file."""
-    reader = Reader()
-    unread = unread if unread is not None else Unread()
-    for line in lines:
-        yield from reader.events(line, unread)
 
 
 class Reader:
@@ -41,14 +33,8 @@ class Reader:
         state = state or {}
         self._number = int(state.get("number", 0))
         self._is_of_program = bool(state.get("of_program"))
-        self._base = Event(
-            kind="",
-            uuid="",
-            at="",
-            session=str(state.get("session", "")),
-            folder=str(state.get("folder", "")),
-            branch=str(state.get("branch", "")),
-            version=str(state.get("version", "")),
+        self._base = replace(
+            Event("", "", ""), **{name: str(state.get(name, "")) for name in _OF_SESSION}
         )
         self.parent = str(state.get("parent", ""))  # the session that started this one
 
@@ -59,13 +45,11 @@ class Reader:
 
     def state(self) -> dict[str, Any]:
         """Return what another reader needs to go on: JSON, without anything that was typed."""
-        base = self._base
         return {
             "number": self._number,
             "of_program": self._is_of_program,
             "parent": self.parent,
-            **{"session": base.session, "folder": base.folder},
-            **{"branch": base.branch, "version": base.version},
+            **{name: getattr(self._base, name) for name in _OF_SESSION},
         }
 
     def events(self, line: bytes, unread: Unread) -> Iterator[Event]:

@@ -13,12 +13,14 @@ CONCEPTS = (
     *("how-it-works", "why-it-exists", "what-changed", "problem-solution", "gotcha"),
     *("pattern", "trade-off"),
 )
-LEAST_EXPLANATION = 120  # characters of an answer that explains how something works
+MIN_EXPLANATION = 120  # characters of an answer that explains how something works
 DISCOVERY = "discovery"
 GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
 PROSE = (".md", ".rst", ".txt", ".adoc")
 _NO_CORRECTION = frozenset({events.ANSWER, events.PLAN, events.SHELL_COMMAND})
-LEAST_CONCLUSION = 80  # and of a text whose sentences may be facts
+_EXIT_CODE = re.compile(r"Exit code \d+")
+_WRONG = re.compile(r"\b(?:error|fatal|panic|exception|undefined|cannot|FAIL)\b", re.IGNORECASE)
+MIN_CONCLUSION = 80  # and of a text whose sentences may be facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,7 @@ def is_done_edit(call: Call) -> bool:
 def is_change(call: Call) -> bool:
     """Whether a call changed something of the work: a file, not the agent's own plan."""
     if call.kind == tools.SHELL:
-        command = str(call.input.get("command") or "")
-        return call.is_done and not call.is_error and tools.is_change(command)
+        return call.is_done and not call.is_error and tools.is_change(call.command)
     own = ("/.claude/plans/", "/.claude/projects/")
     return is_done_edit(call) and not any(folder in path for path in files(call) for folder in own)
 
@@ -47,8 +48,7 @@ def failed(call: Call) -> bool:
     """Whether a command failed, by its status or, of a check behind a pipe, by what it printed."""
     if call.is_error:
         return not vocabulary.is_mundane_error(call.text)
-    command = str(call.input.get("command") or "")
-    return bool(call.text) and tools.is_check(command) and tools.says_failed(call.text)
+    return bool(call.text) and tools.is_check(call.command) and tools.says_failed(call.text)
 
 
 def is_telling_error(call: Call) -> bool:
@@ -58,18 +58,16 @@ def is_telling_error(call: Call) -> bool:
 
 def commits(call: Call) -> list[str]:
     """Return the subjects of the commits that a call made."""
-    if call.kind != tools.SHELL or call.is_error or not call.is_done:
+    if call.is_error or not call.is_done:
         return []
-    return tools.subjects(str(call.input.get("command") or ""), call.text)
+    return tools.subjects(call.command, call.text)
 
 
 def files(call: Call) -> list[str]:
     """Return the paths of files that a call reads or changes."""
     if call.kind in (tools.EDIT, tools.READ):
         return tools.files_of(call.input)
-    if call.kind == tools.SHELL:
-        return tools.reads(str(call.input.get("command") or ""))
-    return []
+    return tools.reads(call.command)
 
 
 def repairs(calls: Sequence[Call]) -> list[Repair]:
@@ -78,12 +76,11 @@ def repairs(calls: Sequence[Call]) -> list[Repair]:
     edits, result = 0, []
     for call in calls:
         edits += is_change(call)
-        command = str(call.input.get("command") or "") if call.kind == tools.SHELL else ""
-        if not command or not call.is_done or (call.status is None and not call.is_error):
+        if not call.command or not call.is_done or (call.status is None and not call.is_error):
             continue
-        check = tools.same_as(command)
+        check = tools.same_as(call.command)
         if failed(call):
-            if tools.is_check(command) or check not in waiting:
+            if tools.is_check(call.command) or check not in waiting:
                 waiting[check] = call, edits
         elif check in waiting:
             failure, edits_before = waiting.pop(check)
@@ -112,26 +109,30 @@ def is_correction(turn: Turn, place: int = 0) -> bool:
         return False
     if prompt.kind == events.REFUSAL:
         return True
-    if prompt.kind not in events.TYPED or not turn.context:
-        return False
-    return vocabulary.corrects(prompt.text) or (turn.is_interruption and len(prompt.text) > GO_ON)
+    return _is_answer(turn) and (
+        vocabulary.corrects(prompt.text) or (turn.is_interruption and len(prompt.text) > GO_ON)
+    )
 
 
 def kind_of_prompt(prompt: str, answers: str, origin: str) -> tuple[bool, bool]:
     """Return whether a prompt with this origin refuses a call of a tool, and whether it corrects."""
     if origin == events.REFUSAL:
         return True, False
-    if not answers or origin in _NO_CORRECTION:
-        return False, False
-    return False, vocabulary.corrects(prompt)
+    may_correct = bool(answers) and origin not in _NO_CORRECTION
+    return False, may_correct and vocabulary.corrects(prompt)
 
 
 def is_choice(turn: Turn) -> bool:
     """Whether the prompt chooses among what the agent offered."""
     prompt = turn.prompt
-    if prompt is None or prompt.kind not in events.TYPED or not turn.context:
+    if prompt is None or not _is_answer(turn):
         return False
     return prompt.kind == events.ANSWER or vocabulary.chooses(prompt.text)
+
+
+def _is_answer(turn: Turn) -> bool:
+    """Whether a person typed the prompt after the agent had said something."""
+    return turn.prompt is not None and turn.prompt.kind in events.TYPED and bool(turn.context)
 
 
 def type_of(
@@ -159,7 +160,7 @@ def concepts(
 ) -> tuple[str, ...]:
     """Return the concepts of an observation, in the order of CONCEPTS."""
     result = vocabulary.concepts(f"{prompt[:1000]}\n{narrative}")
-    if type_ == DISCOVERY and len(narrative) >= LEAST_EXPLANATION:
+    if type_ == DISCOVERY and len(narrative) >= MIN_EXPLANATION:
         result.add("how-it-works")
     if has_changed:
         result.add("what-changed")
@@ -185,14 +186,11 @@ def facts(
 ) -> list[str]:  # fmt: skip
     """Return the single statements of a part of a turn that are worth finding on their own."""
     result = list(subjects)
-    prompt = turn.prompt
-    if prompt and place == 0 and (is_correction(turn) or is_choice(turn)):
-        result.append(f"The user: {vocabulary.one_line(prompt.text, 280)}")
-    for repair in repaired:
-        result.append(_repair(repair, modified))
-    for call in turn.calls if place == 0 else ():
-        if title := tools.pull_request(str(call.input.get("command") or "")):
-            result.append(f"Pull request: {title}")
+    if turn.prompt and place == 0 and (is_correction(turn) or is_choice(turn)):
+        result.append(f"The user: {vocabulary.one_line(turn.prompt.text, 280)}")
+    result += [_repair(repair, modified) for repair in repaired]
+    titles = [tools.pull_request(call.command) for call in turn.calls] if place == 0 else []
+    result += [f"Pull request: {title}" for title in titles if title]
     result += [
         sentence
         for sentence in _conclusions(texts)
@@ -202,7 +200,7 @@ def facts(
 
 
 def _repair(repair: Repair, modified: Sequence[str]) -> str:
-    command = vocabulary.one_line(str(repair.failed.input.get("command") or ""), 80)
+    command = vocabulary.one_line(repair.failed.command, 80)
     said = error_line(repair.failed.text)
     by = f" after changes to {', '.join(modified[:3])}" if modified else ""
     return f"`{command}` failed ({vocabulary.one_line(said, 120)}) and passed{by}"
@@ -211,13 +209,8 @@ def _repair(repair: Repair, modified: Sequence[str]) -> str:
 def error_line(text: str) -> str:
     """Return the line of an output that says best what went wrong."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    lines = [line for line in lines if not re.fullmatch(r"Exit code \d+", line)]
-    for line in lines:
-        if re.search(
-            r"\b(?:error|fatal|panic|exception|undefined|cannot|FAIL)\b", line, re.IGNORECASE
-        ):
-            return line
-    return lines[0] if lines else ""
+    lines = [line for line in lines if not _EXIT_CODE.fullmatch(line)] or [""]
+    return next(filter(_WRONG.search, lines), lines[0])
 
 
 def _conclusions(texts: Sequence[str]) -> list[str]:
@@ -225,7 +218,7 @@ def _conclusions(texts: Sequence[str]) -> list[str]:
     longest = sorted(texts, key=len, reverse=True)[:3]
     chosen = []
     for text in texts:
-        if text in longest and len(text) >= LEAST_CONCLUSION:
+        if text in longest and len(text) >= MIN_CONCLUSION:
             good = [line for line in vocabulary.sentences(text) if _is_statement(line, 40)]
             chosen += [line for line in good if vocabulary.concludes(line)][:2] or good[:1]
     return chosen[:4]

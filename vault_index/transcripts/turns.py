@@ -56,6 +56,11 @@ class Call:
     printed: str = ""  # the end of what a check without an error printed, as it is
     result_uuid: str = ""
 
+    @property
+    def command(self) -> str:
+        """The command of a shell, "" of another tool."""
+        return str(self.input.get("command") or "")
+
 
 @dataclass(slots=True)
 class Turn:
@@ -160,7 +165,7 @@ class Turns:
         if call.status is None and not event.is_error and tools.exits(call.kind, call.input):
             call.status = 0
         text = event.text
-        if not event.is_error and tools.is_check(str(call.input.get("command") or "")):
+        if not event.is_error and tools.is_check(call.command):
             call.printed = text[-RESULT_CHARS:]
         if len(text) > 2 * RESULT_CHARS:
             text = f"{text[:RESULT_CHARS]}\n[...]\n{text[-RESULT_CHARS:]}"

@@ -302,7 +302,7 @@ class VaultWatch:
             return  # the thread that does it goes on
         try:
             outcome = importlib.import_module("vault_index.recall.outcome")
-            while outcome.of(self._current.vault, JUDGING_SECONDS).waiting:
+            while outcome.update(self._current.vault, JUDGING_SECONDS).waiting:
                 if self.ended.wait(JUDGING_PAUSE_SECONDS):
                     return
             if time.monotonic() - self._expired > EXPIRE_SECONDS:

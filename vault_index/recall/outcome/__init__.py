@@ -9,6 +9,6 @@ compares the two, `ledger` keeps the verdicts for longer than the records that t
 from __future__ import annotations
 
 from vault_index.recall.outcome.ledger import Tally
-from vault_index.recall.outcome.refresh import Outcomes, of, tally
+from vault_index.recall.outcome.refresh import Outcomes, tally, update
 
-__all__ = ["Outcomes", "Tally", "of", "tally"]
+__all__ = ["Outcomes", "Tally", "tally", "update"]

@@ -6,6 +6,8 @@ session is judged when the journal has it and again after each change of its fil
 
 from __future__ import annotations
 
+import functools
+import os
 import re
 import time
 from collections import Counter
@@ -13,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,8 +42,6 @@ NEAR_SECONDS = 90.0  # between a prompt's injection and its record, where the te
 
 _NUMBER = re.compile(r"-\d+$")  # of a file whose session's id begins as another's
 
-_Stamps = Mapping[str, Sequence[tuple[str, files.Stamp]]]  # by the session's part of a file's name
-
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
@@ -61,24 +62,23 @@ class Outcomes:
 
 def tally(vault: Vault) -> Mapping[str, Tally]:
     """Return what agents did with each lesson that was ever injected, by its id."""
-    return of(vault).tallies
+    return update(vault).tallies
 
 
-def of(
+def update(
     vault: Vault,
     seconds: float = PATIENCE_SECONDS,
     progress: Callable[[int, int], None] | None = None,
 ) -> Outcomes:
-    """Return the outcomes as they are now, after at most so many seconds of judging.
+    """Bring the ledger up to date in at most so many seconds of judging, and return the outcomes.
 
     Never raises: without an index or a place to write it is what was known before.
     """
     book = ledger.load(projects.private_folder(vault, ledger.FOLDER))
-    stamps = _stamps_of(Journal(vault.config).folder) if book.open else {}
-    if not (_has_new_records(vault, book) or _behind(book, stamps)):
+    sessions = _Sessions(Journal(vault.config).folder)
+    if not (_take_in(vault, book) or (book.open and sessions.behind(book))):
         return Outcomes(book)
-    _take_in(vault, book)
-    judged, waiting = _judge(vault, book, seconds, progress)
+    judged, waiting = _judge(vault, book, sessions, seconds, progress)
     with suppress(WriteError), projects.hold_private_folder(vault, ledger.FOLDER) as folder:
         latest = ledger.load(folder)  # others may have judged meanwhile
         _take_in(vault, latest)
@@ -92,12 +92,14 @@ def of(
 
 
 def _judge(
-    vault: Vault, book: Ledger, seconds: float, progress: Callable[[int, int], None] | None
+    vault: Vault,
+    book: Ledger,
+    sessions: _Sessions,
+    seconds: float,
+    progress: Callable[[int, int], None] | None,
 ) -> tuple[list[str], int]:
     """Judge the sessions that went on, the latest first; return which, and how many have to wait."""
-    folder = Journal(vault.config).folder
-    stamps = _stamps_of(folder)
-    behind = _behind(book, stamps)
+    behind = sessions.behind(book)
     judged: list[str] = []
     until = time.monotonic() + seconds
     marks = _Marks(vault)
@@ -105,99 +107,92 @@ def _judge(
         if time.monotonic() > until:
             break
         try:
-            _judge_session(folder, session, entries, stamps, marks)
+            _judge_session(sessions.steps(session), entries, marks)
         except VaultError:  # no index yet: it is judged when there is one
             break
-        book.sessions[session] = _stamp(session, stamps)
+        book.sessions[session] = sessions.stamp(session)
         judged.append(session)
         if progress:
             progress(len(judged), len(behind))
     return judged, len(behind) - len(judged)
 
 
-def _has_new_records(vault: Vault, book: Ledger) -> bool:
-    name, stamps = _injections_read(vault)
-    return bool(stamps) and book.read.get(name) != stamps
-
-
-def _take_in(vault: Vault, book: Ledger) -> None:
-    name, stamps = _injections_read(vault)
-    if not stamps or book.read.get(name) == stamps:
-        return
-    for record in injections.records(Path(name)):
-        is_push = record.get("event") in EVENTS and record.get("session") and record["lessons"]
-        if is_push or record.get("event") == injections.RENAME:
-            book.add(record)
-    book.read[name] = stamps
-
-
-def _injections_read(vault: Vault) -> tuple[str, list[list[int]]]:
-    """Return the folder of the injections' files, and the stamps of those that are there."""
+def _take_in(vault: Vault, book: Ledger) -> bool:
+    """Take in the injections that were recorded since. Whether there are any."""
     try:
         folder = vault.index_dir
     except VaultError:  # somebody else made it
-        return "", []
-    stamps = []
-    for name in (injections.OLD_FILE, injections.FILE):
-        try:
-            stamps.append(list(files.stamp_of((folder / name).lstat())))
-        except OSError:
-            continue
-    return str(folder), stamps
+        return False
+    there = [folder / name for name in (injections.OLD_FILE, injections.FILE)]
+    stamps = [list(files.stamp_of(file.lstat())) for file in there if os.path.lexists(file)]
+    if not stamps or book.read.get(str(folder)) == stamps:
+        return False
+    for record in injections.records(folder):
+        is_push = record.get("event") in EVENTS and record.get("session") and record["lessons"]
+        if is_push or record.get("event") == injections.RENAME:
+            book.add(record)
+    book.read[str(folder)] = stamps
+    return True
 
 
-def _stamps_of(folder: Path) -> _Stamps:
-    by_name: dict[str, list[tuple[str, files.Stamp]]] = {}
-    for place, stamp in archive.stamps(folder):
-        name = place.rpartition("/")[2].removesuffix(".md").partition("-")[2]
-        by_name.setdefault(_NUMBER.sub("", name), []).append((place, stamp))
-    return by_name
+class _Sessions:
+    """The session files of the journal, as they are now."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _stamps(self) -> Mapping[str, Sequence[tuple[str, files.Stamp]]]:
+        """The path and stamp of each file, by the session's part of its name."""
+        by_name: dict[str, list[tuple[str, files.Stamp]]] = {}
+        for path, stamp in archive.stamps(self._folder):
+            by_name.setdefault(_bare(archive.name_in(Path(path))), []).append((path, stamp))
+        return by_name
+
+    def _files_of(self, session: str) -> Sequence[tuple[str, files.Stamp]]:
+        return self._stamps.get(_bare(archive.file_name(session)), ())
+
+    def stamp(self, session: str) -> list[int]:
+        """Return the stamps of a session's files, one after the other; [] where there is none."""
+        return [number for _, stamp in self._files_of(session) for number in stamp]
+
+    def behind(self, book: Ledger) -> dict[str, list[Entry]]:
+        """Return the sessions that changed since they were judged, with their injections."""
+        entries: dict[str, list[Entry]] = {}
+        for entry in book.open.values():
+            if entry.lessons:
+                entries.setdefault(entry.session, []).append(entry)
+        return {
+            session: of_session
+            for session, of_session in entries.items()
+            if not all(all(entry.verdicts) for entry in of_session)
+            # of a session that was forgotten since, the verdicts stay
+            or ((stamp := self.stamp(session)) and book.sessions.get(session) != stamp)
+        }
+
+    def steps(self, session: str) -> list[Step]:
+        """Return the steps of a session; none where it cannot be read."""
+        for path, _ in self._files_of(session):
+            with suppress(VaultError):  # `lessons journal status` names it
+                read = archive.read(self._folder / path)
+                if read.id == session:
+                    return story.of_session(read)
+        return []
 
 
-def _behind(book: Ledger, stamps: _Stamps) -> dict[str, list[Entry]]:
-    """Return the sessions that changed since they were judged, with their injections."""
-    entries: dict[str, list[Entry]] = {}
-    for entry in book.open.values():
-        if entry.lessons:
-            entries.setdefault(entry.session, []).append(entry)
-    behind: dict[str, list[Entry]] = {}
-    for session, of_session in entries.items():
-        stamp = _stamp(session, stamps)
-        is_judged = all(all(entry.verdicts) for entry in of_session)
-        # of a session that was forgotten since, the verdicts stay
-        if not is_judged or (stamp and book.sessions.get(session) != stamp):
-            behind[session] = of_session
-    return behind
+def _bare(name: str) -> str:
+    return _NUMBER.sub("", name)
 
 
-def _files_of(session: str, stamps: _Stamps) -> Sequence[tuple[str, files.Stamp]]:
-    return stamps.get(_NUMBER.sub("", archive.file_name(session)), ())
-
-
-def _stamp(session: str, stamps: _Stamps) -> list[int]:
-    """Return the stamps of a session's files, one after the other; [] where there is none."""
-    return [number for _, stamp in _files_of(session, stamps) for number in stamp]
-
-
-def _judge_session(
-    folder: Path, session: str, entries: Iterable[Entry], stamps: _Stamps, marks: _Marks
-) -> None:
+def _judge_session(steps: Sequence[Step], entries: Iterable[Entry], marks: _Marks) -> None:
     """Judge the injections of a session. Raises IndexStateError without an index."""
-    steps: list[Step] = []
-    for place, _ in _files_of(session, stamps):
-        try:
-            read = story.read_session(files.read_file(folder / place), folder / place)
-        except VaultError:  # `lessons journal status` names it
-            continue
-        if read.id == session and not steps:
-            steps = story.of_session(read)
     for entry in entries:
-        place_of_it = _place(entry, steps)
-        if place_of_it is None:
+        place = _place(entry, steps)
+        if place is None:
             entry.verdicts = [UNKNOWN] * len(entry.lessons)
             continue
-        had = judge.words_before(steps[:place_of_it])
-        after = steps[place_of_it : _end(entry, steps, place_of_it)]
+        had = judge.words_before(steps[:place])
+        after = steps[place : _end(entry, steps, place)]
         entry.verdicts = [
             UNKNOWN if mark is None else judge.judge(mark, had, after).outcome
             for mark in map(marks.of, entry.lessons)
@@ -235,32 +230,31 @@ def _seconds(at: str) -> float:
 
 
 class _Marks:
-    """The marks of lessons, each made when it is asked for."""
+    """The marks of lessons, each made when it is asked for. Raises IndexStateError without an index."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
-        self._marks: dict[str, Marks | None] = {}
-        self._documents: Counter[str] | None = None
-        self._count = 0
+        self.of = functools.cache(self._of)
 
-    def of(self, lesson: str) -> Marks | None:
-        """Return the marks of a lesson; None if it is gone. Raises IndexStateError."""
-        if lesson not in self._marks:
-            self._marks[lesson] = self._made(lesson)
-        return self._marks[lesson]
+    @cached_property
+    def _texts(self) -> dict[str, tuple[str, str]]:
+        """The title and the text of each lesson, by id."""
+        rows = self._vault.open_index().store.rows(("lesson_id", "title", "text"), filters.WHOLE)
+        rows.sort(key=lambda row: str(row["lesson_id"]))
+        return {row["lesson_id"]: (row["title"], row["text"]) for row in rows}
 
-    def _made(self, lesson: str) -> Marks | None:
-        store = self._vault.open_index().store
-        if self._documents is None:
-            rows = store.rows(("lesson_id", "title", "text"), filters.WHOLE)
-            rows.sort(key=lambda row: str(row["lesson_id"]))
-            some = rows[:: max(1, len(rows) // SAMPLE)]
-            self._documents = Counter(
-                word for row in some for word in words.words_run(f"{row['title']}\n{row['text']}")
-            )
-            self._count = len(some)
-            self._texts = {row["lesson_id"]: (row["title"], row["text"]) for row in rows}
+    @cached_property
+    def _sample(self) -> Sequence[tuple[str, str]]:
+        return list(self._texts.values())[:: max(1, len(self._texts) // SAMPLE)]
+
+    @cached_property
+    def _documents(self) -> Counter[str]:
+        """How many lessons of the sample have a word."""
+        return Counter(word for each in self._sample for word in words.words_run("\n".join(each)))
+
+    def _of(self, lesson: str) -> Marks | None:
+        """Return the marks of a lesson; None if it is gone."""
         if lesson not in self._texts:
             return None
         marks = words.of_lesson(*self._texts[lesson])
-        return words.by_rarity(marks, self._documents, self._count)
+        return words.by_rarity(marks, self._documents, len(self._sample))

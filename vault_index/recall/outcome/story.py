@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vault_index.journal import session_file
 from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
 from vault_index.store import injections
 from vault_index.transcripts import events, reading, tools, vocabulary
@@ -49,11 +48,6 @@ def of_session(session: Session) -> list[Step]:
     except OSError:
         steps = []
     return steps or list(_of_records(session.records))
-
-
-def read_session(data: bytes, file: Path) -> Session:
-    """Return the session of a session file's bytes. Raises VaultError."""
-    return session_file.parse(data, file)
 
 
 def of_events(happened: Iterable[Event]) -> Iterator[Step]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vault_index.lesson import passages
 
@@ -155,7 +155,7 @@ def by_rarity(marks: Marks, documents: Mapping[str, int], count: int) -> Marks:
         word: weight * min(1.0, math.log(count / documents.get(word, 1)) / whole * 1.5)
         for word, weight in marks.advice.items()
     }
-    return Marks(rare, marks.against, marks.symptoms, marks.failure, marks.about)
+    return replace(marks, advice=rare)
 
 
 def words_in(text: str) -> set[str]:
