@@ -33,9 +33,8 @@ class Reader:
         state = state or {}
         self._number = int(state.get("number", 0))
         self._is_of_program = bool(state.get("of_program"))
-        self._base = replace(
-            Event("", "", ""), **{name: str(state.get(name, "")) for name in _OF_SESSION}
-        )
+        session: dict[str, Any] = {name: str(state.get(name, "")) for name in _OF_SESSION}
+        self._base = Event("", "", "", **session)
         self.parent = str(state.get("parent", ""))  # the session that started this one
 
     @property
