@@ -355,7 +355,7 @@ async def test_a_bug_is_a_line_for_the_model(
     def fail(*_: object, **_more: object) -> None:
         raise RuntimeError("the secret of the bug")
 
-    monkeypatch.setattr(texts, "of_status", fail)
+    monkeypatch.setattr(texts, "status", fail)
     said = await refusal(client, "learn_status")
     assert "RuntimeError" in said
     assert "Next: go on without it" in said

@@ -73,16 +73,18 @@ Event = Callable[[Mapping[str, Any]], None]
 
 @dataclass(slots=True)
 class _Course:
-    """The course of a question so far."""
+    """The course of a question so far. `name` is the model's, "" without one."""
 
     query: str
     event: Event
+    name: str
     passages: tuple[Passage, ...] = ()
     nearest: tuple[Passage, ...] = ()
     notes: tuple[str, ...] = ()  # of the searches
     search: Search | None = None
     shown: str = ""  # the text that was passed on
-    cited: list[int] = field(default_factory=list)
+    chars: int = 0  # of the text that the model wrote
+    citations: Citations = field(default_factory=lambda: Citations(()))
 
     def show(self, text: str) -> None:
         """Pass on a piece of the answer."""
@@ -95,6 +97,25 @@ class _Course:
         if not piece:
             self.event({"event": "waiting"})
 
+    def begin(self) -> None:
+        """Have the passages cited by what the model writes from now on."""
+        self.citations = Citations([each.number for each in self.passages])
+
+    def write(self, piece: str) -> None:
+        """Pass on as much of a model's text as is decided. Raises ModelCallError."""
+        self.chars += len(piece)
+        if self.chars > MAX_CHARS:
+            raise ModelCallError(
+                f"{self.name} answered with more than {MAX_CHARS:,} characters",
+                "choose another model",
+            )
+        self.show(self.citations.feed(piece))
+
+    def check(self) -> None:
+        """Raise ModelCallError for an answer of which nothing is shown."""
+        if not self.shown.strip():
+            raise ModelCallError(f"{self.name} answered with nothing", "choose another model")
+
 
 def answer(
     query: str,
@@ -105,13 +126,13 @@ def answer(
     max_searches: int = 1,
 ) -> Answer:
     """Answer a question; `session_id` is the caller's to set. Raises VaultError of `find` alone."""
-    course = _Course(query, event)
+    course = _Course(query, event, model.name if model else "")
     if model is None:
         _search(course, find, Wanted(query))
         status = PASSAGES if course.passages else UNKNOWN
         if status == UNKNOWN:
             course.show(_unknown(course))
-        return _answer(course, status, "", hint=NO_MODEL)
+        return _answer(course, status, hint=NO_MODEL)
     try:
         if model.can_call_tools and max_searches:
             try:
@@ -121,7 +142,7 @@ def answer(
                     raise
         return _searched_first(course, model, find, before)
     except ModelCallError as error:
-        return _failed(course, model.name, find, error)
+        return _failed(course, find, error)
 
 
 def _deciding(
@@ -139,8 +160,8 @@ def _deciding(
                 raise ModelRefusedError(
                     f"{model.name} declined to answer", "choose another model"
                 )  # after a search the same words are an answer: "unfortunately, [1] does not say"
-            _write(course, reply.text, model.name)
-            return _answer(course, ANSWERED, model.name)
+            _write(course, reply.text)
+            return _answer(course, ANSWERED)
         results: list[Turn] = []
         for call in reply.calls:
             wanted = passages.wanted(call)
@@ -154,7 +175,7 @@ def _deciding(
             results.append(Turn(TOOL, text, call=call.id))
         if searches == max_searches and not course.passages:
             course.show(_unknown(course))
-            return _answer(course, UNKNOWN, model.name)
+            return _answer(course, UNKNOWN)
         after = (*question.after, Turn(ASSISTANT, reply.text, reply.calls), *results)
         question = replace(question, after=after)
         if searches == max_searches:
@@ -163,7 +184,7 @@ def _deciding(
     if not course.passages:
         return _searched_first(course, model, find, before)
     _stream(course, model, replace(question, tools=()))
-    return _answer(course, ANSWERED, model.name)
+    return _answer(course, ANSWERED)
 
 
 def _searched_first(
@@ -178,11 +199,11 @@ def _searched_first(
         result = _search(course, find, Wanted(text))
         if not course.passages:
             course.show(_unknown(course))
-            return _answer(course, UNKNOWN, model.name)
+            return _answer(course, UNKNOWN)
         prompt = f"{result}\n\nQuestion: {course.query}"
     question = Question(_prompt("ask_passages"), prompt, before=turns(before))
     _stream(course, model, question)
-    return _answer(course, ANSWERED, model.name)
+    return _answer(course, ANSWERED)
 
 
 def _search(course: _Course, find: Find, wanted: Wanted) -> str:
@@ -220,73 +241,54 @@ def _ask_quietly(course: _Course, model: Chat, question: Question) -> Reply:
         return model.converse(question, take)
     except ModelCallError:
         if any(held):
-            _write(course, "".join(held)[:MAX_CHARS], model.name)
+            _write(course, "".join(held)[:MAX_CHARS])
         raise
 
 
 def _stream(course: _Course, model: Chat, question: Question) -> None:
     """Ask, and pass the answer on as it comes. Raises ModelCallError; what came before stays."""
-    citations = Citations([each.number for each in course.passages])
-    course.cited = citations.cited
-    taken = 0
 
     def take(piece: str) -> None:
-        nonlocal taken
-        taken += len(piece)
         course.wait(piece)
-        if taken > MAX_CHARS:
-            raise ModelCallError(
-                f"{model.name} answered with more than {MAX_CHARS:,} characters",
-                "choose another model",
-            )
-        course.show(citations.feed(piece))
+        course.write(piece)
 
+    course.begin()
     try:
         reply = model.converse(question, take)
-        if not taken:
-            take(reply.text)
+        if not course.chars:
+            course.write(reply.text)
     finally:
-        course.show(citations.end())
-    _check(course, model.name)
+        course.show(course.citations.end())
+    course.check()
 
 
-def _write(course: _Course, text: str, name: str) -> None:
+def _write(course: _Course, text: str) -> None:
     """Pass on an answer that is there as a whole. Raises ModelCallError for an empty one."""
-    if len(text) > MAX_CHARS:
-        raise ModelCallError(
-            f"{name} answered with more than {MAX_CHARS:,} characters", "choose another model"
-        )
-    citations = Citations([each.number for each in course.passages])
-    course.cited = citations.cited
-    course.show(citations.feed(text))
-    course.show(citations.end())
-    _check(course, name)
+    course.begin()
+    course.write(text)
+    course.show(course.citations.end())
+    course.check()
 
 
-def _check(course: _Course, name: str) -> None:
-    if not course.shown.strip():
-        raise ModelCallError(f"{name} answered with nothing", "choose another model")
-
-
-def _failed(course: _Course, name: str, find: Find, error: ModelCallError) -> Answer:
+def _failed(course: _Course, find: Find, error: ModelCallError) -> Answer:
     """Return what there is without the model: the passages, and what it wrote before it failed."""
     if course.search is None and not _is_chatter(course.query):
         try:
             _search(course, find, Wanted(course.query))
         except VaultError as other:  # the model's trouble is the one to report
             error = ModelCallError(f"{error.message}; {other.message}", error.hint)
-    return _answer(course, FAILED, name, error.message, error.hint)
+    return _answer(course, FAILED, error.message, error.hint)
 
 
-def _answer(course: _Course, status: str, model: str, trouble: str = "", hint: str = "") -> Answer:
+def _answer(course: _Course, status: str, trouble: str = "", hint: str = "") -> Answer:
     by_number = {each.number: each for each in course.passages}
     return Answer(
         status,
         course.shown,
-        tuple(by_number[number] for number in course.cited),
+        tuple(by_number[number] for number in course.citations.cited),
         course.passages or course.nearest,
         "",
-        model,
+        course.name,
         course.search,
         trouble,
         hint,

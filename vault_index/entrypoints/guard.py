@@ -358,7 +358,7 @@ MAX_BYTES = 1024
 _TOKEN = re.compile(rb"[!-~]{16,256}")  # what a header can hold, and nobody guesses
 
 
-def of(home: Path) -> str:
+def load_token(home: Path) -> str:
     """Return the token in a user's folder, made if it is missing. Raises VaultError, WriteError."""
     file = home / FILE
     try:
@@ -382,7 +382,7 @@ def of(home: Path) -> str:
         return _checked(written, file)
 
 
-def read(file: Path) -> str:
+def read_token(file: Path) -> str:
     """Return the token in a file that the user names. Raises VaultError."""
     return _checked(files.read_file(file).strip(), file)
 

@@ -10,7 +10,7 @@ asks the model may fulfil. The caller decides what a model may see: secrets are 
 what it says is checked after. Models and addresses come from the user's own settings and environment,
 keys from the environment alone; a vault chooses none of them.
 
-A backend is a module with a class that satisfies `backend.Backend`, and a line in `_BACKENDS`. Attempts,
+A backend is a module with a class that extends `backend.Backend`, and a line in `_BACKENDS`. Attempts,
 the day's allowance, the form of answers and what calls took are the same for all: `MeteredModel`.
 """
 
@@ -69,8 +69,8 @@ class Model(Protocol):
         """Return the reply, its text or its calls; `take` gets its text in pieces as they come, and
         "" in each second that the model is silent.
 
-        The pieces are the text of the reply. Where an error comes in the middle of them, they stay
-        with the caller; what `take` raises ends the call at once and passes through. Raises
+        The pieces are the text of the reply. They stay with the caller where an error
+        comes in the middle of them; what `take` raises ends the call at once and passes through. Raises
         ModelToolsError where the model takes no tools: it can be asked without.
         """
 

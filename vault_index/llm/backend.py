@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from vault_index.errors import ModelAnswerError, ModelRefusedError
 
@@ -87,24 +87,13 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()  # tools that the model wants; its text may then be empty
 
 
-class Backend(Protocol):
+class Backend:
     """A model on a server, or a program that asks one."""
 
-    @property
-    def name(self) -> str:
-        """The name in the settings: `ollama:MODEL`."""
-
-    @property
-    def starts_slowly(self) -> bool:
-        """Whether a call takes long before the model begins."""
-
-    @property
-    def answer_tokens(self) -> int:
-        """Tokens that an answer has at most, those of thinking included."""
-
-    @property
-    def can_call_tools(self) -> bool:
-        """Whether it takes questions with tools; the model behind it may still refuse them."""
+    name: str  # in the settings: `ollama:MODEL`
+    starts_slowly = False  # a call takes long before the model begins
+    answer_tokens = MAX_ANSWER_TOKENS  # of an answer at most, those of thinking included
+    can_call_tools = True  # the model behind it may still refuse them
 
     def ask(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply of one attempt; `take` gets its text in pieces, as the model writes them.
@@ -113,9 +102,11 @@ class Backend(Protocol):
         `PassingError` where another attempt may go better; ModelToolsError where the model takes no
         tools. `take` raises a BaseException only, which passes through.
         """
+        raise NotImplementedError
 
     def end(self) -> None:
         """End the call under way, from another thread."""
+        raise NotImplementedError
 
 
 _TOOLS = re.compile(r"(?i)\btools?\b|\btool_choice\b|\bfunction.?call")

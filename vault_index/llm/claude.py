@@ -23,6 +23,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from vault_index.llm.backend import (
     DECLINED,
     ENDED,
     TOOL,
+    Backend,
     Question,
     Reply,
     Take,
@@ -78,32 +80,34 @@ def lean_options(program: Path, environ: Mapping[str, str], folder: Path) -> lis
     They are kept in the private folder, since asking for help takes as long as a start. Raises
     ModelAwayError for a version that lacks one.
     """
-    kept = _kept(folder / FILE)
-    if kept.get("program") == _stamp(program) and kept.get("switch") in _WITHOUT_HOOKS.values():
-        return [*_LEAN, str(kept["switch"])]
+    known: Any = None
+    with suppress(OSError, ValueError):
+        known = json.loads((folder / FILE).read_bytes())
+    for switch in _WITHOUT_HOOKS.values():
+        if known == _note(program, switch):
+            return [*_LEAN, switch]
     switch = _switch(program, environ, folder)
-    remember_switches(program, switch, folder)
+    remember_switch(program, switch, folder)
     return [*_LEAN, switch]
 
 
-def remember_switches(program: Path, switch: str, folder: Path) -> None:
+def remember_switch(program: Path, switch: str, folder: Path) -> None:
     """Note which option leaves out hooks, for this version of the program."""
-    data = json.dumps({"program": _stamp(program), "switch": switch}).encode()
-    try:
-        with files.writing(folder / FILE):
-            files.replace_file(folder / FILE, data)
-    except WriteError:  # then the help is read each time
-        pass
+    with (
+        suppress(WriteError),
+        files.writing(folder / FILE),
+    ):  # unwritten, the help is read each time
+        files.replace_file(folder / FILE, json.dumps(_note(program, switch)).encode())
 
 
-def _stamp(program: Path) -> list[str | int]:
-    """Return what is different after an update. Raises ModelAwayError."""
+def _note(program: Path, switch: str) -> dict[str, Any]:
+    """Return a switch with what is different after an update. Raises ModelAwayError."""
     try:
         program = program.resolve()
         now = program.stat()
     except OSError:
         raise _unusable("cannot be started", "reinstall Claude Code") from None
-    return [str(program), now.st_size, now.st_mtime_ns]
+    return {"program": [str(program), now.st_size, now.st_mtime_ns], "switch": switch}
 
 
 def _switch(program: Path, environ: Mapping[str, str], folder: Path) -> str:
@@ -129,14 +133,6 @@ def _switch(program: Path, environ: Mapping[str, str], folder: Path) -> str:
         lacks = missing[0] if missing else "--safe-mode"
         raise _unusable(f"is too old: it lacks {lacks}", "run `claude update`")
     return switches[0]
-
-
-def _kept(file: Path) -> dict[str, object]:
-    try:
-        kept = json.loads(file.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return kept if isinstance(kept, dict) else {}
 
 
 def _unusable(problem: str, hint: str) -> ModelAwayError:
@@ -175,7 +171,7 @@ _NETWORK = re.compile(
 )
 
 
-class ClaudeBackend:
+class ClaudeBackend(Backend):
     """A model of the user's own Claude Code. Nothing is started before first use."""
 
     starts_slowly = True
@@ -339,29 +335,19 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     _stop(process)
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            try:
+            with suppress(OSError):  # the rest of the prompt was not read
                 pipe.close()
-            except OSError:  # the rest of the prompt was not read
-                pass
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End a program that still runs, politely first, for its files' sake."""
-    if process.poll() is None:
-        _signal(process, signal.SIGTERM)
-        try:
+    if process.poll() is not None:
+        return
+    for order in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError, PermissionError):  # nobody of the group is left
+            os.killpg(process.pid, order)
+        with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        _signal(process, signal.SIGKILL)
-        process.wait()
-
-
-def _signal(process: subprocess.Popen[bytes], order: signal.Signals) -> None:
-    try:
-        os.killpg(process.pid, order)
-    except (ProcessLookupError, PermissionError):  # nobody of the group is left
-        pass
 
 
 def _result(printed: str) -> dict[str, Any]:

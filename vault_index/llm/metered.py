@@ -39,17 +39,6 @@ from vault_index.llm.backend import (
 )
 from vault_index.llm.server import PassingError, Sleep
 
-# The day's allowance of language models for all commands of a user: calls and tokens.
-#
-#     ~/.lessons/llm/allowance.json   the day in UTC, its calls, its tokens
-#     ~/.lessons/llm/allowance.lock   one process at a time
-#
-# A call is written down before it is made, with the tokens that it may take, so that a process that
-# dies
-# in it has used them; the real number replaces them afterwards. A call that reached no model is
-# taken
-# back.
-
 FOLDER, FILE, LOCK = "llm", "allowance.json", "allowance.lock"
 
 
@@ -62,16 +51,16 @@ class Day:
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Booking:
-    """A call that was written down: its day, and the tokens it may take."""
-
-    day: str
-    tokens: int
-
-
 class Allowance:
-    """The user's calls and tokens of a day; `now` is in seconds since the epoch."""
+    """The day's allowance of language models for all commands of a user: calls and tokens.
+
+        ~/.lessons/llm/allowance.json   the day in UTC, its calls, its tokens
+        ~/.lessons/llm/allowance.lock   one process at a time
+
+    A call is written down before it is made, with the tokens that it may take, so that a process that
+    dies in it has used them; the real number replaces them afterwards. A call that reached no model is
+    taken back. `now` is in seconds since the epoch.
+    """
 
     def __init__(self, config: Config, now: Callable[[], float] = time.time) -> None:
         self._folder = config.home / FOLDER
@@ -79,8 +68,8 @@ class Allowance:
         self._calls, self._tokens = config.llm_calls_a_day, config.llm_tokens_a_day
         self._now = now
 
-    def book(self, tokens: int) -> Booking:
-        """Write down a call that may take so many tokens.
+    def book(self, tokens: int) -> Day:
+        """Write down a call that may take so many tokens, and return that as part of its day.
 
         Raises ModelBudgetError if the day has no room for it, and WriteError.
         """
@@ -96,9 +85,9 @@ class Allowance:
                 )
                 raise self._error(problem, "tokens_a_day")
             self._write(Day(used.day, used.calls + 1, used.tokens + tokens))
-        return Booking(used.day, tokens)
+        return Day(used.day, 1, tokens)
 
-    def settle(self, booking: Booking, tokens: int, calls: int = 1) -> None:
+    def settle(self, booking: Day, tokens: int, calls: int = 1) -> None:
         """Put what a call took in the place of what was booked; 0 calls take it back.
 
         A disk that cannot be written to loses no answer: then the booking stays.
@@ -190,19 +179,15 @@ class MeteredModel:
         ModelCallError.
         """
         pieces = None if take is None else _Pieces(take, self._too_long())
-        try:
-            reply = server.call_repeatedly(
-                lambda: self._attempt(question, pieces), self._pause_of(pieces)
-            )
-        except _Stopped as stopped:
-            raise stopped.error from stopped.error.__cause__
+        reply = server.call_repeatedly(
+            lambda: self._attempt(question, pieces), self._pause_of(pieces)
+        )
         text = reply.text.strip()
         if reply.end == DECLINED:
             raise self._declined()
         if reply.end == CUT:
-            tokens = (
-                reply.output_tokens or self._backend.answer_tokens
-            )  # its context may end before
+            # its context may end before the limit
+            tokens = reply.output_tokens or self._backend.answer_tokens
             raise ModelCallError(
                 f"{self.name} did not come to an end in {tokens} tokens",
                 "choose another model, or a larger context",
@@ -240,16 +225,16 @@ class MeteredModel:
                 reply = cancel.call(
                     partial(self._backend.ask, question), pieces.take, self._backend.end
                 )
-        except (VaultError, _Stopped) as error:
-            passed = pieces.chars if pieces is not None else 0
+        except Exception as error:  # what a call took is counted, however it ends
+            passed, failed = (0, None) if pieces is None else (pieces.chars, pieces.failed)
             if isinstance(error, ModelToolsError):
                 self.can_call_tools = False
-            if not passed and _did_nothing(error):
+            if not passed and error is not failed and _did_nothing(error):
                 self._allowance.settle(booking, 0, calls=0)
                 raise
             written = passed // CHARS_A_TOKEN
             self.usage += Usage(1, expected, written, time.monotonic() - began)
-            if passed and isinstance(error, ModelCallError):
+            if passed and error is not failed and isinstance(error, ModelCallError):
                 raise self._broken(error) from None
             raise
         taken, given = reply.input_tokens, reply.output_tokens
@@ -267,37 +252,34 @@ class MeteredModel:
         )
 
 
-class _Stopped(BaseException):
-    """An error of the caller's, on its way through a door: none of the door's clauses catches it."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
-
-
 class _Pieces:
-    """Passes the pieces of an answer on, up to the largest that is taken; `chars` so far."""
+    """Passes the pieces of an answer on, up to the largest that is taken; `chars` so far.
+
+    `failed` is the error of the caller, which is not one of the model's.
+    """
 
     def __init__(self, take: Take, too_long: ModelCallError) -> None:
         self.chars = 0
+        self.failed: Exception | None = None
         self._take = take
         self._too_long = too_long
 
     def take(self, piece: str) -> None:
-        """Pass a piece on. Raises _Stopped."""
+        """Pass a piece on. Raises what the caller raises."""
         room = MAX_CHARS - self.chars
         self.chars += len(piece)
         try:
             self._take(piece[:room])
-        except Exception as error:  # noqa: BLE001  # the caller's own: it is raised again
-            raise _Stopped(error) from None
-        if len(piece) > room:
-            raise _Stopped(self._too_long)
+            if len(piece) > room:
+                raise self._too_long
+        except Exception as error:
+            self.failed = error
+            raise
 
 
-def _did_nothing(error: BaseException) -> bool:
+def _did_nothing(error: Exception) -> bool:
     """Whether no model did anything: what was written down for the call is taken back."""
     final = error.final if isinstance(error, PassingError) else error
-    if isinstance(final, ModelAwayError | ModelToolsError):
-        return True
-    return not isinstance(final, ModelCallError | _Stopped)
+    if isinstance(final, ModelCallError):
+        return isinstance(final, ModelAwayError | ModelToolsError)
+    return isinstance(final, VaultError)

@@ -14,6 +14,7 @@ from vault_index.llm.backend import (
     ENDED,
     MAX_ANSWER_TOKENS,
     TOOL,
+    Backend,
     Question,
     Reply,
     Take,
@@ -36,15 +37,11 @@ _AWAY = (model_http.NOT_REACHED, model_http.NO_ADDRESS, 404, 429, 503)
 _PASSING = (model_http.NOT_REACHED, model_http.CUT)
 
 
-class OllamaBackend:
+class OllamaBackend(Backend):
     """A model on an Ollama server. Answers are as repeatable as the server makes them.
 
     `host` is what `OLLAMA_HOST` may hold: a name, a port, a URL. Nothing is asked before first use.
     """
-
-    starts_slowly = False
-    answer_tokens = MAX_ANSWER_TOKENS
-    can_call_tools = True
 
     def __init__(self, model: str, host: str, timeout: float = TIMEOUT_SECONDS) -> None:
         self.name = f"ollama:{model}"

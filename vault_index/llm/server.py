@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 from vault_index import model_http
 from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError, SettingsError
 from vault_index.llm.backend import (
-    MAX_ANSWER_TOKENS,
+    Backend,
     Question,
     Reply,
     Take,
@@ -76,7 +76,7 @@ class Reading:
 
     @property
     def reply(self) -> Reply | None:
-        """The reply, None if there is none."""
+        """The reply, or None."""
         end = self._why_ended()
         if self.error is not None or not self.began or not end:
             return None
@@ -264,12 +264,9 @@ class Answered:
         return {"message": said} if isinstance(said, str) else {}
 
 
-class HttpBackend:
+class HttpBackend(Backend):
     """A model behind an API over HTTP. A subclass writes the request and reads the answer."""
 
-    starts_slowly = False
-    answer_tokens = MAX_ANSWER_TOKENS
-    can_call_tools = True
     reading: type[Reading]
 
     def __init__(

@@ -80,9 +80,9 @@ def _serve_http(
     from vault_index.entrypoints.mcp import access, answering, lesson_tools
     from vault_index.entrypoints.mcp.agent import Agent
 
-    secret = guard.read(token_file) if token_file else ""
+    secret = guard.read_token(token_file) if token_file else ""
     if not secret and guard.is_loopback(host):
-        secret = guard.of(config.home_folder())
+        secret = guard.load_token(config.home_folder())
     agent = Agent.here(named, folders=False)
     serving = lesson_tools.build(agent, tools, access.Access(secret))
     _run(answering.serve, serving, host, port, secret, output.say)
@@ -134,9 +134,9 @@ def serve_command(
     if host.lower() == "localhost":  # it has two addresses: at the other, any program may listen
         host = DEFAULT_HOST
     vault = client.open_vault(named)
-    secret = guard.read(token_file) if token_file else ""
+    secret = guard.read_token(token_file) if token_file else ""
     if not secret and guard.is_loopback(host):
-        secret = guard.of(vault.config.home)
+        secret = guard.load_token(vault.config.home)
     address = server.address_of(host, port)
     code = app.ask_running(address, secret, str(vault.root)) if opens and port else ""
     if code:

@@ -185,8 +185,8 @@ def add(server: LessonsServer, agent: Agent) -> None:
         except VaultError as error:
             raise ResourceError(explained(error)) from None
         if answer["entry"] is None:
-            raise ResourceNotFoundError(texts.of_lesson(id, answer))
-        return texts.of_lesson(id, answer)
+            raise ResourceNotFoundError(texts.lesson(id, answer))
+        return texts.lesson(id, answer)
 
     def review_proposals() -> str:
         """Go through the proposed lessons."""
@@ -196,7 +196,7 @@ def add(server: LessonsServer, agent: Agent) -> None:
             return f"Tell me this: {explained(error)}"
         if not waiting:
             return "No proposed lesson waits. Tell me so; there is nothing to do."
-        return _REVIEW.format(proposals=texts.of_proposals(waiting))
+        return _REVIEW.format(proposals=texts.proposals(waiting))
 
     def remember(what: str = "") -> str:
         """Propose a lesson from this conversation."""

@@ -57,12 +57,12 @@ class LessonTools:
             "query": query[:MAX_QUERY_CHARS], "type": type, "min_confidence": min_confidence,
             "category": category, "limit": limit, "cursor": cursor,
         }  # fmt: skip
-        return texts.of_search(self._agent.ask("learn search", values, project))
+        return texts.search_results(self._agent.ask("learn search", values, project))
 
     def learn_get(self, id: Name, project: Name = "", cursor: Name = "") -> str:
         """Return the whole text of a lesson by its id; use it when the passage of a hit is not enough."""
         answer = self._agent.ask("learn get", {"name": id}, project)
-        return texts.of_lesson(id, answer, cursor)
+        return texts.lesson(id, answer, cursor)
 
     def learn_status(self, context: Context[Any, Any], project: Name = "") -> str:
         """Count the lessons by type and category, those most and never used, and proposals that wait.
@@ -70,7 +70,7 @@ class LessonTools:
         Use it when the user asks about the vault, or for the names of categories.
         """
         answer = self._agent.ask("learn status", {}, project)
-        return texts.of_status(answer, private=self._server.is_users(context))
+        return texts.status(answer, private=self._server.is_users(context))
 
     def learn_trigger(
         self, scope: Literal["session", "commit", "files"] = "session", target: Name = ""
@@ -82,7 +82,7 @@ class LessonTools:
         """
         values = {"scope": scope, "target": target, "folder": self._agent.folder}
         answer = self._agent.ask("learn trigger", values)
-        return texts.of_learning(answer)
+        return texts.learned(answer)
 
     def remember(
         self,
@@ -101,7 +101,7 @@ class LessonTools:
             "title": title, "text": text, "category": category, "by": "agent",
             "tags": tags or [], "fires_on": fires_on or [],
         }  # fmt: skip
-        return texts.of_proposal(self._agent.ask("remember", values))
+        return texts.proposal(self._agent.ask("remember", values))
 
 
 def add(server: LessonsServer, agent: Agent) -> None:
@@ -210,7 +210,7 @@ class JournalTools:
             "full": format == "full", **self._agent.where(project),
         }  # fmt: skip
         answer = self._agent.ask_journal("journal timeline", values)
-        return texts.of_timeline(answer, full=format == "full")
+        return texts.timeline(answer, full=format == "full")
 
     def _list(
         self, narrowed: dict[str, str], project: str, since: str, limit: int, cursor: str
@@ -232,9 +232,7 @@ class JournalTools:
             "text": query[:MAX_QUERY_CHARS], "k": start + limit + 1, "kinds": [kind],
             **moments.window(since or None), **narrowed, **self._agent.where(project),
         }  # fmt: skip
-        return texts.of_journal_search(
-            self._agent.ask_journal("journal search", values), start, limit
-        )
+        return texts.journal_hits(self._agent.ask_journal("journal search", values), start, limit)
 
 
 def add_journal_tools(server: LessonsServer, agent: Agent) -> None:

@@ -27,7 +27,7 @@ INTRO = (
 )
 
 
-def of_search(answer: Mapping[str, Any]) -> str:
+def search_results(answer: Mapping[str, Any]) -> str:
     """Return hits, and how to get more; of those below the floor a few titles."""
     every = [Hit.from_json(hit) for hit in answer["hits"]]
     hits = [hit for hit in every if hit.is_above(answer["floor"])]
@@ -49,7 +49,7 @@ def _less(below: Sequence[str]) -> list[str]:
     return ["Below the floor, so perhaps not about this:", *below] if below else []
 
 
-def of_lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
+def lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
     """Return a lesson, or the part of it at a cursor; for a missing one the nearest names.
 
     Raises VaultError for a cursor of something else.
@@ -73,7 +73,7 @@ def of_lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
     return shown
 
 
-def of_status(answer: Mapping[str, Any], *, private: bool) -> str:
+def status(answer: Mapping[str, Any], *, private: bool) -> str:
     """Return what a vault holds; with what is private, also what was used, proposed and learned."""
     counts = [
         f"lessons: {answer['lessons']}",
@@ -96,7 +96,7 @@ def _private(answer: Mapping[str, Any]) -> Iterator[str]:
     yield f"journal: {'on' if answer['journal'] else 'off'}"
 
 
-def of_proposal(answer: Mapping[str, Any]) -> str:
+def proposal(answer: Mapping[str, Any]) -> str:
     """Return what became of a proposal, and what a person does next."""
     name = line(answer["id"])
     said = {
@@ -118,7 +118,7 @@ def of_proposal(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def of_learning(answer: Mapping[str, Any]) -> str:
+def learned(answer: Mapping[str, Any]) -> str:
     """Return what was learned: proposals by id and title, or why there are none."""
     status, points = line(answer["status"]), answer["significance"]["points"]
     if not answer["proposals"]:
@@ -144,7 +144,7 @@ def _learned(learned: Mapping[str, Any]) -> str:
     return f"{learned['runs']} runs, {learned['proposed']} proposals{took}"
 
 
-def of_proposals(proposals: Sequence[Mapping[str, Any]]) -> str:
+def proposals(proposals: Sequence[Mapping[str, Any]]) -> str:
     """Return the proposals that wait, as many as an answer has room for."""
     blocks: list[str] = []
     left = MAX_CHARS
@@ -263,7 +263,7 @@ _RUBRICS = ("facts", "files_read", "files_modified", "errors")
 Json = Mapping[str, Any]
 
 
-def of_journal_search(answer: Json, start: int, limit: int) -> str:
+def journal_hits(answer: Json, start: int, limit: int) -> str:
     """Return the hits of a page that begins at `start`, and how to get more."""
     hits = answer["hits"][start : start + limit]
     notes = [f"Full text only: {line(answer['text_only'])}."] if answer["text_only"] else []
@@ -278,7 +278,7 @@ def of_journal_search(answer: Json, start: int, limit: int) -> str:
     return "\n".join([fenced((_hit(hit, room) for hit in hits), JOURNAL_INTRO), " ".join(notes)])
 
 
-def of_timeline(answer: Json, *, full: bool) -> str:
+def timeline(answer: Json, *, full: bool) -> str:
     """Return records in the order of time; `>` marks the anchor."""
     records: Sequence[Json] = answer["records"]
     if not records:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index.entrypoints.web.lessons import one_at_a_time
-from vault_index.entrypoints.web.render import fragment, page
+from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.entrypoints.words import moments
@@ -107,7 +106,13 @@ def agents(
 ) -> HTMLResponse:
     """Show the page; what it is narrowed to is in its address."""
     values: dict[str, Any] = {"session": session, "lesson": lesson, "only": only, "since": since}
-    return page("agents.html", at=AT, title="Agents", **values, list=_address(**values))
+    return page(
+        "agents.html",
+        at=AT,
+        title="Agents",
+        **values,
+        list=address_with(f"{PRIVATE}/list", **values),
+    )
 
 
 @routes.get(f"{PRIVATE}/list")
@@ -125,7 +130,9 @@ def list_(
         asked = {**values, "since": moments.since(since) if since.strip() else ""}
     answer = client.ask("injections", {**asked, "limit": PAGE, "offset": offset}, status=422)
     totals = answer["totals"]
-    following = _address(**values, offset=offset + PAGE) if answer["more"] else ""
+    following = (
+        address_with(f"{PRIVATE}/list", **values, offset=offset + PAGE) if answer["more"] else ""
+    )
     return fragment(
         "agents_list.html",
         is_first=offset == 0,
@@ -144,9 +151,8 @@ def list_(
 @routes.post(f"{PRIVATE}/teach", dependencies=[Depends(one_at_a_time)])
 def teach(client: Client, body: TeachBody) -> HTMLResponse:
     """Write into a lesson that it fires at a prompt, or stays out; or take that back."""
-    values = {"name": body.lesson, "session": body.session, "key": body.key}
-    values |= {"prompt": body.prompt, "kind": body.kind}
-    done = client.change("teach", {**values, "undo": body.undo}, lambda answer: [answer["path"]])
+    values = {"name": body.lesson, **body.model_dump(exclude={"lesson"})}
+    done = client.change("teach", values, lambda answer: [answer["path"]])
     lesson = {"id": done["id"], "taught": "" if body.undo else body.kind, "is_there": True}
     text = "" if body.prompt else "kept"
     record = {"session": body.session, "prompt": body.key, "text": text}
@@ -159,11 +165,6 @@ def teach(client: Client, body: TeachBody) -> HTMLResponse:
         record=record,
         typed=body.prompt,
     )
-
-
-def _address(**values: Any) -> str:
-    named = urlencode({name: value for name, value in values.items() if value})
-    return f"{PRIVATE}/list" + (f"?{named}" if named else "")
 
 
 def _plot(times: list[list[Any]], totals: Mapping[str, Any]) -> dict[str, Any]:

@@ -187,8 +187,8 @@ def needs_token(scope: Scope) -> bool:
 #     lessons serve --open   opens  /#once=CODE   a code is good once, for two minutes
 #     page.js   POST /page/key {"code": CODE}  ->  {"key": KEY}, which the browser keeps
 #
-# The token never enters the browser. What a browser is started with can be read in the list of
-# processes, by everybody on the machine: so the address holds no key, and a code that comes a second
+# The token never enters the browser. Everybody on the machine can read in the list of
+# processes what a browser is started with: so the address holds no key, and a code that comes a second
 # time takes back the key that it was exchanged for. The fragment of an address is in no request.
 #
 # Where this server runs already, `lessons serve --open` asks it for a code. It first has it prove that it

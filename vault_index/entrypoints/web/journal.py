@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Literal
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 
 from vault_index.entrypoints.web.refusal import Refusal
-from vault_index.entrypoints.web.render import HEADERS, fragment, page
+from vault_index.entrypoints.web.render import HEADERS, address_with, fragment, page
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import journal as words
@@ -149,13 +148,13 @@ def journal(
     filters: dict[str, Any] = {"kind": kind, **narrowed}
     project = narrowed["project"]
     if session:
-        contents = _address("session", id=session)
+        contents = address_with(f"{PRIVATE}/session", id=session)
     elif around:
-        contents = _address("around", anchor=around)
+        contents = address_with(f"{PRIVATE}/around", anchor=around)
     elif query or any(filters[name] for name in filters if name != "project"):
-        contents = _address("search", query=query, **filters)
+        contents = address_with(f"{PRIVATE}/search", query=query, **filters)
     else:
-        contents = _address("day", day=day, project=project)
+        contents = address_with(f"{PRIVATE}/day", day=day, project=project)
     return page(
         "journal.html",
         at=AT,
@@ -166,7 +165,7 @@ def journal(
         kinds=KINDS,
         types=TYPES,
         concepts=CONCEPTS,
-        calendar=_address("days", day=day, project=project),
+        calendar=address_with(f"{PRIVATE}/days", day=day, project=project),
         contents=contents,
     )
 
@@ -261,22 +260,13 @@ def hits(
         is_asked=is_asked,
         hits=hits,
         older=answer["older"],
-        everything=f"{AT}?{_named({**named, 'since': 'all'})}",
+        everything=address_with(AT, **{**named, "since": "all"}),
         text_only=answer["text_only"],
-        more=_address("search", **named, limit=following) if has_more else "",
+        more=address_with(f"{PRIVATE}/search", **named, limit=following) if has_more else "",
     )
 
 
 page_routes.include_router(private)
-
-
-def _address(name: str, **values: Any) -> str:
-    named = _named(values)
-    return f"{PRIVATE}/{name}" + (f"?{named}" if named else "")
-
-
-def _named(values: Mapping[str, Any]) -> str:
-    return urlencode({name: value for name, value in values.items() if value})
 
 
 def _day(text: str) -> str:

@@ -1,8 +1,8 @@
 """Lessons over HTTP: the routes that read and change them, and the page of one.
 
 The disk has a change before its answer. A lesson is for whoever can read the vault, so its text needs no
-key, as in the API. Where it is withheld, and for its past, which may hold what was taken out, the
-fragments of the page are private. Each fragment that takes a while comes after the first paint.
+key, as in the API. The fragments of the page are private for a withheld one, and for its past, which may
+hold what was taken out. Each fragment that takes a while comes after the first paint.
 """
 
 from __future__ import annotations

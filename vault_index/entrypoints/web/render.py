@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
@@ -108,6 +108,12 @@ def address_of(name: str) -> str:
 def address_of_lesson(id: str) -> str:
     """Return the address of a lesson's page."""
     return f"/lesson/{quote(id)}"
+
+
+def address_with(path: str, **values: Any) -> str:
+    """Return an address that names the values which are not empty."""
+    query = urlencode({name: value for name, value in values.items() if value})
+    return f"{path}?{query}" if query else path
 
 
 @routes.get("/static/{version}/{name}")

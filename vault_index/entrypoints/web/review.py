@@ -5,13 +5,11 @@ A decision has the effects of `lessons review`. All of it is private: proposals 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.refusal import Refusal
@@ -38,7 +36,7 @@ class Named(BaseModel):
 class Accepted(Named):
     """A proposal that becomes a lesson, or the change of one."""
 
-    category: Text = ""
+    category: Annotated[Text, StringConstraints(strip_whitespace=True)] = ""
     commit: bool = False
 
 
@@ -123,53 +121,47 @@ def plan_merge(
 @decisions.post("/accept")
 def accept(client: Client, body: Accepted) -> dict[str, Any]:
     """Make a proposal a lesson, or change the lesson that it changes."""
-    values = {"id": body.id, "category": body.category.strip(), "commit": body.commit}
-    return _decided(client, "accept proposal", values, lambda answer: f"accepted: {answer['path']}")
+    return _decided(client, "accept", body, "accepted", "path")
 
 
 @decisions.post("/edit")
 def edit(client: Client, body: Edited) -> dict[str, Any]:
     """Keep an edited proposal, checked again."""
-    values = {"id": body.id, "text": body.text, "seen": body.seen}
-    return _decided(client, "edit proposal", values, lambda answer: f"edited: {answer['title']}")
+    return _decided(client, "edit", body, "edited", "title")
 
 
 @decisions.post("/merge")
 def merge(client: Client, body: Merged) -> dict[str, Any]:
     """Add a proposal to the end of a lesson, as it was shown."""
-    values: dict[str, Any] = {"id": body.id, "into": body.into, "seen": body.seen}
-    values |= {"commit": body.commit, "write": True}
-    return _decided(client, "merge proposal", values, lambda answer: f"merged: {answer['path']}")
+    return _decided(client, "merge", body, "merged", "path", write=True)
 
 
 @decisions.post("/reject")
 def reject(client: Client, body: Named) -> dict[str, Any]:
     """Take a proposal away for good."""
-    values = {"id": body.id}
-    return _decided(
-        client, "reject proposal", values, lambda answer: f"rejected: {answer['title']}"
-    )
+    return _decided(client, "reject", body, "rejected", "title")
 
 
 routes.include_router(decisions)
 
 
 def _decided(
-    client: VaultClient, name: str, values: dict[str, Any], said: Callable[[dict[str, Any]], str]
+    client: VaultClient, verb: str, body: Named, done: str, key: str, **more: bool
 ) -> dict[str, Any]:
     """Carry out a decision; return the line about it, and its notes. Raises Refusal.
 
-    One that was decided in another window or in a terminal meanwhile is refused as such.
+    One that was decided in another window or in a terminal meanwhile is refused as such. The disk has
+    the file at the `path` of an answer.
     """
     waiting = client.look("proposals", {})[0]["proposals"]
-    if values["id"] not in {proposal["id"] for proposal in waiting}:
+    if body.id not in {proposal["id"] for proposal in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
     notes: list[str] = []
-    written = name in ("accept proposal", "merge proposal")
-    answer = client.change(
-        name,
-        values,
-        lambda answer: [str(Path(client.root) / answer["path"])] if written else [],
-        notes.append,
-    )
-    return {"said": said(answer), "notes": [client.shown_error(note) for note in notes]}
+
+    def written(answer: dict[str, Any]) -> list[str]:
+        return [str(client.root / answer["path"])] if key == "path" else []
+
+    values = {**body.model_dump(), **more}
+    answer = client.change(f"{verb} proposal", values, written, notes.append)
+    shown = [client.shown_error(note) for note in notes]
+    return {"said": f"{done}: {answer[key]}", "notes": shown}
