@@ -61,8 +61,8 @@ def process(command: list[Any], stdin: bytes) -> tuple[float, bytes]:
 
 def finds(vault: Vault, word: str, text: str = "") -> bool:
     """Whether a search finds a word; a word alone scores little, so `text` is what is around it."""
-    question = {"text": text or word, "k": 10}
-    found = protocol.ask(str(vault.root), {"ask": "search", "with": question}, 30)
+    question = {"ask": "search.find", "with": {"query": {"text": text or word, "k": 10}}}
+    found = protocol.ask(str(vault.root), question, 30)["answer"]
     return any(word in hit["text"] for hit in found["hits"])
 
 
@@ -70,7 +70,7 @@ def quiet(vault: Vault) -> float:
     """Wait until the watcher has nothing to do; give how long that took."""
     began = time.monotonic()
     while True:
-        protocol.ask(str(vault.root), {"ask": "recall", "with": {"query": "are you there yet"},
+        protocol.ask(str(vault.root), {"ask": "search.recall", "with": {"query": "are you there yet"},
                                    "fresh": True}, 60)  # fmt: skip
         state = launch.status(vault.root)
         if state and not state["indexing"]:

@@ -338,14 +338,14 @@ def _questions(vault: Vault, sentences: Sequence[str], repeats: int) -> dict[str
         query = " ".join(words[: chance.randrange(4, 12)])
         hits: list[dict[str, Any]] = []
         for what, ask, asked in (
-            ("search", "journal search", {"text": query, "k": 5}),
-            ("search, --file", "journal search", {"text": query, "file": "part_7.py", "k": 5}),
-            ("timeline", "journal timeline", {}),
+            ("search", "journal.search", {"text": query, "k": 5}),
+            ("search, --file", "journal.search", {"text": query, "file": "part_7.py", "k": 5}),
+            ("timeline", "journal.timeline", {}),
         ):
             if what == "timeline":
                 asked = {"anchor": hits[0]["id"]} if hits else {"anchor": query}
             began = time.perf_counter()
-            answer = protocol.ask(str(vault.root), {"ask": ask, "with": asked}, 120)
+            answer = protocol.ask(str(vault.root), {"ask": ask, "with": asked}, 120)["answer"]
             if number >= 5:  # warm
                 times[what].append(1000 * (time.perf_counter() - began))
             hits = hits or answer.get("hits", [])
@@ -381,8 +381,8 @@ def _turns(vault: Vault, base: float, turns: int) -> Iterator[Row]:
 
 
 def _finds(vault: Vault, word: str) -> bool:
-    question = {"ask": "journal search", "with": {"text": word, "k": 5}}
-    hits = protocol.ask(str(vault.root), question, 30)["hits"]
+    question = {"ask": "journal.search", "with": {"text": word, "k": 5}}
+    hits = protocol.ask(str(vault.root), question, 30)["answer"]["hits"]
     return any(word in hit["text"] for hit in hits)
 
 

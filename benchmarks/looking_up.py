@@ -98,9 +98,9 @@ def entries(scratch: Path, count: int) -> Iterator[Row]:
     vault, queries = _many(scratch / f"entries-{count}", count)
     ids = [f"forms/{number % 100}/{number}" for number in range(0, count - 2000, 97)]
     questions: dict[str, Callable[[int], dict[str, Any]]] = {
-        "learn search": lambda n: {"query": queries[n % len(queries)]},
-        "learn get": lambda n: {"name": ids[n % len(ids)]},
-        "learn status": lambda _: {},
+        "learn.search": lambda n: {"query": queries[n % len(queries)]},
+        "learn.get": lambda n: {"name": ids[n % len(ids)]},
+        "learn.status": lambda _: {},
     }
     with instruments.watched(vault):
         instruments.quiet(vault)

@@ -178,7 +178,7 @@ def _starts(vault: Vault) -> tuple[float, float]:
 def _from_watcher(vault: Vault, number: int) -> float:
     """Return how many milliseconds the watcher takes for the same question."""
     began = time.perf_counter()
-    asked = {"ask": "learn search", "with": {"query": PROMPTS[number % len(PROMPTS)]}}
+    asked = {"ask": "learn.search", "with": {"query": PROMPTS[number % len(PROMPTS)]}}
     protocol.ask(str(vault.root), asked, 60)
     return 1000 * (time.perf_counter() - began)
 

@@ -52,11 +52,11 @@ def main() -> None:
 def proposals(vault: Vault, repeats: int) -> Iterator[Row]:
     """Compare drafts that the watcher has not seen, also with many rejected ones; look at prompts."""
     yield "lessons", vault.open_index().lessons, ""
-    yield from _times("compare a proposal", vault, "compare proposal", repeats, {})
+    yield from _times("compare a proposal", vault, "proposal.compare", repeats, {})
     with shelf.opened(vault) as folder:
         for number in range(REJECTED):
             shelf.reject(folder, _some_sketch(vault, number))
-    yield from _times(f"the same, {REJECTED} rejected", vault, "compare proposal", repeats, {})
+    yield from _times(f"the same, {REJECTED} rejected", vault, "proposal.compare", repeats, {})
     prompts = {
         "fires_on": ["the build dies in the pipeline", "the installer says no", "flaky tests"]
     }
@@ -73,7 +73,9 @@ def _times(
         title, text = DRAFTS[number % len(DRAFTS)]
         values: dict[str, Any] = {"title": title, "text": f"{text} Seen {number} times.", **more}
         began = time.perf_counter()
-        answer = protocol.ask(str(vault.root), {"ask": ask, "with": values, "fresh": False}, 30)
+        answer = protocol.ask(str(vault.root), {"ask": ask, "with": values, "fresh": False}, 30)[
+            "answer"
+        ]
         took.append(1000 * (time.perf_counter() - began))
         assert "nearest" in answer, answer
     warm = took[3:]

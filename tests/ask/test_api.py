@@ -17,7 +17,7 @@ from tests.support.journals import a_journal, keep, prompt
 from tests.support.model_server import ModelServer, Response
 from tests.support.ollama_server import OllamaServer
 from tests.support.places import TESTS
-from vault_index import client
+from vault_index import api, client
 from vault_index.edit.formats.course import read_course
 from vault_index.vault import Vault
 
@@ -52,8 +52,8 @@ def configure(
 def ask(vault: Vault, query: str = QUESTION, **values: Any) -> tuple[dict[str, Any], str]:
     """Ask as a client does; return the answer, and what was streamed."""
     events: list[Mapping[str, Any]] = []
-    question = {"ask": "ask", "with": {"query": query, **values}}
-    answer = client.ask(str(vault.root), question, on_event=events.append)
+    options = client.Options(event=events.append)
+    answer = client.ask(str(vault.root), api.asking.ask(query=query, **values), options)
     assert json.dumps(answer)
     return answer, "".join(each["text"] for each in events if each["event"] == "piece")
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import with_words
-from vault_index import check, client
+from vault_index import api, check, client
 from vault_index.entrypoints.cli import main
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
@@ -67,11 +67,10 @@ def test_it_waits_and_everyone_sees_that(team: Vault) -> None:
 
 def test_no_agent_looks_it_up_before_it_is_confirmed(team: Vault) -> None:
     def by_itself() -> list[str]:
-        asked = {"query": PROMPT, "limit": 5}
-        answer = client.ask(team, {"ask": "learn search", "with": asked})
+        answer = client.ask(team, api.learn.search(query=PROMPT, limit=5))
         return [hit["lesson_id"] for hit in answer["hits"]]
 
-    get = {"ask": "learn get", "with": {"name": "ops/zebra"}}
+    get = api.learn.get(name="ops/zebra")
     assert by_itself() == []
     with pytest.raises(VaultError, match=f"kept from agents: .*{COMMAND}"):
         client.ask(team, get)

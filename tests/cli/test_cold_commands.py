@@ -18,6 +18,7 @@ from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.indexed import copy_of
 from vault_index import api
+from vault_index.api import codec
 from vault_index.edit import init
 from vault_index.entrypoints.cli import main
 from vault_index.errors import VaultError
@@ -82,27 +83,30 @@ def no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vault_index.index.reconcile.sync", None)
 
 
-def ask(vault: Vault, what: str, **how: Any) -> Any:
-    return api.answer(vault, {"ask": what, "with": how})
+def ask(vault: Vault, question: api.Question[Any]) -> Any:
+    return codec.to_json(api.answer(vault, question))
 
 
-def from_files(vault: Vault, what: str, **how: Any) -> Any:
-    found = api.from_files(vault, {"ask": what, "with": how})
+def from_files(vault: Vault, question: api.Question[Any]) -> Any:
+    found = api.from_files(vault, question)
     assert found is not None
-    return found[0]
+    return codec.to_json(found[0])
 
 
 def assert_as_the_table_says(vault: Vault) -> None:
     """Compare the answers from the files alone with those of the table after a sync."""
     fresh = open_vault(vault.root)
-    cold = [from_files(fresh, "list", category=None), from_files(fresh, "categories")]
-    cold += [from_files(fresh, "list", category="ops", order="updated", reverse=True)]
+    cold = [
+        from_files(fresh, api.lesson.select(category=None)),
+        from_files(fresh, api.lesson.count()),
+    ]
+    cold += [from_files(fresh, api.lesson.select(category="ops", order="updated", reverse=True))]
     ids = [one["id"] for one in cold[0]["entries"]]
-    cold += [from_files(fresh, "show", name=id) for id in ids]
+    cold += [from_files(fresh, api.lesson.show(name=id)) for id in ids]
     reconcile.sync(fresh)
-    warm = [ask(fresh, "list", category=None), ask(fresh, "categories")]
-    warm += [ask(fresh, "list", category="ops", order="updated", reverse=True)]
-    warm += [ask(fresh, "show", name=id) for id in ids]
+    warm = [ask(fresh, api.lesson.select(category=None)), ask(fresh, api.lesson.count())]
+    warm += [ask(fresh, api.lesson.select(category="ops", order="updated", reverse=True))]
+    warm += [ask(fresh, api.lesson.show(name=id)) for id in ids]
     assert json.dumps(cold) == json.dumps(warm)  # the order of keys, too
 
 

@@ -160,7 +160,7 @@ def page() -> str:
 def test_the_beginning_of_a_name_is_enough_for_people(team: Vault) -> None:
     for words in (["show", "devops/ci-cd/node"], ["log", "lay"]):
         assert run("lessons", *words, cwd=team.root).code == 0
-    asked = {"ask": "show", "with": {"name": "node-h"}}  # what the watcher answers
+    asked = api.lesson.show(name="node-h")  # what the watcher answers
     assert api.answer(team, asked)["entry"]["title"] == "Raise the heap"
     ran = run("lessons", "rm", "node-h", "--yes", cwd=team.root, check=False)
     assert (ran.code, ran.err) == (

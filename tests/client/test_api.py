@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import subprocess
@@ -17,6 +16,8 @@ import pytest
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.watchers import watched
 from vault_index import api, client
+from vault_index.api import codec
+from vault_index.api.question import Form, Question
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.search.query import Query
@@ -37,106 +38,117 @@ def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
     return vault
 
 
-def ask(vault: Vault, name: str, /, **values: Any) -> Any:
-    """Ask as a door would: by the path of the vault, with JSON both ways."""
-    question = json.loads(json.dumps({"ask": name, "with": values}))
-    return json.loads(json.dumps(client.ask(str(vault.root), question)))
+def ask(vault: Vault, question: api.Question[Any]) -> Any:
+    """Ask as a door would: by the path of the vault, and the answer as JSON."""
+    return json.loads(json.dumps(codec.to_json(client.ask(str(vault.root), question))))
 
 
-@pytest.mark.parametrize("name", [*api.QUESTIONS, *api.COMMANDS])
-def test_each_is_a_documented_function(name: str) -> None:
-    module, _, function = {**api.QUESTIONS, **api.COMMANDS}[name].partition(".")
-    found = getattr(importlib.import_module(f"vault_index.api.{module}"), function)
-    assert inspect.getdoc(found)
-    parameters = list(inspect.signature(found).parameters)
-    about = "journal" if api.is_about_journal(name) else "vault"
+@pytest.mark.parametrize("form", list(api.forms()), ids=lambda form: str(form.name))
+def test_each_is_a_documented_function(form: Form[..., Any]) -> None:
+    assert form.function is not None
+    assert inspect.getdoc(form.function)
+    parameters = list(inspect.signature(form.function).parameters)
+    about = "journal" if Question(form.name).is_about_journal else "vault"
     assert parameters[0] == about
-    assert (parameters[1:2] == ["caller"]) == (name in api.COMMANDS)
+    assert form.commands == (form.name in api.COMMANDS)
+    assert (parameters[1:2] == ["caller"]) == form.commands
+
+
+def test_every_command_exists() -> None:
+    assert {form.name for form in api.forms()} >= api.COMMANDS
 
 
 def test_the_watcher_answers_no_command(team: Vault) -> None:
-    with pytest.raises(VaultError, match="there is no 'delete' here"):
-        api.answer(team, {"ask": "delete", "with": {"name": "heap"}})
-    with pytest.raises(VaultError, match="there is no 'sing' here"):
-        client.ask(team, {"ask": "sing", "with": {}})
+    with pytest.raises(VaultError, match=r"there is no 'edit\.delete_lesson' here"):
+        api.answer(team, api.edit.delete_lesson(name="heap"))
+    with pytest.raises(VaultError, match=r"there is no 'search\.sing' here"):
+        client.ask(team, Question("search.sing"))
 
 
 @pytest.mark.slow
 def test_a_lesson_from_its_making_to_its_end(team: Vault) -> None:
-    added = ask(team, "add", text="Set VPN=1 first.", title="Staging", categories=["ops/deploys"])
-    assert Path(added["path"]) == team.lessons_dir / "ops/deploys/staging.md"
-    assert ask(team, "show", name="staging")["entry"]["text"] == "Set VPN=1 first."
-    assert ask(team, "search", text="VPN", k=1)["hits"][0]["title"] == "Staging"
+    added = ask(
+        team,
+        api.edit.add_lesson(text="Set VPN=1 first.", title="Staging", categories=["ops/deploys"]),
+    )
+    assert Path(added) == team.lessons_dir / "ops/deploys/staging.md"
+    assert ask(team, api.lesson.show(name="staging"))["entry"]["text"] == "Set VPN=1 first."
+    assert ask(team, api.search.find(query=Query(text="VPN", k=1)))["hits"][0]["title"] == "Staging"
 
-    changed = ask(team, "update", name="staging", text="Set VPN=2 first.", tags=["vpn"])
+    changed = ask(
+        team, api.edit.update_lesson(name="staging", text="Set VPN=2 first.", tags=["vpn"])
+    )
     assert changed["id"] == "ops/deploys/staging"
-    assert ask(team, "show", name="staging")["entry"]["tags"] == ["vpn"]
+    assert ask(team, api.lesson.show(name="staging"))["entry"]["tags"] == ["vpn"]
 
-    planned = ask(team, "rename", old="ops/deploys", new="ops/releases")
+    planned = ask(team, api.edit.rename(old="ops/deploys", new="ops/releases"))
     assert planned["changes"][0]["to"] == "ops/releases/staging.md"
-    assert Path(added["path"]).exists()
-    assert ask(team, "rename", old="ops/deploys", new="ops/releases", write=True)["written"]
-    assert not Path(added["path"]).exists()
+    assert Path(added).exists()
+    assert ask(team, api.edit.rename(old="ops/deploys", new="ops/releases", write=True))["written"]
+    assert not Path(added).exists()
 
-    assert ask(team, "delete", name="staging")["removed"]
-    assert [one["id"] for one in ask(team, "list")["entries"]] == ["ops/heap", "ops/lock"]
+    assert ask(team, api.edit.delete_lesson(name="staging"))["removed"]
+    assert [one["id"] for one in ask(team, api.lesson.select())["entries"]] == [
+        "ops/heap",
+        "ops/lock",
+    ]
 
 
 def test_what_somebody_agreed_to_delete_is_what_goes(team: Vault) -> None:
-    shown = ask(team, "show", name="heap")["entry"]
+    shown = ask(team, api.lesson.show(name="heap"))["entry"]
     write(team.lessons_dir / "ops/heap.md", lesson_text("Another", "Of another title."))
     with pytest.raises(VaultError, match="changed"):
-        ask(team, "delete", name="heap", shown=shown)
+        ask(team, api.edit.delete_lesson(name="heap", shown=shown))
     assert (team.lessons_dir / "ops/heap.md").exists()
 
 
 @pytest.mark.slow
 def test_an_import_is_planned_and_then_applied(team: Vault) -> None:
     text = "- Never deploy on a Friday, nobody is there to repair it.\n"
-    planned = ask(team, "import", text=text, format="bullets", category="ops")
+    planned = ask(team, api.edit.import_from(text=text, format="bullets", category="ops"))
     assert [item["verdict"] for item in planned["items"]] == ["write"]
     assert not planned["written"]
     file = team.lessons_dir / planned["items"][0]["path"]
     assert not file.exists()
-    ask(team, "import", text=text, format="bullets", category="ops", write=True)
+    ask(team, api.edit.import_from(text=text, format="bullets", category="ops", write=True))
     assert file.exists()
-    assert len(ask(team, "list")["entries"]) == 3
+    assert len(ask(team, api.lesson.select())["entries"]) == 3
 
 
 @pytest.mark.slow
 def test_the_rest_answers_in_json(team: Vault) -> None:
-    assert ask(team, "categories")["counts"] == {"ops": 2}
-    assert ask(team, "classify")["proposals"] == []
-    assert ask(team, "accept", proposals=[]) == {"files": {}, "written": [], "failed": []}
-    assert ask(team, "recall", query="hi")["silent"]
-    assert ask(team, "compare", paths=["ops/heap.md"])["categories"] == ["ops"]
-    checked = ask(team, "check")
+    assert ask(team, api.lesson.count())["counts"] == {"ops": 2}
+    assert ask(team, api.search.classify())["proposals"] == []
+    assert ask(team, api.edit.accept(proposals=[])) == {"files": {}, "written": [], "failed": []}
+    assert ask(team, api.search.recall(query="hi"))["silent"]
+    assert ask(team, api.search.compare(paths=["ops/heap.md"]))["categories"] == ["ops"]
+    checked = ask(team, api.share.check_files())
     assert (checked["errors"], checked["files"] >= 2) == (0, True)
-    assert ask(team, "index", rebuild=True)["rebuilt"] == "asked for"
-    assert ask(team, "status")["lessons"] == 2
-    assert {one["name"] for one in ask(team, "config")["settings"]} >= {"floor", "embedder"}
+    assert ask(team, api.state.index(rebuild=True))["rebuilt"] == "asked for"
+    assert ask(team, api.state.report())["lessons"] == 2
+    assert {one["name"] for one in ask(team, api.state.settings())["settings"]} >= {
+        "floor",
+        "embedder",
+    }
 
 
 @pytest.mark.slow
 def test_the_watcher_answers_the_same(team: Vault) -> None:
-    questions: list[tuple[str, dict[str, Any]]] = [
-        ("search", Query("heap", k=2, categories=("ops",), explain=True).to_json()),
-        ("list", {"category": "ops"}),
-        ("show", {"name": "lock"}),
+    questions = [
+        api.search.find(query=Query("heap", k=2, categories=("ops",), explain=True)),
+        api.lesson.select(category="ops"),
+        api.lesson.show(name="lock"),
     ]
-    alone = [ask(team, name, **values) for name, values in questions]
+    alone = [ask(team, question) for question in questions]
     with watched(team):
-        answers = [ask(team, name, **values) for name, values in questions]
-    for answer in answers:
-        assert (answer.pop("notes"), answer.pop("protocol") > 0) == ([], True)
-    assert answers == alone
+        assert [ask(team, question) for question in questions] == alone
 
 
 @pytest.mark.slow
 def test_notes_go_to_the_callback(team: Vault, capfd: pytest.CaptureFixture[str]) -> None:
     write(team.lessons_dir / "ops/odd.md", "---\ntitle: [\n---\nText.\n")
     notes: list[str] = []
-    client.ask(team, {"ask": "search", "with": {"text": "heap"}}, on_note=notes.append)
+    client.ask(team, api.search.find(query=Query(text="heap")), client.Options(note=notes.append))
     assert len(notes) == 1
     assert notes[0].startswith("warning: lessons/ops/odd.md:")
     steps: list[str] = []
@@ -144,15 +156,15 @@ def test_notes_go_to_the_callback(team: Vault, capfd: pytest.CaptureFixture[str]
     def progress(label: str, _done: int, _of: int) -> None:
         steps.append(label)
 
-    client.ask(team, {"ask": "index", "with": {"rebuild": True}}, on_progress=progress)
+    client.ask(team, api.state.index(rebuild=True), client.Options(progress=progress))
     assert "fitting the floor" in steps
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.slow
 def test_no_click_is_loaded(team: Vault) -> None:
-    code = "import sys; from vault_index import client; client.ask(sys.argv[1], "
-    code += "{'ask': 'search', 'with': {'text': 'heap'}}); assert 'click' not in sys.modules"
+    code = "import sys; from vault_index import api, client; client.ask(sys.argv[1], "
+    code += "api.search.recall(query='heap out of memory')); assert 'click' not in sys.modules"
     subprocess.run([sys.executable, "-c", code, str(team.root)], check=True)
 
 
@@ -165,13 +177,9 @@ def test_a_query_comes_back_from_json_as_it_was() -> None:
     )  # fmt: skip
     assert not [f.name for f in fields(Query) if getattr(whole, f.name) == f.default]
     for query in (whole, Query("heap")):
-        assert Query.from_json(json.loads(json.dumps(query.to_json()))) == query
-    assert Query("heap").to_json() == {"text": "heap"}
+        assert codec.from_json(Query, json.loads(json.dumps(codec.to_json(query)))) == query
 
 
-@pytest.mark.parametrize(
-    "values", [{"text": "heap", "colour": "red"}, {"k": 3}, {"text": "a", "kinds": ["b"]}]
-)
-def test_a_query_of_other_options_is_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(VaultError):
-        Query.from_json(values)
+def test_a_query_of_another_kind_is_refused() -> None:
+    with pytest.raises(VaultError, match="nothing of kind 'b'"):
+        Query("a", kinds=("b",))

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from vault_index import client
+from vault_index import api, client
+from vault_index.search.query import Query
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -17,8 +18,8 @@ def vault(make_vault: Callable[..., Vault]) -> Vault:
 
 
 def search(vault: Vault) -> dict[str, object]:
-    question = {"ask": "search", "with": {"text": "heap out of memory"}}
-    return client.ask(vault, question, start=True)
+    question = api.search.find(query=Query("heap out of memory"))
+    return client.ask(vault, question, client.Options(start=True))
 
 
 @pytest.mark.slow

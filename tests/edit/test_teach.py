@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.files import MakeVault, lesson_text
-from vault_index import client, files
+from vault_index import api, client, files
 from vault_index.edit import teach
 from vault_index.errors import ChangedError, LessonError, VaultError
 from vault_index.index import reconcile
@@ -34,11 +34,11 @@ def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 def say(vault: Vault, **values: Any) -> dict[str, Any]:
     given = {"name": "heap", "kind": "silent_on", **values}
-    return client.ask(vault, {"ask": "teach", "with": given})
+    return client.ask(vault, api.injection.teach_lesson(**given))
 
 
 def injected(vault: Vault, prompt: str) -> list[str]:
-    answer = client.ask(vault, {"ask": "recall", "with": {"query": prompt}})
+    answer = client.ask(vault, api.search.recall(query=prompt))
     return [hit["lesson_id"] for hit in answer["hits"]]
 
 
@@ -143,7 +143,7 @@ def test_a_mark_is_of_one_injection_and_survives_a_rename(team: Vault) -> None:
     reconcile.sync(team)
 
     def marked() -> dict[str, bool]:
-        answer = client.ask(team, {"ask": "injections", "with": {}})
+        answer = client.ask(team, api.injection.select())
         assert answer["totals"]["marked"] == sum(
             each["lessons"][0]["taught"] == "silent_on" for each in answer["records"]
         )

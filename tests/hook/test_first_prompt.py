@@ -22,7 +22,7 @@ import pytest
 from tests.support.commands import BIN, run
 from tests.support.files import lesson_text, write
 from tests.support.watchers import soon, status, watchers_of
-from vault_index import client
+from vault_index import api, client
 from vault_index.entrypoints.hook.client import autostart
 from vault_index.hotpath import protocol, start
 from vault_index.index import reconcile
@@ -220,7 +220,7 @@ def test_without_an_index_a_prompt_is_answered_from_the_files_and_a_start_counts
     (missed,) = [each for each in injections.with_misses(vault.index_dir) if "missed" in each]
     assert (missed["event"], missed["session"]) == ("SessionStart", "s1")
     assert "missed     1 answer" in run("lessons", "status", cwd=vault.root).out
-    page = client.ask(vault, {"ask": "injections", "with": {}})
+    page = client.ask(vault, api.injection.select())
     assert (page["totals"]["missed"], page["totals"]["prompts"]) == (1, 1)
 
 
@@ -289,7 +289,7 @@ def test_all_is_loaded_before_it_listens_and_nothing_is_recorded(team: Vault) ->
                 before = set(sys.modules)
                 asked = {"event": event, "ms": 0.0, "until": float("inf")}
                 question = {"protocol": protocol.PROTOCOL, "settings": watching.settings,
-                            "ask": "hook", "with": asked, "vault": root}
+                            "ask": "search.hook", "with": asked, "vault": root}
                 print(json.dumps(watching._answer(question)))
                 print("loaded", *sorted(set(sys.modules) - before))
                 watching.end("done")

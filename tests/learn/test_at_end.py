@@ -15,7 +15,7 @@ from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects
 from tests.support.files import MakeVault, commit
 from tests.support.watchers import soon, watched
-from vault_index import client
+from vault_index import api, client
 from vault_index.config import Config, load
 from vault_index.errors import ModelCallError
 from vault_index.hotpath import spool
@@ -163,7 +163,7 @@ def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Pat
         assert (done.out, done.err) == ("", "")
 
     def proposals() -> list[Any]:
-        listed: list[Any] = client.ask(team, {"ask": "proposals", "with": {}})["proposals"]
+        listed: list[Any] = client.ask(team, api.proposal.select())["proposals"]
         return listed
 
     def is_settled() -> bool:

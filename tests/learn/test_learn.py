@@ -6,7 +6,7 @@ The model is a real Ollama server of ours, which answers as each test says.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,12 +62,10 @@ def well(*entries: dict[str, Any]) -> Says:
 def learn(vault: Vault, material: Material | None = None, **options: Any) -> dict[str, Any]:
     """Learn from a material, as the command would; `notes` are what people were told."""
     notes: list[str] = []
-    caller = api.Caller(
+    caller = run.Caller(
         notes.append,
         lambda _label, _done, _of: None,
-        lambda _event: None,
-        lambda question, **more: client.ask(vault, question, **more),
-        lambda *_, **__: None,
+        lambda name, values: client.ask(vault, api.Question(name, values)),
     )
     answer = run.learn_from(vault, caller, material or a_material(), **options)
     json.dumps(answer)
@@ -75,7 +73,7 @@ def learn(vault: Vault, material: Material | None = None, **options: Any) -> dic
 
 
 def waiting(vault: Vault) -> list[dict[str, Any]]:
-    asked = client.ask(vault, {"ask": "proposals", "with": {}})
+    asked = client.ask(vault, api.proposal.select())
     proposals: list[dict[str, Any]] = asked["proposals"]
     return proposals
 
@@ -121,7 +119,7 @@ def test_the_same_material_is_learned_from_once_unless_forced(
     forced = learn(team, force=True)
     assert (forced["status"], len(server.chats)) == (record.NOTHING, 8)
     assert reasons(forced) == ["a proposal says it already"]
-    summary = client.ask(team, {"ask": "learn status", "with": {}})["learning"]
+    summary = client.ask(team, api.learn.status())["learning"]
     assert (summary["runs"], summary["proposed"], summary["usage"]["calls"]) == (2, 1, 8)
 
 
@@ -131,18 +129,18 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt(
 ) -> None:
     let(server, well(an_entry()))
     (first,) = learn(team)["proposals"]
-    accept = {"ask": "accept proposal", "with": {"id": first["id"], "category": "shop"}}
+    accept = api.proposal.accept(id=first["id"], category="shop")
     client.ask(team, accept)
     prompt = "After signing in, the parameters of the cart are gone from the address"
     first_said, *others = a_material().prompts
     said = (replace(first_said, text=prompt), *others)
     again = learn(team, a_material(prompts=said, session="another", digest="another"))
     (taught,) = again["proposals"]
-    (lesson,) = [each for each in client.ask(team, {"ask": "list", "with": {}})["entries"]
+    (lesson,) = [each for each in client.ask(team, api.lesson.select())["entries"]
                  if each["id"].startswith("shop/")]  # fmt: skip
     assert (taught["changes"], taught["title"]) == (lesson["id"], lesson["title"])
-    client.ask(team, {"ask": "accept proposal", "with": {"id": taught["id"]}})
-    found = client.ask(team, {"ask": "recall", "with": {"query": prompt}})
+    client.ask(team, api.proposal.accept(id=taught["id"]))
+    found = client.ask(team, api.search.recall(query=prompt))
     assert [hit["lesson_id"] for hit in found["hits"]] == [lesson["id"]]
     assert found["hits"][0]["taught_prompt"] == prompt
 
@@ -298,11 +296,11 @@ def test_a_run_that_was_ended_is_known_and_leaves_nothing_half_done(
     def interrupt(_stage: str) -> str:
         raise KeyboardInterrupt
 
-    def ask(question: dict[str, Any], **_: Any) -> dict[str, Any]:
+    def ask(_name: str, _values: Mapping[str, Any]) -> dict[str, Any]:
         raise KeyboardInterrupt
 
     let(server, well(an_entry()))
-    caller = api.Caller(lambda _: None, lambda *_: None, lambda _: None, ask, lambda *_, **__: None)
+    caller = run.Caller(lambda _: None, lambda *_: None, ask)
     with pytest.raises(KeyboardInterrupt):
         run.learn_from(team, caller, a_material())
     (stopped,) = record.runs(team.config)

@@ -17,8 +17,8 @@ from tests.support.claude_code import environment
 from tests.support.files import MakeVault, commit, write
 from tests.support.materials import a_material, an_entry, good_answer, stage_of
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text
-from vault_index import api as questions
 from vault_index import client
+from vault_index.api.question import Question
 from vault_index.learn import record, run
 from vault_index.vault import open_vault
 
@@ -64,12 +64,10 @@ def test_an_analysis_is_so_many_lean_requests(
 
     notes: list[str] = []
     vault = open_vault(vault.root)
-    caller = questions.Caller(
+    caller = run.Caller(
         notes.append,
         lambda *_: None,
-        lambda _event: None,
-        lambda question, **more: client.ask(vault, question, **more),
-        lambda *_, **__: None,
+        lambda name, values: client.ask(vault, Question(name, values)),
     )
     answered = run.learn_from(vault, caller, a_material())
 

@@ -171,8 +171,8 @@ PUBLIC = {
     "api": ["Caller", "answer", "from_files", "init", "run"],
     "client": ["ask", "open_vault"],
     "edit.init": ["InitResult", "init"],
-    "edit.add": ["write"],
-    "edit.update": ["delete", "write"],
+    "edit.add_lesson": ["write"],
+    "edit.update_lesson": ["delete", "write"],
     "edit.categories": ["Change", "Plan", "apply", "plan", "preview", "write"],
     "edit.import_lessons": ["Item", "Plan", "plan", "read"],
     "index": ["Stats", "sync"],
@@ -180,7 +180,7 @@ PUBLIC = {
     "index.skills": ["register"],
     "skill": ["Skill", "read"],
     "search": ["Hit", "Query", "Results", "find"],
-    "search.query": ["neighbours", "run", "skills"],
+    "search.for_program": ["neighbours", "run", "skills"],
     "search.entries": ["Entry", "categories", "entries", "entry"],
     "search.documents": ["near", "places", "resolve"],
     "search.evaluate": ["load", "measure"],
@@ -208,27 +208,31 @@ def test_the_public_list_is_there_typed_and_documented(name: str) -> None:
 
 def test_every_command_is_a_question_or_command_of_the_api() -> None:
     """Any other would be a thing that only the command line can do."""
+    names = {form.name for form in api.forms()}
     questions = {
-        "add": "add", "init": "init", "list": "list", "show": "show", "categories": "categories",
-        "edit": "update", "rm": "delete", "mv": "rename", "classify": "classify",
-        "import": "import", "search": "search", "ask": "ask", "recall": "recall", "index": "index",
-        "eval": "eval", "check": "check", "sync": "sync", "log": "log", "status": "status",
-        "config": "config", "journal": "journal search", "remember": "remember",
-        "proposals": "proposals", "accept": "accept proposal", "reject": "reject proposal",
-        "stale": "stale", "confirm": "confirm",
-        "skills": "skills build", "review": "review", "learn": "learn",
-        "teach": "teach", "last": "injections",
+        "add": "edit.add_lesson", "init": "init", "list": "lesson.select", "show": "lesson.show",
+        "categories": "lesson.count", "edit": "edit.update_lesson", "rm": "edit.delete_lesson",
+        "mv": "edit.rename", "classify": "search.classify", "import": "edit.import_from",
+        "search": "search.find", "ask": "asking.ask", "recall": "search.recall",
+        "index": "state.index", "eval": "state.measure", "check": "share.check_files",
+        "sync": "share.sync", "log": "share.log", "status": "state.report",
+        "config": "state.settings", "journal": "journal.search", "remember": "proposal.remember",
+        "proposals": "proposal.select", "accept": "proposal.accept", "reject": "proposal.reject",
+        "stale": "injection.stale_lessons", "confirm": "injection.confirm", "skills": "skill.build_ready",
+        "review": "proposal.cards", "learn": "learn.learn", "teach": "injection.teach_lesson",
+        "last": "injection.select",
     }  # fmt: skip
-    assert set(questions.values()) <= {*api.QUESTIONS, *api.COMMANDS, "init"}
+    assert set(questions.values()) <= {*names, "init"}
     offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Lessons:")[1]
     commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))
     machine = {"hook", "install", "uninstall", "model", "watch", "doctor", "mcp", "serve"}
     assert commands - machine == set(questions)
+    in_python = {"import": "import_transcripts", "index": "bring_up_to_date", "forget": "erase"}
     for group in ("journal", "skills"):
         offered = run("lessons", group, "--help", cwd=Path.cwd()).out.split("Commands:")[1]
         commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))
-        asked = {name.removeprefix(f"{group} ") for name in [*api.QUESTIONS, *api.COMMANDS]}
-        assert commands <= asked
+        asked = {name.partition(".")[2] for name in names if name.startswith(group.rstrip("s"))}
+        assert {in_python.get(command, command) for command in commands} <= asked
 
 
 def test_open_vault_is_where_it_begins(make_vault: MakeVault) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
-from vault_index import client
+from vault_index import api, client
+from vault_index.api import codec
 from vault_index.errors import VaultError, WriteError
 from vault_index.proposals import review, shelf
 from vault_index.vault import Vault, open_vault
@@ -34,18 +35,17 @@ def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
     return vault
 
 
-def ask(vault: Vault, name: str, /, **values: Any) -> Any:
-    """Ask as a door would: by the path of the vault, with JSON both ways."""
-    question = json.loads(json.dumps({"ask": name, "with": values}))
-    return json.loads(json.dumps(client.ask(str(vault.root), question)))
+def ask(vault: Vault, question: api.Question[Any]) -> Any:
+    """Ask as a door would: by the path of the vault, and the answer as JSON."""
+    return json.loads(json.dumps(codec.to_json(client.ask(str(vault.root), question))))
 
 
 def remember(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **more: Any) -> Any:
-    return ask(vault, "remember", title=title, text=text, **more)
+    return ask(vault, api.proposal.remember(title=title, text=text, **more))
 
 
 def waiting(vault: Vault) -> list[str]:
-    return [each["title"] for each in ask(vault, "proposals")["proposals"]]
+    return [each["title"] for each in ask(vault, api.proposal.select())["proposals"]]
 
 
 def holding(folder: Path, text: str) -> list[Path]:
@@ -63,22 +63,26 @@ def test_a_proposal_waits_outside_the_vault_and_is_a_lesson_once_accepted(
         team, category="Ops/Release", tags=["keys"], fires_on=["the installer says no"], by="pi"
     )
     assert proposed["status"] == "waiting"
-    (each,) = ask(team, "proposals")["proposals"]
+    (each,) = ask(team, api.proposal.select())["proposals"]
     assert (each["id"], each["category"], each["by"]) == (proposed["id"], "ops/release", "pi")
     assert (each["text"], each["tags"]) == (TEXT, ["keys"])
     assert each["created"]
 
     assert not holding(team.root, "signing key")
-    assert ask(team, "learn search", query="signing key installer")["hits"] == []
-    assert ask(team, "recall", query="the installer refuses the package")["hits"] == []
-    assert ask(team, "status")["proposals"] == ask(team, "learn status")["proposals"] == 1
+    assert ask(team, api.learn.search(query="signing key installer"))["hits"] == []
+    assert ask(team, api.search.recall(query="the installer refuses the package"))["hits"] == []
+    assert (
+        ask(team, api.state.report())["proposals"]
+        == ask(team, api.learn.status())["proposals"]
+        == 1
+    )
 
-    accepted = ask(team, "accept proposal", id=proposed["id"])
+    accepted = ask(team, api.proposal.accept(id=proposed["id"]))
     assert accepted == {
         "id": "ops/release/rotate-the-key",
         "path": "lessons/ops/release/rotate-the-key.md",
     }
-    lesson = ask(team, "learn get", name=accepted["id"])["entry"]
+    lesson = ask(team, api.learn.get(name=accepted["id"]))["entry"]
     assert (lesson["text"], lesson["tags"]) == (TEXT, ["keys"])
     assert lesson["fires_on"] == ["the installer says no"]
     assert lesson["categories"] == ["ops/release"]
@@ -116,7 +120,7 @@ def test_short_texts_under_two_titles_are_two(team: Vault) -> None:
 @pytest.mark.slow
 def test_a_rejected_one_does_not_come_back(team: Vault, own_world: Path) -> None:
     proposed = remember(team)
-    assert ask(team, "reject proposal", id=proposed["id"])["title"] == "Rotate the key"
+    assert ask(team, api.proposal.reject(id=proposed["id"]))["title"] == "Rotate the key"
     assert remember(team)["status"] == "rejected before"
     assert remember(team, text=REWORDED)["status"] == "rejected before"
     assert waiting(team) == []
@@ -131,7 +135,7 @@ def test_the_model_recognises_a_rejected_one_in_other_words(
 ) -> None:
     team = make_vault({"ops/heap.md": lesson_text("Raise the heap", HEAP)})
     first = remember(team, "Rotate keys", "Rotate the signing keys before releasing the package.")
-    ask(team, "reject proposal", id=first["id"])
+    ask(team, api.proposal.reject(id=first["id"]))
     again = remember(
         team, "Rotate keys", "Before you release the package, rotate its signing keys!"
     )
@@ -153,7 +157,7 @@ def test_what_is_a_lesson_already_names_it(team: Vault) -> None:
 def test_a_correction_of_a_lesson_waits_and_names_it(team: Vault) -> None:
     proposed = remember(team, "Raise the heap", f"{HEAP} To 8 GB.")
     assert proposed["status"] == "waiting"
-    assert ask(team, "proposals")["proposals"][0]["near"] == proposed["near"]
+    assert ask(team, api.proposal.select())["proposals"][0]["near"] == proposed["near"]
     assert proposed["near"][0][0] == "ops/heap"
 
 
@@ -218,7 +222,7 @@ def test_a_warning_waits_with_it(team: Vault) -> None:
     (finding,) = proposed["findings"]
     assert (finding["level"], finding["rule"]) == ("warning", "category")
     assert "operations" in finding["message"]
-    assert ask(team, "proposals")["proposals"][1]["findings"] == [finding]
+    assert ask(team, api.proposal.select())["proposals"][1]["findings"] == [finding]
 
 
 def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +232,8 @@ def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPa
     with pytest.raises(VaultError, match="3 proposals wait already") as refused:
         remember(team)
     assert "lessons review" in refused.value.hint
-    ask(team, "reject proposal", id=ask(team, "proposals")["proposals"][0]["id"])
+    (first, *_) = ask(team, api.proposal.select())["proposals"]
+    ask(team, api.proposal.reject(id=first["id"]))
     assert remember(team)["status"] == "waiting"
 
 
@@ -239,7 +244,7 @@ def test_what_is_kept_of_rejected_ones_is_bounded(
     monkeypatch.setattr(shelf, "MAX_REJECTED", 2)
     for number in range(4):
         proposed = remember(team, f"Number {number}", f"{number} is a number of {number} ones.")
-        ask(team, "reject proposal", id=proposed["id"])
+        ask(team, api.proposal.reject(id=proposed["id"]))
     folder = shelf.folder_of(team)
     assert folder is not None
     assert len((folder / shelf.REJECTED).read_text().splitlines()) == 2
@@ -272,10 +277,10 @@ def test_a_crash_while_accepting_loses_nothing_and_makes_no_second_lesson(
     with monkeypatch.context() as patch:
         patch.setattr(shelf, "remove", die)
         with pytest.raises(KeyboardInterrupt):
-            ask(team, "accept proposal", id=id)
+            ask(team, api.proposal.accept(id=id))
     assert waiting(team) == ["Rotate the key"]
     assert remember(team)["status"] in ("a lesson already", "waiting already")
-    accepted = ask(team, "accept proposal", id=id, category="elsewhere")
+    accepted = ask(team, api.proposal.accept(id=id, category="elsewhere"))
     assert accepted["path"] == "lessons/ops/rotate-the-key.md"
     assert len(holding(team.lessons_dir, "signing key")) == 1
     assert waiting(team) == []
@@ -290,9 +295,9 @@ def test_a_crash_before_the_lesson_is_written_loses_nothing(
         team.lessons_dir / "ops" / "rotate-the-key.md", "Another lesson, of that name.\n"
     )
     with pytest.raises(VaultError, match="is there already"):
-        ask(team, "accept proposal", id=id)
+        ask(team, api.proposal.accept(id=id))
     assert waiting(team) == ["Rotate the key"]
-    accepted = ask(team, "accept proposal", id=id, category="ops/release")
+    accepted = ask(team, api.proposal.accept(id=id, category="ops/release"))
     assert accepted["path"] == "lessons/ops/release/rotate-the-key.md"
     assert blocked.read_text() == "Another lesson, of that name.\n"
 
@@ -302,7 +307,7 @@ def test_a_commit_is_of_that_file_only(team: Vault) -> None:
     write(team.root / "staged.py", "print()\n")
     run("git", "add", "staged.py", cwd=team.root)
     write(team.lessons_dir / "ops/heap.md", lesson_text("Raise the heap", "Half written"))
-    ask(team, "accept proposal", id=remember(team)["id"], category="ops", commit=True)
+    ask(team, api.proposal.accept(id=remember(team)["id"], category="ops", commit=True))
     shown = run("git", "show", "--format=%s", "--name-only", cwd=team.root).out.split("\n\n")
     assert shown == ["Add lesson: Rotate the key", "lessons/ops/rotate-the-key.md\n"]
     left = run("git", "status", "--short", cwd=team.root).out.splitlines()
@@ -317,10 +322,10 @@ def test_a_commit_that_fails_leaves_the_proposal_and_nothing_staged(
     for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
         monkeypatch.setenv(name, "")
     with pytest.raises(VaultError, match="not accepted: git commit"):
-        ask(team, "accept proposal", id=id, commit=True)
+        ask(team, api.proposal.accept(id=id, commit=True))
     assert run("git", "status", "--short", cwd=team.root).out == ""
     assert waiting(team) == ["Rotate the key"]
-    ask(team, "accept proposal", id=id)
+    ask(team, api.proposal.accept(id=id))
     assert (team.lessons_dir / "ops/rotate-the-key.md").exists()
 
 
@@ -329,19 +334,19 @@ def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> N
     file = Path(remember(team, category="ops", by="pi")["file"])
     text = file.read_text().replace("Rotate the signing key", "Renew the signing key")
     file.write_text(text.replace("title:", "confidence: 4  # seen twice\ntitle:"))
-    ask(team, "accept proposal", id=file.stem)
+    ask(team, api.proposal.accept(id=file.stem))
     written = (team.lessons_dir / "ops/rotate-the-key.md").read_text()
     assert "Renew the signing key" in written
     assert "confidence: 4  # seen twice" in written
 
     broken = Path(remember(team, "Clock", "Freeze the clock in tests that read it.")["file"])
     broken.write_text("---\ntitle: [\n---\nText.\n")
-    (each,) = ask(team, "proposals")["proposals"]
+    (each,) = ask(team, api.proposal.select())["proposals"]
     assert (each["title"], each["findings"][0]["level"]) == ("(cannot be read)", "error")
     with pytest.raises(VaultError, match=broken.stem):
-        ask(team, "accept proposal", id=broken.stem)
-    assert ask(team, "review")["proposals"][0]["source"] == ""
-    ask(team, "reject proposal", id=broken.stem)
+        ask(team, api.proposal.accept(id=broken.stem))
+    assert ask(team, api.proposal.cards())["proposals"][0]["source"] == ""
+    ask(team, api.proposal.reject(id=broken.stem))
     assert waiting(team) == []
 
 
@@ -350,7 +355,7 @@ def test_an_edit_that_a_commit_would_refuse_is_not_accepted(team: Vault) -> None
     file = Path(remember(team)["file"])
     file.write_text(file.read_text() + "The key is ghp_" + "A1b2C3d4E5f6" * 3 + "\n")
     with pytest.raises(VaultError, match="secret"):
-        ask(team, "accept proposal", id=file.stem)
+        ask(team, api.proposal.accept(id=file.stem))
     assert not holding(team.root, "ghp_")
     assert len(waiting(team)) == 1
 
@@ -358,14 +363,14 @@ def test_an_edit_that_a_commit_would_refuse_is_not_accepted(team: Vault) -> None
 @pytest.mark.slow
 def test_names(team: Vault) -> None:
     id = remember(team)["id"]
-    assert ask(team, "proposals", id=id[:3])["proposals"][0]["id"] == id
+    assert ask(team, api.proposal.select(id=id[:3]))["proposals"][0]["id"] == id
     for name in ("", "nothing", "../../etc/passwd", "*"):
         with pytest.raises(VaultError, match=r"no proposal .* waits"):
-            ask(team, "accept proposal", id=name)
+            ask(team, api.proposal.accept(id=name))
     folder = Path(shelf.folder_of(team) or "")
     write(folder / f"{id[:2]}{'0' * 6}.md", lesson_text("Twin", "Of like name."))
     with pytest.raises(VaultError, match="2 proposals begin with"):
-        ask(team, "reject proposal", id=id[:2])
+        ask(team, api.proposal.reject(id=id[:2]))
 
 
 @pytest.mark.slow
@@ -382,10 +387,10 @@ def test_no_link_is_followed(team: Vault, own_world: Path, tmp_path: Path) -> No
     file = Path(remember(team)["file"])
     file.unlink()
     file.symlink_to(victim)
-    (each,) = ask(team, "proposals")["proposals"]
+    (each,) = ask(team, api.proposal.select())["proposals"]
     assert each["text"] == ""
     with pytest.raises(VaultError, match="link"):
-        ask(team, "accept proposal", id=file.stem)
+        ask(team, api.proposal.accept(id=file.stem))
     assert victim.exists()
 
 
@@ -408,7 +413,7 @@ def test_work_trees_and_moved_clones_share_them_and_other_vaults_do_not(
 
 @pytest.mark.slow
 def test_a_damaged_index_is_built_again_and_without_one_words_are_compared(team: Vault) -> None:
-    ask(team, "learn status")
+    ask(team, api.learn.status())
     for table in team.root.glob(".vault_index/*/lessons.lance/data/*"):
         table.write_bytes(b"damaged")
     assert remember(team, "Heap", HEAP)["status"] == "a lesson already"
@@ -421,7 +426,7 @@ def test_a_terminal_gets_no_escapes_of_an_agent(team: Vault) -> None:
                 "--fires-on", f"{ESCAPE}[2J", cwd=team.root, check=False)  # fmt: skip
     listed = run("lessons", "proposals", cwd=team.root)
     every = shown.out + shown.err + listed.out + listed.err
-    for each in ask(team, "proposals")["proposals"]:
+    for each in ask(team, api.proposal.select())["proposals"]:
         every += run("lessons", "proposals", each["id"], cwd=team.root).out
     assert ESCAPE not in every
     assert "\a" not in every

@@ -17,12 +17,14 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.homes import clock_ran
 from tests.support.indexed import with_words
-from vault_index import client
+from vault_index import api, client
+from vault_index.api import codec
 from vault_index.errors import VaultError
 from vault_index.journal import expiry
 from vault_index.journal.record import private_id
 from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, review, shelf
+from vault_index.search.query import Query
 from vault_index.vault import Vault, open_vault
 
 TEXT = "Rotate the signing key before each release, or the installer refuses the package."
@@ -40,9 +42,8 @@ def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
     return vault
 
 
-def ask(vault: Vault, name: str, /, **values: Any) -> Any:
-    question = json.loads(json.dumps({"ask": name, "with": values}))
-    return json.loads(json.dumps(client.ask(str(vault.root), question)))
+def ask(vault: Vault, question: api.Question[Any]) -> Any:
+    return json.loads(json.dumps(codec.to_json(client.ask(str(vault.root), question))))
 
 
 def learned(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **more: Any) -> str:
@@ -69,7 +70,7 @@ def lesson(vault: Vault, path: str) -> Any:
 
 
 def waiting(vault: Vault) -> list[str]:
-    return [each["id"] for each in ask(vault, "proposals")["proposals"]]
+    return [each["id"] for each in ask(vault, api.proposal.select())["proposals"]]
 
 
 # shown
@@ -80,7 +81,7 @@ def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Va
     id = learned(
         team, "More heap", f"{HEAP} Then again.", fires_on=["node heap in the runner dies"]
     )
-    (card,) = ask(team, "review", id=id)["proposals"]
+    (card,) = ask(team, api.proposal.cards(id=id))["proposals"]
     assert (card["why"], card["quotes"]) == ("failed, then passed", [QUOTE])
     assert card["nearest"][:2] == ["ops/heap", "Raise the heap"]
     (prompt,) = card["prompts"]
@@ -95,10 +96,10 @@ def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Va
 def test_the_score_foreseen_is_that_of_the_lesson_once_accepted(team: Vault) -> None:
     prompt = "our installer refuses the signed package"
     id = learned(team, fires_on=[prompt, "raise the heap of node"])
-    foreseen, other = ask(team, "review", id=id)["proposals"][0]["prompts"]
+    foreseen, other = ask(team, api.proposal.cards(id=id))["proposals"][0]["prompts"]
     assert other["then"]["is_above"], "its own prompt is taught once it is accepted"
-    ask(team, "accept proposal", id=id)
-    (hit, *_) = ask(team, "search", text=prompt)["hits"]
+    ask(team, api.proposal.accept(id=id))
+    (hit, *_) = ask(team, api.search.find(query=Query(text=prompt)))["hits"]
     assert hit["lesson_id"] == "ops/rotate-the-key"
     assert foreseen["then"]["place"] == 1
     own = hit["score"] - hit["taught"]
@@ -141,7 +142,7 @@ def test_the_command_lists_them_in_a_pipe(team: Vault) -> None:
 def test_a_draft_without_a_category_is_classified(team: Vault) -> None:
     text = "Open a pull request for each change of the signing key."
     id = learned(team, text=text, category_path="")
-    (card,) = ask(team, "review", id=id)["proposals"]
+    (card,) = ask(team, api.proposal.cards(id=id))["proposals"]
     assert card["suggested"] == "workflow/code-review"
     assert "pull request" in card["why_suggested"]
 
@@ -165,7 +166,7 @@ def test_a_draft_by_rule_says_whose_words_it_has(team: Vault) -> None:
 def test_the_lesson_names_its_source_and_none_of_the_evidence(team: Vault) -> None:
     more: dict[str, Any] = {"type": "bug_fix", "confidence": 4, "silent_on": ("lunch",)}
     id = learned(team, tags=["keys"], **more)
-    accepted = ask(team, "accept proposal", id=id, commit=True)
+    accepted = ask(team, api.proposal.accept(id=id, commit=True))
     text = (team.root / accepted["path"]).read_text()
     assert "certificate 4711" not in text
     assert "proposal" not in text
@@ -179,14 +180,14 @@ def test_the_lesson_names_its_source_and_none_of_the_evidence(team: Vault) -> No
 
 
 def test_what_an_agent_remembers_is_of_no_session(team: Vault) -> None:
-    id = ask(team, "remember", title="Rotate the key", text=TEXT)["id"]
-    accepted = ask(team, "accept proposal", id=id, commit=True)
+    id = ask(team, api.proposal.remember(title="Rotate the key", text=TEXT))["id"]
+    accepted = ask(team, api.proposal.accept(id=id, commit=True))
     assert "source" not in (team.root / accepted["path"]).read_text()
     assert "Learned-From" not in run("git", "log", "-1", cwd=team.root).out
 
 
 def test_a_change_is_written_into_its_lesson(team: Vault) -> None:
-    accepted = ask(team, "accept proposal", id=change_of_heap(team), commit=True)
+    accepted = ask(team, api.proposal.accept(id=change_of_heap(team), commit=True))
     assert accepted == {"id": "ops/heap", "path": "lessons/ops/heap.md"}
     written = lesson(team, "ops/heap.md")
     assert written.text == f"{HEAP} To 8 GB."
@@ -199,9 +200,9 @@ def test_a_change_of_what_was_saved_meanwhile_is_refused_and_may_be_merged(team:
     id = change_of_heap(team)
     saved = f"{HEAP} Somebody knew more."
     write(team.lessons_dir / "ops/heap.md", lesson_text("Raise the heap", saved))
-    assert ask(team, "review", id=id)["proposals"][0]["target"]["is_outdated"]
+    assert ask(team, api.proposal.cards(id=id))["proposals"][0]["target"]["is_outdated"]
     with pytest.raises(VaultError, match="something else now") as refused:
-        ask(team, "accept proposal", id=id)
+        ask(team, api.proposal.accept(id=id))
     assert "merge" in refused.value.hint
     assert lesson(team, "ops/heap.md").text == saved
     assert waiting(team) == [id]
@@ -220,9 +221,9 @@ def outdated_change(team: Vault) -> tuple[str, str]:
 
 def test_a_merge_of_an_outdated_change_adds_only_what_it_adds(team: Vault) -> None:
     id, saved = outdated_change(team)
-    planned = ask(team, "merge proposal", id=id, into="ops/heap")
+    planned = ask(team, api.proposal.merge(id=id, into="ops/heap"))
     assert not [x for x in planned["diff"].splitlines()[2:] if x.startswith("-")]
-    ask(team, "merge proposal", id=id, into="ops/heap", seen=planned["before"], write=True)
+    ask(team, api.proposal.merge(id=id, into="ops/heap", seen=planned["before"], write=True))
     before, related = saved.split("## Related")
     assert lesson(team, "ops/heap.md").text == f"{before}{ADDED}\n\n## Related{related}"
 
@@ -231,13 +232,13 @@ def test_an_outdated_change_is_accepted_once_it_is_edited(team: Vault) -> None:
     id, saved = outdated_change(team)
     seen = edited_source(team, id)
     edited = seen.replace(f"{HEAP}\n\n{ADDED}", f"{saved}\n- related: docker")
-    ask(team, "edit proposal", id=id, text=edited, seen=seen)
-    target = ask(team, "review", id=id)["proposals"][0]["target"]
+    ask(team, api.proposal.edit(id=id, text=edited, seen=seen))
+    target = ask(team, api.proposal.cards(id=id))["proposals"][0]["target"]
     assert not target["is_outdated"]
     changed = [x for x in target["diff"].splitlines()[2:] if x[0] in "+-"]
     assert changed == ["+fires_on: the installer refuses it", "+- related: docker"]
-    assert ask(team, "proposals", id=id)["proposals"][0]["added"] == "- related: docker"
-    ask(team, "accept proposal", id=id)
+    assert ask(team, api.proposal.select(id=id))["proposals"][0]["added"] == "- related: docker"
+    ask(team, api.proposal.accept(id=id))
     assert lesson(team, "ops/heap.md").text == f"{saved}\n- related: docker"
 
 
@@ -247,18 +248,18 @@ def test_prompts_that_must_stay_silent_come_with_it(team: Vault, how: str) -> No
     heap.write_text(heap.read_text().replace("fires_on", "silent_on: [heap sort]\nfires_on"))
     silent_on = ("a heap of stones", "Heap sort", "heap OUT of memory")  # the last one fires
     if how == "change":
-        ask(team, "accept proposal", id=change_of_heap(team, silent_on=silent_on))
+        ask(team, api.proposal.accept(id=change_of_heap(team, silent_on=silent_on)))
     else:
         id = learned(team, silent_on=silent_on)
-        seen = ask(team, "merge proposal", id=id, into="ops/heap")["before"]
-        ask(team, "merge proposal", id=id, into="ops/heap", seen=seen, write=True)
+        seen = ask(team, api.proposal.merge(id=id, into="ops/heap"))["before"]
+        ask(team, api.proposal.merge(id=id, into="ops/heap", seen=seen, write=True))
     assert lesson(team, "ops/heap.md").silent_on == ("heap sort", "a heap of stones")
 
 
 def test_a_name_that_is_taken_says_how_to_take_another(team: Vault) -> None:
     id = learned(team, "Heap", "Text of another lesson by that name.")
     with pytest.raises(VaultError, match=r"ops/heap\.md is there already") as refused:
-        ask(team, "accept proposal", id=id)
+        ask(team, api.proposal.accept(id=id))
     assert "lessons review" in refused.value.hint
     assert "--title" not in refused.value.hint
 
@@ -269,10 +270,10 @@ def test_a_commit_never_takes_what_its_author_has_not_finished(team: Vault) -> N
     unfinished = heap.read_text()
     id = change_of_heap(team)
     with pytest.raises(VaultError, match="changes that are not committed") as refused:
-        ask(team, "accept proposal", id=id, commit=True)
+        ask(team, api.proposal.accept(id=id, commit=True))
     assert "without --commit" in refused.value.hint
     assert (heap.read_text(), waiting(team)) == (unfinished, [id])
-    ask(team, "accept proposal", id=id)
+    ask(team, api.proposal.accept(id=id))
     assert lesson(team, "ops/heap.md").text == f"{HEAP} To 8 GB."
 
 
@@ -282,7 +283,7 @@ def test_a_commit_takes_a_file_by_its_name_and_not_as_a_pattern(team: Vault) -> 
     write(team.lessons_dir / "ops/x.md", lesson_text("X", "Of somebody, not staged."))
     base = draft.id_of("Raise the heap", HEAP)
     id = learned(team, "Raise the heap", f"{HEAP} To 8 GB.", changes="ops/[xy]", base=base)
-    ask(team, "accept proposal", id=id, commit=True)
+    ask(team, api.proposal.accept(id=id, commit=True))
     assert run("git", "status", "--short", cwd=team.root).out == "?? lessons/ops/x.md\n"
 
 
@@ -295,9 +296,9 @@ def test_a_commit_that_failed_is_made_by_the_next_run_with_its_trailer(
         for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
             patch.setenv(name, "")
         with pytest.raises(VaultError, match="not accepted: git commit"):
-            ask(team, "accept proposal", id=id, commit=True)
+            ask(team, api.proposal.accept(id=id, commit=True))
     assert run("git", "status", "--short", cwd=team.root).out == ""
-    ask(team, "accept proposal", id=id, commit=True)
+    ask(team, api.proposal.accept(id=id, commit=True))
     shown = run("git", "log", "-1", "--format=%(trailers:key=Learned-From)", cwd=team.root)
     assert shown.out.strip() == "Learned-From: session"
     assert run("git", "status", "--short", cwd=team.root).out == ""
@@ -341,19 +342,19 @@ def test_a_kill_while_committing_leaves_no_commit_without_its_trailer(
 def test_a_change_of_a_lesson_that_is_gone_is_an_error(team: Vault) -> None:
     id = change_of_heap(team)
     (team.lessons_dir / "ops/heap.md").unlink()
-    assert "no lesson" in ask(team, "review", id=id)["proposals"][0]["target"]["problem"]
+    assert "no lesson" in ask(team, api.proposal.cards(id=id))["proposals"][0]["target"]["problem"]
     with pytest.raises(VaultError, match="no lesson"):
-        ask(team, "accept proposal", id=id)
+        ask(team, api.proposal.accept(id=id))
 
 
 def test_a_merge_adds_to_the_end_and_keeps_the_rest(team: Vault) -> None:
     id = learned(team, "And in containers", "Set a limit, too.\n\n## Problem\n\nNone was set.")
-    planned = ask(team, "merge proposal", id=id, into="ops/heap")
+    planned = ask(team, api.proposal.merge(id=id, into="ops/heap"))
     assert "+Set a limit, too." in planned["diff"]
     assert not planned["written"]
     assert waiting(team) == [id]
     before = (team.lessons_dir / "ops/heap.md").read_text()
-    ask(team, "merge proposal", id=id, into="ops/heap", seen=planned["before"], write=True)
+    ask(team, api.proposal.merge(id=id, into="ops/heap", seen=planned["before"], write=True))
     after = (team.lessons_dir / "ops/heap.md").read_text()
     assert after.replace(", the installer refuses it", "").startswith(before.rstrip())
     assert lesson(team, "ops/heap.md").text == (
@@ -364,11 +365,11 @@ def test_a_merge_adds_to_the_end_and_keeps_the_rest(team: Vault) -> None:
 
 def test_a_merge_into_what_was_saved_since_the_diff_is_refused(team: Vault) -> None:
     id = learned(team)
-    seen = ask(team, "merge proposal", id=id, into="ops/heap")["before"]
+    seen = ask(team, api.proposal.merge(id=id, into="ops/heap"))["before"]
     write(team.lessons_dir / "ops/heap.md", lesson_text("Raise the heap", "Somebody's text."))
     for told in (seen, ""):
         with pytest.raises(VaultError, match="was saved since"):
-            ask(team, "merge proposal", id=id, into="ops/heap", seen=told, write=True)
+            ask(team, api.proposal.merge(id=id, into="ops/heap", seen=told, write=True))
     assert lesson(team, "ops/heap.md").text == "Somebody's text."
     assert waiting(team) == [id]
 
@@ -378,13 +379,13 @@ def test_a_crash_after_the_lesson_was_written_adds_nothing_twice(
     team: Vault, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     id = change_of_heap(team) if how == "change" else learned(team)
-    seen = ask(team, "merge proposal", id=id, into="ops/heap")["before"]
+    seen = ask(team, api.proposal.merge(id=id, into="ops/heap"))["before"]
 
     def decide() -> None:
         if how == "change":
-            ask(team, "accept proposal", id=id)
+            ask(team, api.proposal.accept(id=id))
         else:
-            ask(team, "merge proposal", id=id, into="ops/heap", seen=seen, write=True)
+            ask(team, api.proposal.merge(id=id, into="ops/heap", seen=seen, write=True))
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
@@ -409,9 +410,9 @@ def test_a_crash_before_the_lesson_was_written_is_done_again(
     with monkeypatch.context() as patch:
         patch.setattr(update, "write", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            ask(team, "accept proposal", id=id)
+            ask(team, api.proposal.accept(id=id))
     assert lesson(team, "ops/heap.md").text == HEAP
-    ask(team, "accept proposal", id=id)
+    ask(team, api.proposal.accept(id=id))
     assert lesson(team, "ops/heap.md").text == f"{HEAP} To 8 GB."
 
 
@@ -435,12 +436,12 @@ def test_several_and_all_of_a_session_at_once(team: Vault) -> None:
 @pytest.mark.slow
 def test_an_edit_is_checked_and_keeps_what_a_reviewer_knows(team: Vault) -> None:
     id = learned(team)
-    seen = ask(team, "review", id=id)["proposals"][0]["source"]
+    seen = ask(team, api.proposal.cards(id=id))["proposals"][0]["source"]
     edited = seen.replace("Rotate the signing key", "Renew the signing key")
-    changed = ask(team, "edit proposal", id=id, text=edited, seen=seen)
+    changed = ask(team, api.proposal.edit(id=id, text=edited, seen=seen))
     assert (changed["text"][:5], changed["quotes"]) == ("Renew", [QUOTE])
     with pytest.raises(VaultError, match="changed meanwhile"):
-        ask(team, "edit proposal", id=id, text=edited, seen=seen)
+        ask(team, api.proposal.edit(id=id, text=edited, seen=seen))
     for wrong, says in (
         ("The key is ghp_" + "A1b2C3d4E5f6" * 3, "secret"),
         ("## Lesson: Second\nText.", "one lesson"),
@@ -449,12 +450,12 @@ def test_an_edit_is_checked_and_keeps_what_a_reviewer_knows(team: Vault) -> None
         text = wrong if wrong.startswith("---") else f"{edited}\n{wrong}\n"
         source = edited_source(team, id)
         with pytest.raises(VaultError, match=says):
-            ask(team, "edit proposal", id=id, text=text, seen=source)
-    assert ask(team, "proposals", id=id)["proposals"][0]["text"] == changed["text"]
+            ask(team, api.proposal.edit(id=id, text=text, seen=source))
+    assert ask(team, api.proposal.select(id=id))["proposals"][0]["text"] == changed["text"]
 
 
 def edited_source(team: Vault, id: str) -> str:
-    return str(ask(team, "review", id=id)["proposals"][0]["source"])
+    return str(ask(team, api.proposal.cards(id=id))["proposals"][0]["source"])
 
 
 # expired
@@ -515,18 +516,18 @@ def test_none_goes_where_the_settings_say_so(team: Vault, own_world: Path) -> No
     age(team, id, 4000)
     patient = open_vault(team.root)
     assert waiting(patient) == [id]
-    assert ask(patient, "proposals")["proposals"][0]["expires"] == ""
+    assert ask(patient, api.proposal.select())["proposals"][0]["expires"] == ""
 
 
 def test_days_beyond_the_calendar_are_for_ever(team: Vault, own_world: Path) -> None:
     id = learned(team)
     write(own_world / "config.toml", "[learn]\nexpire_days = 999999999\n")
-    assert ask(open_vault(team.root), "proposals")["proposals"][0]["expires"] == ""
+    assert ask(open_vault(team.root), api.proposal.select())["proposals"][0]["expires"] == ""
     assert review.count(open_vault(team.root)) == 1
     write(own_world / "config.toml", "[learn]\nexpire_days = 30\n")
     file = shelf.file_of(shelf.folder_of(team) or Path(), id)
     file.write_text(re.sub("(?m)^created: .*", "created: 9999-12-31", file.read_text()))
-    assert ask(open_vault(team.root), "proposals")["proposals"][0]["expires"] == ""
+    assert ask(open_vault(team.root), api.proposal.select())["proposals"][0]["expires"] == ""
 
 
 # rejected
@@ -534,7 +535,7 @@ def test_days_beyond_the_calendar_are_for_ever(team: Vault, own_world: Path) -> 
 
 @pytest.mark.slow
 def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
-    ask(team, "reject proposal", id=learned(team))
+    ask(team, api.proposal.reject(id=learned(team)))
     reworded = "Before a release exchange the signing key; an old one makes the installer refuse."
     other = "Ask the release captain on the day before you touch anything else in that pipeline."
     for text, session, quotes, status in (
@@ -561,12 +562,14 @@ def test_a_prompt_for_a_lesson_is_shown_in_a_line_and_acts_once_accepted(team: V
         category_path="",
         fires_on=[prompt],
     )
-    (card,) = ask(team, "review", id=id)["proposals"]
+    (card,) = ask(team, api.proposal.cards(id=id))["proposals"]
     shown = [line for line in card["target"]["diff"].splitlines()[2:] if line[0] in "+-"]
     assert shown == [f"+fires_on: {prompt}"]
     before = lesson(team, "ops/heap.md")
-    ask(team, "accept proposal", id=id)
+    ask(team, api.proposal.accept(id=id))
     after = lesson(team, "ops/heap.md")
     assert after.fires_on == (*before.fires_on, prompt)
     assert (after.title, after.text) == (before.title, before.text)
-    assert [hit["lesson_id"] for hit in ask(team, "recall", query=prompt)["hits"]] == ["ops/heap"]
+    assert [hit["lesson_id"] for hit in ask(team, api.search.recall(query=prompt))["hits"]] == [
+        "ops/heap"
+    ]

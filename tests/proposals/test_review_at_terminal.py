@@ -13,6 +13,7 @@ from tests.proposals.test_review import HEAP, ask, change_of_heap, learned, less
 from tests.support.commands import BIN, run
 from tests.support.files import write
 from tests.support.terminals import at_terminal
+from vault_index import api
 from vault_index.vault import Vault
 
 __all__ = ["team"]
@@ -62,7 +63,7 @@ def test_each_key_does_what_it_says(team: Vault, tmp_path: Path) -> None:
     assert lesson(team, "ops/release/rotate-the-key.md").title == "Rotate the key"
     assert lesson(team, "ops/heap.md").text.endswith("And in Docker.")
     assert lesson(team, "ops/clock.md").text == "Stop the clock in tests."
-    assert [each["title"] for each in ask(team, "proposals")["proposals"]] == ["Later"]
+    assert [each["title"] for each in ask(team, api.proposal.select())["proposals"]] == ["Later"]
     subjects = run("git", "log", "--format=%s", "-3", cwd=team.root).out.splitlines()
     assert subjects == [
         "Add lesson: Clock",
@@ -136,7 +137,7 @@ def test_every_end_leaves_the_rest_waiting(team: Vault, key: str) -> None:
     code, shown = reviewed(team, "a", key)
     assert code == (1 if key == "\x03" else 0)
     assert "1 accepted, 1 left" in shown
-    assert [each["title"] for each in ask(team, "proposals")["proposals"]] == ["Clock"]
+    assert [each["title"] for each in ask(team, api.proposal.select())["proposals"]] == ["Clock"]
     assert lesson(team, "ops/rotate-the-key.md").title == "Rotate the key"
 
 

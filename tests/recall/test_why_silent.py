@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.files import MakeVault, write
 from tests.support.indexed import HEAP, LOCK, with_words
-from vault_index import client
+from vault_index import api, client
 from vault_index.index import reconcile
 from vault_index.recall.respond import respond
 from vault_index.search import floor
@@ -64,7 +64,7 @@ def test_records_of_older_versions_and_broken_ones_are_listed(team: Vault) -> No
     broken = {**old, "scores": "?", "session": 3, "skills": ["x"], "near": 7, "ms": [], "silent": 1}
     with (team.index_dir / injections.FILE).open("a") as file:
         file.write(f"{json.dumps(old)}\n{json.dumps(broken)}\n")
-    answer = client.ask(team, {"ask": "injections", "with": {}})
+    answer = client.ask(team, api.injection.select())
     assert [each["silent"] for each in answer["records"]] == ["1", "", ""]
     assert answer["totals"]["prompts"] == 3
     (first,) = answer["times"]

@@ -10,6 +10,7 @@ from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import with_words
 from vault_index import api, client
+from vault_index.api import codec
 from vault_index.index import reconcile
 from vault_index.vault import Vault
 
@@ -45,12 +46,12 @@ def vault(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
     return vault
 
 
-def asked(vault: Vault, ask: str, **values: object) -> dict[str, Any]:
-    return api.answer(vault, {"ask": ask, "with": values})
+def asked(vault: Vault, question: api.Question[Any]) -> Any:
+    return codec.to_json(api.answer(vault, question))
 
 
 def test_the_nearest_lessons_come_first_and_no_withheld_one(vault: Vault) -> None:
-    lessons = asked(vault, "nearest", id="heap", most=2)["lessons"]
+    lessons = asked(vault, api.lesson.nearest(id="heap", most=2))["lessons"]
     assert isinstance(lessons, list)
     assert lessons[0]["id"] == "memory"
     assert 0.5 < lessons[0]["likeness"] <= 1
@@ -58,15 +59,15 @@ def test_the_nearest_lessons_come_first_and_no_withheld_one(vault: Vault) -> Non
 
 
 def test_a_lesson_knows_the_others_of_its_file_in_their_order(vault: Vault) -> None:
-    answer = asked(vault, "lesson", name="course#ant")
+    answer = asked(vault, api.lesson.page(name="course#ant"))
     assert [other["title"] for other in answer["of_file"]] == ["Zebra", "Ant", "Mole"]
-    gone = asked(vault, "lesson", name="heep")
+    gone = asked(vault, api.lesson.page(name="heep"))
     assert gone["entry"] is None
     assert ["heap", "Heap"] in gone["near"]
 
 
 def test_each_prompt_of_a_lesson_passes_or_fails(vault: Vault) -> None:
-    prompts = asked(vault, "own prompts", id="heap")["prompts"]
+    prompts = asked(vault, api.lesson.prompts(id="heap"))["prompts"]
     passed = {(each["prompt"], each["is_silent"]): each["passes"] for each in prompts}
     assert (
         passed["raise the heap of the build", False] != passed["raise the heap of the build", True]
@@ -87,12 +88,10 @@ def test_the_past_of_a_lesson_follows_its_file_through_a_rename(
     commit(vault.root, "moved")
     write(vault.lessons_dir / "b/heap.md", text.replace("two", "four"))
     commit(vault.root, "more")
-    edits = client.ask(vault, {"ask": "edits", "with": {"id": "b/heap"}})["edits"]
+    edits = client.ask(vault, api.lesson.history(id="b/heap"))["edits"]
     assert [edit["why"] for edit in edits] == ["more", "moved", "first"]
     patches = [
-        client.ask(vault, {"ask": "patch", "with": {"id": "b/heap", "commit": edit["commit"]}})[
-            "patch"
-        ]
+        client.ask(vault, api.lesson.diff(id="b/heap", commit=edit["commit"]))["patch"]
         for edit in edits
     ]
     assert "-To two gigabytes." in patches[0]

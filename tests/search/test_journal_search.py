@@ -112,7 +112,6 @@ def test_a_search_is_narrowed_before_it_is_made(
     hits = search.find(journal, Query(**options)).hits
     assert {hit.id for hit in hits} <= expected
     assert bool(hits) == bool(expected)
-    assert Query.from_json(Query(**options).to_json()) == Query(**options)
 
 
 def test_a_file_alone_lists_by_time(journal: Journal) -> None:

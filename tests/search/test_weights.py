@@ -36,8 +36,8 @@ def vault_with(make_vault: MakeVault, settings: str = "", **more: str) -> Vault:
 
 def searched(vault: Vault, text: str = "build memory heap", **options: Any) -> list[dict[str, Any]]:
     with_words(vault)
-    asked = {"ask": "search", "with": {"text": text, "k": 9, **options}}
-    hits: list[dict[str, Any]] = api.answer(vault, asked)["hits"]
+    query = Query(text, 9, **options)
+    hits: list[dict[str, Any]] = api.answer(vault, api.search.find(query=query))["hits"]
     return hits
 
 
@@ -98,8 +98,8 @@ def test_each_weight_decides_by_itself(make_vault: MakeVault) -> None:
 def test_what_is_less_like_the_query_is_no_hit(make_vault: MakeVault) -> None:
     vault = vault_with(make_vault, weights("60/30/5/5", 0.3))
     assert {hit["lesson_id"] for hit in searched(vault)} == {"a", "b"}
-    explained = {"text": "build memory heap", "explain": True}
-    (dropped,) = api.answer(vault, {"ask": "search", "with": explained})["dropped"]
+    explained = Query("build memory heap", explain=True)
+    (dropped,) = api.answer(vault, api.search.find(query=explained))["dropped"]
     assert dropped[0]["lesson_id"] == "c"
     assert dropped[1] == "less than 0.30 like the query"
 
@@ -118,8 +118,10 @@ def test_pages_and_a_least_score(make_vault: MakeVault) -> None:
     vault = vault_with(make_vault, weights("60/30/5/5"))
     pages, cursor = [], ""
     for _ in range(3):
-        asked = {"query": "build memory heap", "limit": 1, "min_confidence": 1, "cursor": cursor}
-        answer = api.answer(vault, {"ask": "learn search", "with": asked})
+        asked = api.learn.search(
+            query="build memory heap", limit=1, min_confidence=1, cursor=cursor
+        )
+        answer = api.answer(vault, asked)
         pages += [hit["lesson_id"] for hit in answer["hits"]]
         cursor = answer["next"]
     assert sorted(pages) == ["a", "b", "c"]

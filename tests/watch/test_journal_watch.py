@@ -30,10 +30,10 @@ def team(make_vault: Callable[..., Vault], monkeypatch: pytest.MonkeyPatch) -> V
     return vault
 
 
-def ask(vault: Vault, name: str, **values: Any) -> dict[str, Any]:
+def ask(vault: Vault, name: str, **values: Any) -> Any:
     """Ask the watcher itself: no answer comes from anywhere else."""
-    question = {"ask": f"journal {name}", "with": values, "fresh": False}
-    return protocol.ask(str(vault.root), question, timeout=20)
+    question = {"ask": f"journal.{name}", "with": values, "fresh": False}
+    return protocol.ask(str(vault.root), question, timeout=20)["answer"]
 
 
 def sessions(vault: Vault) -> list[str]:
@@ -102,7 +102,6 @@ def test_prompts_are_answered_while_the_journal_works(team: Vault) -> None:
             for turn in range(20):
                 talk.asks(f"Question {turn} of {number}").says("An answer of some words. " * 50)
             hook(talk)
-        protocol.ask(
-            str(team.root), {"ask": "search", "with": {"text": "heap"}, "fresh": False}, timeout=60
-        )
+        asked = {"ask": "search.find", "with": {"query": {"text": "heap"}}, "fresh": False}
+        protocol.ask(str(team.root), asked, timeout=60)
         soon(lambda: len(sessions(team)) == 5)

@@ -58,8 +58,8 @@ def vaults(make_vault: MakeVault, own_world: Path) -> Iterator[tuple[Vault, Vaul
 
 def titles(vault: Vault, text: str) -> list[str]:
     """Ask the watcher itself: no answer comes from anywhere else."""
-    question = {"ask": "search", "with": {"text": text}}
-    hits: list[dict[str, Any]] = protocol.ask(str(vault.root), question, 60)["hits"]
+    question = {"ask": "search.find", "with": {"query": {"text": text}}}
+    hits: list[dict[str, Any]] = protocol.ask(str(vault.root), question, 60)["answer"]["hits"]
     return [hit["title"] for hit in hits]
 
 
@@ -143,17 +143,21 @@ def test_a_vault_that_hangs_delays_no_other(
     watching = watcher.Watcher(first.root, print)
 
     def ask(vault: Vault, name: str) -> dict[str, Any]:
-        asked = {"ask": name, "with": {"text": "sand"}, "vault": str(vault.root)}
+        query = {"query": {"text": "sand"}}
+        asked = {"ask": name, "with": query, "vault": str(vault.root)}
         known = {"protocol": protocol.PROTOCOL, "settings": watching.settings}
         return dict(watching._answer({**known, **asked}))
 
-    waiting = [threading.Thread(target=ask, args=(first, "open")) for _ in range(2)]
+    answers: list[dict[str, Any]] = []
+    waiting = [
+        threading.Thread(target=lambda: answers.append(ask(first, "open"))) for _ in range(3)
+    ]
     for thread in waiting:
         thread.start()
     entered.wait()
-    soon(lambda: "wait already" in ask(first, "search").get("declined", "2 wait by now"))
+    soon(lambda: any("2 questions" in answer.get("declined", "") for answer in answers))
     ask(second, "open")
-    assert [hit["title"] for hit in ask(second, "search")["hits"]] == ["Sand"]
+    assert [hit["title"] for hit in ask(second, "search.find")["answer"]["hits"]] == ["Sand"]
     over.set()
     for thread in waiting:
         thread.join()

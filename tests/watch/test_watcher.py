@@ -177,7 +177,7 @@ def test_broken_settings_are_an_error_with_a_watcher_as_without(
     settings = team.lessons_dir / "vault.toml"
     with watched(team):
         write(settings, "floor = \n")
-        asked = {"ask": "recall", "with": {"query": "raise the heap"}, "fresh": True}
+        asked = {"ask": "search.recall", "with": {"query": "raise the heap"}, "fresh": True}
 
         def answer() -> dict[str, Any]:
             try:
@@ -190,7 +190,7 @@ def test_broken_settings_are_an_error_with_a_watcher_as_without(
         assert (ran.code, ran.out) == (1, "")
         assert ran.err.startswith(f"Error: {settings}: not TOML")
         event = {"hook_event_name": "UserPromptSubmit", "prompt": "when the build dies, raise it"}
-        question = {"ask": "hook", "with": {"event": event, "ms": 0.0, "until": 1e9}}
+        question = {"ask": "search.hook", "with": {"event": event, "ms": 0.0, "until": 1e9}}
         assert "not TOML" in protocol.ask(str(team.root), question, 30)["problem"]
         state = launch.status(team.root)
         assert state is not None

@@ -11,6 +11,7 @@ from vault_index import api
 from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.index import reconcile
 from vault_index.search import floor
+from vault_index.search.query import Query
 from vault_index.vault import open_vault
 
 HEAP = "our node build dies with heap out of memory"
@@ -28,9 +29,9 @@ def root(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_the_lessons_of_a_clone_are_listed_before_it_has_an_index(root: Path) -> None:
     client = VaultClient(open_vault(root))
-    listed = client.ask_once("list", {"order": "updated", "limit": 100, "category": None})
+    listed = client.ask_once(api.lesson.select(order="updated", limit=100, category=None))
     assert len(listed["entries"]) == 61
-    assert client.ask_once("categories", {})["counts"] == {"devops": 61}
+    assert client.ask_once(api.lesson.count())["counts"] == {"devops": 61}
     assert client.index_written() == 0
 
 
@@ -40,8 +41,8 @@ def test_what_is_typed_gets_the_answers_of_a_search_and_of_a_recall(root: Path) 
     reconcile.sync(vault)
     floor.fit(vault)
     for text in (HEAP, "node heap", "something else that no lesson is about"):
-        typed = api.answer(vault, {"ask": "typed", "with": {"text": text, "k": 20}})
+        typed = api.answer(vault, api.search.live(query=Query(text=text, k=20)))
         apart = open_vault(root)  # which keeps no answer of the other
-        search = api.answer(apart, {"ask": "search", "with": {"text": text, "k": 20}})
-        recall = api.answer(open_vault(root), {"ask": "recall", "with": {"query": text}})
+        search = api.answer(apart, api.search.find(query=Query(text=text, k=20)))
+        recall = api.answer(open_vault(root), api.search.recall(query=text))
         assert typed == {"search": search, "recall": recall}

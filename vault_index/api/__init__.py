@@ -1,6 +1,6 @@
-"""Every question and command of the product as one function of plain values: JSON in, JSON out.
+"""Every question and command of the product: a function each, by the module of its subject.
 
-    {"ask": "search", "with": {"text": "heap", "k": 3}}  ->  {"hits": [...], "floor": 0.61, ...}
+    client.ask(vault, api.search.find(query=Query("heap")))  ->  an answer with its hits
 
 The command line, the hook, MCP and HTTP only translate to these. A question reads the index as it
 is, and the watcher may answer it; a command changes files, or reads what no watcher keeps. The
@@ -11,154 +11,123 @@ prints; errors are VaultError.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from vault_index.api import codec
+from vault_index.api.question import Answer, Caller, Form, Progress, Question
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
-    from vault_index.index.stats import Problem, Stats
+    from collections.abc import Iterator, Mapping
+
+    from vault_index.api import (
+        asking,
+        document,
+        edit,
+        file,
+        injection,
+        journal,
+        learn,
+        lesson,
+        proposal,
+        search,
+        share,
+        skill,
+        state,
+    )
+    from vault_index.index.stats import Problem
     from vault_index.journal.journal import Journal
     from vault_index.vault import Vault
 
-# name -> module of this folder and function, called as function(vault, **values); those whose name
-# begins with "journal" get the journal in place of a vault
-QUESTIONS: Mapping[str, str] = {
-    "search": "find.search",
-    "recall": "find.recall",
-    "typed": "find.typed",
-    "compare": "find.compare",
-    "classify": "find.classify",
-    "hook": "find.hook",
-    "list": "lessons.list_",
-    "show": "lessons.show",
-    "categories": "lessons.categories",
-    "outcome": "outcomes.of_lesson",
-    "injections": "injections.list_",
-    "lesson": "lesson_page.lesson",
-    "nearest": "lesson_page.nearest",
-    "own prompts": "lesson_page.prompts",
-    "filed": "lessons.filed",
-    "documents": "documents.list_",
-    "contents": "documents.contents",
-    "overview": "documents.overview",
-    "courses": "documents.courses",
-    "suggestions": "asking.suggest",
-    "query": "find.for_program",
-    "ask search": "asking.search",
-    "health": "find.health",
-    "learn search": "learn.search",
-    "learn get": "learn.get",
-    "learn status": "learn.status",
-    "skills candidates": "skills.candidates",
-    "skills behind": "skills.compare",
-    "skills triggers": "skills.rate_triggers",
-    "check proposal": "proposals.check",
-    "compare proposal": "proposals.compare",
-    "outlook of proposal": "proposals.outlook",
-    "journal search": "journal.search",
-    "journal timeline": "journal.timeline",
-    "journal show": "journal.show",
-    "journal sessions": "journal.sessions",
-    "journal days": "journal.days",
-    "journal day": "journal.day",
-    "journal status": "journal.status",
-}
-# the same, called as function(vault, caller, **values)
-COMMANDS: Mapping[str, str] = {
-    "add": "edit.add_lesson",
-    "update": "edit.update_lesson",
-    "delete": "edit.delete_lesson",
-    "ingest": "edit.ingest_texts",
-    "read file": "lesson_page.read_file",
-    "check text": "lesson_page.check_text",
-    "save file": "lesson_page.save_file",
-    "file changes": "lesson_page.file_changes",
-    "rename": "edit.rename_category",
-    "accept": "edit.accept_categories",
-    "confirm": "outcomes.confirm_lessons",
-    "teach": "injections.teach_lesson",
-    "stale": "outcomes.stale_lessons",
-    "import": "edit.import_from",
-    "remember": "proposals.remember",
-    "proposals": "proposals.list_",
-    "review": "proposals.review_",
-    "edit proposal": "proposals.edit",
-    "merge proposal": "proposals.merge",
-    "accept proposal": "proposals.accept",
-    "reject proposal": "proposals.reject",
-    "skills build": "skills.build_ready",
-    "ask": "asking.ask",
-    "learn": "learn.learn",
-    "learn trigger": "learn.trigger",
-    "check": "share.check_files",
-    "log": "share.history_of",
-    "edits": "lesson_page.edits",
-    "patch": "lesson_page.patch",
-    "sync": "share.sync_with_others",
-    "index": "state.index_vault",
-    "status": "state.state_of",
-    "config": "state.settings_of",
-    "eval": "state.measure",
-    "journal import": "journal.import_",
-    "journal index": "journal.index_",
-    "journal forget": "journal.forget_",
-}
+MODULES = (
+    "asking", "document", "edit", "file", "injection", "journal", "learn", "lesson", "proposal",
+    "search", "share", "skill", "state",
+)  # fmt: skip
 
-Progress = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
+# what changes files, or reads what no watcher keeps; the others are questions
+COMMANDS = frozenset(
+    "asking.ask edit.accept edit.add_lesson edit.delete_lesson edit.import_from edit.ingest "
+    "edit.rename edit.update_lesson file.check file.diff file.read file.write injection.confirm "
+    "injection.stale_lessons injection.teach_lesson journal.bring_up_to_date journal.erase "
+    "journal.import_transcripts learn.learn learn.trigger lesson.diff lesson.history proposal.accept "
+    "proposal.cards proposal.edit proposal.merge proposal.reject proposal.remember proposal.select "
+    "share.check_files share.log share.sync skill.build_ready state.index state.measure state.report "
+    "state.settings".split()
+)  # fmt: skip
+
+__all__ = [
+    "COMMANDS", "Answer", "Caller", "Progress", "Question", "answer", "answer_on_wire", "asking",
+    "document", "edit", "file", "forms", "from_files", "init", "injection", "is_command", "journal",
+    "learn", "lesson", "proposal", "run", "search", "share", "skill", "state", "warning",
+]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """What a command may ask of its caller while it works: see `client`, which provides it."""
+class _Module:
+    """A module of this folder by its name: its forms make questions, and it is not loaded."""
 
-    note: Callable[[str], None]  # takes a line for people: a note, or a warning
-    progress: Progress
-    event: Callable[[Mapping[str, Any]], None]  # takes a part of the answer before the whole of it
-    ask: Callable[..., dict[str, Any]]  # puts another question: `ask("show", name="heap")`
-    index: Callable[..., Stats | None]  # brings the index of a vault up to date: `index(vault)`
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-    def progress_of(self, label: str) -> Callable[[int, int], None]:
-        """Return the callback (done, all) for a part of the work."""
-        return lambda done, of: self.progress(label, done, of)
+    def __getattr__(self, function: str) -> Form[..., Any]:
+        return Form(f"{self._name}.{function}")
 
 
-def is_about_journal(name: str) -> bool:
-    """Whether a question or command is about the journal, and not about a vault."""
-    return name.startswith("journal ")
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _Module(name)
 
 
-def answer(vault: Vault | Journal, question: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer a question `{"ask": name, "with": {...}}` from the index as it is.
+def answer(vault: Vault | Journal, question: Question[Answer]) -> Answer:
+    """Answer a question from the index as it is.
 
     Raises VaultError, for an unknown question too, and TypeError for values it does not take.
     """
-    function = _function(QUESTIONS, question["ask"])
-    answered: dict[str, Any] = function(vault, **question["with"])
+    function: Any = _form(question.name, commands=False).function
+    answered: Answer = function(vault, **question.values)
     return answered
 
 
-def run(vault: Vault | Journal, caller: Caller, command: Mapping[str, Any]) -> dict[str, Any]:
-    """Carry out a command `{"ask": name, "with": {...}}`. Raises as `answer` does."""
-    function = _function(COMMANDS, command["ask"])
-    answered: dict[str, Any] = function(vault, caller, **command["with"])
+def answer_on_wire(vault: Vault | Journal, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a question `{"ask": name, "with": {...}}`, as `codec.to_wire` spells the answer."""
+    function: Any = _form(str(asked["ask"]), commands=False).function
+    values = codec.arguments(function, asked.get("with") or {})
+    return codec.to_wire(function(vault, **values))
+
+
+def run(vault: Vault | Journal, caller: Caller, command: Question[Answer]) -> Answer:
+    """Carry out a command. Raises as `answer` does."""
+    function: Any = _form(command.name, commands=True).function
+    answered: Answer = function(vault, caller, **command.values)
     return answered
+
+
+def is_command(question: Question[Any]) -> bool:
+    """Whether it is a command, and not a question."""
+    return question.name in COMMANDS
+
+
+def forms() -> Iterator[Form[..., Any]]:
+    """Yield every question and command; all modules load."""
+    for name in MODULES:
+        for form in vars(importlib.import_module(f"{__name__}.{name}")).values():
+            if isinstance(form, Form) and form.name.startswith(f"{name}."):
+                yield form
 
 
 def from_files(
-    vault: Vault, question: Mapping[str, Any], *, names_only: bool = False, prompts: bool = True
-) -> tuple[dict[str, Any], list[Problem]] | None:
+    vault: Vault, question: Question[Answer], *, names_only: bool = False, prompts: bool = True
+) -> tuple[Answer, list[Problem]] | None:
     """Answer a question from the files alone, with the problems in them; None where that fails.
 
-    See `lessons.from_files`. Outcomes and injections are in no table.
+    See `lesson.from_files`. Outcomes and injections are in no table.
     """
-    if question["ask"] in ("outcome", "injections"):
+    if question.name in ("injection.tally", "injection.select"):
         return answer(vault, question), []
-    if question["ask"] not in ("show", "list", "categories"):
+    if question.name not in ("lesson.show", "lesson.select", "lesson.count"):
         return None
-    lessons = importlib.import_module(f"{__name__}.lessons")
-    answered: tuple[dict[str, Any], list[Problem]] | None = lessons.from_files(
+    module = importlib.import_module(f"{__name__}.lesson")
+    answered: tuple[Answer, list[Problem]] | None = module.from_files(
         vault, question, names_only=names_only, prompts=prompts
     )
     return answered
@@ -175,9 +144,10 @@ def init(folder: str) -> dict[str, Any]:
     return made
 
 
-def _function(table: Mapping[str, str], name: str) -> Callable[..., Any]:
-    if name not in table:
-        raise VaultError(f"there is no {name!r} here", f"choose among {', '.join(table)}")
-    module, _, function = table[name].partition(".")
-    found: Callable[..., Any] = getattr(importlib.import_module(f"{__name__}.{module}"), function)
-    return found
+def _form(name: str, *, commands: bool) -> Form[..., Any]:
+    module, _, function = name.partition(".")
+    if module in MODULES and not function.startswith("_"):
+        form = getattr(importlib.import_module(f"{__name__}.{module}"), function, None)
+        if isinstance(form, Form) and form.name == name and form.commands == commands:
+            return form
+    raise VaultError(f"there is no {name!r} here", "see the modules of `vault_index.api`")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from vault_index import llm
+from vault_index import api, llm
+from vault_index.api.question import Caller, command, question
 from vault_index.ask import conversations, passages, respond
 from vault_index.ask.answer import FAILED, JOURNAL, UNKNOWN, Passage
 from vault_index.ask.conversations import Exchange
@@ -18,7 +19,6 @@ from vault_index.journal.redact import redact
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vault_index.api import Caller
     from vault_index.ask.passages import Wanted
     from vault_index.vault import Vault
 
@@ -28,6 +28,7 @@ NO_JOURNAL = "the journal is off on this machine"
 CLOSED_JOURNAL = "the journal is private and not open to this caller"
 
 
+@command
 def ask(
     vault: Vault,
     caller: Caller,
@@ -106,7 +107,7 @@ def _search_of(
             return _in_journal(vault, caller, narrowed, is_open=is_journal_open)
         values = {key: value for key, value in asdict(narrowed).items() if key != "kind"}
         result = caller.ask(
-            {"ask": "ask search", "with": {**values, "best": best}},
+            api.asking.search(**values, best=best),
             settled=bool(narrowed.document),  # the names of documents follow a save later
         )
         for note in result["notes"] if document or category else ():
@@ -116,6 +117,7 @@ def _search_of(
     return find
 
 
+@question
 def search(
     vault: Vault,
     query: str,
@@ -165,8 +167,7 @@ def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) 
     is_kept = any(True for _ in archive.all_files(journal.folder))
     if not (is_kept or projects.recorded_folders(journal)):
         return SearchResult((), notes=(NO_JOURNAL,))
-    values = {"text": wanted.query, "k": MAX_PASSAGES}
-    answered = caller.ask({"ask": "journal search", "with": values})
+    answered = caller.ask(api.journal.search(text=wanted.query, k=MAX_PASSAGES))
     least = 0.0 if answered["text_only"] else LEAST_SCORE
     hits = [hit for hit in answered["hits"] if hit["score"] >= least]
     return SearchResult(
@@ -195,6 +196,7 @@ def _record(number: int, hit: Mapping[str, Any]) -> Passage:
 # Questions that a vault could be asked.
 
 
+@question
 def suggest(vault: Vault, count: int = conversations.COUNT) -> dict[str, Any]:
     """Return some `questions` that lessons of the vault answer, of its latest lessons first."""
     return {"questions": conversations.questions(vault, count)}

@@ -3,61 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vault_index import api
+from vault_index.api.question import Caller, command
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.index.classifier import Proposal
 from vault_index.vault import SETTINGS
 
 if TYPE_CHECKING:
-    from vault_index.api import Caller
     from vault_index.vault import Vault
 
 
-def add_lesson(vault: Vault, caller: Caller, text: str, **options: Any) -> dict[str, Any]:
-    """Put a lesson into the vault: `path`, absolute.
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A lesson whose file was written or removed."""
 
-    `text` is markdown with or without frontmatter; the options are those of `add.write`.
+    id: str
+    path: str  # absolute
+    removed: bool = False  # the file, with its last lesson
+
+
+@command
+def add_lesson(
+    vault: Vault,
+    caller: Caller,
+    text: str,
+    title: str = "",
+    categories: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    type: str = "",
+) -> str:
+    """Put a lesson into the vault and return its absolute path: see `add.write`.
+
+    `text` is markdown with or without frontmatter.
     """
     del caller
-    return {"path": str(add.write(vault, _bytes(text), **options))}
+    path = add.write(vault, _bytes(text), title=title, categories=categories, tags=tags, type=type)
+    return str(path)
 
 
-def ingest_texts(
-    vault: Vault, caller: Caller, items: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+@command
+def ingest(vault: Vault, caller: Caller, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Put texts that a program sent into the vault, each by itself: `items` in the same order.
 
     Each has an `id` or "", `text`, `categories` and `source`. What comes back has `id`, `path` and
     `categories` as written, and is on the disk; or `error`, `hint` and `kind`: taken, refused, failed.
     """
     ids = [item["id"] for item in items if item.get("id")]
-    taken = caller.ask({"ask": "filed", "with": {"ids": ids}})["categories"] if ids else {}
+    taken = caller.ask(api.lesson.categories(ids=ids))["categories"] if ids else {}
     return {"items": [add.try_to_write(vault, item, taken) for item in items]}
 
 
-def update_lesson(vault: Vault, caller: Caller, name: str, **changes: Any) -> dict[str, Any]:
-    """Change a lesson, named as for `show`: `id` and `path`. The changes are those of `update.write`."""
+@command
+def update_lesson(
+    vault: Vault,
+    caller: Caller,
+    name: str,
+    title: str | None = None,
+    text: str | None = None,
+    categories: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    type: str | None = None,
+    confidence: int | None = None,
+    source: str | None = None,
+    fires_on: Sequence[str] | None = None,
+    silent_on: Sequence[str] | None = None,
+) -> Changed:
+    """Change a lesson, named as for `show`: see `update.write`."""
     entry = _shown(caller, name)
-    return {"id": entry["id"], "path": str(update.write(vault, name, shown=entry, **changes))}
+    path = update.write(
+        vault,
+        name,
+        title=title,
+        text=text,
+        categories=categories,
+        tags=tags,
+        type=type,
+        confidence=confidence,
+        source=source,
+        fires_on=fires_on,
+        silent_on=silent_on,
+        shown=entry,
+    )
+    return Changed(entry["id"], str(path))
 
 
+@command
 def delete_lesson(
     vault: Vault, caller: Caller, name: str, shown: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Delete a lesson: its `id`, its `path`, and whether its file is `removed`.
+) -> Changed:
+    """Delete a lesson.
 
     `shown` is the entry that somebody saw who agreed to it: another lesson of that name stays.
     """
     entry: Any = shown or _shown(caller, name)
     path = update.delete(vault, name, shown=entry)
-    return {"id": entry["id"], "path": str(path), "removed": not path.exists()}
+    return Changed(entry["id"], str(path), removed=not path.exists())
 
 
-def rename_category(
-    vault: Vault, caller: Caller, old: str, new: str, write: bool = False
-) -> dict[str, Any]:
+@command
+def rename(vault: Vault, caller: Caller, old: str, new: str, write: bool = False) -> dict[str, Any]:
     """Rename a category: `changes` of files, `skipped` with the reason; only with `write` they happen.
 
     `in_settings` is the old name where the vault's settings have it, which stay as they are.
@@ -78,7 +126,8 @@ def rename_category(
     }
 
 
-def accept_categories(
+@command
+def accept(
     vault: Vault, caller: Caller, proposals: Sequence[Mapping[str, Any]], write: bool = True
 ) -> dict[str, Any]:
     """Write proposed categories into lesson files: `files` with their categories, `written`, `failed`.
@@ -103,6 +152,7 @@ def accept_categories(
     return {"files": planned, "written": written, "failed": failed}
 
 
+@command
 def import_from(
     vault: Vault,
     caller: Caller,
@@ -139,7 +189,7 @@ def import_from(
 
 def _shown(caller: Caller, name: str) -> Any:
     """Return the entry of a lesson, with the hash of its file as it is."""
-    return caller.ask({"ask": "show", "with": {"name": name}}, prompts=False)["entry"]
+    return caller.ask(api.lesson.show(name=name), prompts=False)["entry"]
 
 
 def _bytes(text: str) -> bytes:

@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
 from vault_index.journal.record import SUMMARY, Record, Session, short_id
 from vault_index.search.journal import JournalHit, around, find
 from vault_index.search.query import OF_JOURNAL, Query
+from vault_index.store import filters
 from vault_index.transcripts import events
 
 if TYPE_CHECKING:
-    from vault_index.api import Caller
     from vault_index.journal.journal import Journal
 
 
+@question
 def search(
     journal: Journal,
     text: str = "",
+    k: int = 5,
+    kinds: Sequence[str] = (),
+    file: str = "",
+    concept: str = "",
+    type: str = "",
     project: str = "",
     folder: str = "",
     since: str | None = None,
     until: str = "",
-    type: str = "",
     explain: bool = False,
-    **options: Any,
 ) -> dict[str, Any]:
     """Find records: `hits`, how many `older` ones the window leaves out, `text_only`, `embedder`.
 
     `project` is a name, `folder` one of a project's; with neither, or for a folder of which nothing is
     kept, all projects are searched: `project` is the one that was. `since` is None for the usual
-    window, "" for all times. The other options are those of `search.Query`.
+    window, "" for all times. The others are those of `search.Query`.
     """
     answer: dict[str, Any] = {"hits": [], "older": 0, "text_only": "", "project": ""}
     answer["embedder"] = journal.config.embedder
@@ -45,14 +50,22 @@ def search(
     answer["project"] = _project(journal, project, folder) or ""
     narrowed = {"type": type, "since": since, "until": until}
     narrowed = {key: value for key, value in narrowed.items() if value}
-    kinds = options.pop("kinds", ()) or OF_JOURNAL
-    values = {**options, "text": text, "kinds": kinds, "project": answer["project"]}
-    query = Query.from_json({**values, "explain": explain, "filters": narrowed})
+    query = Query(
+        text,
+        k,
+        kinds=tuple(kinds) or OF_JOURNAL,
+        filters=filters.from_json(narrowed),
+        project=answer["project"],
+        explain=explain,
+        file=file,
+        concept=concept,
+    )
     results = find(journal, query, everything=since == "")
     answer["hits"] = [hit.as_json(explain=explain) for hit in results.hits]
     return {**answer, "older": results.older, "text_only": results.text_only}
 
 
+@question
 def timeline(
     journal: Journal,
     anchor: str,
@@ -96,6 +109,7 @@ def _with_all(journal: Journal, hits: Iterable[JournalHit]) -> list[dict[str, An
     return records
 
 
+@question
 def show(journal: Journal, name: str) -> dict[str, Any]:
     """Return a `session` and its `records`; of a record's id only that record."""
     file, session, records = archive.find(journal, name)
@@ -105,6 +119,7 @@ def show(journal: Journal, name: str) -> dict[str, Any]:
     }
 
 
+@question
 def sessions(
     journal: Journal,
     project: str = "",
@@ -121,11 +136,13 @@ def sessions(
     return {"sessions": [_session(file, session) for file, session in latest]}
 
 
+@question
 def days(journal: Journal, project: str = "") -> dict[str, Any]:
     """Count the sessions of each day, `2026-11-22`, of which some are kept: `days`, by UTC."""
     return {"days": archive.days(journal, project)}
 
 
+@question
 def day(journal: Journal, day: str, project: str = "", limit: int = 100) -> dict[str, Any]:
     """Return the `sessions` that began on a day, by UTC, the latest first, and whether there are `more`.
 
@@ -145,12 +162,14 @@ def day(journal: Journal, day: str, project: str = "", limit: int = 100) -> dict
     }
 
 
+@question
 def status(journal: Journal) -> dict[str, Any]:
     """Return what is recorded and kept, and what went wrong: see `overview.of`."""
     return archive.overview(journal)
 
 
-def import_(
+@command
+def import_transcripts(
     journal: Journal,
     caller: Caller,
     since: str | None = None,
@@ -178,7 +197,8 @@ def import_(
     return answer
 
 
-def index_(journal: Journal, caller: Caller, rebuild: bool = False) -> dict[str, Any]:
+@command
+def bring_up_to_date(journal: Journal, caller: Caller, rebuild: bool = False) -> dict[str, Any]:
     """Bring the index of the journal up to date: `sessions` written, and a `summary` in words."""
     progress = caller.progress_of("indexing the journal")
     stats = index.sync(journal, rebuild=rebuild, progress=progress)
@@ -187,10 +207,20 @@ def index_(journal: Journal, caller: Caller, rebuild: bool = False) -> dict[str,
     return {"sessions": written, "removed": stats.removed, "rows": stats.rows, "summary": summary}
 
 
-def forget_(journal: Journal, caller: Caller, **chosen: str) -> dict[str, Any]:
+@command
+def erase(
+    journal: Journal,
+    caller: Caller,
+    session: str = "",
+    project: str = "",
+    before: str = "",
+    matching: str = "",
+) -> dict[str, Any]:
     """Take out what is named, see `forget.forget`: `forget.Forgotten`, with its `proof` in words."""
     del caller
-    done = forget.forget(journal, **chosen)
+    done = forget.forget(
+        journal, session=session, project=project, before=before, matching=matching
+    )
     return {**asdict(done), "proof": done.proof}
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vault_index.api.lessons import as_json
+from vault_index.api.lesson import as_json
+from vault_index.api.question import Caller, Question, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import projects
 from vault_index.journal.journal import Journal
@@ -21,7 +22,6 @@ from vault_index.search.query import Query, find_page
 from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
-    from vault_index.api import Caller
     from vault_index.vault import Vault
 
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
@@ -30,6 +30,7 @@ MAX_HITS = 50
 MAX_CONFIDENCE = 5
 
 
+@question
 def search(
     vault: Vault,
     query: str,
@@ -74,6 +75,7 @@ def search(
     }
 
 
+@question
 def get(vault: Vault, name: str) -> dict[str, Any]:
     """Return one lesson: `entry` as `show` does, or None and `near`, [id, title] of some like it."""
     began = time.monotonic()
@@ -92,6 +94,7 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
     return {"entry": as_json(entry), "near": []}
 
 
+@question
 def status(vault: Vault) -> dict[str, Any]:
     """Sum up a vault: how many `lessons`, `by_type` and `by_category`, which are used and which never.
 
@@ -150,6 +153,7 @@ def _has_journal(vault: Vault) -> bool:
 # Commands that learn: from a session, from commits or files, proposals are made.
 
 
+@command
 def learn(
     vault: Vault,
     caller: Caller,
@@ -161,20 +165,35 @@ def learn(
     asked_by: str = record.PERSON,
 ) -> dict[str, Any]:
     """Make proposals of what a session, commits or files taught: see `run.learn`."""
-    return run.learn(
-        vault,
-        caller,
-        scope,
-        target,
-        folder=folder,
-        force=force,
-        dry_run=dry_run,
-        asked_by=asked_by,
+    return _learned(
+        vault, caller, scope, target, folder, force=force, dry_run=dry_run, asked_by=asked_by
     )
 
 
+def _learned(
+    vault: Vault,
+    caller: Caller,
+    scope: str,
+    target: str | Sequence[str],
+    folder: str,
+    **options: Any,
+) -> dict[str, Any]:
+    def ask(name: str, values: Mapping[str, Any]) -> Any:
+        return caller.ask(Question(name, values), fetch=False)
+
+    return run.learn(
+        vault,
+        run.Caller(caller.note, caller.progress, ask),
+        scope,
+        target,
+        folder=folder,
+        **options,
+    )
+
+
+@command
 def trigger(
     vault: Vault, caller: Caller, scope: str, target: str = "", folder: str = ""
 ) -> dict[str, Any]:
     """Do the same for an agent: only what is worth it by the vault's own threshold."""
-    return learn(vault, caller, scope, target, folder, asked_by=record.AGENT)
+    return _learned(vault, caller, scope, target, folder, asked_by=record.AGENT)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from vault_index import check
+from vault_index import api, check
+from vault_index.api.question import Caller, Question, command
 from vault_index.check import pattern
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
@@ -17,13 +18,13 @@ from vault_index.store import ownership
 from vault_index.vault import printable
 
 if TYPE_CHECKING:
-    from vault_index.api import Caller
     from vault_index.check import Candidate, Finding
     from vault_index.vault import Vault
 
 FILES_AT_ONCE = 50  # in one question to the watcher
 
 
+@command
 def check_files(
     vault: Vault, caller: Caller, paths: Sequence[str] = (), staged: bool = False
 ) -> dict[str, Any]:
@@ -52,15 +53,16 @@ def check_files(
     }
 
 
-def history_of(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
+@command
+def log(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
     """List the commits that changed a lesson: `edits`, newest first, with its `id` and `path`.
 
     `deleted_in` is the commit in which it was deleted, "" for a lesson that exists.
     """
     deleted_in = ""
     try:
-        question = {"ask": "show", "with": {"name": name}}
-        entry = caller.ask(question, names_only=True, prompts=False)["entry"]
+        asked = api.lesson.show(name=name)
+        entry = caller.ask(asked, names_only=True, prompts=False)["entry"]
         id, path = entry["id"], entry["path"]
     except VaultError as error:
         gone = history.deleted(vault, name)
@@ -71,7 +73,8 @@ def history_of(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
     return {"id": id, "path": path, "deleted_in": deleted_in, "edits": edits}
 
 
-def sync_with_others(vault: Vault, caller: Caller) -> dict[str, Any]:
+@command
+def sync(vault: Vault, caller: Caller) -> dict[str, Any]:
     """Fetch, rebase or merge, push, and bring the index up to date: `remote.SyncResult`, `lessons`."""
     ownership.check(vault.index_dir)
     result = remote.sync(vault)
@@ -94,7 +97,7 @@ def _findings(
         try:
             if comparing:
                 # a commit does not fetch the model of 90 MB
-                answer = caller.ask(_comparison(batch), fetch=not staged, on_note=notes.append)
+                answer = caller.ask(_comparison(batch), fetch=not staged, note=notes.append)
                 findings += [check.Finding(**values) for values in answer["findings"]]
                 categories += answer["categories"]
         except VaultError as error:
@@ -127,7 +130,7 @@ def _of_built_skills(caller: Caller, candidates: Sequence[Candidate]) -> Iterato
     if not paths:
         return
     try:
-        answer = caller.ask({"ask": "skills behind", "with": {}})
+        answer = caller.ask(api.skill.compare())
     except VaultError as error:
         caller.note(f"warning: skills were not compared with their lessons: {error.message}")
         return
@@ -136,6 +139,5 @@ def _of_built_skills(caller: Caller, candidates: Sequence[Candidate]) -> Iterato
             yield check.Finding(**values)
 
 
-def _comparison(batch: Sequence[Candidate]) -> Mapping[str, Any]:
-    paths = [candidate.path for candidate in batch if candidate.is_lesson]
-    return {"ask": "compare", "with": {"paths": paths}}
+def _comparison(batch: Sequence[Candidate]) -> Question[dict[str, Any]]:
+    return api.search.compare(paths=[each.path for each in batch if each.is_lesson])

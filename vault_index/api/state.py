@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import status
+from vault_index.api.question import Caller, command
 from vault_index.edit import add, init
 from vault_index.search import evaluate
 from vault_index.share import git_hooks
 from vault_index.vault import open_vault
 
 if TYPE_CHECKING:
-    from vault_index.api import Caller
     from vault_index.vault import Vault
 
 
@@ -29,7 +29,8 @@ def make_vault(folder: str) -> dict[str, Any]:
     return asdict(init.init(Path(folder))) | asdict(git_hooks.set_up(Path(folder)))
 
 
-def index_vault(
+@command
+def index(
     vault: Vault,
     caller: Caller,
     rebuild: bool = False,
@@ -47,18 +48,21 @@ def index_vault(
     return {**asdict(stats), "summary": f"{stats} in {stats.seconds:.1f} s"}
 
 
-def state_of(vault: Vault, caller: Caller) -> dict[str, Any]:
+@command
+def report(vault: Vault, caller: Caller) -> dict[str, Any]:
     """Return the state of a vault: see `status.of`."""
     del caller
     return status.of(vault)
 
 
-def settings_of(vault: Vault, caller: Caller) -> dict[str, Any]:
+@command
+def settings(vault: Vault, caller: Caller) -> dict[str, Any]:
     """List the `settings` in force, with who set each. What is ignored comes as a note."""
     del caller
     return {"settings": status.settings(vault)}
 
 
+@command
 def measure(vault: Vault, caller: Caller, queries: str) -> dict[str, Any]:
     """Measure recall and false injections over the labelled prompts of a file: see `evaluate.measure`."""
     prompts = evaluate.load(Path(queries))

@@ -1,6 +1,6 @@
 """Asking a vault: its watcher answers, or else this process does, from an index that is up to date.
 
-    client.ask("path/to/vault", {"ask": "search", "with": {"text": "heap"}}, on_note=print)
+    client.ask("path/to/vault", api.search.find(query=Query("heap")), Options(note=print))
 
 Every door but the hook comes through here. Nothing is printed: notes and progress go to callbacks.
 What `here` needs loads only when this process has to answer from the index.
@@ -9,14 +9,15 @@ What `here` needs loads only when this process has to answer from the index.
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import importlib
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
+from vault_index.api import codec
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files, protocol, spool
 
@@ -33,62 +34,61 @@ def silent(*_: object) -> None:
     """Take a note or progress, and show it to nobody."""
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How fresh an answer is, what it may lack, and who hears of it meanwhile.
+
+    A watcher waits for what was saved until now, `settled` also for what follows from it; `as_is` it
+    answers from the index it has, half a second behind at most. Without `fetch` a missing model stays
+    missing. With `start`, for processes that stay, a watcher is started rather than the model loaded.
+    `names_only` is for callers that show no more of a lesson than id, title and path; without `prompts`
+    it may lack those. `put` answers the questions of a command, which come here without.
+    """
+
+    as_is: bool = False
+    settled: bool = False
+    fetch: bool = True
+    start: bool = False
+    names_only: bool = False
+    prompts: bool = True
+    note: Note = silent
+    progress: api.Progress = silent
+    event: Callable[[Mapping[str, Any]], None] = silent  # parts of an answer before the whole
+    put: Callable[..., Any] | None = None  # called as put(vault, question, **options)
+
+
+USUAL = Options()
+
+
 def ask(
-    place: Vault | Path | str | None,
-    question: Mapping[str, Any],
-    *,
-    fresh: bool = True,
-    as_is: bool = False,
-    settled: bool = False,
-    fetch: bool = True,
-    start: bool = False,
-    names_only: bool = False,
-    prompts: bool = True,
-    on_note: Note = silent,
-    on_progress: api.Progress = silent,
-    on_problem: Note | None = None,
-    on_event: Callable[[Mapping[str, Any]], None] = silent,
-    put: Callable[..., dict[str, Any]] | None = None,
-) -> dict[str, Any]:
-    """Answer a question, or carry out a command, of `api`: `{"ask": name, "with": {...}}`.
+    place: Vault | Path | str | None, question: api.Question[api.Answer], options: Options = USUAL
+) -> api.Answer:
+    """Answer a question, or carry out a command, of `api`.
 
     `place` is a vault, a folder in it or, for None, found from here upwards; the journal needs none.
-    `fresh` waits for what was saved until now, `settled` also for what follows from it; with `as_is` a
-    watcher answers from the index it has, half a second behind at most. Without `fetch` a missing model
-    stays missing. With `start`, for processes that stay, a watcher is started rather than the model
-    loaded. `names_only` is for callers that show no more of a lesson than id, title and path; without
-    `prompts` it may lack those. `on_problem` takes notes on files, `on_event` parts of an answer that
-    a command has before the whole of it; `put` takes a vault and a question of a command, which comes
-    here without. Raises VaultError; BusyError with `start`, where a watcher does not answer in time.
+    Raises VaultError; BusyError with `start`, where a watcher does not answer in time.
     """
-    on_note = _each_once(on_note)
-    on_problem = on_problem or on_note
-    _finish_forgetting(on_note)
-    if (name := question["ask"]) in api.QUESTIONS:
-        asked = {**question, "fresh": fresh and not as_is, "settled": settled}
-        if (answer := _from_watcher(place, asked, on_problem, start=start)) is not None:
-            return answer
-    if api.is_about_journal(name):
-        return _of_journal(question, on_note, on_progress, fetch=fetch)
-    vault = _warned(open_vault(place), on_problem)
-    read = name in api.QUESTIONS and _from_files(vault, question, names_only, prompts, on_problem)
-    if read:
-        return read
+    options = replace(options, note=_each_once(options.note))
+    _finish_forgetting(options.note)
+    commands = api.is_command(question)
+    if not commands:
+        answered = _from_watcher(place, question, options)
+        if answered is not None:
+            return answered[0]
+    if question.is_about_journal:
+        return _of_journal(question, options)
+    vault = _warned(open_vault(place), options.note)
+    if not commands and (read := _from_files(vault, question, options)) is not None:
+        return read[0]
     from vault_index.client import here
 
-    if name not in api.QUESTIONS:
-        put = put or functools.partial(ask, start=start)
-        return here.run(vault, question, put, on_note, on_progress, on_event)
-    return here.answer(
-        vault, question,
-        fresh=fresh, fetch=fetch, on_note=on_note, on_progress=on_progress, on_problem=on_problem,
-    )  # fmt: skip
+    return (here.run if commands else here.answer)(vault, question, options)
 
 
 def _finish_forgetting(on_note: Note) -> None:
     """Take out of the journal what an earlier command noted and did not finish."""
     if os.path.lexists(f"{index_files.home_folder(os.environ)}/{spool.JOURNAL}/{spool.FORGETTING}"):
-        importlib.import_module(f"{__name__}.journal").finish_forgetting(on_note)
+        importlib.import_module(f"{__name__}.here").finish_forgetting(on_note)
 
 
 def _warned(vault: Vault, on_problem: Note) -> Vault:
@@ -98,11 +98,9 @@ def _warned(vault: Vault, on_problem: Note) -> Vault:
     return vault
 
 
-def _of_journal(
-    question: Mapping[str, Any], on_note: Note, on_progress: api.Progress, *, fetch: bool
-) -> dict[str, Any]:
-    journal = importlib.import_module(f"{__name__}.journal")
-    answered: dict[str, Any] = journal.answer(question, on_note, on_progress, fetch=fetch)
+def _of_journal(question: api.Question[api.Answer], options: Options) -> api.Answer:
+    here = importlib.import_module(f"{__name__}.here")
+    answered: api.Answer = here.answer_about_journal(question, options)
     return answered
 
 
@@ -155,21 +153,28 @@ def _root(place: Vault | Path | str | None) -> str | None:
 
 
 def _from_watcher(
-    place: Vault | Path | str | None, question: Mapping[str, Any], on_problem: Note, *, start: bool
-) -> dict[str, Any] | None:
+    place: Vault | Path | str | None, question: api.Question[api.Answer], options: Options
+) -> tuple[api.Answer] | None:
     """Ask the watcher; None without one, and where it cannot answer. Raises VaultError."""
     root = _root(place)
     if root is None:
-        if not api.is_about_journal(question["ask"]):
+        if not question.is_about_journal:
             return None
         root = ""
+    asked = {
+        "ask": question.name,
+        "with": codec.to_json(question.values),
+        "fresh": not options.as_is,
+        "settled": options.settled,
+    }
+    start = options.start
     answer: dict[str, Any] | None
     try:
-        answer = protocol.ask(root, question, protocol.WATCHER_SECONDS)
+        answer = protocol.ask(root, asked, protocol.WATCHER_SECONDS)
     except protocol.NoWatcher:
-        answer = _staying().from_started(root, question) if start and root else None
+        answer = _staying().from_started(root, asked) if start and root else None
     except (protocol.Gone, protocol.DeclinedForNow):
-        answer = _staying().from_next(root, question) if start and root else None
+        answer = _staying().from_next(root, asked) if start and root else None
     except protocol.Declined:
         return None
     except protocol.NoAnswer:
@@ -181,8 +186,8 @@ def _from_watcher(
     if "refused" in answer:
         raise VaultError(answer["refused"], answer["hint"])
     for note in answer["notes"]:
-        on_problem(note)
-    return answer
+        options.note(note)
+    return (codec.from_wire(answer),)
 
 
 def _staying() -> Any:
@@ -191,16 +196,18 @@ def _staying() -> Any:
 
 
 def _from_files(
-    vault: Vault, question: Mapping[str, Any], names_only: bool, prompts: bool, on_problem: Note
-) -> dict[str, Any] | None:
+    vault: Vault, question: api.Question[api.Answer], options: Options
+) -> tuple[api.Answer] | None:
     """Answer from the files alone; None where only the index can."""
     with _without_garbage_collection():
-        read = api.from_files(vault, question, names_only=names_only, prompts=prompts)
+        read = api.from_files(
+            vault, question, names_only=options.names_only, prompts=options.prompts
+        )
     if read is None:
         return None
     for problem in read[1]:
-        on_problem(api.warning(problem))
-    return read[0]
+        options.note(api.warning(problem))
+    return (read[0],)
 
 
 @contextlib.contextmanager

@@ -9,13 +9,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from vault_index import api
+from vault_index import api, config
+from vault_index.client import Options, ask
 from vault_index.embed import download
-from vault_index.errors import EmbedderError, IndexStateError, ModelError, WriteError
+from vault_index.errors import EmbedderError, IndexStateError, ModelError, VaultError, WriteError
 from vault_index.index import reconcile
+from vault_index.journal import forget, index
+from vault_index.journal.journal import Journal
 from vault_index.search import floor
 
 if TYPE_CHECKING:
@@ -25,51 +29,42 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 3  # another process indexes a small change in that time
 
+_FROM_INDEX = ("journal.search", "journal.timeline")  # the others read the files
+
 Note = Callable[[str], None]
 
 
-def answer(
-    vault: Vault,
-    question: Mapping[str, Any],
-    *,
-    fresh: bool,
-    fetch: bool,
-    on_note: Note,
-    on_progress: api.Progress,
-    on_problem: Note,
-) -> dict[str, Any]:
-    """Answer from the index, `fresh` from one that is up to date; build a damaged one again."""
+def answer(vault: Vault, question: api.Question[api.Answer], options: Options) -> api.Answer:
+    """Answer from an index that is up to date; build a damaged one again."""
     try:
-        if fresh:
-            up_to_date_or_stale(vault, on_note, on_progress, on_problem, fetch=fetch)
+        up_to_date_or_stale(vault, options.note, options.progress, fetch=options.fetch)
         return api.answer(vault, question)
     except IndexStateError as error:
         if error.newer:
             raise
-        on_note(f"note: {error.message}; it is built again")  # only the search found the damage
-    bring_up_to_date(vault, on_note, on_progress, rebuild=True, fetch=fetch)
+        options.note(
+            f"note: {error.message}; it is built again"
+        )  # only the search found the damage
+    bring_up_to_date(vault, options.note, options.progress, rebuild=True, fetch=options.fetch)
     return api.answer(vault, question)
 
 
-def run(
-    vault: Vault,
-    command: Mapping[str, Any],
-    ask: Callable[..., dict[str, Any]],
-    on_note: Note,
-    on_progress: api.Progress,
-    on_event: Callable[[Mapping[str, Any]], None],
-) -> dict[str, Any]:
-    """Carry out a command, which puts its own questions by `ask`. Raises VaultError."""
+def run(vault: Vault, command: api.Question[api.Answer], options: Options) -> api.Answer:
+    """Carry out a command, which puts its own questions. Raises VaultError."""
+    heard = Options(start=options.start, note=options.note, progress=options.progress)
 
-    def put(question: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-        return ask(vault, question, **{"on_note": on_note, "on_progress": on_progress, **options})
+    def put(question: api.Question[Any], **more: Any) -> Any:
+        if options.put is not None:
+            return options.put(vault, question, **more)
+        return ask(vault, question, replace(heard, **more))
 
-    def index(other: Vault, *, or_stale: bool = False, **options: Any) -> Stats | None:
+    def index(other: Vault, *, or_stale: bool = False, **more: Any) -> Stats | None:
         if or_stale:
-            return up_to_date_or_stale(other, on_note, on_progress, on_note, **options)
-        return bring_up_to_date(other, on_note, on_progress, **options)
+            return up_to_date_or_stale(other, options.note, options.progress, **more)
+        return bring_up_to_date(other, options.note, options.progress, **more)
 
-    return api.run(vault, api.Caller(on_note, on_progress, on_event, put, index), command)
+    caller = api.Caller(options.note, options.progress, options.event, put, index)
+    return api.run(vault, caller, command)
 
 
 def bring_up_to_date(
@@ -96,7 +91,6 @@ def up_to_date_or_stale(
     vault: Vault,
     on_note: Note,
     on_progress: api.Progress,
-    on_problem: Note,
     *,
     fetch: bool = True,
 ) -> Stats | None:
@@ -120,7 +114,7 @@ def up_to_date_or_stale(
     if stats.rebuilt and stats.rebuilt not in ("first index", "asked for"):
         on_note(f"note: {stats.rebuilt}; it was built again")
     for problem in stats.problems:
-        on_problem(api.warning(problem))
+        on_note(api.warning(problem))
     return stats
 
 
@@ -163,11 +157,11 @@ def _has_index(vault: Vault) -> bool:
 def answer_as_of(
     vault: Vault,
     revision: str,
-    question: Mapping[str, Any],
+    question: api.Question[Any],
     on_note: Note,
     on_progress: api.Progress,
 ) -> dict[str, Any]:
-    """Answer `search` or `show` as of a commit, tag or date; `commit` is the one that was meant.
+    """Answer `search.find` or `lesson.show` as of a commit, tag or date; `commit` is the one meant.
 
     The index of that commit is built once and kept for a while. Raises VaultError.
     """
@@ -181,3 +175,74 @@ def answer_as_of(
     hits = [*answered.get("hits", []), *(hit for hit, _ in answered.get("dropped", []))]
     history.signed(vault, commit, [answered["entry"]] if "entry" in answered else hits)
     return {**answered, "commit": commit}
+
+
+# The journal, which is there without a vault.
+
+
+def answer_about_journal(question: api.Question[api.Answer], options: Options) -> api.Answer:
+    """Answer a question about the journal in this process, or carry out a command.
+
+    Raises VaultError.
+    """
+    journal = Journal(config.load())
+    note, progress = options.note, options.progress
+    for line in journal.config.warnings():
+        note(line)
+    if api.is_command(question):
+        if question.name == "journal.import_transcripts" and not question.values.get("dry_run"):
+            fetch_model(journal.config, note)
+        caller = api.Caller(note, progress, _no_event, _no_question, _no_index)
+        return api.run(journal, caller, question)
+    if question.name in _FROM_INDEX:
+        if options.fetch:
+            fetch_model(journal.config, note)
+        _bring_up_to_date(journal, note, progress)
+    for rebuild in (False, True):
+        try:
+            return api.answer(journal, question)
+        except IndexStateError as error:
+            if error.newer:
+                raise
+            if rebuild:  # only the search showed the damage
+                note(f"note: {error.message}; it is built again")
+            index.sync(journal, rebuild=rebuild)  # another process may just make the first
+    return api.answer(journal, question)
+
+
+def finish_forgetting(on_note: Note) -> None:
+    """Forget what a kill or a full disk kept an earlier command from forgetting. Never raises."""
+    try:
+        done = forget.finish(Journal(config.load()))
+    except VaultError as error:
+        on_note(f"warning: something is still to be forgotten: {error.message}")
+        return
+    if done is not None:
+        on_note(f"note: what an earlier `lessons journal forget` began is done: {done.proof}")
+
+
+def _bring_up_to_date(journal: Journal, on_note: Note, on_progress: api.Progress) -> None:
+    """Bring the journal's index up to date, as far as that can be done now."""
+
+    def progress(done: int, of: int) -> None:
+        on_progress("indexing the journal", done, of)
+
+    try:
+        stats = index.sync(journal, wait=False, progress=progress)
+    except (WriteError, EmbedderError) as error:
+        on_note(f"warning: {error.message}; searching the index as it is")
+        return
+    if stats.busy:
+        on_note("note: another process is indexing; searching the index as it is")
+
+
+def _no_event(_event: Mapping[str, Any]) -> None:
+    raise NotImplementedError("no command of the journal answers in parts")
+
+
+def _no_question(question: api.Question[api.Answer], **_options: Any) -> api.Answer:
+    raise NotImplementedError(f"no command of the journal asks {question.name}")
+
+
+def _no_index(*_: Any, **_options: Any) -> Stats | None:
+    raise NotImplementedError("no command of the journal indexes a vault")

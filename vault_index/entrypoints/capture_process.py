@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from vault_index import api
 from vault_index.hotpath import start
 from vault_index.text.quote import visible_line
 
@@ -70,7 +71,8 @@ def _learn(root: str, values: dict[str, Any]) -> dict[str, Any]:
     """Learn from a session in a vault; its watcher answers what has to be looked up."""
     from vault_index import client
 
-    return client.ask(root, {"ask": "learn", "with": values}, fetch=False)
+    question = api.learn.learn(**values)
+    return client.ask(root, question, client.Options(fetch=False))
 
 
 def _size(file: Path) -> int:

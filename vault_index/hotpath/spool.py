@@ -135,7 +135,7 @@ def note(journal: str, transcript: str, suffix: str = "") -> None:
 def watcher_hears() -> bool:
     """Whether the user's watcher heard that transcripts grew."""
     try:
-        protocol.ask("", {"ask": "journal grown"}, WATCHER_SECONDS)
+        protocol.ask("", {"ask": "grown"}, WATCHER_SECONDS)
         return True
     except (protocol.NoWatcher, protocol.NoAnswer):
         return False

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from vault_index import llm
 from vault_index.errors import (
@@ -66,20 +66,13 @@ _STATUS = {
 }
 
 
-class Caller(Protocol):
-    """What `learn` asks of its caller: see `api.Caller`."""
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What `learn` asks of its caller."""
 
-    @property
-    def note(self) -> Callable[[str], None]:
-        """Takes a line for people."""
-
-    @property
-    def progress(self) -> Callable[[str, int, int], None]:
-        """Takes what is being done, how much is done, of how much."""
-
-    @property
-    def ask(self) -> Callable[..., dict[str, Any]]:
-        """Puts a question of `api`."""
+    note: Callable[[str], None]  # takes a line for people
+    progress: Callable[[str, int, int], None]  # what is being done, how much is done, of how much
+    ask: Callable[[str, Mapping[str, Any]], Any]  # puts a question of `api`, by its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,13 +284,11 @@ _REASONS = {
 
 
 def _around(work: _Work) -> sift.Around:
-    def ask(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        return work.caller.ask({"ask": name, "with": dict(values)}, fetch=False)
-
+    ask = work.caller.ask
     given = {}
     for id in work.material.injected[:MAX_GIVEN]:
         try:
-            given[id] = str(ask("show", {"name": id})["entry"]["text"])
+            given[id] = str(ask("lesson.show", {"name": id})["entry"]["text"])
         except VaultError:  # it was deleted since
             continue
     return sift.Around(

@@ -225,7 +225,7 @@ def _teaching(entry: Entry, id: str, around: Around) -> Kept | None:
     if around.material.scope != SESSION:
         return None
     try:
-        lesson = around.ask("show", {"name": id})["entry"]
+        lesson = around.ask("lesson.show", {"name": id})["entry"]
         taught = {*map(hash_of_prompt, (*lesson["fires_on"], *lesson["silent_on"]))}
         prompts = [
             prompt
@@ -286,7 +286,7 @@ def _proposal(entry: Entry, around: Around) -> Proposal:
 
 def _compared(around: Around, values: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return around.ask("compare proposal", values)
+        return around.ask("proposal.compare", values)
     except VaultError:  # without an index the words of proposals are all there is
         return {}
 
@@ -340,7 +340,7 @@ def _change(entry: Entry, proposal: Proposal, id: str, around: Around) -> Propos
 
     The lesson's text stays as it is, word for word: rewritten texts lose what made them useful.
     """
-    lesson = around.ask("show", {"name": id})["entry"]
+    lesson = around.ask("lesson.show", {"name": id})["entry"]
     added = _new_items(entry, f"{lesson['title']} {lesson['text']}")
     if not added:
         return None

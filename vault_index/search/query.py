@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from vault_index.errors import EmbedderError, VaultError
@@ -77,33 +77,6 @@ class Query:
         if unknown:
             message = f"there is nothing of kind {unknown[0]!r} here"
             raise VaultError(message, f"choose among the kinds {', '.join(KINDS)}")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the options that are not the default, as JSON values; moments are ISO 8601."""
-        values: dict[str, Any] = {"text": self.text}
-        for option in fields(self):
-            value = getattr(self, option.name)
-            if option.name not in ("text", "filters") and value != option.default:
-                values[option.name] = list(value) if isinstance(value, tuple) else value
-        narrowed = {key: value for key, value in asdict(self.filters).items() if value}
-        for key in {"since", "until"} & set(narrowed):
-            narrowed[key] = narrowed[key].isoformat()
-        return {**values, "filters": narrowed} if narrowed else values
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Query:
-        """Return the query of what `to_json` returned. Raises VaultError for an unknown option."""
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown or "text" not in values:
-            message = (
-                f"no option {unknown[0]!r} of a search" if unknown else "no text to search for"
-            )
-            raise VaultError(message, "see `lessons search --help` for the options")
-        given = dict(values)
-        for key in {"categories", "kinds"} & set(given):
-            given[key] = tuple(given[key])
-        given["filters"] = filters.from_json(given.get("filters") or {})
-        return cls(**given)
 
 
 # Search by fixed weights, for those who want it: `[search] weights = "60/30/5/5"`.
@@ -463,7 +436,7 @@ def find_page(vault: Vault, asked: Query, cursor: str = "") -> tuple[Results, st
 
     Raises VaultError for a cursor of another search, or of an index that has changed since.
     """
-    search = hash_of(json.dumps(asked.to_json(), sort_keys=True))[:_DIGITS]
+    search = hash_of(repr(asked))[:_DIGITS]
     version = hash_of(vault.open_index().store.version())[:_DIGITS]
     start = _start(cursor, search, version) if cursor else 0
     results = run(vault, replace(asked, offset=start))

@@ -160,7 +160,7 @@ class JournalWatch:
             until = time.monotonic() + PATIENCE_SECONDS
             with self._changed:
                 self._changed.wait_for(lambda: not self.is_busy, until - time.monotonic())
-        return api.answer(self.journal, question)
+        return api.answer_on_wire(self.journal, question)
 
     @property
     def _reading(self) -> Any:

@@ -354,7 +354,7 @@ class Questions:
         """Answer or decline a question of `api`. Raises VaultError, which is part of the answer."""
         self.asked += 1
         notes = self._catch_up(bool(question.get("settled"))) if question.get("fresh") else []
-        is_hook = question.get("ask") == "hook"
+        is_hook = question.get("ask") == "search.hook"
         if is_hook and self._current.settings_changed():  # they are in force at once
             self._events.wake()
             return {"declined": "the settings have just changed"}
@@ -399,9 +399,9 @@ class Questions:
     def _search(self, question: Answer) -> Answer:
         with self._slots:
             try:
-                return api.answer(self._current.vault, question)
+                return api.answer_on_wire(self._current.vault, question)
             except IndexStateError:  # a laptop slept in the middle of a query: its version is gone
-                return api.answer(self._current.vault, question)
+                return api.answer_on_wire(self._current.vault, question)
 
     def _report(self, error: IndexStateError) -> None:
         if not error.newer and self._progress.has_finished_any:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import vault_index.api.find  # noqa: F401  # `api` would load it at the first prompt
+import vault_index.api.search  # noqa: F401  # `api` would load it at the first prompt
 from vault_index.search import floor, query
 from vault_index.vault import Vault
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vault_index import api
 from vault_index.hotpath import protocol
 from vault_index.watch import warming
 from vault_index.watch.current import SharedEmbedder, stamp_package
@@ -141,10 +140,10 @@ class Watcher:
             return {}
         if question.get("settings") != self.settings:
             return {"declined": "the watcher was started with other settings"}
-        if name == "journal grown":
+        if name == "grown":
             self._journal.call()
             return {}
-        if api.is_about_journal(name):
+        if name.startswith("journal."):
             return self._journal.answer(question)
         if not root:
             return {"declined": "the question names no vault"}

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import click
 
-from vault_index import client
+from vault_index import api, client
 from vault_index.entrypoints.cli import output
 from vault_index.errors import VaultError
 
@@ -59,26 +59,20 @@ class Console(contextlib.ExitStack):
         self.close()
 
 
-def ask(
-    named: str | None, name: str, values: dict[str, Any] | None = None, **options: Any
-) -> dict[str, Any]:
-    """Ask the vault that --vault names, or the one around the current folder: see `client.ask`."""
+def ask(named: str | None, question: api.Question[api.Answer], **options: Any) -> api.Answer:
+    """Ask the vault that --vault names, or the one around the current folder: see `client.Options`."""
     with Console() as console:
-        if "on_event" in options:
-            options["on_event"] = console.after_bar(options["on_event"])
-        return client.ask(
-            named, {"ask": name, "with": values or {}},
-            on_note=console.note, on_progress=console.progress, **options,
-        )  # fmt: skip
+        if "event" in options:
+            options["event"] = console.after_bar(options["event"])
+        heard = client.Options(note=console.note, progress=console.progress, **options)
+        return client.ask(named, question, heard)
 
 
-def ask_as_of(
-    named: str | None, revision: str, name: str, values: dict[str, Any]
-) -> dict[str, Any]:
+def ask_as_of(named: str | None, revision: str, question: api.Question[Any]) -> dict[str, Any]:
     """Ask for an answer as of a commit, tag or date."""
     from vault_index.client import here
 
-    vault, question = client.open_vault(named), {"ask": name, "with": values}
+    vault = client.open_vault(named)
     with Console() as console:
         return here.answer_as_of(vault, revision, question, console.note, console.progress)
 
@@ -89,8 +83,8 @@ def entry(named: str | None, lesson: str, *, names_only: bool = False, prompts: 
     `names_only` is for commands that need no author, date or category of it; without `prompts` it
     may lack those that should find it and those that should not.
     """
-    values = {"name": client.name_in_vault(named, lesson)}
-    return ask(named, "show", values, names_only=names_only, prompts=prompts)["entry"]
+    question = api.lesson.show(name=client.name_in_vault(named, lesson))
+    return ask(named, question, names_only=names_only, prompts=prompts)["entry"]
 
 
 def announce_model() -> None:
@@ -116,7 +110,7 @@ def pick(named: str | None, near: str = "") -> str:
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError("name a lesson by its ID; `lessons list` shows the ids")
-    lessons = ask(named, "list", names_only=True)["entries"]
+    lessons = ask(named, api.lesson.select(), names_only=True)["entries"]
     if not lessons:
         raise VaultError("no lessons yet", "add one: lessons add --title ... --text ...")
     words = near
@@ -137,6 +131,8 @@ def pick(named: str | None, near: str = "") -> str:
 def _search(named: str | None, lessons: Sequence[Any], words: str) -> Sequence[Any]:
     """Return the lessons whose id or title holds all words or, without any, the hits of a search."""
     wanted = words.lower().split()
+    from vault_index.search.query import Query
+
     matching = [
         lesson
         for lesson in lessons
@@ -144,7 +140,7 @@ def _search(named: str | None, lessons: Sequence[Any], words: str) -> Sequence[A
     ]
     if matching:
         return matching
-    hits = ask(named, "search", {"text": words, "k": MAX_SHOWN})["hits"]
+    hits = ask(named, api.search.find(query=Query(words, MAX_SHOWN)))["hits"]
     by_id = {lesson["id"]: lesson for lesson in lessons}
     return [by_id[hit["lesson_id"]] for hit in hits if hit["lesson_id"] in by_id]
 

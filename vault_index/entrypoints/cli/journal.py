@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count, journal, moments
 
@@ -106,7 +107,7 @@ def search_command(
         "type": type_, "explain": explain,
         **project_asked(project, all_projects), **moments.window(since, until),
     }  # fmt: skip
-    answer = asking.ask(named, "journal search", values)
+    answer = asking.ask(named, api.journal.search(**values))
     if as_json:
         output.json({key: answer[key] for key in ("hits", "older", "text_only")})
         return
@@ -161,7 +162,7 @@ def timeline_command(
         "anchor": " ".join(anchor), "before": before, "after": after, "full": form == "full",
         **project_asked(project, all_projects),
     }  # fmt: skip
-    answer = asking.ask(named, "journal timeline", values)
+    answer = asking.ask(named, api.journal.timeline(**values))
     if as_json:
         output.json(answer)
         return
@@ -200,7 +201,7 @@ def show_command(named: str | None, name: str, as_json: bool) -> None:
 
     The beginning of a session's id is enough.
     """
-    answer = asking.ask(named, "journal show", {"name": name})
+    answer = asking.ask(named, api.journal.show(name=name))
     if as_json:
         output.json(answer)
         return
@@ -236,7 +237,7 @@ def sessions_command(
         "limit": limit, **project_asked(project, all_projects),
         **moments.window("all" if since is None else since, until),
     }  # fmt: skip
-    sessions = asking.ask(named, "journal sessions", values)["sessions"]
+    sessions = asking.ask(named, api.journal.sessions(**values))["sessions"]
     if as_json:
         output.json(sessions)
         return
@@ -272,7 +273,7 @@ def import_command(
         **project_asked(project, all_projects=not project),
     }
     try:
-        answer = asking.ask(named, "journal import", values)
+        answer = asking.ask(named, api.journal.import_transcripts(**values))
     except KeyboardInterrupt:
         asking.note("stopped; what was taken in stays, and the next import goes on from there")
         raise
@@ -311,7 +312,7 @@ def status_command(named: str | None, as_json: bool) -> None:
     """Show what is recorded, and what went wrong."""
     from vault_index.entrypoints import doctor
 
-    state = asking.ask(named, "journal status") | doctor.journal_hooks()
+    state = asking.ask(named, api.journal.status()) | doctor.journal_hooks()
     if as_json:
         output.json(state)
         return
@@ -353,7 +354,7 @@ def forget_command(
         )
     if not yes and sys.stdin.isatty() and not output.confirm(f"forget {chosen}?"):
         raise click.Abort
-    answer = asking.ask(ctx.obj, "journal forget", values)
+    answer = asking.ask(ctx.obj, api.journal.erase(**values))
     if as_json:
         output.json(answer)
         return

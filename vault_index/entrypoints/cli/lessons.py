@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from vault_index import client
+from vault_index import api, client
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.entrypoints.words import count, moments, status
@@ -45,10 +45,14 @@ def add_command(
     FILE is markdown; `-` reads stdin.
     """
     vault = client.open_vault(named)
-    values = {"text": _source(source, title, text).decode("utf-8", "surrogateescape")}
-    given = {"title": title, "categories": categories, "tags": tags, "type": type_}
-    added = asking.ask(named, "add", {**values, **given})
-    output.say(from_here(Path(added["path"]), vault.root))
+    command = api.edit.add_lesson(
+        text=_source(source, title, text).decode("utf-8", "surrogateescape"),
+        title=title,
+        categories=categories,
+        tags=tags,
+        type=type_,
+    )
+    output.say(from_here(Path(asking.ask(named, command)), vault.root))
 
 
 def _source(source: str | None, title: str, text: str) -> bytes:
@@ -107,7 +111,7 @@ def list_command(
         "limit": limit,
         "offset": (limit or 0) * (page - 1),
     }
-    entries = asking.ask(named, "list", values, names_only=not as_json)["entries"]
+    entries = asking.ask(named, api.lesson.select(**values), names_only=not as_json)["entries"]
     if as_json:
         output.json(entries)
         return
@@ -140,8 +144,9 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
             raise _as_deleted(named, lesson_id, error) from None
     else:
         values = {"name": client.name_in_vault(named, lesson_id)}
-        entry = asking.ask_as_of(named, at, "show", values)["entry"]
-    outcome = {} if at else asking.ask(named, "outcome", {"id": entry["id"]}, as_is=True)["outcome"]
+        entry = asking.ask_as_of(named, at, api.lesson.show(**values))["entry"]
+    asked = api.injection.tally(id=entry["id"])
+    outcome = {} if at else asking.ask(named, asked, as_is=True)["outcome"]
     if as_json:
         entry |= {"outcome": outcome} if outcome else {}
         entry.pop("file_hash", None)
@@ -233,8 +238,8 @@ def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
         if not output.confirm(f"delete {entry['title']!r} ({entry['path']})?"):
             asking.note("nothing deleted")
             return
-    deleted = asking.ask(named, "delete", {"name": entry["id"], "shown": entry})
-    kept = ", with its file" if deleted["removed"] else ""
+    deleted = asking.ask(named, api.edit.delete_lesson(name=entry["id"], shown=entry))
+    kept = ", with its file" if deleted.removed else ""
     output.say(f"deleted {entry['id']}{kept}")
 
 
@@ -249,7 +254,7 @@ def stale_command(named: str | None, as_json: bool) -> None:
     code or a version that it cites is gone or has changed much since it was last confirmed. Nothing is
     deleted: each line says why, and what to do.
     """
-    answer = asking.ask(named, "stale")
+    answer = asking.ask(named, api.injection.stale_lessons())
     if as_json:
         output.json(answer)
         return
@@ -278,7 +283,7 @@ def confirm_command(named: str | None, lesson_ids: tuple[str, ...], as_json: boo
     back, because it reads like orders to an agent, they give again: to your agents, for this text.
     """
     names = [client.name_in_vault(named, lesson_id) for lesson_id in lesson_ids]
-    answer = asking.ask(named, "confirm", {"names": names})
+    answer = asking.ask(named, api.injection.confirm(names=names))
     if as_json:
         output.json(answer)
     else:
@@ -326,8 +331,8 @@ def last_command(named: str | None, number: int, as_json: bool) -> None:
 
 def latest(named: str | None, number: int) -> list[dict[str, Any]]:
     """Return the records of so many prompts, the latest first. Raises VaultError."""
-    values = {"limit": number, "only_prompts": True}
-    return list(asking.ask(named, "injections", values)["records"])
+    question = api.injection.select(limit=number, only_prompts=True)
+    return list(asking.ask(named, question)["records"])
 
 
 def record_of(named: str | None, number: int) -> dict[str, Any]:
@@ -416,7 +421,7 @@ def teach_command(
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
     if record:
         values |= {"session": record["session"], "key": record["prompt"]}
-    done = asking.ask(named, "teach", values)
+    done = asking.ask(named, api.injection.teach_lesson(**values))
     if as_json:
         output.json(done)
         return
@@ -440,7 +445,7 @@ def _said(done: dict[str, Any], undo: bool) -> str:
 @output.paged()
 def log_command(named: str | None, lesson_id: str, as_json: bool) -> None:
     """Show the commits that changed a lesson, newest first."""
-    history = asking.ask(named, "log", {"name": client.name_in_vault(named, lesson_id)})
+    history = asking.ask(named, api.share.log(name=client.name_in_vault(named, lesson_id)))
     if history["deleted_in"]:
         asking.note(f"note: {history['id']} was deleted in commit {history['deleted_in'][:10]}")
     if as_json:

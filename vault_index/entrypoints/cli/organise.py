@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from vault_index import api
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import closing
 from vault_index.entrypoints.words import count
@@ -22,7 +23,7 @@ from vault_index.lesson.category import UNCATEGORIZED
 @output.paged()
 def categories_command(named: str | None, as_json: bool) -> None:
     """Print the tree of categories, with counts of lessons."""
-    answer = asking.ask(named, "categories", settled=True)
+    answer = asking.ask(named, api.lesson.count(), settled=True)
     if as_json:
         output.json(answer["counts"])
         return
@@ -47,7 +48,7 @@ def mv_command(named: str | None, old: str, new: str, write: bool, as_json: bool
     Categories below it move along. Folders of that name move, what frontmatter declares is rewritten,
     nothing else in a file is touched. If one file cannot be changed, none is.
     """
-    renamed = asking.ask(named, "rename", {"old": old, "new": new, "write": write})
+    renamed = asking.ask(named, api.edit.rename(old=old, new=new, write=write))
     if as_json:
         output.json({key: renamed[key] for key in ("changes", "skipped", "written")})
         return
@@ -74,8 +75,8 @@ def classify_command(named: str | None, write: bool, as_json: bool) -> None:
     The index finds them under the proposed ones; their files change with --write only. Phrases that
     name a category are in lessons/vault.toml: under [keywords], "GitHub Actions" = "devops/ci-cd".
     """
-    proposals = asking.ask(named, "classify", settled=True)["proposals"]
-    accepted = asking.ask(named, "accept", {"proposals": proposals, "write": write})
+    proposals = asking.ask(named, api.search.classify(), settled=True)["proposals"]
+    accepted = asking.ask(named, api.edit.accept(proposals=proposals, write=write))
     files, written = accepted["files"], accepted["written"]
     for reason in accepted["failed"]:
         asking.note(f"warning: {reason}: left as it is")
@@ -155,7 +156,7 @@ def import_command(
         values["text"] = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     else:
         values["source"] = path
-    answer = asking.ask(ctx.obj, "import", values)
+    answer = asking.ask(ctx.obj, api.edit.import_from(**values))
     if as_json:
         output.json(answer)
     else:

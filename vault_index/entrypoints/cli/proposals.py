@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from vault_index import client
+from vault_index import api, client
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.entrypoints.words import count, proposals, spent
@@ -51,7 +51,7 @@ def learn_command(
         values = {"scope": "files", "target": [str(Path(file).absolute()) for file in files]}
     values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run}
     try:
-        answer = asking.ask(ctx.obj, "learn", values)
+        answer = asking.ask(ctx.obj, api.learn.learn(**values))
     except KeyboardInterrupt:
         asking.note("stopped; what was proposed until now stays")
         raise
@@ -139,7 +139,7 @@ def each_proposal(
         raise click.UsageError("name proposals by their IDs, or a session with --session")
     is_one = len(ids) == 1
     if session:
-        listed = asking.ask(named, "proposals", {"session": session})["proposals"]
+        listed = asking.ask(named, api.proposal.select(session=session))["proposals"]
         if not listed:
             hint = "see the ids of sessions with `lessons review --json`"
             raise VaultError(f"no proposal of a session {session!r:.80} waits", hint)
@@ -171,9 +171,9 @@ def review_command(
     """
     values = {"id": proposal_id or "", "session": session}
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        _list(asking.ask(named, "review", values)["proposals"], as_json)
+        _list(asking.ask(named, api.proposal.cards(**values))["proposals"], as_json)
         return
-    waiting = asking.ask(named, "proposals", values)["proposals"]
+    waiting = asking.ask(named, api.proposal.select(**values))["proposals"]
     if not waiting:
         asking.note("no proposals wait")
         return
@@ -219,8 +219,7 @@ def accept_command(
     root = client.open_vault(named).root
 
     def accept(id: str) -> dict[str, Any]:
-        values = {"id": id, "category": category, "commit": commit}
-        return asking.ask(named, "accept proposal", values)
+        return asking.ask(named, api.proposal.accept(id=id, category=category, commit=commit))
 
     def show(accepted: dict[str, Any]) -> None:
         output.say(from_here(root / accepted["path"], root))
@@ -242,7 +241,7 @@ def reject_command(
     """
 
     def reject(id: str) -> dict[str, Any]:
-        return asking.ask(named, "reject proposal", {"id": id})
+        return asking.ask(named, api.proposal.reject(id=id))
 
     def show(rejected: dict[str, Any]) -> None:
         output.say(f"rejected {rejected['id']}: {rejected['title']}")
@@ -283,7 +282,7 @@ def remember_command(
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
     values = {"title": title, "text": text, "category": category, "by": BY}
     proposed = asking.ask(
-        named, "remember", {**values, "tags": list(tags), "fires_on": list(fires_on)}
+        named, api.proposal.remember(**values, tags=list(tags), fires_on=list(fires_on))
     )
     if as_json:
         output.json(proposed)
@@ -307,7 +306,7 @@ def proposals_command(named: str | None, proposal_id: str | None, as_json: bool)
 
     ID is the id of a proposal or its beginning. `lessons review` shows more and decides.
     """
-    listed = asking.ask(named, "proposals", {"id": proposal_id or ""})["proposals"]
+    listed = asking.ask(named, api.proposal.select(id=proposal_id or ""))["proposals"]
     if as_json:
         output.json(listed[0] if proposal_id else listed)
     elif proposal_id:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from vault_index import client
+from vault_index import api, client
 from vault_index.entrypoints import editor
 from vault_index.entrypoints.cli import asking, output
 from vault_index.entrypoints.words import proposals
@@ -120,13 +120,13 @@ class Review:
 
     def _waits(self, id: str) -> bool:
         try:
-            return any(each["id"] == id for each in self._ask("proposals")["proposals"])
+            return any(each["id"] == id for each in self._ask(api.proposal.select())["proposals"])
         except VaultError:
             return True
 
     def _show(self, id: str, number: int = 0) -> None:
         """Read a proposal as it is now, and show it."""
-        (self._card,) = self._ask("review", id=id)["proposals"]
+        (self._card,) = self._ask(api.proposal.cards(id=id))["proposals"]
         place = f"{number} of {len(self._ids)}" if number else ""
         output.say()
         show_card(self._card, place)
@@ -137,8 +137,8 @@ class Review:
         return True
 
     def _accept_one(self, id: str, category: str) -> None:
-        values = {"category": category, "commit": self._commit}
-        accepted = self._decide("accepted", "accept proposal", id, **values)
+        command = api.proposal.accept(id=id, category=category, commit=self._commit)
+        accepted = self._decide("accepted", id, command)
         asking.note(f"accepted: {accepted['path']}")
 
     def _reject(self) -> bool:
@@ -146,7 +146,7 @@ class Review:
         return True
 
     def _reject_one(self, id: str) -> None:
-        self._decide("rejected", "reject proposal", id)
+        self._decide("rejected", id, api.proposal.reject(id=id))
         asking.note("rejected")
 
     def _skip(self) -> bool:
@@ -165,7 +165,7 @@ class Review:
                 return False
             text = saved
             try:
-                self._ask("edit proposal", id=self._card["id"], text=text, seen=seen)
+                self._ask(api.proposal.edit(id=self._card["id"], text=text, seen=seen))
                 break
             except VaultError as error:
                 _complain(error)
@@ -179,12 +179,15 @@ class Review:
         if not into:
             asking.note("no lesson is like it")
             return False
-        planned = self._ask("merge proposal", id=self._card["id"], into=into)
+        planned = self._ask(api.proposal.merge(id=self._card["id"], into=into))
         show_diff(planned["diff"])
         if output.press(f"add it to {planned['id']}? [y]es, or any other key for no") != "y":
             return False
-        values = {"into": planned["id"], "seen": planned["before"], "commit": self._commit}
-        merged = self._decide("merged", "merge proposal", self._card["id"], **values, write=True)
+        id = self._card["id"]
+        command = api.proposal.merge(
+            id=id, into=planned["id"], seen=planned["before"], commit=self._commit, write=True
+        )
+        merged = self._decide("merged", id, command)
         asking.note(f"merged: {merged['path']}")
         return True
 
@@ -201,7 +204,7 @@ class Review:
         if not session:
             asking.note("it is from no session")
             return False
-        listed = self._ask("proposals", session=session)["proposals"]
+        listed = self._ask(api.proposal.select(session=session))["proposals"]
         for each in listed:
             output.say(f"  {each['id']}  {proposals.line(each)}")
         key = output.press(f"[a]ccept or [r]eject all {len(listed)}, or any other key for neither")
@@ -211,16 +214,16 @@ class Review:
             if key == "r":
                 self._reject_one(each["id"])
             else:
-                (card,) = self._ask("review", id=each["id"])["proposals"]
+                (card,) = self._ask(api.proposal.cards(id=each["id"]))["proposals"]
                 is_shown = each["id"] == self._card["id"]
                 chosen = self._category if is_shown else ""
                 self._accept_one(each["id"], chosen or card["suggested"])
         return True
 
-    def _decide(self, what: str, name: str, id: str, **values: Any) -> dict[str, Any]:
+    def _decide(self, what: str, id: str, command: api.Question[api.Answer]) -> api.Answer:
         """Carry out a decision and count it, also one of which only the commit failed."""
         try:
-            answer = self._ask(name, id=id, **values)
+            answer = self._ask(command)
         except GitError:
             if not self._waits(id):
                 self._count(id, what)
@@ -232,8 +235,8 @@ class Review:
         self._decided.add(id)
         self._done[what] += 1
 
-    def _ask(self, name: str, **values: Any) -> dict[str, Any]:
-        return asking.ask(self._named, name, values)
+    def _ask(self, question: api.Question[api.Answer]) -> api.Answer:
+        return asking.ask(self._named, question)
 
 
 def _complain(error: VaultError) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.cli.output import project_of
 from vault_index.entrypoints.words import moments
@@ -83,9 +84,9 @@ def search_command(
     )  # fmt: skip
     if at is None:
         settled = bool(within or "skills" in kinds)
-        answer = asking.ask(named, "search", asked.to_json(), settled=settled)
+        answer = asking.ask(named, api.search.find(query=asked), settled=settled)
     else:
-        answer = asking.ask_as_of(named, at, "search", asked.to_json())
+        answer = asking.ask_as_of(named, at, api.search.find(query=asked))
         asking.note(f"note: as of commit {answer['commit'][:10]}")
     floors = {"lessons": answer["floor"], "skills": answer["skills_floor"]}
     if as_json:
@@ -194,7 +195,7 @@ def _explain(
 def recall_command(named: str | None, query: tuple[str, ...], as_json: bool) -> None:
     """Print what an agent would get for the prompt QUERY."""
     values = {"query": " ".join(query), "project": project_of(named)}
-    answer = asking.ask(named, "recall", values, settled=True)
+    answer = asking.ask(named, api.search.recall(**values), settled=True)
     if as_json:
         output.json(
             {key: answer[key] for key in ("text", "hits", "skills", "floor", "silent", "near")}
@@ -236,12 +237,12 @@ def eval_command(named: str | None, queries: Path, lessons: Path | None, as_json
     """
     values = {"queries": str(queries)}
     if lessons is None:
-        figures = asking.ask(named, "eval", values)
+        figures = asking.ask(named, api.state.measure(**values))
     else:
         from vault_index.api import state
 
         with state.scratch_vault(str(lessons)) as scratch:
-            figures = asking.ask(scratch, "eval", values)
+            figures = asking.ask(scratch, api.state.measure(**values))
     if as_json:
         output.json(figures)
         return
@@ -328,11 +329,16 @@ def ask_command(
     one you get the passages that answer best. At a terminal the answer is printed as it is written.
     The exit status is 1 where a model did not answer, or not to its end.
     """
-    values = {"query": " ".join(question), "session_name": session, "document": document}
-    values |= {"category": category, "model": model}
+    asked = api.asking.ask(
+        query=" ".join(question),
+        session_name=session,
+        document=document,
+        category=category,
+        model=model,
+    )
     writer = _Writer(is_live=sys.stdout.isatty() and not (no_stream or as_json))
     try:
-        answer = asking.ask(ctx.obj, "ask", values, on_event=writer.take)
+        answer = asking.ask(ctx.obj, asked, event=writer.take)
     finally:
         writer.end_line()
     if as_json:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
@@ -20,7 +21,7 @@ def sync_command(named: str | None, as_json: bool) -> None:
 
     Nothing is forced, a conflict changes nothing here, and uncommitted changes stay as they are.
     """
-    done = asking.ask(named, "sync")
+    done = asking.ask(named, api.share.sync())
     if as_json:
         output.json(done)
         return
@@ -76,7 +77,7 @@ def check_command(
 def _check(named: str | None, paths: tuple[Path, ...], *, staged: bool, as_json: bool) -> bool:
     """Check and print; whether there are errors."""
     places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
-    checked = asking.ask(named, "check", {"paths": places, "staged": staged})
+    checked = asking.ask(named, api.share.check_files(paths=places, staged=staged))
     findings, errors = checked["findings"], checked["errors"]
     if as_json:
         output.json(findings)

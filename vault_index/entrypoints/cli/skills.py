@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count
 
@@ -26,7 +27,7 @@ def command() -> None:
 @output.paged()
 def candidates_command(named: str | None, as_json: bool) -> None:
     """List the tags by how near each is to a skill."""
-    listed = asking.ask(named, "skills candidates")["candidates"]
+    listed = asking.ask(named, api.skill.candidates())["candidates"]
     if as_json:
         output.json(listed)
     elif not listed:
@@ -49,9 +50,7 @@ def build_command(
     They come into skills/learned-TAG/ of the vault; commit them as you would your own. What did not
     change stays byte for byte, and what somebody changed by hand is kept.
     """
-    built = asking.ask(
-        named, "skills build", {"tags": list(tags), "dry_run": dry_run, "force": force}
-    )
+    built = asking.ask(named, api.skill.build_ready(tags=list(tags), dry_run=dry_run, force=force))
     if as_json:
         output.json(built["skills"])
     else:

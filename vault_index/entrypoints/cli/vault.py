@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vault_index import client
+from vault_index import api, client
 from vault_index.entrypoints.cli import asking, install, options, output
 from vault_index.entrypoints.words import status
 from vault_index.errors import VaultError
@@ -52,7 +52,7 @@ def config_command(named: str | None, as_json: bool) -> None:
 
     Later wins: defaults, lessons/vault.toml, config.toml in your own folder, environment.
     """
-    settings = asking.ask(named, "config")["settings"]
+    settings = asking.ask(named, api.state.settings())["settings"]
     if as_json:
         output.json(settings)
         return
@@ -173,7 +173,7 @@ def index_command(
         "fetch": not no_fetch,
         "read_all": not no_wait,
     }
-    stats = asking.ask(named, "index", values)
+    stats = asking.ask(named, api.state.index(**values))
     summary = stats.pop("summary")
     if as_json:
         output.json(stats)
@@ -208,7 +208,7 @@ def _rebuild_journal(named: str | None) -> str:
 
     if not (config.home_folder() / FOLDER).is_dir():
         return ""
-    summary: str = asking.ask(named, "journal index", {"rebuild": True})["summary"]
+    summary: str = asking.ask(named, api.journal.bring_up_to_date(rebuild=True))["summary"]
     return f"journal: {summary}"
 
 
@@ -220,7 +220,7 @@ def status_command(named: str | None, as_json: bool) -> None:
     """Show the vault, its index, the hooks and their errors."""
     from vault_index.entrypoints import doctor
 
-    state = asking.ask(named, "status")
+    state = asking.ask(named, api.state.report())
     vault = client.open_vault(named)
     state |= doctor.state(vault)
     state["journal"] |= doctor.journal_hooks(vault.root)

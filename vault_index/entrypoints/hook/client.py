@@ -269,7 +269,7 @@ def _question(event: dict[str, object], started: float, until: float) -> dict[st
     import time
 
     asked = {"event": event, "ms": 1000 * (time.monotonic() - started), "until": until}
-    return {"ask": "hook", "with": asked}
+    return {"ask": "search.hook", "with": asked}
 
 
 def _deadline() -> int:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from vault_index import client
+from vault_index import api, client
 from vault_index.errors import NoVaultError, VaultError
 from vault_index.hotpath import index_files
 
@@ -33,20 +31,19 @@ class Agent:
         named = os.environ.get("CLAUDE_PROJECT_DIR", "")
         return cls(named if named and Path(named).is_dir() else str(Path.cwd()), vault, folders)
 
-    def ask(self, name: str, values: Mapping[str, Any], project: str = "") -> dict[str, Any]:
+    def ask(self, question: api.Question[api.Answer], project: str = "") -> api.Answer:
         """Ask the vault of a project, by default the agent's own; its watcher is started if need be.
 
         The watcher does not look through all files first: among 10,000 that takes ten times as long
         as the search, and it has noticed a save before an agent asks. Raises VaultError.
         """
-        question = {"ask": name, "with": dict(values)}
-        return client.ask(self.root(project), question, start=True, as_is=True, fetch=False)
+        options = client.Options(start=True, as_is=True, fetch=False)
+        return client.ask(self.root(project), question, options)
 
-    def ask_journal(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    def ask_journal(self, question: api.Question[api.Answer]) -> api.Answer:
         """Ask the journal, which is there without a vault. Raises VaultError."""
-        question = {"ask": name, "with": dict(values)}
         place = self._found(self.folder) or self.folder
-        return client.ask(place, question, start=True, fetch=False)
+        return client.ask(place, question, client.Options(start=True, fetch=False))
 
     def root(self, project: str = "") -> str:
         """Return the root of the vault of a project, by default of the agent's. Raises NoVaultError."""
@@ -89,8 +86,7 @@ class Agent:
         """Return a folder of a project, which is named by it or as the journal names it."""
         if _is_folder(project):
             return self._checked(project)
-        asked = {"project": project, "limit": 1}
-        latest = self.ask_journal("journal sessions", asked)["sessions"]
+        latest = self.ask_journal(api.journal.sessions(project=project, limit=1))["sessions"]
         if not latest or not latest[0]["folder"]:
             raise NoVaultError(
                 f"no project {project!r} in the journal",

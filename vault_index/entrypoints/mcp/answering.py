@@ -25,6 +25,7 @@ from mcp_types import (
 from pydantic import ValidationError
 from starlette.responses import Response
 
+from vault_index import api
 from vault_index.entrypoints.guard import (
     App,
     Guard,
@@ -181,7 +182,7 @@ def add(server: LessonsServer, agent: Agent) -> None:
 
     def lesson(id: str) -> str:
         try:
-            answer = agent.ask("learn get", {"name": id})
+            answer = agent.ask(api.learn.get(name=id))
         except VaultError as error:
             raise ResourceError(explained(error)) from None
         if answer["entry"] is None:
@@ -191,7 +192,7 @@ def add(server: LessonsServer, agent: Agent) -> None:
     def review_proposals() -> str:
         """Go through the proposed lessons."""
         try:
-            waiting = agent.ask("proposals", {})["proposals"]
+            waiting = agent.ask(api.proposal.select())["proposals"]
         except VaultError as error:
             return f"Tell me this: {explained(error)}"
         if not waiting:

@@ -11,6 +11,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
+from vault_index import api
 from vault_index.entrypoints.mcp import answering, texts
 from vault_index.entrypoints.mcp.access import Access
 from vault_index.entrypoints.mcp.agent import Agent
@@ -53,15 +54,19 @@ class LessonTools:
         Use it before work that others have done here, and on an error that others may have met. query:
         the problem in words. project: another one, by name or folder.
         """
-        values = {
-            "query": query[:MAX_QUERY_CHARS], "type": type, "min_confidence": min_confidence,
-            "category": category, "limit": limit, "cursor": cursor,
-        }  # fmt: skip
-        return texts.search_results(self._agent.ask("learn search", values, project))
+        question = api.learn.search(
+            query=query[:MAX_QUERY_CHARS],
+            type=type,
+            category=category,
+            min_confidence=min_confidence,
+            limit=limit,
+            cursor=cursor,
+        )
+        return texts.search_results(self._agent.ask(question, project))
 
     def learn_get(self, id: Name, project: Name = "", cursor: Name = "") -> str:
         """Return the whole text of a lesson by its id; use it when the passage of a hit is not enough."""
-        answer = self._agent.ask("learn get", {"name": id}, project)
+        answer = self._agent.ask(api.learn.get(name=id), project)
         return texts.lesson(id, answer, cursor)
 
     def learn_status(self, context: Context[Any, Any], project: Name = "") -> str:
@@ -69,7 +74,7 @@ class LessonTools:
 
         Use it when the user asks about the vault, or for the names of categories.
         """
-        answer = self._agent.ask("learn status", {}, project)
+        answer = self._agent.ask(api.learn.status(), project)
         return texts.status(answer, private=self._server.is_users(context))
 
     def learn_trigger(
@@ -80,8 +85,8 @@ class LessonTools:
         Use it when the user asks for it. target: a session's id, revisions such as A..B, or paths, a
         line each; none is the latest. A person reviews what is proposed. It may take a minute.
         """
-        values = {"scope": scope, "target": target, "folder": self._agent.folder}
-        answer = self._agent.ask("learn trigger", values)
+        command = api.learn.trigger(scope=scope, target=target, folder=self._agent.folder)
+        answer = self._agent.ask(command)
         return texts.learned(answer)
 
     def remember(
@@ -97,11 +102,15 @@ class LessonTools:
         A person accepts it or not. text: the problem, its cause, what to do. fires_on: prompts of
         people who have the problem.
         """
-        values = {
-            "title": title, "text": text, "category": category, "by": "agent",
-            "tags": tags or [], "fires_on": fires_on or [],
-        }  # fmt: skip
-        return texts.proposal(self._agent.ask("remember", values))
+        command = api.proposal.remember(
+            title=title,
+            text=text,
+            category=category,
+            tags=tags or [],
+            fires_on=fires_on or [],
+            by="agent",
+        )
+        return texts.proposal(self._agent.ask(command))
 
 
 def add(server: LessonsServer, agent: Agent) -> None:
@@ -205,11 +214,14 @@ class JournalTools:
         project: Name = "",
     ) -> str:
         """Show what came before and after a record, a session, a time ("yesterday 14:00") or a query."""
-        values = {
-            "anchor": anchor[:MAX_QUERY_CHARS], "before": depth_before, "after": depth_after,
-            "full": format == "full", **self._agent.where(project),
-        }  # fmt: skip
-        answer = self._agent.ask_journal("journal timeline", values)
+        question = api.journal.timeline(
+            anchor=anchor[:MAX_QUERY_CHARS],
+            before=depth_before,
+            after=depth_after,
+            full=format == "full",
+            **self._agent.where(project),
+        )
+        answer = self._agent.ask_journal(question)
         return texts.timeline(answer, full=format == "full")
 
     def _list(
@@ -232,7 +244,9 @@ class JournalTools:
             "text": query[:MAX_QUERY_CHARS], "k": start + limit + 1, "kinds": [kind],
             **moments.window(since or None), **narrowed, **self._agent.where(project),
         }  # fmt: skip
-        return texts.journal_hits(self._agent.ask_journal("journal search", values), start, limit)
+        return texts.journal_hits(
+            self._agent.ask_journal(api.journal.search(**values)), start, limit
+        )
 
 
 def add_journal_tools(server: LessonsServer, agent: Agent) -> None:

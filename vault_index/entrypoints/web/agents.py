@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
+from vault_index import api
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
@@ -128,7 +129,7 @@ def list_(
     values: dict[str, Any] = {"session": session, "lesson": lesson, "only": only, "since": since}
     with client.refusing(422):
         asked = {**values, "since": moments.since(since) if since.strip() else ""}
-    answer = client.ask("injections", {**asked, "limit": PAGE, "offset": offset}, status=422)
+    answer = client.ask(api.injection.select(**asked, limit=PAGE, offset=offset), status=422)
     totals = answer["totals"]
     following = (
         address_with(f"{PRIVATE}/list", **values, offset=offset + PAGE) if answer["more"] else ""
@@ -151,8 +152,11 @@ def list_(
 @routes.post(f"{PRIVATE}/teach", dependencies=[Depends(one_at_a_time)])
 def teach(client: Client, body: TeachBody) -> HTMLResponse:
     """Write into a lesson that it fires at a prompt, or stays out; or take that back."""
-    values = {"name": body.lesson, **body.model_dump(exclude={"lesson"})}
-    done = client.change("teach", values, lambda answer: [answer["path"]])
+    values = {"name": body.lesson, "session": body.session, "key": body.key}
+    values |= {"prompt": body.prompt, "kind": body.kind}
+    done = client.change(
+        api.injection.teach_lesson(**values, undo=body.undo), lambda answer: [answer["path"]]
+    )
     lesson = {"id": done["id"], "taught": "" if body.undo else body.kind, "is_there": True}
     text = "" if body.prompt else "kept"
     record = {"session": body.session, "prompt": body.key, "text": text}

@@ -21,6 +21,7 @@ from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
 
+from vault_index import api
 from vault_index.entrypoints.guard import Scope, is_write
 from vault_index.entrypoints.web import (
     agents,
@@ -107,7 +108,7 @@ class Live:
 
     async def _ask(self) -> None:
         with suppress(Refusal):  # the next question of a page says why
-            await run_sync(self._client.ask, "health", {}, abandon_on_cancel=True)
+            await run_sync(lambda: self._client.ask(api.search.health()), abandon_on_cancel=True)
 
 
 def _room(request: Request) -> None:

@@ -29,6 +29,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 from markupsafe import Markup
 
+from vault_index import api
 from vault_index.ask import citations
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal
@@ -73,7 +74,7 @@ async def events(client: VaultClient, values: dict[str, Any]) -> Events:
 
     def work() -> dict[str, Any]:
         try:
-            return client.answer(values, take)
+            return client.answer(api.asking.ask(**values), take)
         finally:
             in_loop(coming.put_nowait, None)
             in_loop(client.answers.release)
@@ -206,13 +207,15 @@ def conversation() -> HTMLResponse:
 @page_routes.get("/page/ask/suggested")
 def suggested(client: Client) -> HTMLResponse:
     """Show questions to begin with."""
-    return fragment("ask_suggested.html", questions=client.ask("suggestions", {})["questions"])
+    return fragment("ask_suggested.html", questions=client.ask(api.asking.suggest())["questions"])
 
 
 @page_routes.get("/page/private/ask/state")
 def state(client: Client) -> HTMLResponse:
     """Show who answers."""
-    settings = {each["name"]: each["value"] for each in client.ask("config", {})["settings"]}
+    settings = {
+        each["name"]: each["value"] for each in client.ask(api.state.settings())["settings"]
+    }
     return fragment("ask_state.html", model=settings["ask.model"])
 
 

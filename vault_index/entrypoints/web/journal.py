@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 
+from vault_index import api
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import HEADERS, address_with, fragment, page
 from vault_index.entrypoints.web.shapes import Text
@@ -70,7 +71,7 @@ def search(
     values: dict[str, Any] = {"text": query, "k": limit, "kinds": kind or [], **narrowed}
     with client.refusing(422):
         values |= moments.window(narrowed["since"] or None, narrowed["until"])
-    answer = client.ask("journal search", values, status=422)
+    answer = client.ask(api.journal.search(**values), status=422)
     return shown(client, answer, "hits", "older", "project", "text_only")
 
 
@@ -84,9 +85,14 @@ def timeline(
     project: Word = "",
 ) -> Any:
     """Show the records around an anchor: an id, a session, a time or a query."""
-    values = {"anchor": anchor, "before": depth_before, "after": depth_after}
-    more = {"full": format == "full", "project": project}
-    answer = client.ask("journal timeline", {**values, **more}, status=404)
+    question = api.journal.timeline(
+        anchor=anchor,
+        before=depth_before,
+        after=depth_after,
+        full=format == "full",
+        project=project,
+    )
+    answer = client.ask(question, status=404)
     return shown(client, answer, "records", "anchor", "before")
 
 
@@ -99,10 +105,10 @@ def sessions(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> Any:
     """List the sessions, the latest first."""
-    values = {"project": project, "limit": limit}
     with client.refusing(422):
-        values |= moments.window(since or None, until)
-    return shown(client, client.ask("journal sessions", values, status=422), "sessions")
+        window = moments.window(since or None, until)
+    question = api.journal.sessions(project=project, limit=limit, **window)
+    return shown(client, client.ask(question, status=422), "sessions")
 
 
 def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
@@ -175,7 +181,7 @@ def calendar(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
     """Show the last weeks, nothing without a journal."""
     if not spool.is_on():
         return HTMLResponse("", headers=HEADERS)
-    counts = client.ask("journal days", {"project": project}, status=422)["days"]
+    counts = client.ask(api.journal.days(project=project), status=422)["days"]
     today = max(datetime.now(UTC).date(), datetime.now().astimezone().date())
     drawn = days_drawn(counts, _day(day), today)
     return fragment("journal_days.html", calendar=drawn, chosen=day, project=project)
@@ -186,12 +192,12 @@ def of_day(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
     """Show the sessions of a day, by default of the latest that has some."""
     if not spool.is_on():
         return fragment("journal_off.html")
-    counts = client.ask("journal days", {"project": project}, status=422)["days"]
+    counts = client.ask(api.journal.days(project=project), status=422)["days"]
     day = _day(day) or max((each for each in counts if each[:4] != "0000"), default="")
     if not day:
         return fragment("journal_day.html", day="", project=project)
-    values = {"day": day, "project": project, "limit": SESSIONS}
-    answer = client.ask("journal day", values, status=422)
+    question = api.journal.day(day=day, project=project, limit=SESSIONS)
+    answer = client.ask(question, status=422)
     sessions = [_session(client, each) for each in answer["sessions"]]
     before, after = days_beside(counts, day)
     return fragment(
@@ -212,7 +218,7 @@ def of_day(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
 @private.get("/session")
 def of_session(client: Client, id: Word) -> HTMLResponse:
     """Show a session with its records in their order."""
-    answer = client.ask("journal show", {"name": id}, status=404)
+    answer = client.ask(api.journal.show(name=id), status=404)
     records = [_record(client, each) for each in answer["records"]]
     session = _session(client, answer["session"])
     return fragment("journal_session.html", session=session, records=records)
@@ -221,8 +227,8 @@ def of_session(client: Client, id: Word) -> HTMLResponse:
 @private.get("/around")
 def around_moment(client: Client, anchor: Word) -> HTMLResponse:
     """Show what came before and after a record, a session's beginning or a time."""
-    values = {"anchor": anchor, "before": AROUND, "after": AROUND, "full": True}
-    answer = client.ask("journal timeline", values, status=404)
+    question = api.journal.timeline(anchor=anchor, before=AROUND, after=AROUND, full=True)
+    answer = client.ask(question, status=404)
     records = [_record(client, each) for each in answer["records"]]
     return fragment(
         "journal_around.html",
@@ -250,7 +256,7 @@ def hits(
             **moments.window(narrowed["since"] or None, narrowed["until"]),
         }
     is_asked = is_search(query, narrowed)
-    answer = client.ask("journal search", asked, status=422) if is_asked else NO_HITS
+    answer = client.ask(api.journal.search(**asked), status=422) if is_asked else NO_HITS
     hits = [_record(client, each) for each in answer["hits"]]
     named = {"query": query, "kind": kind, **narrowed}
     following = min(limit + HITS, MAX_HITS)

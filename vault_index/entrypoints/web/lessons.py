@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, Field
 
-from vault_index import files
+from vault_index import api, files
 from vault_index.entrypoints import editor
 from vault_index.entrypoints.guard import is_loopback
 from vault_index.entrypoints.web.markdown import html_of
@@ -40,6 +40,7 @@ from vault_index.entrypoints.web.shapes import (
     UpdateBody,
 )
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
+from vault_index.search import query as searches
 from vault_index.text.quote import visible
 
 STATUSES = {"taken": 409, "refused": 422, "failed": 507}
@@ -79,12 +80,13 @@ def ingest_bulk(client: Client, body: BulkBody) -> dict[str, Any]:
 @routes.put("/lessons/{id:path}", response_model=UpdateAnswer)
 def update(client: Client, id: str, body: UpdateBody) -> dict[str, Any]:
     """Change a lesson in its file; what the request does not name stays."""
-    named = {"text": body.text, "categories": body.categories, "source": body.source_file}
-    changes = {name: value for name, value in named.items() if value is not None}
-    if not changes:
+    if (body.text, body.categories, body.source_file) == (None, None, None):
         raise Refusal(422, "nothing is to be changed", "send text, categories or source_file")
     categories = _required(client, id)
-    client.change("update", {"name": id, **changes}, _path)
+    command = api.edit.update_lesson(
+        name=id, text=body.text, categories=body.categories, source=body.source_file
+    )
+    client.change(command, lambda changed: [changed.path])
     if body.categories is not None:
         categories = _filed(client, [id]).get(id, [])
     return {"id": id, "categories": categories, "status": "updated"}
@@ -94,7 +96,7 @@ def update(client: Client, id: str, body: UpdateBody) -> dict[str, Any]:
 def delete(client: Client, id: str) -> dict[str, Any]:
     """Delete a lesson: its file, or its section of one. Git keeps what was committed."""
     _required(client, id)
-    client.change("delete", {"name": id}, _path)
+    client.change(api.edit.delete_lesson(name=id), lambda changed: [changed.path])
     return {"id": id, "status": "deleted"}
 
 
@@ -109,7 +111,9 @@ def _written(client: VaultClient, bodies: Iterable[IngestBody]) -> list[dict[str
         }
         for body in bodies
     ]
-    written: list[dict[str, Any]] = client.change("ingest", {"items": items}, lambda _: [])["items"]
+    written: list[dict[str, Any]] = client.change(api.edit.ingest(items=items), lambda _: [])[
+        "items"
+    ]
     for item in written:
         for key in {"error", "hint"} & set(item):
             item[key] = client.shown_error(item[key])
@@ -135,7 +139,7 @@ def _required(client: VaultClient, id: str) -> list[str]:
     """Return the categories of the lesson that has exactly this id. Raises Refusal without one."""
     if "\0" in id or len(id) > 1000:
         raise Refusal(400, "this is not an id", "send that of a lesson")
-    categories: dict[str, list[str]] = client.ask("filed", {"ids": [id]})["categories"]
+    categories: dict[str, list[str]] = client.ask(api.lesson.categories(ids=[id]))["categories"]
     if id not in categories:
         raise Refusal(404, "there is no lesson of this id", "send one as /api/query returned it")
     return categories[id]
@@ -143,7 +147,9 @@ def _required(client: VaultClient, id: str) -> list[str]:
 
 def _filed(client: VaultClient, ids: list[str]) -> dict[str, list[str]]:
     """Return the categories of lessons when all is filed that was just written."""
-    filed: dict[str, list[str]] = client.ask("filed", {"ids": ids}, settled=True)["categories"]
+    filed: dict[str, list[str]] = client.ask(api.lesson.categories(ids=ids), settled=True)[
+        "categories"
+    ]
     return filed
 
 
@@ -163,12 +169,11 @@ query_routes = APIRouter(prefix="/api", tags=["lessons"])
 def query(client: Client, body: QueryBody) -> JSONResponse:
     """Find the lessons and skills that answer a prompt."""
     began = time.perf_counter()
-    asked: dict[str, Any] = {"text": body.prompt, "k": body.top_k}
-    asked["kinds"] = list(body.collections or BOTH)
-    asked["categories"] = body.categories or []
-    answer = client.ask("query", asked)
+    kinds = tuple(body.collections or BOTH)
+    asked = searches.Query(body.prompt, body.top_k, tuple(body.categories or ()), kinds=kinds)
+    answer = client.ask(api.search.for_program(query=asked))
     least = _min_score(body, answer)
-    hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in asked["kinds"]}
+    hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for hit in answer["hits"]:
         # hooks leave out what is withheld, too: a secret, or orders to the agent
         if hit["score"] >= least and not hit["withheld"] and is_shared(hit):
@@ -183,13 +188,13 @@ def query(client: Client, body: QueryBody) -> JSONResponse:
 @query_routes.get("/categories", response_model=CategoriesAnswer)
 def categories(client: Client) -> dict[str, Any]:
     """Count the lessons in and below each category."""
-    return {"categories": client.ask("categories", {})["counts"]}
+    return {"categories": client.ask(api.lesson.count())["counts"]}
 
 
 @query_routes.get("/courses", response_model=CoursesAnswer)
 def courses(client: Client) -> dict[str, Any]:
     """List the documents with numbered lessons."""
-    listed = client.ask("courses", {}, settled=True)["courses"]
+    listed = client.ask(api.document.courses(), settled=True)["courses"]
     shown = [{**course, "lesson_count": len(course["lessons"])} for course in listed]
     titles = [course["title"] for course in listed]
     return {"total_courses": len(titles), "course_titles": titles, "courses": shown}
@@ -201,7 +206,7 @@ def health(client: Client) -> JSONResponse:
     state: dict[str, Any] = {"embedder": "", "tables": {}, "lesson_count": 0, "model": ""}
     state["uptime"] = round(time.monotonic() - client.began, 1)
     try:
-        answer = client.ask("health", {})
+        answer = client.ask(api.search.health())
     except Refusal as refusal:
         reason = "; ".join(filter(None, [refusal.error, refusal.hint]))
         return JSONResponse({"status": "unavailable", **state, "reason": reason}, 503)
@@ -313,7 +318,7 @@ def body(client: Client, request: Request, id: LessonId) -> HTMLResponse:
 def near(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     """Show the lessons that are most like it."""
     _required_entry(client, request, id)
-    return fragment("lesson_near.html", lessons=client.ask("nearest", {"id": id})["lessons"])
+    return fragment("lesson_near.html", lessons=client.ask(api.lesson.nearest(id=id))["lessons"])
 
 
 @page_routes.get(f"{PUBLIC}/prompts")
@@ -321,27 +326,27 @@ def near(client: Client, request: Request, id: LessonId) -> HTMLResponse:
 def prompts(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     """Show its own prompts, and whether each passes."""
     _required_entry(client, request, id)
-    return fragment("lesson_prompts.html", **client.ask("own prompts", {"id": id}))
+    return fragment("lesson_prompts.html", **client.ask(api.lesson.prompts(id=id)))
 
 
 @page_routes.get(f"{PRIVATE}/history")
 def history(client: Client, id: LessonId) -> HTMLResponse:
     """Show the commits that changed it."""
-    answer = client.ask("edits", {"id": id}, status=404)
+    answer = client.ask(api.lesson.history(id=id), status=404)
     return fragment("lesson_history.html", id=id, **answer)
 
 
 @page_routes.get(f"{PRIVATE}/patch")
 def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLResponse:
     """Show what a commit changed."""
-    text: str = client.ask("patch", {"id": id, "commit": commit}, status=404)["patch"]
+    text: str = client.ask(api.lesson.diff(id=id, commit=commit), status=404)["patch"]
     return fragment("lesson_patch.html", **_patch(text.split("\n")))
 
 
 @page_routes.get(f"{PRIVATE}/outcome")
 def outcome(client: Client, id: LessonId) -> HTMLResponse:
     """Show what became of its injections."""
-    tally = client.ask("outcome", {"id": id})["outcome"]
+    tally = client.ask(api.injection.tally(id=id))["outcome"]
     rows = [(name, tally[name], meaning) for name, meaning in OUTCOMES]
     return fragment("lesson_outcome.html", rows=rows, any=any(tally.values()))
 
@@ -353,7 +358,7 @@ def edit(client: Client, id: LessonId) -> HTMLResponse:
     if answer["entry"] is None:
         raise Refusal(404, "there is no such lesson", "load the page again")
     path = answer["entry"]["path"]
-    text = client.ask("read file", {"path": path}, status=422)["text"]
+    text = client.ask(api.file.read(path=path), status=422)
     lessons = len(answer["of_file"])
     return fragment("lesson_edit.html", path=path, text=text, lessons=lessons)
 
@@ -361,21 +366,21 @@ def edit(client: Client, id: LessonId) -> HTMLResponse:
 @page_routes.post(f"{PRIVATE}/check")
 def check(client: Client, body: FileBody) -> HTMLResponse:
     """Show what `lessons check` would find in a text."""
-    answer = client.ask("check text", body.model_dump(), status=422)
+    answer = client.ask(api.file.check(**body.model_dump()), status=422)
     return fragment("lesson_findings.html", **answer)
 
 
 @page_routes.post(f"{PRIVATE}/save", dependencies=[Depends(one_at_a_time)])
 def save(client: Client, body: SaveBody) -> dict[str, str]:
     """Write a text into a lesson's file."""
-    client.change("save file", body.model_dump(), lambda answer: [answer["path"]])
+    client.change(api.file.write(**body.model_dump()), lambda path: [path])
     return {"status": "saved"}
 
 
 @page_routes.post(f"{PRIVATE}/changes")
 def changes(client: Client, body: SeenBody) -> HTMLResponse:
     """Show what somebody changed in a lesson's file; nothing if it is as it was seen."""
-    answer = client.ask("file changes", body.model_dump(), status=422)
+    answer = client.ask(api.file.diff(**body.model_dump()), status=422)
     return fragment("lesson_changes.html", text=answer["text"], **_patch(answer["patch"]))
 
 
@@ -401,7 +406,7 @@ def _asked(client: VaultClient, id: str) -> Mapping[str, Any]:
     """Return the lesson of a name with what its page shows: see `api.lesson_page.lesson`."""
     if not id.isprintable() or not id.strip() or len(id) > MAX_ID:
         return {"entry": None, "near": []}
-    return client.ask("lesson", {"name": id}, status=404)
+    return client.ask(api.lesson.page(name=id), status=404)
 
 
 def _required_entry(client: VaultClient, request: Request, id: str) -> Mapping[str, Any]:

@@ -5,12 +5,14 @@ A decision has the effects of `lessons review`. All of it is private: proposals 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, StringConstraints
 
+from vault_index import api
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
@@ -66,7 +68,7 @@ def listed(
     client: Client, limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
 ) -> HTMLResponse:
     """List the proposals that wait, oldest first."""
-    answer, notes = client.look("proposals", {})
+    answer, notes = client.look(api.proposal.select())
     waiting = answer["proposals"]
     return fragment(
         "review_list.html",
@@ -80,10 +82,10 @@ def listed(
 @routes.get(f"{PRIVATE}/card")
 def card(client: Client, id: Id) -> HTMLResponse:
     """Show a proposal with all that a reviewer wants to know of it."""
-    answer, notes = client.look("review", {"id": id})
+    answer, notes = client.look(api.proposal.cards(id=id))
     (proposal,) = answer["proposals"]
     try:
-        categories = sorted(client.ask("categories", {})["counts"])
+        categories = sorted(client.ask(api.lesson.count())["counts"])
     except Refusal as refusal:
         categories, notes = [], [*notes, f"warning: no categories to choose from: {refusal.error}"]
     return fragment(
@@ -100,7 +102,7 @@ def card(client: Client, id: Id) -> HTMLResponse:
 @routes.get(f"{PRIVATE}/source")
 def source(client: Client, id: Id) -> dict[str, str]:
     """Return the lesson file that a proposal would be, to be edited."""
-    (proposal,) = client.look("review", {"id": id})[0]["proposals"]
+    (proposal,) = client.look(api.proposal.cards(id=id))[0]["proposals"]
     if not proposal["source"]:
         raise Refusal(422, "this proposal cannot be read", "correct its file, or reject it")
     return {"source": proposal["source"]}
@@ -113,7 +115,7 @@ def plan_merge(
     """Return what merging a proposal into a lesson would change."""
     if not into.strip():
         raise Refusal(422, "no lesson is named", "name one by its id, such as devops/heap")
-    plan, notes = client.look("merge proposal", {"id": id, "into": into.strip()})
+    plan, notes = client.look(api.proposal.merge(id=id, into=into.strip()))
     kept = ("id", "title", "path", "diff", "before")
     return {**{key: plan[key] for key in kept}, "notes": notes}
 
@@ -121,47 +123,55 @@ def plan_merge(
 @decisions.post("/accept")
 def accept(client: Client, body: Accepted) -> dict[str, Any]:
     """Make a proposal a lesson, or change the lesson that it changes."""
-    return _decided(client, "accept", body, "accepted", "path")
+    category = body.category.strip()
+    command = api.proposal.accept(id=body.id, category=category, commit=body.commit)
+    return _decided(client, command, lambda answer: f"accepted: {answer['path']}")
 
 
 @decisions.post("/edit")
 def edit(client: Client, body: Edited) -> dict[str, Any]:
     """Keep an edited proposal, checked again."""
-    return _decided(client, "edit", body, "edited", "title")
+    command = api.proposal.edit(id=body.id, text=body.text, seen=body.seen)
+    return _decided(client, command, lambda answer: f"edited: {answer['title']}")
 
 
 @decisions.post("/merge")
 def merge(client: Client, body: Merged) -> dict[str, Any]:
     """Add a proposal to the end of a lesson, as it was shown."""
-    return _decided(client, "merge", body, "merged", "path", write=True)
+    command = api.proposal.merge(
+        id=body.id, into=body.into, seen=body.seen, commit=body.commit, write=True
+    )
+    return _decided(client, command, lambda answer: f"merged: {answer['path']}")
 
 
 @decisions.post("/reject")
 def reject(client: Client, body: Named) -> dict[str, Any]:
     """Take a proposal away for good."""
-    return _decided(client, "reject", body, "rejected", "title")
+    command = api.proposal.reject(id=body.id)
+    return _decided(client, command, lambda answer: f"rejected: {answer['title']}")
 
 
 routes.include_router(decisions)
 
 
 def _decided(
-    client: VaultClient, verb: str, body: Named, done: str, key: str, **more: bool
+    client: VaultClient,
+    command: api.Question[dict[str, Any]],
+    said: Callable[[dict[str, Any]], str],
 ) -> dict[str, Any]:
     """Carry out a decision; return the line about it, and its notes. Raises Refusal.
 
     One that was decided in another window or in a terminal meanwhile is refused as such. The disk has
     the file at the `path` of an answer.
     """
-    waiting = client.look("proposals", {})[0]["proposals"]
-    if body.id not in {proposal["id"] for proposal in waiting}:
+    waiting = client.look(api.proposal.select())[0]["proposals"]
+    if command.values["id"] not in {proposal["id"] for proposal in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
     notes: list[str] = []
-
-    def written(answer: dict[str, Any]) -> list[str]:
-        return [str(client.root / answer["path"])] if key == "path" else []
-
-    values = {**body.model_dump(), **more}
-    answer = client.change(f"{verb} proposal", values, written, notes.append)
-    shown = [client.shown_error(note) for note in notes]
-    return {"said": f"{done}: {answer[key]}", "notes": shown}
+    written = command.name in ("proposal.accept", "proposal.merge")
+    answer = client.change(
+        command,
+        lambda answer: [str(client.root / answer["path"])] if written else [],
+        notes.append,
+    )
+    return {"said": said(answer), "notes": [client.shown_error(note) for note in notes]}

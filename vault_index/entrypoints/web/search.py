@@ -21,6 +21,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
+from vault_index import api
 from vault_index.entrypoints.web.lessons import is_shared
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
@@ -29,6 +30,7 @@ from vault_index.entrypoints.words.hits import silent_from
 from vault_index.recall import block
 from vault_index.recall.outcome.words import plain_words
 from vault_index.recall.select import without_withheld
+from vault_index.search import query
 from vault_index.search.hit import Hit, percent_of
 from vault_index.search.query import MAX_QUERY_CHARS, TERMS
 from vault_index.text.quote import clean
@@ -242,9 +244,8 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
     """Return what the hits are drawn from. Raises Refusal."""
     if not asked.text:
         return _newest(client, asked, private=private)
-    values = {"text": asked.text, "k": asked.count, "kinds": list(KINDS[asked.kind])}
-    values |= {"categories": list(asked.categories)}
-    typed = client.ask("typed", values, status=422, at_once=True)
+    wanted = query.Query(asked.text, asked.count, asked.categories, kinds=KINDS[asked.kind])
+    typed = client.ask(api.search.live(query=wanted), status=422, at_once=True)
     answer, recall = typed["search"], typed["recall"]
     hits = [
         Hit.from_json(hit)
@@ -268,7 +269,7 @@ def _newest(client: VaultClient, asked: Asked, *, private: bool = False) -> dict
     """Return the lessons that changed last, in or below the first category that is asked for."""
     values: dict[str, Any] = {"order": "updated", "limit": asked.count + 1}
     values["category"] = asked.categories[0] if asked.categories else None
-    entries = client.ask_once("list", values, status=422)["entries"]
+    entries = client.ask_once(api.lesson.select(**values), status=422)["entries"]
     newest = [each for each in entries[: asked.count] if private or not each["withheld"]]
     return {
         "newest": newest,
@@ -289,7 +290,7 @@ def prepare(client: VaultClient) -> None:
 
 
 def _tree(client: VaultClient, asked: Asked) -> dict[str, Any]:
-    return tree_of(client.ask_once("categories", {})["counts"], asked.categories)
+    return tree_of(client.ask_once(api.lesson.count())["counts"], asked.categories)
 
 
 MAX_TREE = 200  # categories: the largest, or the tree weighs more than the hits

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import uvicorn
 
+from vault_index import api
 from vault_index.entrypoints.guard import (
     App,
     Guard,
@@ -128,5 +129,5 @@ class _End:
 def _begin(client: VaultClient) -> None:
     """Have a watcher started, and the first page prepared, before the first client asks."""
     with suppress(Refusal):
-        client.ask("health", {})
+        client.ask(api.search.health())
         search.prepare(client)

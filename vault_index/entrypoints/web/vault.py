@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
+from vault_index import api
 from vault_index.entrypoints import doctor
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import Text
@@ -38,7 +39,7 @@ def vault() -> HTMLResponse:
 @routes.get("/page/vault/overview")
 def overview(client: Client) -> HTMLResponse:
     """Show the vault in numbers."""
-    numbers = client.ask("overview", {})
+    numbers = client.ask(api.document.overview())
     growth = numbers["growth"]
     return fragment(
         "vault_overview.html",
@@ -53,7 +54,7 @@ def overview(client: Client) -> HTMLResponse:
 @routes.get(f"{PRIVATE}/state")
 def state(client: Client) -> HTMLResponse:
     """Show what agents used, and the health of the vault on this machine."""
-    answer, notes = client.look("status", {})
+    answer, notes = client.look(api.state.report())
     vault = open_vault(client.root)
     answer |= doctor.state(vault)
     answer["journal"] |= doctor.journal_hooks(vault.root)
@@ -75,7 +76,7 @@ def state(client: Client) -> HTMLResponse:
 @routes.get(f"{PRIVATE}/stale")
 def stale(client: Client) -> HTMLResponse:
     """Show which lessons should be looked at again, and why."""
-    answer, notes = client.look("stale", {})
+    answer, notes = client.look(api.injection.stale_lessons())
     return fragment(
         "vault_stale.html",
         reasons=answer["reasons"][:MAX_ROWS],
@@ -89,7 +90,7 @@ def stale(client: Client) -> HTMLResponse:
 @routes.get(f"{PRIVATE}/check")
 def check(client: Client) -> HTMLResponse:
     """Check all files of the vault."""
-    answer, notes = client.look("check", {})
+    answer, notes = client.look(api.share.check_files())
     findings = sorted(answer["findings"], key=lambda each: each["severity"])  # errors first
     return fragment(
         "vault_check.html",
@@ -140,7 +141,7 @@ def listed(
     client: Client, name: Name = "", limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
 ) -> HTMLResponse:
     """Show the documents, or those that may be called so."""
-    found = client.ask("documents", {"name": name})["documents"]
+    found = client.ask(api.document.select(name=name))["documents"]
     return fragment(
         "documents_list.html",
         documents=[_linked(document) for document in found[:limit]],
@@ -154,7 +155,7 @@ def listed(
 @document_routes.get("/page/documents/contents")
 def contents(client: Client, path: Annotated[Text, Query(max_length=4000)]) -> HTMLResponse:
     """Show the lessons of a document."""
-    lessons = client.ask("contents", {"path": path})["lessons"]
+    lessons = client.ask(api.document.contents(path=path))["lessons"]
     return fragment("documents_contents.html", lessons=list(map(_linked, lessons)))
 
 

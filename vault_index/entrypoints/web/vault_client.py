@@ -59,29 +59,26 @@ class VaultClient:
         self._writes = 1  # what was saved before this server began counts as one
         self._seen = 0  # of them by a question that waited
         self._asked = 0.0
-        self._kept: dict[tuple[str, str], tuple[int, dict[str, Any]]] = {}  # when it was written
+        self._kept: dict[tuple[str, str], tuple[int, Any]] = {}  # when it was written
 
     def ask(
         self,
-        name: str,
-        values: dict[str, Any],
+        question: api.Question[api.Answer],
         *,
         status: int = 503,
         settled: bool = False,
         at_once: bool = False,
-    ) -> dict[str, Any]:
+    ) -> api.Answer:
         """Answer a question of `api`, or carry out a command.
 
         With `at_once` after a silence, too, for pages, which hear of changes: only what came in here is
         waited for. Raises Refusal: with `status` where the error does not say which.
         """
         with self.refusing(status):
-            return self._put(
-                self._opened(), {"ask": name, "with": values}, settled=settled, at_once=at_once
-            )
+            return self._put(self._opened(), question, settled=settled, at_once=at_once)
 
     def answer(
-        self, values: dict[str, Any], on_event: Callable[[Mapping[str, Any]], None]
+        self, question: api.Question[Any], on_event: Callable[[Mapping[str, Any]], None]
     ) -> dict[str, Any]:
         """Answer a question with its sources, as the command `ask` does, and with its `notes`.
 
@@ -89,14 +86,12 @@ class VaultClient:
         nobody while a model writes. Raises Refusal, and what `on_event` raises.
         """
         notes: list[str] = []
-        question = {"ask": "ask", "with": values}
+        heard = client.Options(note=notes.append, event=on_event, put=self._put)
         with self.refusing(422):
-            answer = client.ask(
-                self._opened(), question, on_note=notes.append, on_event=on_event, put=self._put
-            )
+            answer = client.ask(self._opened(), question, heard)
         return {**answer, "notes": notes}
 
-    def look(self, name: str, values: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def look(self, command: api.Question[api.Answer]) -> tuple[api.Answer, list[str]]:
         """Carry out a command that writes no lesson; return its answer, and its notes for people.
 
         Raises Refusal.
@@ -106,11 +101,10 @@ class VaultClient:
             vault = self._opened()
             alone = not vault.config.watch_autostart
             with self._alone if alone else contextlib.nullcontext():
-                question = {"ask": name, "with": values}
-                answer = client.ask(vault, question, start=True, on_note=notes.append)
+                answer = client.ask(vault, command, client.Options(start=True, note=notes.append))
         return answer, [self.shown_error(note) for note in notes]
 
-    def ask_once(self, name: str, values: dict[str, Any], *, status: int = 503) -> dict[str, Any]:
+    def ask_once(self, question: api.Question[api.Answer], *, status: int = 503) -> api.Answer:
         """Answer as `ask` does at once, and from memory while the index is as it was.
 
         For questions that read all of 10,000 lessons to draw a page. While a first index is built, the
@@ -119,15 +113,15 @@ class VaultClient:
         written = self.index_written()
         if not written and not self.is_alone():
             with self.refusing(status):
-                question = {"ask": name, "with": values}
                 listed = api.from_files(self._opened(), question, names_only=True)
             if listed is not None:
                 return listed[0]
-        key = name, json.dumps(values, sort_keys=True)
+        key = question.name, json.dumps(question.values, sort_keys=True)
         kept = self._kept.get(key)
         if kept and kept[0] == written and self._seen >= self._writes and not self.is_alone():
-            return kept[1]
-        answer = self.ask(name, values, status=status, at_once=True)
+            remembered: api.Answer = kept[1]
+            return remembered
+        answer = self.ask(question, status=status, at_once=True)
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
         self._kept[key] = written, answer
@@ -135,19 +129,18 @@ class VaultClient:
 
     def change(
         self,
-        name: str,
-        values: dict[str, Any],
-        changed: Callable[[Any], list[str]],
+        command: api.Question[api.Answer],
+        changed: Callable[[api.Answer], list[str]],
         on_note: Callable[[str], None] = client.silent,
-    ) -> Any:
+    ) -> api.Answer:
         """Carry out a command that writes; the disk has the files that `changed` names in its answer.
 
         Raises Refusal.
         """
         with self.refusing(422):
             try:
-                question = {"ask": name, "with": values}
-                answer = client.ask(self._opened(), question, start=True, on_note=on_note)
+                options = client.Options(start=True, note=on_note)
+                answer = client.ask(self._opened(), command, options)
                 for path in changed(answer):
                     files.make_durable(Path(path), within=self.root)
             finally:
@@ -213,20 +206,19 @@ class VaultClient:
     def _put(
         self,
         vault: Vault,
-        question: Mapping[str, Any],
+        question: api.Question[api.Answer],
         *,
         settled: bool = False,
         at_once: bool = False,
         **_: object,
-    ) -> dict[str, Any]:
+    ) -> api.Answer:
         """Answer a question as fresh as its client needs it. Raises VaultError."""
         alone = not vault.config.watch_autostart
         writes = self._writes
         stale = self._is_stale(at_once) or settled
         with self._alone if alone else contextlib.nullcontext():
-            answer = client.ask(
-                vault, question, as_is=not stale, settled=settled, fetch=False, start=True
-            )
+            options = client.Options(as_is=not stale, settled=settled, fetch=False, start=True)
+            answer = client.ask(vault, question, options)
         if stale:
             self._seen = max(self._seen, writes)
         return answer

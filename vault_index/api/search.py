@@ -7,29 +7,35 @@ from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vault_index.api.question import question
 from vault_index.index import classifier
 from vault_index.recall import respond, select
-from vault_index.search import floor, query, taught
-from vault_index.search.query import Query
+from vault_index.search import floor, taught
+from vault_index.search.query import Query, every_kind, neighbours
 
 if TYPE_CHECKING:
     from vault_index.search.query import Results
     from vault_index.vault import Vault
 
 
-def search(vault: Vault, **options: Any) -> dict[str, Any]:
+@question
+def find(vault: Vault, query: Query) -> dict[str, Any]:
     """Find lessons and skills: `hits`, `dropped` as [hit, why], `place`, `text_only`, `embedder`.
 
-    The options are those of `search.Query`. `floor` and `skills_floor` are those in force. With
+    `floor` and `skills_floor` are those in force. With
     `neighbours` each lesson has that many passages before and after the one that matched, as
     [position, title, text].
     """
-    asked = replace(Query.from_json(options), weighted=True, phrases=True)
-    results = query.every_kind(vault, asked)
+    return _found(vault, query)
+
+
+def _found(vault: Vault, query: Query) -> dict[str, Any]:
+    asked = replace(query, weighted=True, phrases=True)
+    results = every_kind(vault, asked)
     hits = [hit.as_json() for hit in results.hits]
     for hit, values in zip(results.hits, hits, strict=True):
         if asked.neighbours and hit.kind == "lessons":
-            near = query.neighbours(vault, hit, asked.neighbours)
+            near = neighbours(vault, hit, asked.neighbours)
             values["neighbours"] = [list(astuple(passage)) for passage in near]
     place, text_only = results.place, bool(results.text_only)
     return {
@@ -43,20 +49,17 @@ def search(vault: Vault, **options: Any) -> dict[str, Any]:
     }
 
 
-def for_program(vault: Vault, **options: Any) -> dict[str, Any]:
-    """Find lessons and skills for a program: `hits`, `text_only`, and the `model` of the vectors or "".
-
-    The options are those of `search.Query`.
-    """
-    results = query.every_kind(
-        vault, replace(Query.from_json(options), weighted=True, phrases=True)
-    )
+@question
+def for_program(vault: Vault, query: Query) -> dict[str, Any]:
+    """Find lessons and skills for a program: `hits`, `text_only`, the `model` of the vectors or ""."""
+    results = every_kind(vault, replace(query, weighted=True, phrases=True))
     return {"hits": [hit.as_json() for hit in results.hits], **_searched_with(vault, results)}
 
 
+@question
 def health(vault: Vault) -> dict[str, Any]:
     """Search once, and count: rows of the `tables` by name, and `lessons`. Raises as a search does."""
-    results = query.every_kind(vault, Query("is anybody there", 1))
+    results = every_kind(vault, Query("is anybody there", 1))
     opened = vault.open_index()
     tables = {
         table.schema.table: table.count() if table.exists() else 0
@@ -74,6 +77,7 @@ def _searched_with(vault: Vault, results: Results) -> dict[str, str]:
 # Lessons beside each other: near-duplicates, and categories by likeness.
 
 
+@question
 def compare(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
     """Compare lesson files with the index: `findings`, and the `categories` of all other lessons.
 
@@ -83,6 +87,7 @@ def compare(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
     return taught.against_index(vault, paths)
 
 
+@question
 def classify(vault: Vault) -> dict[str, Any]:
     """Propose categories for the lessons without any: `proposals`, which `accept` takes."""
     return {"proposals": [asdict(proposal) for proposal in classifier.propose(vault)]}
@@ -91,12 +96,17 @@ def classify(vault: Vault) -> dict[str, Any]:
 # What an agent gets: for a prompt, and for an event of its hooks.
 
 
+@question
 def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
     """Return what an agent would get for a prompt: `text`, `hits`, `skills`, `floor`, `silent`, `near`.
 
     `text` is "" for silence; `silent` then says why, and `near` is the nearest lesson, if any.
     `project` is the folder the agent is in.
     """
+    return _recalled(vault, query, project)
+
+
+def _recalled(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
     injection = select.for_prompt(vault, query, project=Path(project) if project else None)
     return {
         "text": injection.text,
@@ -108,22 +118,23 @@ def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
     }
 
 
-def typed(vault: Vault, **options: Any) -> dict[str, Any]:
-    """Return the answers to `search`, whose options these are, and to `recall` for the same text.
+@question
+def live(vault: Vault, query: Query) -> dict[str, Any]:
+    """Return the answers to `find` and, for the same text, to `recall`.
 
     For each key that somebody types: the second takes the vector and the matches of the first.
     """
-    found = search(vault, **options)
-    return {"search": found, "recall": recall(vault, str(options["text"]))}
+    found = _found(vault, query)
+    return {"search": found, "recall": _recalled(vault, query.text)}
 
 
+@question
 def hook(
     vault: Vault, event: dict[str, Any], ms: float, until: float, from_files: bool = False
-) -> dict[str, Any]:
-    """Answer a hook event: `answer` is what the agent's hook prints, None for silence.
+) -> dict[str, Any] | None:
+    """Answer a hook event: return what the agent's hook prints, None for silence.
 
     `ms` is how long the hook has taken so far, `until` the monotonic time at which it gives up;
     `from_files` asks no index.
     """
-    answer = respond.respond(vault, event, by="watcher", ms=ms, until=until, from_files=from_files)
-    return {"answer": answer}
+    return respond.respond(vault, event, by="watcher", ms=ms, until=until, from_files=from_files)

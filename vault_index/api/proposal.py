@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from vault_index import api
+from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.index import classifier
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, UNCATEGORIZED
@@ -21,7 +23,6 @@ from vault_index.proposals.accept import (
 )
 
 if TYPE_CHECKING:
-    from vault_index.api import Caller
     from vault_index.proposals.draft import Proposal
     from vault_index.vault import Vault
 
@@ -29,6 +30,7 @@ _PROPOSED = ("title", "text", "category", "tags", "fires_on", "by")
 _LOOKED_AT = (*_PROPOSED[:-1], "silent_on", "confidence", "changes")
 
 
+@command
 def remember(
     vault: Vault,
     caller: Caller,
@@ -48,7 +50,7 @@ def remember(
     proposal = draft.of(title, text, category, tags, fires_on, by)
     values = {key: getattr(proposal, key) for key in _PROPOSED}
     try:
-        compared = caller.ask({"ask": "check proposal", "with": values}, fetch=False)
+        compared = caller.ask(api.proposal.check(**values), fetch=False)
     except VaultError as error:
         findings = review.checked(proposal).findings  # which raises the error if it is of the check
         compared = {"findings": findings}
@@ -59,30 +61,37 @@ def remember(
     return review.propose(vault, proposal, compared)
 
 
-def list_(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict[str, Any]:
+@command
+def select(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict[str, Any]:
     """List the `proposals` that wait, oldest first; with `id` that one, also by its beginning.
 
     `session` is the private id of one, or its beginning. Each has the day on which it `expires`, or
     "", and stays until a command that writes lets it go.
     """
     del caller
+    return {"proposals": _selected(vault, id, session)}
+
+
+def _selected(vault: Vault, id: str, session: str) -> list[dict[str, Any]]:
     listed = [review.find(vault, id, broken=True)] if id else review.waiting(vault)
     if session:
         listed = [proposal for proposal in listed if proposal.session.startswith(session)]
-    return {"proposals": [_as_json(vault, proposal) for proposal in listed]}
+    return [_as_json(vault, proposal) for proposal in listed]
 
 
-def review_(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict[str, Any]:
-    """List the `proposals` as `proposals` does, with all that a reviewer wants to know of each.
+@command
+def cards(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict[str, Any]:
+    """List the `proposals` as `select` does, with all that a reviewer wants to know of each.
 
     That is `nearest`, `prompts`, `suggested` and `why_suggested`: see `drafts.outlook`; the lesson
     that it `changes` as `target` with `id`, `diff` and `is_outdated`, or None; and its file as an
     editor gets it, `source`.
     """
-    listed = list_(vault, caller, id, session)["proposals"]
+    listed = _selected(vault, id, session)
     return {"proposals": [_looked_at(vault, caller, values) for values in listed]}
 
 
+@command
 def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> dict[str, Any]:
     """Write the edited `source` of a proposal, of which the editor got `seen`: the proposal.
 
@@ -91,16 +100,17 @@ def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> dict[st
     """
     categories: Sequence[str] = ()
     try:
-        categories = list(caller.ask({"ask": "categories", "with": {}}, fetch=False)["counts"])
+        categories = list(caller.ask(api.lesson.count(), fetch=False)["counts"])
     except VaultError as error:
         caller.note(f"warning: its category is not compared with the others: {error.message}")
     changes, lesson = review.find(vault, id, broken=True).changes, None
     if changes:
         with suppress(VaultError):  # the lesson is gone: it stays a change of what was there
-            lesson = caller.ask({"ask": "show", "with": {"name": changes}})["entry"]
+            lesson = caller.ask(api.lesson.show(name=changes))["entry"]
     return _as_json(vault, review.edit(vault, id, text, seen, categories, lesson))
 
 
+@command
 def merge(
     vault: Vault,
     caller: Caller,
@@ -116,7 +126,7 @@ def merge(
     that was saved in between stays as it is.
     """
     proposal = review.find(vault, id)
-    entry = caller.ask({"ask": "show", "with": {"name": into}})["entry"]
+    entry = caller.ask(api.lesson.show(name=into))["entry"]
     change = addition_of(proposal, entry)
     if write:
         into_lesson(vault, id, entry, seen, commit=commit)
@@ -124,6 +134,7 @@ def merge(
     return {**about, "diff": change.diff, "before": change.before, "written": write}
 
 
+@command
 def accept(
     vault: Vault, caller: Caller, id: str, category: str = "", commit: bool = False
 ) -> dict[str, Any]:
@@ -136,11 +147,12 @@ def accept(
         path = as_lesson(vault, id, category, commit=commit)
         lesson = id_of(str(path.relative_to(vault.lessons_dir)))
         return {"id": lesson, "path": str(path.relative_to(vault.root))}
-    entry = caller.ask({"ask": "show", "with": {"name": proposal.changes}})["entry"]
+    entry = caller.ask(api.lesson.show(name=proposal.changes))["entry"]
     path = into_lesson(vault, id, entry, commit=commit)
     return {"id": entry["id"], "path": str(path.relative_to(vault.root))}
 
 
+@command
 def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
     """Take a proposal away for good, its `id` and `title`: the same, however worded, stays away."""
     proposal = review.find(vault, id, broken=True)
@@ -148,7 +160,7 @@ def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
     compared: dict[str, Any] = {}
     try:
         if proposal.text:
-            compared = caller.ask({"ask": "compare proposal", "with": values}, fetch=False)
+            compared = caller.ask(api.proposal.compare(**values), fetch=False)
     except VaultError as error:
         caller.note(f"warning: only its words are kept to recognise it: {error.message}")
     rejected = review.reject(vault, id, compared)
@@ -163,7 +175,7 @@ def _looked_at(vault: Vault, caller: Caller, values: dict[str, Any]) -> dict[str
         return {**values, **more}
     asked = {key: values[key] for key in _LOOKED_AT}
     try:
-        seen = caller.ask({"ask": "outlook of proposal", "with": asked}, fetch=False)
+        seen = caller.ask(api.proposal.preview(**asked), fetch=False)
         more |= {key: seen[key] for key in ("nearest", "prompts", "suggested")}
         more["why_suggested"] = seen["why"]
     except VaultError as error:
@@ -177,7 +189,7 @@ def _target(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
     """Return the lesson that a proposal changes, and how."""
     proposal = review.find(vault, id)
     try:
-        entry = caller.ask({"ask": "show", "with": {"name": proposal.changes}})["entry"]
+        entry = caller.ask(api.lesson.show(name=proposal.changes))["entry"]
     except VaultError as error:
         return {"id": proposal.changes, "diff": "", "is_outdated": True, "problem": error.message}
     outdated = is_outdated(proposal, entry)
@@ -192,6 +204,7 @@ def _as_json(vault: Vault, proposal: Proposal) -> dict[str, Any]:
 # Questions about a draft lesson, for the commands about proposals: the watcher has what they need.
 
 
+@question
 def check(
     vault: Vault,
     title: str,
@@ -215,6 +228,7 @@ def check(
     return {**compared, "findings": list(findings)}
 
 
+@question
 def compare(
     vault: Vault,
     title: str,
@@ -232,7 +246,8 @@ def compare(
     return prompts.of(vault, draft.of(title, text, "", (), fires_on, **evidence))
 
 
-def outlook(
+@question
+def preview(
     vault: Vault,
     title: str,
     text: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from vault_index.api.question import question
 from vault_index.search import contents as numbers
 from vault_index.search.contents import Part, counted, parts
 
@@ -17,7 +18,8 @@ DOCUMENT, COURSE = "document", "course"
 _FIELDS = ("path", "title", "description", "link", "author", "likeness")
 
 
-def list_(vault: Vault, name: str = "") -> dict[str, Any]:
+@question
+def select(vault: Vault, name: str = "") -> dict[str, Any]:
     """List the `documents` by title; with a `name` those that may be called so, or the nearest.
 
     Each has `kind` (document | course), `path`, `title`, `description`, `link`, `author`, the number
@@ -34,11 +36,13 @@ def list_(vault: Vault, name: str = "") -> dict[str, Any]:
     return {"documents": listed}
 
 
+@question
 def contents(vault: Vault, path: str) -> dict[str, Any]:
     """List the `lessons` of a document in their order: `id`, `title`, `number` or None, `link`."""
     return {"lessons": _shown(parts(vault, [path])[path])}
 
 
+@question
 def courses(vault: Vault) -> dict[str, Any]:
     """List the `courses` by title: `path`, `link`, `author`, and their `lessons` as `contents` does."""
     listed = [document for document, _, is_course in counted(vault) if is_course]
@@ -53,6 +57,7 @@ def courses(vault: Vault) -> dict[str, Any]:
     }
 
 
+@question
 def overview(vault: Vault) -> dict[str, Any]:
     """Return the vault in numbers: see `numbers.of`."""
     return numbers.count(vault, datetime.now(UTC).date())

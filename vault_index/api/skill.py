@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from vault_index import api
+from vault_index.api.question import Caller, command, question
 from vault_index.learn.skills import behind, build, cluster
 
 if TYPE_CHECKING:
-    from vault_index.api import Caller
     from vault_index.vault import Vault
 
 
+@question
 def candidates(vault: Vault) -> dict[str, Any]:
     """List the `candidates`, a tag each, the nearest to a skill first: see `Cluster.as_json`.
 
@@ -22,16 +24,19 @@ def candidates(vault: Vault) -> dict[str, Any]:
     return {"candidates": [{**each.as_json(), "built": each.tag in built} for each in listed]}
 
 
+@question
 def compare(vault: Vault) -> dict[str, Any]:
     """Return the `findings` on skills that are behind their lessons, or were changed by hand."""
     return {"findings": [finding.as_json() for finding in behind.findings(vault)]}
 
 
-def rate_triggers(vault: Vault, tags: Sequence[str] = ()) -> dict[str, Any]:
+@question
+def rate(vault: Vault, tags: Sequence[str] = ()) -> dict[str, Any]:
     """Return for `skills` that were built, or those of these tags, which of their prompts do right."""
     return {"skills": behind.rates(vault, tags)}
 
 
+@command
 def build_ready(
     vault: Vault,
     caller: Caller,
@@ -50,8 +55,8 @@ def build_ready(
     written = [each.tag for each in done if each.state in build.WRITTEN]
     if written and not dry_run:
         caller.index(vault)
-        asked = {"ask": "skills triggers", "with": {"tags": written}}
-        rates = {each["tag"]: each for each in caller.ask(asked, settled=True)["skills"]}
+        rated = caller.ask(api.skill.rate(tags=written), settled=True)["skills"]
+        rates = {each["tag"]: each for each in rated}
         for each in listed:
             if each["tag"] in rates:
                 each["triggers"] = rates[each["tag"]]

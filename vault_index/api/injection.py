@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vault_index.edit import teach
+from vault_index import api
+from vault_index.api.question import Caller, command, question
+from vault_index.edit import teach, update
 from vault_index.errors import VaultError
-from vault_index.recall import injected
+from vault_index.recall import injected, outcome
+from vault_index.recall.outcome import stale
 from vault_index.store import injections
 
 if TYPE_CHECKING:
-    from vault_index.api import Caller
     from vault_index.vault import Vault
 
 
-def list_(
+@question
+def select(
     vault: Vault,
     session: str = "",
     lesson: str = "",
@@ -38,6 +44,7 @@ def list_(
     return injected.page(vault, chosen, max(1, limit), max(0, offset))
 
 
+@command
 def teach_lesson(
     vault: Vault,
     caller: Caller,
@@ -57,7 +64,7 @@ def teach_lesson(
     """
     if kind not in (teach.FIRES, teach.SILENT):
         raise VaultError(f"no list of prompts {kind!r:.40}", "choose fires_on or silent_on")
-    entry: Any = caller.ask({"ask": "show", "with": {"name": name}})["entry"]
+    entry: Any = caller.ask(api.lesson.show(name=name))["entry"]
     mark = injected.mark_of(vault, entry["id"], session, key or _key(prompt)) if undo else None
     if undo and mark and not prompt.strip():
         prompts = (each for each in entry[kind] if _key(each) == mark["written"])
@@ -74,8 +81,7 @@ def teach_lesson(
     injections.mark(
         vault.index_dir, entry["id"], session, key or _key(prompt), written, kind, change.moved
     )
-    asked = {"ask": "recall", "with": {"query": change.prompt}}
-    now = caller.ask(asked, settled=True)
+    now = caller.ask(api.search.recall(query=change.prompt), settled=True)
     comes = entry["id"] in [hit["lesson_id"] for hit in now["hits"]]
     return {
         "id": entry["id"],
@@ -91,3 +97,64 @@ def teach_lesson(
 
 def _key(prompt: str) -> str:
     return injections.key_of(" ".join(prompt.split()))
+
+
+# Did it help: outcomes of injections, lessons that need another look, and their confirmation.
+
+_JUDGING_SECONDS = 600.0  # of somebody who asks for a report and sees how far it is
+
+
+@question
+def tally(vault: Vault, id: str) -> dict[str, Any]:
+    """Return the `outcome` of a lesson's injections: `injected`, `taken`, `ignored`, `contradicted`,
+    `unknown`.
+    """
+    return {"outcome": asdict(outcome.tally(vault).get(id, outcome.Tally()))}
+
+
+@command
+def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
+    """List why lessons should be looked at again: `reasons`, each with what to `do`, and `lessons`.
+
+    Each has `lesson`, `title`, `path`, `kind` (cost | contradicted | file | name | version | changed)
+    and `why`. `waiting` is how many sessions are not judged yet.
+    """
+    caller.index(vault)
+    judged = outcome.update(vault, _JUDGING_SECONDS, caller.progress_of("judging sessions"))
+    reasons = stale.reasons(vault, judged.since, caller.progress_of("comparing with the past"))
+    return {
+        "reasons": [asdict(reason) for reason in reasons],
+        "lessons": len({reason.lesson for reason in reasons}),
+        "waiting": judged.waiting,
+    }
+
+
+@command
+def confirm(vault: Vault, caller: Caller, names: Sequence[str]) -> dict[str, Any]:
+    """Write into lessons that they hold as of today: `confirmed`: `id`, `path`, `changed`, `released`.
+
+    A lesson that `check` holds back is `released` to this user's agents, also if its file says already
+    that it was confirmed: the next prompt finds it. All names are looked up before a file is written;
+    what then cannot be written is in `failed`.
+    """
+    today = datetime.now(UTC).date()
+    asked = [caller.ask(api.lesson.show(name=name), prompts=False) for name in names]
+    done: list[Mapping[str, Any]] = []
+    failed: list[str] = []
+    for entry in {answer["entry"]["id"]: answer["entry"] for answer in asked}.values():
+        try:
+            made = update.confirm(vault, entry, today)
+        except VaultError as error:
+            failed.append(error.message)
+            continue
+        done.append(
+            {
+                "id": entry["id"],
+                "path": str(made.file),
+                "changed": made.is_changed,
+                "released": made.is_released,
+            }
+        )
+    if any(each["released"] for each in done):
+        caller.index(vault, or_stale=True)  # no file need have changed
+    return {"confirmed": done, "date": today.isoformat(), "failed": failed}

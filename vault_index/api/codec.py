@@ -1,0 +1,169 @@
+"""Values as JSON and back, by their annotations: the one codec of questions and answers.
+
+A frozen dataclass is an object of its fields, a tuple a list, a moment ISO 8601, a path a text. An
+answer names its type, which its reader imports; it may be any dataclass of this package.
+"""
+
+from __future__ import annotations
+
+import importlib
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+PACKAGE = "vault_index."
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+
+Decode = Callable[[Any], Any]
+
+
+def to_json(value: Any) -> Any:
+    """Return a value as JSON values."""
+    kind: Any = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is tuple or kind is list:
+        return [each if type(each) in _PLAIN else to_json(each) for each in value]
+    if isinstance(value, Mapping):
+        return {key: to_json(each) for key, each in value.items()}
+    if is_dataclass(value):
+        return {name: to_json(getattr(value, name)) for name in _names(kind)}
+    if isinstance(value, date):  # a datetime, too
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(to_json, value))
+    if isinstance(value, (list, tuple)):
+        return list(map(to_json, value))
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{kind.__name__} has no form in JSON")
+
+
+def to_wire(answer: Any) -> dict[str, Any]:
+    """Return an answer with the name of its type: a dataclass, or a tuple of one kind of them."""
+    one = answer[0] if isinstance(answer, tuple) and answer else answer
+    name = f"{type(one).__module__}:{type(one).__qualname__}" if is_dataclass(one) else ""
+    wire: dict[str, Any] = {"answer": to_json(answer)}
+    if isinstance(answer, tuple):
+        wire["many"] = True
+    return {**wire, "type": name} if name else wire
+
+
+def from_wire(wire: Mapping[str, Any]) -> Any:
+    """Return the answer that `to_wire` spelled."""
+    value, name = wire["answer"], wire.get("type", "")
+    decode = _decoder(_type_of(name)) if name else None
+    if wire.get("many"):
+        return tuple(map(decode, value)) if decode else tuple(value)
+    return decode(value) if decode else value
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Return the value of a type that JSON values spell. Raises TypeError, KeyError, ValueError."""
+    decode = _decoder(kind)
+    return decode(value) if decode else value
+
+
+def arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a function that JSON values spell."""
+    decoders = _arguments_of(function)
+    return {
+        name: decode(value) if (decode := decoders.get(name)) else value
+        for name, value in values.items()
+    }
+
+
+@lru_cache(maxsize=256)
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+@lru_cache(maxsize=256)
+def _arguments_of(function: Callable[..., Any]) -> dict[str, Decode]:
+    """Return how to decode the arguments of a function that are dataclasses; others are plain."""
+    scope = vars(importlib.import_module(function.__module__))
+    kinds = {
+        name: scope.get(str(spelled).removesuffix(" | None"))
+        for name, spelled in function.__annotations__.items()
+    }
+    return {
+        name: _optional(_of_dataclass(kind)) for name, kind in kinds.items() if is_dataclass(kind)
+    }
+
+
+def _type_of(name: str) -> Any:
+    module, _, kind = name.partition(":")
+    found = getattr(importlib.import_module(module), kind) if module.startswith(PACKAGE) else None
+    if not is_dataclass(found):
+        raise ValueError(f"no type of answers: {name!r:.80}")
+    return found
+
+
+@lru_cache(maxsize=256)
+def _decoder(kind: Any) -> Decode | None:
+    """Return what makes a value of a type from JSON; None where JSON has it already."""
+    if is_dataclass(kind):
+        return _of_dataclass(kind)
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        decoders = [found for each in inner if (found := _decoder(each))]
+        return _optional(decoders[0]) if decoders else None
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _of_mapping(_decoder(inner[1]))
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return _of_row([_decoder(each) for each in inner])
+    if origin is not None and origin is not typing.Literal:  # tuple[X, ...], Sequence, frozenset
+        many: Any = origin if origin in (list, set, frozenset) else tuple
+        return _of_many(many, _decoder(inner[0]))
+    if kind in (datetime, date):
+        return kind.fromisoformat  # type: ignore[no-any-return]
+    if isinstance(kind, type) and issubclass(kind, (Enum, Path)):
+        return kind
+    return None
+
+
+def _of_dataclass(kind: Any) -> Decode:
+    """Return the decoder of a dataclass; unknown fields are those of a newer version, and dropped."""
+    decoders: dict[str, Decode | None] = {}
+
+    def decode(value: Mapping[str, Any]) -> Any:
+        if not decoders:  # at the first use: a type may hold itself
+            hints = typing.get_type_hints(kind)
+            decoders.update({name: _decoder(hints[name]) for name in _names(kind)})
+        return kind(
+            **{
+                name: found(each) if (found := decoders[name]) else each
+                for name, each in value.items()
+                if name in decoders
+            }
+        )
+
+    return decode
+
+
+def _optional(decode: Decode) -> Decode:
+    return lambda value: None if value is None else decode(value)
+
+
+def _of_mapping(decode: Decode | None) -> Decode:
+    return lambda value: {key: decode(each) for key, each in value.items()} if decode else value
+
+
+def _of_row(decoders: list[Decode | None]) -> Decode:
+    def decode(value: Any) -> Any:
+        pairs = zip(decoders, value, strict=True)
+        return tuple(found(each) if found else each for found, each in pairs)
+
+    return decode
+
+
+def _of_many(many: Any, decode: Decode | None) -> Decode:
+    return lambda value: many(map(decode, value)) if decode else many(value)

@@ -1,0 +1,218 @@
+"""Questions about lessons: all of them, one, its page, what is around it, its past."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from vault_index import files
+from vault_index.api.question import Caller, Question, command, question
+from vault_index.errors import VaultError
+from vault_index.lesson.file import LessonFile
+from vault_index.lesson.frontmatter import metadata_of
+from vault_index.recall.select import for_prompt
+from vault_index.search import contents, entries
+from vault_index.share.history import log, patch
+
+if TYPE_CHECKING:
+    from vault_index.index.stats import Problem
+    from vault_index.search.entries import Entry
+    from vault_index.vault import Vault
+
+
+MAX_KEYS = 50  # of a file's frontmatter
+MAX_CHARS = 1000  # of one of its values
+MAX_PROMPTS = 30  # each is a search
+MAX_EDITS = 50  # commits, of which each is a call of git
+
+
+@question
+def select(
+    vault: Vault,
+    category: str | None = None,
+    tag: str | None = None,
+    type: str | None = None,
+    since: str = "",
+    order: str = "id",
+    reverse: bool = False,
+    limit: int | None = None,
+    offset: int = 0,
+) -> dict[str, Any]:
+    """List the lessons: `entries`. `since` is ISO 8601, the others as in `search.entries`."""
+    return _listed(
+        vault,
+        category,
+        since,
+        tag=tag,
+        type=type,
+        order=order,
+        reverse=reverse,
+        limit=limit,
+        offset=offset,
+    )  # fmt: skip
+
+
+def _listed(
+    vault: Vault, category: str | None = None, since: str = "", **options: Any
+) -> dict[str, Any]:
+    moment = datetime.fromisoformat(since) if since else None
+    listed = entries.entries(vault, category, since=moment, **options)
+    return {"entries": list(map(as_json, listed))}
+
+
+@question
+def show(vault: Vault, name: str) -> dict[str, Any]:
+    """Return one lesson with its text, also by the beginning of its name: `entry`."""
+    return {"entry": as_json(entries.entry(vault, name, beginnings=True))}
+
+
+@question
+def count(vault: Vault) -> dict[str, Any]:
+    """Count the lessons: `counts` in and below each category, `own` in it alone."""
+    return _counted(vault)
+
+
+def _counted(vault: Vault, known: Sequence[Entry] | None = None) -> dict[str, Any]:
+    counts, own = (entries.categories(vault, own=own, known=known) for own in (False, True))
+    return {"counts": counts, "own": own}
+
+
+@question
+def categories(vault: Vault, ids: Sequence[str]) -> dict[str, Any]:
+    """Return the `categories` of the lessons that have exactly these ids, by id."""
+    return {"categories": entries.filed(vault, ids)}
+
+
+@question
+def page(vault: Vault, name: str) -> dict[str, Any]:
+    """Return a lesson with its text: `entry`, None without it, and `near`, the nearest as [id, title].
+
+    `metadata` are the keys of its file's frontmatter as [key, values], `of_file` the lessons of the
+    file in their order.
+    """
+    entry, near = entries.entry_or_near(vault, name)
+    if entry is None:
+        return {"entry": None, "near": [list(other) for other in near]}
+    return {
+        "entry": as_json(entry),
+        "near": [],
+        "metadata": _metadata(vault, entry["path"]),
+        "of_file": contents.of_file(vault, entry["path"]),
+    }
+
+
+@question
+def nearest(vault: Vault, id: str, most: int = 5) -> dict[str, Any]:
+    """List the lessons that are most like one: `lessons`, see `around.nearest`."""
+    return {"lessons": contents.nearest(vault, _entry(vault, id), most)}
+
+
+@question
+def prompts(vault: Vault, id: str) -> dict[str, Any]:
+    """List a lesson's own prompts: `prompts`, each with `prompt`, `is_silent` and whether it `passes`.
+
+    One that `is_silent` must not find the lesson. `left_out` is how many there are beyond these.
+    """
+    entry = _entry(vault, id)
+    own = [(prompt, False) for prompt in entry["fires_on"] or ()]
+    own += [(prompt, True) for prompt in entry["silent_on"] or ()]
+    tried = [
+        {
+            "prompt": prompt,
+            "is_silent": is_silent,
+            "passes": _comes(vault, prompt, entry["id"]) is not is_silent,
+        }
+        for prompt, is_silent in own[:MAX_PROMPTS]
+    ]
+    return {"prompts": tried, "left_out": len(own) - len(tried)}
+
+
+def _comes(vault: Vault, prompt: str, id: str) -> bool:
+    """Whether an agent would get a lesson for a prompt."""
+    return any(hit.lesson_id == id for hit in for_prompt(vault, prompt).hits)
+
+
+@command
+def history(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
+    """List the last commits that changed a lesson: `edits`, newest first, and if there are `more`."""
+    path = _path(caller, id)
+    every = log(vault, id, path, MAX_EDITS + 1)
+    return {
+        "path": path,
+        "edits": [asdict(edit) for edit in every[:MAX_EDITS]],
+        "more": len(every) > MAX_EDITS,
+    }
+
+
+@command
+def diff(vault: Vault, caller: Caller, id: str, commit: str) -> dict[str, Any]:
+    """Return the `patch` of a lesson's file in one of the commits that `history` lists."""
+    return {"patch": patch(vault, _path(caller, id), commit, MAX_EDITS)}
+
+
+def _entry(vault: Vault, id: str) -> entries.Entry:
+    entry, _ = entries.entry_or_near(vault, id)
+    if entry is None:
+        raise VaultError(f"no lesson {id}", "see `lessons list`")
+    return entry
+
+
+def _path(caller: Caller, id: str) -> str:
+    entry: Mapping[str, Any] | None = caller.ask(page(name=id))["entry"]
+    if entry is None:
+        raise VaultError(f"no lesson {id}", "see `lessons list`")
+    return str(entry["path"])
+
+
+def _metadata(vault: Vault, path: str) -> list[tuple[str, list[str]]]:
+    """Return the frontmatter of a file as it is on the disk; nothing of a file that does not parse."""
+    try:
+        files.refuse_links(vault.root / path, vault.root)
+        metadata = metadata_of(LessonFile.of(files.read_file(vault.root / path), path))
+    except VaultError:
+        return []
+    return [(str(key)[:100], _words(value)) for key, value in list(metadata.items())[:MAX_KEYS]]
+
+
+def _words(value: Any) -> list[str]:
+    if value is None:
+        return []
+    members = value if isinstance(value, list) else [value]
+    return [_word(member)[:MAX_CHARS] for member in members[:MAX_KEYS]]
+
+
+def _word(value: Any) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def from_files(
+    vault: Vault, question: Question[Any], *, names_only: bool = False, prompts: bool = True
+) -> tuple[Any, list[Problem]] | None:
+    """Answer a question from the files alone, with the problems in them; None where that fails.
+
+    `names_only` is for callers that show no more of a lesson than its id, title and path; without
+    `prompts` a lesson may lack those that should find it.
+    """
+    name, values = question.name, question.values
+    if name == "lesson.show":
+        lesson = entries.entry_from_file(
+            vault, values["name"], names_only=names_only, prompts=prompts
+        )
+        return None if lesson is None else ({"entry": as_json(lesson[0])}, lesson[1].problems)
+    names_only = names_only and not values.get("category")
+    dates = bool(values.get("since")) or values.get("order") in ("created", "updated")
+    listed = entries.from_files(vault, names_only=names_only, dates=dates)
+    if listed is None:
+        return None
+    known, now = listed
+    if name == "lesson.select":
+        return _listed(vault, **values, known=known), now.problems
+    return _counted(vault, known=known), now.problems
+
+
+def as_json(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry as JSON values; moments are ISO 8601."""
+    moments = {key: entry[key].isoformat() for key in ("created_at", "updated_at") if entry[key]}
+    return {**entry, **moments}

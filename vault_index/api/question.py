@@ -1,0 +1,93 @@
+"""A question or command as a value: what is asked, and the type of its answer.
+
+    api.lesson.show(name="heap")  ->  Question("lesson.show", {"name": "heap"}), answered by a Lesson
+
+A decorator makes one of each function in this folder, so that a caller is checked against the
+function's parameters and result, and neither loads what the function needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from vault_index.index.stats import Stats
+
+Parameters = ParamSpec("Parameters")
+Answer = TypeVar("Answer")
+AnswerOut = TypeVar("AnswerOut", covariant=True)
+
+Progress = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[AnswerOut]):
+    """A question or a command, by the name of its module and function, with its arguments."""
+
+    name: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_about_journal(self) -> bool:
+        """Whether it is about the journal, and not about a vault."""
+        return self.name.startswith("journal.")
+
+
+class Form(Generic[Parameters, Answer]):
+    """A function of `api` as its callers see it: called with its arguments, it makes a `Question`."""
+
+    def __init__(
+        self, name: str, function: Callable[..., Answer] | None = None, *, commands: bool = False
+    ) -> None:
+        self.name = name
+        self.function = function  # None where it is not loaded
+        self.commands = commands
+        self.__doc__ = function.__doc__ if function else None
+
+    def __call__(self, *args: Parameters.args, **values: Parameters.kwargs) -> Question[Answer]:
+        """Return the question. Its arguments are named, as they are on the wire."""
+        if args:
+            raise TypeError(f"name the arguments of {self.name}")
+        return Question(self.name, values)
+
+
+class Ask(Protocol):
+    """Puts another question: `caller.ask(api.lesson.show(name="heap"))`; see `client.Options`."""
+
+    def __call__(self, question: Question[Answer], **options: Any) -> Answer:
+        """Return the answer. Raises VaultError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What a command may ask of its caller while it works: see `client`, which provides it."""
+
+    note: Callable[[str], None]  # takes a line for people: a note, or a warning
+    progress: Progress
+    event: Callable[[Mapping[str, Any]], None]  # takes a part of the answer before the whole of it
+    ask: Ask
+    index: Callable[..., Stats | None]  # brings the index of a vault up to date: `index(vault)`
+
+    def progress_of(self, label: str) -> Callable[[int, int], None]:
+        """Return the callback (done, all) for a part of the work."""
+        return lambda done, of: self.progress(label, done, of)
+
+
+def question(
+    function: Callable[Concatenate[Any, Parameters], Answer],
+) -> Form[Parameters, Answer]:
+    """Make a question of a function of a vault or the journal, which reads the index as it is."""
+    return Form(_name(function), function)
+
+
+def command(
+    function: Callable[Concatenate[Any, Caller, Parameters], Answer],
+) -> Form[Parameters, Answer]:
+    """Make a command of one that changes files, or reads what no watcher keeps."""
+    return Form(_name(function), function, commands=True)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
