@@ -254,78 +254,60 @@ def _without_duplicates(vault: Vault, drafts: list[_Draft], progress: Progress) 
     everything = [row for draft in drafts for row in draft.firsts]
     columns = ("id", "path", "content_hash")
     known, vectors = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
-    same = {str(row["content_hash"]): str(row["path"]) for row in known}
+    paths = [str(row["path"]) for row in known]
+    same = {str(row["content_hash"]): path for row, path in zip(known, paths, strict=True)}
     new = None if vectors is None else _vectors(vault, everything, progress)
-    if new is None or vectors is None:
-        nearest: _Nearest | None = None
-    else:
-        nearest = _Nearest(vectors, [str(row["path"]) for row in known], new)
+    nearest = None if new is None or vectors is None else _Nearest(vectors, paths, new)
     at = 0
     for draft in drafts:
-        of_draft = range(at, at + len(draft.firsts))
-        at += len(draft.firsts)
-        found = []
-        for number, row in zip(of_draft, draft.firsts, strict=True):
+        numbers = range(at, at + len(draft.firsts))
+        at = numbers.stop
+        likest = []
+        for number, row in zip(numbers, draft.firsts, strict=True):
             there = same.get(row["content_hash"])
-            found.append((1.0, there) if there else nearest.of(number) if nearest else (0.0, ""))
-        best, path = max(found, default=(0.0, ""))
-        if found and min(found)[0] >= DUPLICATE_COSINE:
+            likest.append((1.0, there) if there else nearest.to(number) if nearest else (0.0, ""))
+        best, path = max(likest, default=(0.0, ""))
+        if likest and min(likest)[0] >= DUPLICATE_COSINE:
             draft.item = replace(draft.item, verdict=DUPLICATE, why=f"{best:.0%} like {path}")
         elif draft.item.verdict == WRITE:
             shown = f"lessons/{draft.item.path}"
             same |= {row["content_hash"]: shown for row in draft.firsts}
             if nearest:
-                nearest.keep(of_draft, shown)
+                nearest.add(numbers, shown)
 
 
 class _Nearest:
-    """Finds the known lesson most like a new lesson; new lessons that are kept become known.
+    """Finds the lesson most like a new one, among those of the vault and the new ones that come in.
 
     `known` float32[n, dimension] with their `paths`; `new` float32[m, dimension].
     """
 
     def __init__(self, known: np.ndarray, paths: Sequence[str], new: np.ndarray) -> None:
-        self._known = known
-        self._paths = list(paths)
-        self._new = new
-        self._kept: list[int] = []
-        self._block = range(0)
-
-    def of(self, number: int) -> tuple[float, str]:
-        """Return the cosine with the most similar lesson, and its path; (0.0, "") before the first."""
         import numpy as np
 
-        if number not in self._block:
-            self._compare(number)
-        row = number - self._block.start
-        best, place = float(self._best[row]), int(self._place[row])
-        fresh = self._kept[self._compared :]  # kept since this block was compared
-        if fresh:
-            cosines = self._new[fresh] @ self._new[number]
-            at = int(np.argmax(cosines))
-            if cosines[at] > best:
-                best, place = float(cosines[at]), len(self._paths) - len(fresh) + at
+        self._paths, self._new = list(paths), new
+        self._added, self._count = np.empty_like(new), 0
+        self._best = [(0.0, -1)] * len(new)  # with the vault alone; -1: it is empty
+        for start in range(0, len(new) if len(known) else 0, _BATCH):
+            cosines = new[start : start + _BATCH] @ known.T
+            best = zip(cosines.max(axis=1).tolist(), cosines.argmax(axis=1).tolist(), strict=True)
+            self._best[start : start + _BATCH] = best
+
+    def to(self, number: int) -> tuple[float, str]:
+        """Return the cosine with the most similar lesson, and its path; (0.0, "") before the first."""
+        best, place = self._best[number]
+        cosines = self._added[: self._count] @ self._new[number]
+        if self._count and cosines.max() > best:
+            best = float(cosines.max())
+            place = len(self._paths) - self._count + int(cosines.argmax())
         return (best, self._paths[place]) if place >= 0 else (0.0, "")
 
-    def keep(self, numbers: Sequence[int], path: str) -> None:
-        """Add new lessons to the known ones."""
-        self._kept += numbers
+    def add(self, numbers: range, path: str) -> None:
+        """Add new lessons to those that are compared."""
+        end = self._count + len(numbers)
+        self._added[self._count : end] = self._new[numbers.start : numbers.stop]
         self._paths += [path] * len(numbers)
-
-    def _compare(self, first: int) -> None:
-        """Compare a block of new lessons with all known lessons, in one multiplication."""
-        import numpy as np
-
-        self._block = range(first, min(first + _BATCH, len(self._new)))
-        self._compared = len(self._kept)
-        some = self._new[self._block.start : self._block.stop]
-        before = np.concatenate([self._known, self._new[self._kept]])
-        self._best = np.zeros(len(some), np.float32)
-        self._place = np.full(len(some), -1)
-        if len(before):
-            cosines = some @ before.T
-            self._place = cosines.argmax(axis=1)
-            self._best = cosines.max(axis=1)
+        self._count = end
 
 
 def _vectors(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import check, files
 from vault_index.check import Candidate, Finding
+from vault_index.edit import update
 from vault_index.errors import ChangedError, LessonError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson.file import BOM, MAX_BYTES, LessonFile, decode, lines_of
@@ -52,10 +53,7 @@ def write(vault: Vault, path: str, text: str, seen: str) -> Path:
     if not text.strip():
         raise VaultError("a lesson needs some text", "delete the file instead: `lessons rm ID`")
     data = _encoded(with_ends_of(LessonFile.of(before, path), text), path)
-    if data != before:
-        check.refuse_errors(_below(path), data, before)
-        files.change_file(file, data, expected=before, within=vault.root)
-    return file
+    return update.put(vault, path, data, before)
 
 
 def changes(vault: Vault, path: str, seen: str) -> tuple[str, list[str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import check, files
+from vault_index.edit import update
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index.rows import MAX_TAUGHT, MAX_TAUGHT_CHARS
@@ -75,15 +75,10 @@ def _lists(vault: Vault, entry: entries.Entry) -> dict[str, list[str]]:
 
 def _save(vault: Vault, entry: entries.Entry, after: dict[str, list[str]]) -> tuple[Path, bool]:
     """Write the lists that changed; return the file, and whether it changed."""
-    file = vault.root / entry["path"]
-    if not after:
-        return file, False
     before = entries.content(vault, entry)
     keys = {kind: prompts or None for kind, prompts in after.items()}
     data = edits.set_keys(before, keys, entry["path"])
-    check.refuse_errors(entry["path"].partition("/")[2], data, before)
-    files.change_file(file, data, expected=before, within=vault.root)
-    return file, True
+    return update.put(vault, entry["path"], data, before), bool(after)
 
 
 def _refuse(prompt: str, prompts: Iterable[str], path: str, kind: str) -> None:

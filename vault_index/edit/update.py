@@ -53,45 +53,42 @@ def write(
     slug = entry["id"].rpartition("#")[2] if "#" in entry["id"] else ""
     title = None if title is None else " ".join(title.split())
     _refuse(name, title, text, type, confidence)
-    file = vault.root / entry["path"]
     data = before = entries.content(vault, entry, unchanged=unchanged)
     declared = edits.keys_of(data, entry["path"])
-    keys = _keys(categories, tags, type, confidence, source, fires_on, silent_on)
+    filed = [path for path in map(category.normalise, categories or ()) if path]
+    keys: dict[str, Any] = {
+        "categories": None if categories is None else filed,
+        "tags": tags,
+        "type": type,
+        "confidence": confidence,
+        "source": None if source is None else " ".join(source.split()),
+        "fires_on": fires_on,
+        "silent_on": silent_on,
+    }
+    # an empty value removes its key
+    keys = {key: value or None for key, value in keys.items() if value is not None}
     if categories is not None and "category" in declared:
         keys["category"] = None
     if title is not None and not slug and ("title" in declared or not _has_heading(data, entry)):
         keys["title"] = title
     data = edits.set_text(data, slug, text, title, entry["path"])
     data = edits.set_keys(data, keys, entry["path"])
+    return put(vault, entry["path"], data, before, first)
+
+
+def put(vault: Vault, path: str, data: bytes, before: bytes, first: First | None = None) -> Path:
+    """Write a lesson file, named from the vault's root, that is as it was `before`; return its place.
+
+    Raises VaultError for an error that it did not have before, ChangedError if it was saved
+    meanwhile, WriteError.
+    """
+    file = vault.root / path
     if data != before:
-        check.refuse_errors(entry["path"].partition("/")[2], data, before)
+        check.refuse_errors(path.partition("/")[2], data, before)
         if first is not None:
             first(file, data)
         files.change_file(file, data, expected=before, within=vault.root)
     return file
-
-
-def _keys(
-    categories: Sequence[str] | None,
-    tags: Sequence[str] | None,
-    type: str | None,
-    confidence: int | None,
-    source: str | None,
-    fires_on: Sequence[str] | None,
-    silent_on: Sequence[str] | None,
-) -> dict[str, Any]:
-    """Return the frontmatter keys to set; None removes one."""
-    filed = [path for path in map(category.normalise, categories or ()) if path]
-    keys: dict[str, Any] = {
-        "categories": None if categories is None else filed,
-        "tags": None if tags is None else list(tags),
-        "type": type,
-        "confidence": confidence,
-        "source": None if source is None else " ".join(source.split()),
-        "fires_on": None if fires_on is None else list(fires_on),
-        "silent_on": None if silent_on is None else list(silent_on),
-    }
-    return {key: value or None for key, value in keys.items() if value is not None}
 
 
 def _refuse(
@@ -131,14 +128,10 @@ def confirm(vault: Vault, entry: entries.Entry, day: date) -> Confirmed:
     A section's file is confirmed as a whole. The rest of the file stays, to the byte. Raises
     LessonError for a file that cannot be edited, VaultError if it is another lesson by now, WriteError.
     """
-    file = vault.root / entry["path"]
     before = entries.content(vault, entry)
     data = edits.set_keys(before, {CONFIRMED: day}, entry["path"])
-    below = entry["path"].partition("/")[2]
-    if data != before:
-        check.refuse_errors(below, data, before)
-        files.change_file(file, data, expected=before, within=vault.root)
-    until = check.withheld(below, data, vault.config.home).until
+    file = put(vault, entry["path"], data, before)
+    until = check.withheld(entry["path"].partition("/")[2], data, vault.config.home).until
     if until:
         ownership.add(vault.config.home, until)
     return Confirmed(file, data != before, bool(until))

@@ -137,11 +137,9 @@ def text_of(data: bytes, path: str, slug: str, title: str) -> str | None:
 
 # Change frontmatter keys of a lesson file and leave every other byte as the author wrote it.
 #
-# Key order, comments, quotes, unknown keys, line ends, a byte-order mark and the body stay.
-# PyYAML's
+# Key order, comments, quotes, unknown keys, line ends, a byte-order mark and the body stay. PyYAML's
 # parser says where a key's value begins and ends; only that span is replaced. (ruamel.yaml would
-# write
-# the whole block again.)
+# write the whole block again.)
 
 _BY_HAND = "edit the file by hand"
 
@@ -183,11 +181,12 @@ def line_of(key: str, value: Any) -> str:
 
 
 @functools.cache
-def one_line_dumper(base: type[yaml.SafeDumper]) -> type[yaml.SafeDumper]:
+def _one_line_dumper() -> type[yaml.SafeDumper]:
     """Return a dumper that writes a text on one line, its line ends as escapes."""
+    import yaml
 
-    class OneLine(base):  # type: ignore[valid-type, misc]  # a base that is only known here
-        """A base's dumper with another way to write texts."""
+    class OneLine(yaml.SafeDumper):
+        """A dumper with another way to write texts."""
 
     def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
         style = '"' if len(value.splitlines()) > 1 or value != value.strip() else None
@@ -270,7 +269,7 @@ def _flow(value: Any) -> str:
     plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value
     dumped: str = yaml.dump(
         plain,
-        Dumper=one_line_dumper(yaml.SafeDumper),
+        Dumper=_one_line_dumper(),
         default_flow_style=True,
         width=float("inf"),
         allow_unicode=True,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 from vault_index.text.blocks import cut
@@ -115,43 +116,38 @@ _STEERING = ("Cc", "Cs", "Zl", "Zp")
 _DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-class _Dropped(dict[int, int | None]):
-    """A `str.translate` table that drops what is not plain text; it fills as characters come."""
+class _Table(dict[int, str]):
+    """A `str.translate` table of what a step makes of each character; it fills as they come."""
 
-    def __missing__(self, code: int) -> int | None:
-        char = chr(code)
-        drop = unicodedata.category(char) in _NOT_TEXT or _is_unseen(code)
-        self[code] = None if drop else code
-        return self[code]
-
-
-class _Escaped(dict[int, str]):
-    """A table that shows what would steer a terminal as `\\x1b`, and drops what shows nothing."""
+    def __init__(self, step: Callable[[str], str], same: dict[str, str]) -> None:
+        super().__init__({ord(char): text for char, text in same.items()})
+        self._step = step
 
     def __missing__(self, code: int) -> str:
-        char = chr(code)
-        if unicodedata.category(char) in _STEERING or char in _DIRECTION:
-            self[code] = _escape(code)
-        else:
-            unseen = unicodedata.category(char) == "Cf" or _is_unseen(code)
-            self[code] = "" if unseen else char
-        return self[code]
+        return self.setdefault(code, self._step(chr(code)))
 
 
-class _EscapedForJson(dict[int, str]):
-    """A table for JSON: every character that shows nothing or steers is `\\u202e`; none is lost."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        plain = char == "\n" or not (unicodedata.category(char) in _NOT_TEXT or _is_unseen(code))
-        self[code] = char if plain else json.dumps(char)[1:-1].replace("\x7f", "\\u007f")
-        return self[code]
+def _is_plain(char: str) -> bool:
+    return unicodedata.category(char) not in _NOT_TEXT and not _is_unseen(char)
 
 
-_DROPPED = _Dropped({ord("\n"): ord("\n")})
-_ESCAPED = _Escaped({ord("\n"): "\n", ord("\t"): "\t"})
-_ESCAPED_LINE = _Escaped({ord("\n"): "\\n", ord("\t"): " "})
-_JSON = _EscapedForJson()
+def _escaped(char: str) -> str:
+    """Show what would steer a terminal as `\\x1b`, and drop what shows nothing."""
+    category, code = unicodedata.category(char), ord(char)
+    if category in _STEERING or char in _DIRECTION:
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return "" if category == "Cf" or _is_unseen(char) else char
+
+
+def _escaped_for_json(char: str) -> str:
+    """Write every character that shows nothing or steers as `\\u202e`; none is lost."""
+    return char if _is_plain(char) else json.dumps(char)[1:-1].replace("\x7f", "\\u007f")
+
+
+_DROPPED = _Table(lambda char: char if _is_plain(char) else "", {"\n": "\n"})
+_ESCAPED = _Table(_escaped, {"\n": "\n", "\t": "\t"})
+_ESCAPED_LINE = _Table(_escaped, {"\n": "\\n", "\t": " "})
+_JSON = _Table(_escaped_for_json, {"\n": "\n"})
 
 
 def clean(text: str) -> str:
@@ -180,9 +176,5 @@ def as_json(value: Any) -> str:
     return text.translate(_JSON)
 
 
-def _is_unseen(code: int) -> bool:
-    return any(first <= code <= last for first, last in _UNSEEN)
-
-
-def _escape(code: int) -> str:
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+def _is_unseen(char: str) -> bool:
+    return any(first <= ord(char) <= last for first, last in _UNSEEN)

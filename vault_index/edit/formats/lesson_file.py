@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index.errors import LessonError
 from vault_index.lesson import category
 from vault_index.lesson.category import SECTION, heading_of, slugify
-from vault_index.lesson.edits import one_line_dumper, set_keys
+from vault_index.lesson.edits import line_of, set_keys
 from vault_index.lesson.file import BOM, LessonFile, decode, lines_of
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.lesson.parse import Lesson, parse_file
 from vault_index.text import blocks
-
-if TYPE_CHECKING:
-    import yaml
 
 # Drafts of lesson files, which readers make of foreign files, and how their names are found.
 
@@ -103,11 +99,6 @@ def cut(title: str) -> str:
 
 # the look-behind keeps a megabyte of \r from taking hours
 _LINE_END = re.compile(r"(?<!\r)\r++(?:\n|\Z)")
-_FLAT = 1_000_000_000  # a width at which YAML breaks no line; libyaml knows no infinity
-
-
-class _Root(dict[str, Any]):
-    """The frontmatter itself: a key a line, with its whole value on that line."""
 
 
 def text_of(data: bytes, path: str) -> str:
@@ -125,7 +116,8 @@ def unix_lines(text: str) -> str:
 
 def file_of(keys: Mapping[str, Any], body: str) -> bytes:
     """Write a lesson file: frontmatter, then the text."""
-    return f"---\n{_frontmatter(keys)}---\n{body.strip()}\n".encode()
+    lines = "".join(f"{line_of(key, value)}\n" for key, value in keys.items())
+    return f"---\n{lines}---\n{body.strip()}\n".encode()
 
 
 def one_lesson(body: str) -> str:
@@ -154,44 +146,6 @@ def pieces(text: str) -> Iterator[tuple[bool, str]]:
         end = start + len(list(run))
         yield is_code, "\n".join(lines[start:end]) + "\n" * (end < len(lines))
         start = end
-
-
-def _frontmatter(keys: Mapping[str, Any]) -> str:
-    import yaml
-
-    root = _Root(keys)
-    written = _dump(root, _dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)))
-    if "\\U000" in written:  # libyaml escapes emoji, PyYAML is slower and does not
-        written = _dump(root, _dumper(yaml.SafeDumper))
-    return written
-
-
-def _dump(root: _Root, dumper: type[yaml.SafeDumper]) -> str:
-    import yaml
-
-    written: str = yaml.dump(
-        root,
-        Dumper=dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=True,
-        width=_FLAT,
-    )
-    return written
-
-
-@functools.cache
-def _dumper(base: type[yaml.SafeDumper]) -> type[yaml.SafeDumper]:
-    """Return a dumper that writes each key and its value on one line, so that no line can be ---."""
-
-    class Keys(one_line_dumper(base)):  # type: ignore[misc]  # a base that is only known here
-        """The dumper of values, and of the mapping they stand in."""
-
-    def root(dumper: yaml.SafeDumper, value: _Root) -> yaml.MappingNode:
-        return dumper.represent_mapping("tag:yaml.org,2002:map", value.items(), flow_style=False)
-
-    Keys.add_representer(_Root, root)
-    return Keys
 
 
 # Markdown, with or without frontmatter and `## Lesson:` sections: a file is a draft as it is.
