@@ -48,7 +48,7 @@ def test_all_outcomes_have_cases_in_both_halves() -> None:
 
 
 def marks(text: str, title: str = "A lesson") -> words.Marks:
-    return words.of_lesson(title, text)
+    return words.marks_of(title, text)
 
 
 def outcome(text: str, *after: tuple[str, ...], had: str = "") -> str:
@@ -112,7 +112,7 @@ def test_words_that_are_taken_away_are_not_used() -> None:
 )
 def test_a_hostile_text_takes_no_longer_than_another(piece: str) -> None:
     text = piece * (100_000 // len(piece)) + "*"
-    assert marks(text).advice.keys() | citations.of(text).paths is not None
+    assert marks(text).advice.keys() | citations.cited_in(text).paths is not None
 
 
 def test_a_correction_three_turns_later_counts_only_if_it_names_the_advice() -> None:

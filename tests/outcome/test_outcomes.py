@@ -220,7 +220,7 @@ def test_the_line_of_status_and_of_show(team: Vault) -> None:
 def steps_of(folder: Path, *lines: dict[str, Any]) -> list[story.Step]:
     file = folder / "t.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return list(story.of_events(reading.events_of(file, reading.CLAUDE)))
+    return list(story.steps_in(reading.read_events(file, reading.CLAUDE)))
 
 
 def test_a_refused_call_is_no_deed(team: Vault) -> None:

@@ -324,7 +324,7 @@ def test_versions_of_manifests(path: str, content: str, versions: dict[str, str]
 
 
 def test_what_a_text_cites() -> None:
-    cited = citations.of(
+    cited = citations.cited_in(
         "See ./src/shop/pool.py:12 and https://example.org/a/b.html, not `<name>/x.py`.\n"
         "`open_pool()` of `shop.pool.PoolSettings`, React 19.1, `lancedb==0.40`, and/or e.g. so.\n"
     )

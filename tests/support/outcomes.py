@@ -24,7 +24,7 @@ def cases(half: str = "") -> list[dict[str, Any]]:
 def judged(case: dict[str, Any]) -> Verdict:
     """Return the verdict about a case."""
     lesson = LABELLED["lessons"][case["lesson"]]
-    marks = words.of_lesson(lesson["title"], lesson["text"])
+    marks = words.marks_of(lesson["title"], lesson["text"])
     before = [Step(story.SAID, text) for text in case.get("before", ())]
     had = judge.words_before([*before, Step(story.TYPED, case["prompt"])])
     return judge.judge(marks, had, steps(case["after"]))
@@ -36,7 +36,7 @@ def steps(after: Sequence[Sequence[str]]) -> list[Step]:
     for kind, text, *more in after:
         if kind == "edited":
             made.append(Step(story.WROTE, f"{text}\n{story.new_lines(more[0], more[1])}"))
-            made.append(Step(story.AROUND, " ".join(story.kept_words(more[0], more[1]))))
+            made.append(Step(story.AROUND, " ".join(story.unchanged_words(more[0], more[1]))))
         elif kind == "failed":
             made += [Step(story.RAN, text), Step(story.FAILED, more[0])]
         elif kind == "refused":

@@ -32,7 +32,7 @@ MODELS = "models"
 _CALLS = "refine.json"  # names sessions: of a version that had a model reword them
 _PIECE = 48  # characters of a text that are looked for in the bytes of files
 _LEAST = 16  # shorter ones are in other texts, too
-_MOST_PIECES = 2_000
+_MAX_PIECES = 2_000
 _CHUNK = 8 * 1024 * 1024  # bytes
 
 
@@ -218,10 +218,15 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     removed = sum(_remove_from(journal, file, wanted) for file in every if wanted.sessions)
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
     needles = _needles(journal, wanted)
-    if wanted.sessions or is_pending(journal) or any(_found_in(_indexes(journal), needles)):
+    indexes = ((file, needles) for file in _indexes(journal))
+    if wanted.sessions or is_pending(journal) or _search(indexes)[2]:
         index.remove(journal, wanted.sessions)
         (journal.folder / _CALLS).unlink(missing_ok=True)
-    searched, size, found = _search_all(journal, needles, _ids(wanted))
+    others = needles - _ids(wanted)  # hooks and counts keep the ids of sessions
+    searched, size, found = _search(
+        (file, needles if journal.folder in file.parents else others)
+        for file in _all_files(journal)
+    )
     lessons = [file for file in found if journal.config.home not in Path(file).parents]
     (journal.folder / PENDING).unlink(missing_ok=True)
     left = tuple(file for file in found if file not in lessons and Path(file).name != PENDING)
@@ -299,7 +304,7 @@ def _pieces(gone: list[tuple[Session, list[Record]]]) -> list[str]:
         for text in record.texts()
         for line in text.split("\n")[:3]
     )
-    return [*ids, *dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MOST_PIECES]
+    return [*ids, *dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MAX_PIECES]
 
 
 def _needles(journal: Journal, wanted: _Wanted) -> set[bytes]:
@@ -319,24 +324,14 @@ def _ids(wanted: _Wanted) -> set[bytes]:
     return {form for session in wanted.sessions for form in _forms(session)}
 
 
-def _search_all(
-    journal: Journal, needles: set[bytes], ids: set[bytes]
-) -> tuple[int, int, list[str]]:
-    """Search all files; for ids of sessions those of the journal: hooks and counts keep them."""
-    own: list[Path] = []
-    others: list[Path] = []
-    for file in _all_files(journal):
-        (own if journal.folder in file.parents else others).append(file)
-    count, size, found = _search(own, needles)
-    more, bytes_of_more, in_more = _search(others, needles - ids)
-    return count + more, size + bytes_of_more, found + in_more
+def _search(some: Iterable[tuple[Path, set[bytes]]]) -> tuple[int, int, list[str]]:
+    """Search files, each for its needles.
 
-
-def _search(some: Iterable[Path], needles: set[bytes]) -> tuple[int, int, list[str]]:
-    """Return how many files and bytes were searched, and the files that have one of the needles."""
+    Return how many files and bytes were searched, and the files that have one of them.
+    """
     size, count, found = 0, 0, []
-    longest = max(map(len, needles), default=1)
-    for file in some:
+    for file, needles in some:
+        longest = max(map(len, needles), default=1)
         count += 1
         with suppress(OSError), file.open("rb") as opened:
             rest = b""
@@ -348,10 +343,6 @@ def _search(some: Iterable[Path], needles: set[bytes]) -> tuple[int, int, list[s
                     break
                 rest = chunk[-longest:]
     return count, size, found
-
-
-def _found_in(some: Iterable[Path], needles: set[bytes]) -> list[str]:
-    return _search(some, needles)[2]
 
 
 def _indexes(journal: Journal) -> Iterator[Path]:

@@ -174,7 +174,7 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
     type_ = signs.type_of(part.request, part.edits, part.commits, bool(part.repairs), corrected)
     modified, read = list[str](), list[str]()
     for call in part.calls:
-        paths = [tools.shown_path(path, folder, call.folder) for path in signs.files(call)]
+        paths = [tools.relative_path(path, folder, call.folder) for path in signs.files(call)]
         if signs.is_done_edit(call):
             modified += paths
         elif call.kind != tools.EDIT and not call.is_error:
@@ -183,7 +183,7 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
     facts = signs.facts(
         part.turn, part.place, part.statements, part.commits, part.repairs, modified
     )
-    undone = [tools.shown_path(path, folder) for path in signs.undone(part.calls)]
+    undone = [tools.relative_path(path, folder) for path in signs.undone(part.calls)]
     facts += [f"A change of {path} was taken back" for path in undone]
     return Record(
         id=record_id,

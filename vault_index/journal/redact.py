@@ -29,7 +29,7 @@ _FORMED, _VALUED, _NAMED_SO, _LOOKS_SO = range(4)
 _MARK = re.compile(r"\[redacted: [^\[\]\n]{0,60}\]")
 _ARTICLE = re.compile(r"^(?:an?|the) ")
 _SHORT = 1024  # characters
-_MOST_ROUNDS = 8  # what was taken out may bring a name and a value together
+_MAX_ROUNDS = 8  # what was taken out may bring a name and a value together
 _BEFORE, _AFTER = 330, 420  # characters around a word that the rules look at
 _AROUND = 90  # and around a token
 _MAX_LINE = 400  # characters of a line that a piece is widened to
@@ -180,7 +180,7 @@ _PEM = re.compile(
 )
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9 ]{1,40} )?PRIVATE KEY")
 _PEM_LINE = re.compile(r"[ \t]*(?=\S*[\d+/=])[A-Za-z0-9+/]{4,80}={0,2}[ \t\r]*")
-_MOST_PEM_LINES = 200
+_MAX_PEM_LINES = 200
 _PUTTY = re.compile(r"Private-Lines: \d+\s+(?P<body>(?:[A-Za-z0-9+/=]{20,}\s*)+)")
 _BODY = re.compile(r"[A-Za-z0-9+/]{16,}")
 _REST = re.compile(r"[A-Za-z0-9+/=_-]*")  # of a token that a rule knows by its beginning
@@ -201,7 +201,7 @@ def redact_lines(texts: Sequence[str]) -> list[str]:
 def _long(text: str, *, keeps_lines: bool = False) -> str:
     if not text.isascii() or "\0" in text:
         text = _NO_TEXT.sub("\ufffd", text)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         redacted = _redacted(text, keeps_lines)
         if redacted == text:
             break
@@ -265,7 +265,7 @@ def _ends_of_keys(text: str) -> Iterator[tuple[int, int]]:
     """Yield the lines before the ends of private keys: a diff may show no more of them."""
     for match in _PEM_END.finditer(text):
         begin = end = text.rfind("\n", 0, match.start())
-        for _ in range(_MOST_PEM_LINES):
+        for _ in range(_MAX_PEM_LINES):
             line = text.rfind("\n", max(0, begin - _MAX_LINE), max(0, begin)) + 1
             if begin <= 0 or not _PEM_LINE.fullmatch(text, line, begin):
                 break

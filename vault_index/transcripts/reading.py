@@ -172,7 +172,7 @@ class Reading:
         self.resume = None
 
 
-def events_of(file: Path, agent: str) -> Iterator[Event]:
+def read_events(file: Path, agent: str) -> Iterator[Event]:
     """Yield the events of a whole transcript. Raises OSError."""
     with file.open("rb") as opened:
         yield from Reading(file, agent).events(opened)

@@ -247,7 +247,7 @@ def kind_of(tool: str) -> str:
     return _KIND.get(tool, OTHER)
 
 
-def kept_input(
+def shortened_input(
     kind: str, values: Mapping[str, Any], edits: Iterable[Edit], clean: Clean
 ) -> dict[str, Any]:
     """Return what is kept of a call's input, each text cleaned before it is shortened."""
@@ -273,7 +273,7 @@ def files_of(values: Mapping[str, Any]) -> list[str]:
     return [*paths, path] if path else paths
 
 
-def shown_path(path: str, folder: str, current: str = "") -> str:
+def relative_path(path: str, folder: str, current: str = "") -> str:
     """Return a path relative to `folder`, absolute outside of it. `current`: where it was named."""
     windows = bool(_DRIVE.match(path) or _DRIVE.match(folder) or _DRIVE.match(current))
     path, folder, current = (_plain(text, windows) for text in (path, folder, current))
@@ -316,7 +316,7 @@ def exits(kind: str, values: Mapping[str, Any]) -> bool:
     return kind == SHELL and not values.get("is_background")
 
 
-def is_result_kept(kind: str, values: Mapping[str, Any], text: str) -> bool:
+def is_result_needed(kind: str, values: Mapping[str, Any], text: str) -> bool:
     """Whether a result counts though it is no error: of a commit, or of a check that says it failed."""
     if kind == TODO:
         return True

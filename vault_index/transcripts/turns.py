@@ -19,7 +19,7 @@ Redact = Callable[[str], str]
 MAX_CHARS = 200_000  # of a text; a person's paste or an agent's answer is far shorter
 _SPARE = 10_000  # characters more go to `redact`, so that no half of a secret remains at the cut
 RESULT_CHARS = 20_000  # kept from either end of a result, before its lines are chosen
-MOST_VALUES = 512  # of inputs that are remembered: paths come again and again
+MAX_VALUES = 512  # of inputs that are remembered: paths come again and again
 CONTEXT_CHARS = 800  # of what the agent had said before a prompt
 
 
@@ -89,7 +89,7 @@ class Turns:
 
     def __init__(self, redact: Redact, said: str = "", *, is_interrupted: bool = False) -> None:
         self._redact = redact
-        self._clean_value = lru_cache(maxsize=MOST_VALUES)(self._clean)
+        self._clean_value = lru_cache(maxsize=MAX_VALUES)(self._clean)
         self._said = said  # the end of what the agent said last
         self.is_interrupted = is_interrupted  # by the user, since the last prompt
         self._turn = Turn()
@@ -144,7 +144,7 @@ class Turns:
     def _call(self, event: Event) -> None:
         kind = tools.kind_of(event.tool)
         edits = tools.edits_of(event.input) if kind == tools.EDIT else ()
-        values = tools.kept_input(kind, event.input, edits, self._clean_value)
+        values = tools.shortened_input(kind, event.input, edits, self._clean_value)
         call = Call(
             *(event.tool, kind, event.call, event.uuid, event.at, event.folder),
             in_subagent=event.in_subagent,
@@ -169,7 +169,7 @@ class Turns:
             call.printed = text[-RESULT_CHARS:]
         if len(text) > 2 * RESULT_CHARS:
             text = f"{text[:RESULT_CHARS]}\n[...]\n{text[-RESULT_CHARS:]}"
-        if event.is_error or tools.is_result_kept(call.kind, call.input, text):
+        if event.is_error or tools.is_result_needed(call.kind, call.input, text):
             call.text = self._clean(_MARKS.sub("", text))
 
     def _clean(self, text: str) -> str:

@@ -121,7 +121,7 @@ def verbatim(sentence: str, texts: Iterable[str]) -> str:
     return ""
 
 
-LEAST_CORRECTION = 8  # characters of one in another language than English
+MIN_CORRECTION = 8  # characters of one in another language than English
 _LOOKED_AT = 400  # characters of a prompt, where a correction is said
 
 
@@ -210,19 +210,6 @@ _CONCEPTS = (
         r"|option [ab12]",
     ),
 )
-# Pieces of those words: a text without any of them is not searched, which takes ten times as long.
-_SIGNS_OF = {
-    "why-it-exists": ("why ", "the reason", "exist", "historically", "was added", "was introduced"),
-    "gotcha": (
-        *("gotcha", "pitfall", "caveat", "beware", "careful", "silently", "surpris", "unexpected"),
-        *("turns out", "subtle", "footgun", "misleading", "intuitive"),
-    ),
-    "pattern": ("pattern", "convention", "idiom", "best practice", "same approach", "same way"),
-    "trade-off": (
-        *("trade", "pros", "cons ", "cons:", "downside", "drawback", "versus", "alternative"),
-        "option ",
-    ),
-}
 # By these words a result says that the user refused the call.
 _REFUSED = r"(?:The user doesn't want to|The tool use was rejected)"
 _IS_REFUSED = _any_of(_REFUSED, begin=r"\s*(?:<tool_use_error>)?")
@@ -378,13 +365,13 @@ _DOUBTS = re.compile(
     r"|would|want me|should i|should now|now fixed|be fixed|something is wrong)\b|\?$",
     re.IGNORECASE,
 )
-LEAST_CAUSE, MOST_CAUSE = 30, 320  # characters of a sentence that names a cause
+MIN_CAUSE, MAX_CAUSE = 30, 320  # characters of a sentence that names a cause
 
 
 def corrects(prompt: str) -> bool:
     """Whether a prompt says that the agent got something wrong: "no, use X"."""
     text = straight(prompt[:_LOOKED_AT])
-    if _CORRECTION_ABROAD.match(text) and len(text) > LEAST_CORRECTION:
+    if _CORRECTION_ABROAD.match(text) and len(text) > MIN_CORRECTION:
         return True
     if _CORRECTION.match(text):
         is_question = text.rstrip().endswith("?") and len(prompt) <= _LOOKED_AT
@@ -412,11 +399,7 @@ def type_of_request(prompt: str) -> str:
 def concepts(text: str) -> set[str]:
     """Return the concepts that a text names."""
     text = straight(text).lower()
-    return {
-        name
-        for name, words in _BY_CONCEPT
-        if any(sign in text for sign in _SIGNS_OF[name]) and words.search(text)
-    }
+    return {name for name, words in _BY_CONCEPT if words.search(text)}
 
 
 def is_mundane_error(text: str) -> bool:
@@ -453,9 +436,9 @@ def is_about_rest(heading: str) -> bool:
 def rule_strength(sentence: str) -> int:
     """Return how much a sentence sounds like a rule that stays: 0, 1 or 2."""
     text = straight(sentence)
-    return (
-        2 if _STRONG_RULE.search(text) else 1 if _RULE.search(text) or _INSTEAD.search(text) else 0
-    )
+    if _STRONG_RULE.search(text):
+        return 2
+    return int(bool(_RULE.search(text) or _INSTEAD.search(text)))
 
 
 def has_reason(sentence: str) -> bool:
@@ -466,7 +449,7 @@ def has_reason(sentence: str) -> bool:
 def cause_strength(sentence: str) -> int:
     """Return how surely a sentence names the cause of something: 0 to 4."""
     text = straight(sentence)
-    if not LEAST_CAUSE <= len(text) <= MOST_CAUSE or text.endswith((":", "?")):
+    if not MIN_CAUSE <= len(text) <= MAX_CAUSE or text.endswith((":", "?")):
         return 0
     if _DOUBTS.search(text) or is_chatter(text):
         return 0

@@ -43,7 +43,7 @@ class Replay:
 def of(file: Path, agent: str, redact: Callable[[str], str]) -> Replay:
     """Read a transcript. Raises OSError."""
     playing = _Playing(redact)
-    for event in reading.events_of(file, agent):
+    for event in reading.read_events(file, agent):
         playing.take(event)
     return playing.end()
 
@@ -119,7 +119,7 @@ class _Playing:
         return vocabulary.one_line(f"{call.tool}: {about}" if about else call.tool, 200)
 
     def _path(self, path: str, call: Call) -> str:
-        return tools.shown_path(path, self.replay.folder, call.folder)
+        return tools.relative_path(path, self.replay.folder, call.folder)
 
     def _changed(self, call: Call) -> Iterator[tuple[str, list[str]]]:
         """Yield the paths that a call changed, each with its lines, and note them."""

@@ -44,7 +44,7 @@ class Cited:
         return bool(self.paths or self.names or self.versions)
 
 
-def of(text: str) -> Cited:
+def cited_in(text: str) -> Cited:
     """Return what a text cites."""
     text = text[:MAX_CHARS]
     code = [match[0] for match in _CODE.finditer(text)]

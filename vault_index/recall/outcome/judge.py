@@ -33,9 +33,9 @@ OUTCOMES = (TAKEN, IGNORED, CONTRADICTED, UNKNOWN)
 ENOUGH = 0.9  # weight of words that shows that a lesson was followed
 # of a word's weight: said where something was done, too; around a change; only looked at
 OF_SAID, OF_AROUND, OF_LOOKED = 0.5, 0.5, 0.3
-LEAST_ANSWER = 60  # characters of an answer that is work
+MIN_ANSWER = 60  # characters of an answer that is work
 SAME_FAILURE = 0.6  # of a sentence's words that a failure has, to be the one it is about
-LEAST_NAMED = 0.5  # weight of a word by which a user names what the lesson advises
+MIN_NAMED = 0.5  # weight of a word by which a user names what the lesson advises
 SHOWN, MAX_LINES = 200, 400  # characters of a reason; lines of an output that are looked at
 CACHED = 4096  # texts of steps: several lessons are compared with each
 
@@ -127,7 +127,7 @@ class _Used:
                 continue
             for word in own.keys() & _words_acted_on(step):
                 best[word] = max(best.get(word, 0.0), own[word] * share)
-            if _sum(best) >= ENOUGH and max(best.values()) >= LEAST_NAMED:
+            if _sum(best) >= ENOUGH and max(best.values()) >= MIN_NAMED:
                 shown = tuple(sorted(best, key=lambda word: (-best[word], word))[:3])
                 return cls(place, shown, step.kind == REFUSED)
         return cls(None)
@@ -190,7 +190,7 @@ def _is_work(after: Sequence[Step]) -> bool:
     """Whether something was done, or an answer is more than a courtesy."""
     if any(step.kind in (*DOING, REFUSED) for step in after):
         return True
-    return sum(len(step.text) for step in after if step.kind == SAID) >= LEAST_ANSWER
+    return sum(len(step.text) for step in after if step.kind == SAID) >= MIN_ANSWER
 
 
 def _called_wrong(marks: Marks, after: Sequence[Step]) -> str:
@@ -198,7 +198,7 @@ def _called_wrong(marks: Marks, after: Sequence[Step]) -> str:
 
     Also that of a program which does not know what the lesson names.
     """
-    named = {word for word, weight in marks.advice.items() if weight >= LEAST_NAMED}
+    named = {word for word, weight in marks.advice.items() if weight >= MIN_NAMED}
     sure = {*_sure(marks.advice), *_sure(marks.symptoms)}
     for step in after:
         if step.kind == FAILED:

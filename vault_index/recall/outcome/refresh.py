@@ -176,7 +176,7 @@ class _Sessions:
             with suppress(VaultError):  # `lessons journal status` names it
                 read = archive.read(self._folder / path)
                 if read.id == session:
-                    return story.of_session(read)
+                    return story.steps_of(read)
         return []
 
 
@@ -256,5 +256,5 @@ class _Marks:
         """Return the marks of a lesson; None if it is gone."""
         if lesson not in self._texts:
             return None
-        marks = words.of_lesson(*self._texts[lesson])
+        marks = words.marks_of(*self._texts[lesson])
         return words.by_rarity(marks, self._documents, len(self._sample))

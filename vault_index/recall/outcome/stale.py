@@ -136,7 +136,7 @@ def _lessons(
     for row in rows:
         below = str(row["path"]).partition("/")[2]
         day = changed.get(below, "")
-        cited = citations.of(str(row["text"])) if day else Cited()
+        cited = citations.cited_in(str(row["text"])) if day else Cited()
         if cited:
             own = confirmed.get(row["path"], "")
             named = (row["lesson_id"], row["title"], row["path"])

@@ -38,19 +38,19 @@ class Step:
     key: str = ""  # of a typed text: its hash, as the record of injections has it
 
 
-def of_session(session: Session) -> list[Step]:
+def steps_of(session: Session) -> list[Step]:
     """Return the steps of a session as far as they are known. Reads its transcript."""
     file = Path(session.transcript)
     steps: list[Step] = []
     try:
         if file.is_file() and file.stat().st_size <= MAX_BYTES:
-            steps = list(of_events(reading.events_of(file, session.agent)))
+            steps = list(steps_in(reading.read_events(file, session.agent)))
     except OSError:
         steps = []
     return steps or list(_of_records(session.records))
 
 
-def of_events(happened: Iterable[Event]) -> Iterator[Step]:
+def steps_in(happened: Iterable[Event]) -> Iterator[Step]:
     """Yield the steps that the events of a transcript show."""
     calls: dict[str, Event] = {}
     for event in happened:
@@ -86,7 +86,9 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
             return
         yield Step(WROTE, text, call.at)
         kept = [
-            word for edit in tools.edits_of(call.input) for word in kept_words(edit.old, edit.new)
+            word
+            for edit in tools.edits_of(call.input)
+            for word in unchanged_words(edit.old, edit.new)
         ]
         if around := " ".join(kept):
             yield Step(AROUND, events.without_own_text(around)[:MAX_CHARS], call.at)
@@ -115,7 +117,7 @@ def new_lines(old: str, new: str) -> str:
     )
 
 
-def kept_words(old: str, new: str) -> list[str]:
+def unchanged_words(old: str, new: str) -> list[str]:
     """Return the words that are in a text before and after its change."""
     there = set(new.split())
     return [word for word in old.split() if word in there]

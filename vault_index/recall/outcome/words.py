@@ -17,10 +17,10 @@ ADVICE, AGAINST, SYMPTOM = "advice", "against", "symptom"
 PROGRAM = "$"  # in front of a word: as a program that is run, `$pnpm`
 RUN = "$ "  # in front of two: a program and its first word, `$ buf generate`
 MAX_CHARS = 20_000  # of a lesson that are read
-LEAST_FAILURE = 3  # words of a failure that is recognised by them
+MIN_FAILURE = 3  # words of a failure that is recognised by them
 SURE = 0.9  # weight of a word that nobody writes by chance
 OF_PLACE = 0.4  # weight of a file beside such a word: work in it need not be the advice
-LEAST_DOCUMENTS = 20  # lessons; among fewer, how often a word occurs says nothing
+MIN_DOCUMENTS = 20  # lessons; among fewer, how often a word occurs says nothing
 
 _TOKEN = re.compile(
     r"--?[A-Za-z][\w-]*|[@$]?[A-Za-z_][\w$]*(?:(?:::|[./:@-])+[\w$*]+)*|\.[a-z][\w.-]+"
@@ -109,7 +109,7 @@ class Marks:
     about: frozenset[str] = frozenset()
 
 
-def of_lesson(title: str, text: str) -> Marks:
+def marks_of(title: str, text: str) -> Marks:
     """Return what a lesson is recognised by; no advice for one that names nothing."""
     weights: dict[str, dict[str, float]] = {ADVICE: {}, AGAINST: {}, SYMPTOM: {}}
     failures: list[frozenset[str]] = []
@@ -119,7 +119,7 @@ def of_lesson(title: str, text: str) -> Marks:
         if part == SYMPTOM:  # what a program prints stands in it by itself
             quoted = [span[2] for span in _SPAN.finditer(clause)]
             said = map(plain_words, (clause, *quoted))
-            failures += [plain for plain in said if len(plain) >= LEAST_FAILURE]
+            failures += [plain for plain in said if len(plain) >= MIN_FAILURE]
     advised = {
         word: weight
         for word, weight in weights[ADVICE].items()
@@ -148,7 +148,7 @@ def by_rarity(marks: Marks, documents: Mapping[str, int], count: int) -> Marks:
 
     `documents` says how many lessons have a word.
     """
-    if count < LEAST_DOCUMENTS:
+    if count < MIN_DOCUMENTS:
         return marks
     whole = math.log(count)
     rare = {
