@@ -8,7 +8,7 @@
         lock          held by the process that captures them
 
 A hook writes the file, then tells the watcher or, without one, starts a process that captures and holds
-the lock. Where it is held, its holder looks again after it has let go. Standard library only.
+the lock. The holder looks again after it has let go. Standard library only.
 """
 
 from __future__ import annotations

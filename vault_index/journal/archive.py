@@ -1,6 +1,6 @@
 """The session files of the journal: where they are, which session each has, and what they say.
 
-What was forgotten is noted by hashes alone, in `forgotten`: `session HASH`, `record HASH`, of the id of
+The file `forgotten` notes by hashes alone what was forgotten: `session HASH`, `record HASH`, of the id of
 a session and of the last uuid of a record, which stays away though its transcript is still there.
 """
 
@@ -313,7 +313,7 @@ def _read_head(file: Path) -> tuple[Path, bytes, Session] | None:
 def find(journal: Journal, name: str) -> tuple[Path, Session, tuple[Record, ...]]:
     """Return a session, named by its id, the beginning of that, or one of its records, and its records.
 
-    Of a record's id only that record. Raises VaultError if there is none, or several.
+    A record's id gives only that record. Raises VaultError if nothing has the name, or several.
     """
     is_record = _RECORD_ID.fullmatch(name) is not None
     called = file_name(name.rpartition("-")[0] if is_record else name)

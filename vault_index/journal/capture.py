@@ -31,7 +31,7 @@ _SHORT = 100  # characters: names of files and such; what is longer was redacted
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """The outcome for a transcript: its session file, or `why` there is none.
+    """The outcome for a transcript: its session file, or `why` it has no file.
 
     `records` are those in the file, `new` those that it did not have before.
     """
@@ -195,7 +195,7 @@ def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None =
     """Capture what waits, and bring the index up to date; return how many transcripts were captured.
 
     `lock` is the one that this process was started with. Nothing happens while another process
-    holds it. What cannot be read is said and no longer waits; what cannot be written goes on waiting.
+    holds it. An unreadable transcript is said and no longer waits; one that cannot be written waits on.
     Raises VaultError.
     """
     captured = 0

@@ -1,12 +1,12 @@
 """Take sessions or records out of the journal for good: files, rows, vectors; and show that they are.
 
-What is forgotten stays so, though the agent's transcript is still there: hashes are noted (see `kept`),
-of each session, and of each record for the copies that an agent makes when a session is resumed. A
-session of which records are taken out by their text keeps the others, and is never taken in again.
+Forgotten sessions stay so, though the agent's transcript is still there: hashes are noted (see
+`archive`) of each session, and of each record for the copies that an agent makes when a session is
+resumed. A session that loses records by their text keeps the others, and is never captured again.
 
-With the records goes what was made of them in the user's folder: proposals and conversations. What is to
-go is written down before anything goes, in `forgetting.json`. After a kill or on a full disk the next
-command of the journal, or the watcher, finishes it.
+Proposals and conversations that were made of the records go with them. A note in `forgetting.json` says
+what is to go before anything goes. After a kill or on a full disk the next command of the journal, or
+the watcher, finishes it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CHUNK = 8 * 1024 * 1024  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was taken out, and how it was proven.
+    """The number of things taken out, and the proof.
 
     `left` are files that still have something of it, and `lessons` those of lessons that a person
     accepted, which stay.
@@ -61,7 +61,7 @@ class Forgotten:
 
     @property
     def proof(self) -> str:
-        """What the search of the raw bytes found, in words."""
+        """The result of the search of the raw bytes, in words."""
         where = f"{self.bytes_searched:,} bytes of {self.files_searched} files"
         stays = f"; accepted lessons keep it: {', '.join(self.lessons)}" if self.lessons else ""
         if self.left:
@@ -71,7 +71,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is to go: sessions by their ids or, with `matching`, only their records with that text."""
+    """A wish to forget sessions by their ids or, with `matching`, only their records with that text."""
 
     sessions: tuple[str, ...] = ()
     matching: str = ""
@@ -85,8 +85,9 @@ def forget(
     """Take out a session, by its id or the beginning of it, with those that it started; a project;
     all sessions that ended before a date; or the records that have a text, in any case of its letters.
 
-    Those that are named together narrow the choice. Where nothing matches, the bytes are searched all
-    the same. Raises VaultError if nothing is named, or a session file does not parse, and WriteError.
+    Those that are named together narrow the choice. The bytes are searched even if nothing matches.
+
+    Raises VaultError if nothing is named, or a session file does not parse, and WriteError.
     """
     if not (session or project or before or matching):
         raise VaultError("nothing to forget is named", "name a session, project, date or text")

@@ -47,7 +47,7 @@ Progress = Callable[[int, int], None]  # bytes that are done, bytes in all
 
 @dataclass(slots=True)
 class Imported:
-    """What an import did, or with `dry_run` would do. `problems` are (path, message)."""
+    """The result of an import; with `dry_run` the one it would have. `problems` are (path, message)."""
 
     transcripts: int = 0  # that were read
     bytes: int = 0  # of those

@@ -62,7 +62,7 @@ class Journal:
 
     @cached_property
     def embedder(self) -> Embedder | None:
-        """What turns text into vectors; None where only full text is. Raises EmbedderError."""
+        """The embedder of the settings; None for full text alone. Raises EmbedderError."""
         return embed.open_embedder(self.config)
 
 
@@ -110,7 +110,7 @@ class OpenJournal:
 def open_index(journal: Journal) -> OpenJournal:
     """Open the index in force; reopen it when it was swapped or written since.
 
-    Raises IndexStateError if there is none, or none that this version can read.
+    Raises IndexStateError without one that this version can read.
     """
     from vault_index.store.reader import Reader  # a list of lessons loads no table
 

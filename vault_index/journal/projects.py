@@ -77,7 +77,7 @@ def projects(top: Path) -> list[Project]:
 
 
 def project_of(top: Path, folder: str) -> str:
-    """Return the name of a folder's project, which is made if there is none yet. Raises WriteError."""
+    """Return the name of a folder's project, which is made if it is missing. Raises WriteError."""
     place = _place_of(folder)
     for project in projects(top):
         if place in project.folders and (project.root or not _root(place)):
@@ -205,7 +205,7 @@ def _is_same(old: str, new: str) -> bool:
 def _place_of(folder: str) -> str:
     """Return the folder that names the project around one: the main work tree, else itself.
 
-    Of a folder that is gone, the work tree around the nearest that is there.
+    For a folder that is gone: the work tree around the nearest folder above it that is there.
     """
     cleaned = _clean(folder)
     if not cleaned.startswith("/"):

@@ -20,8 +20,8 @@
 Times in headings are UTC. A heading is for the reader: of it only the title, after the colon, is read
 back. A line of a text that looks like a part of the file has a backslash in front.
 
-Somebody may edit the file. What they change in texts stays, and a record that they delete stays away,
-unless it is of the last turn that was read: when the session goes on, that turn is read again.
+Somebody may edit the file. Their changes of texts stay, and a record that they delete stays away, unless
+it is of the last turn that was read: when the session goes on, that turn is read again.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class Unread:
 def lines(opened: BinaryIO) -> Iterator[tuple[bytes, bool]]:
     """Yield the lines of a file from where it is, with their ends, and whether each is one.
 
-    Of a line above MAX_LINE come pieces, of which none is a line.
+    A line above MAX_LINE comes in pieces, and no piece is a line.
     """
     is_whole = True
     while line := opened.readline(MAX_LINE):
@@ -156,6 +156,6 @@ def _sound(value: Any) -> Any:
 
 
 def _begin(text: str, at: int) -> int:
-    """Return where the next character is that is no white space."""
+    """Return the place of the next character other than white space."""
     match = _SPACE.match(text, at)
     return match.end() if match else at

@@ -52,7 +52,7 @@ def failed(call: Call) -> bool:
 
 
 def is_telling_error(call: Call) -> bool:
-    """Whether a call that is no command failed in a way worth keeping."""
+    """Whether a call, not a command, failed in a way worth keeping."""
     return call.is_error and call.kind != tools.SHELL and not vocabulary.is_mundane_error(call.text)
 
 

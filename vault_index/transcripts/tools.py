@@ -317,7 +317,7 @@ def exits(kind: str, values: Mapping[str, Any]) -> bool:
 
 
 def is_result_needed(kind: str, values: Mapping[str, Any], text: str) -> bool:
-    """Whether a result counts though it is no error: of a commit, or of a check that says it failed."""
+    """Whether a result without an error counts: of a commit, or of a check that says it failed."""
     if kind == TODO:
         return True
     command = str(values.get("command") or "")

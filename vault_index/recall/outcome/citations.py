@@ -34,7 +34,7 @@ MAX_CITED = 40  # of each kind; a lesson that names more is a list
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """What a lesson cites. A version is (name in lower case, version as written)."""
+    """The citations of a lesson. A version is (name in lower case, version as written)."""
 
     paths: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
-"""What an agent did with a lesson, by the steps before and after it received it.
+"""Judge what an agent did with a lesson, by the steps before and after it received it.
 
 A word of the lesson counts where it is new: neither in the prompt nor in what the session said before.
-What was done counts more than what was said, unless nothing was done: then the answer is the work.
+Deeds count more than words, unless nothing was done: then the answer is the work.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _is_in(had: set[str], word: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Used:
-    """Where enough of a lesson was used: the place of the step, None if nowhere, and the words."""
+    """The place of the step at which enough of a lesson was used, None without one, and the words."""
 
     place: int | None
     words: tuple[str, ...] = ()

@@ -4,7 +4,7 @@
 
 An entry for each injection of the last weeks, since its session may go on and is then judged again;
 older ones are only counted, per lesson. No prompt, no text and no name of a session's file is in it.
-It is no cache: neither a new index nor a forgotten session changes what was counted.
+Unlike a cache it stays: neither a new index nor a forgotten session changes what was counted.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Ledger:
-    """What is known of all injections of a vault."""
+    """The verdicts about all injections of a vault."""
 
     read: dict[str, list[list[int]]] = field(default_factory=dict)  # index folder -> stamps as read
     sessions: dict[str, list[int]] = field(default_factory=dict)  # -> stamp of its file as judged
@@ -88,7 +88,7 @@ class Ledger:
             self._count(injections.renamed(lesson, renamed), counts)
 
     def judged(self, other: Ledger, sessions: Iterable[str]) -> None:
-        """Take over the verdicts that somebody theirs for some sessions with a copy of this."""
+        """Take over the verdicts about some sessions from a copy of this ledger."""
         for session in sessions:
             self.sessions[session] = other.sessions[session]
         for key, entry in self.open.items():
@@ -112,7 +112,7 @@ class Ledger:
     def tallies(self, since: Mapping[str, str] | None = None) -> dict[str, Tally]:
         """Return the tally of each lesson that was ever injected, by id.
 
-        Of a lesson in `since` only what came after the day there counts, as far as it is known by day.
+        A lesson in `since` counts only from the day after, as far as its days are known.
         """
         days = since or {}
         counted = self.counted.items()
@@ -132,7 +132,7 @@ class Ledger:
 
 
 def load(folder: Path | None) -> Ledger:
-    """Return the ledger of a folder; an empty one where there is none or it is damaged."""
+    """Return the ledger of a folder; an empty one if it is missing or damaged."""
     try:
         data = files.read_if_any(folder / FILE) if folder else None
         values = json.loads(data) if data else {}

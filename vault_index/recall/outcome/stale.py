@@ -1,6 +1,6 @@
 """Lessons that only cost, and lessons whose subject is gone: reasons to look at them again.
 
-A lesson holds as of the day on which it was last confirmed, else last changed. What it cites is
+A lesson holds as of the day on which it was last confirmed, else last changed. Its citations are
 compared with the repository of that day: a file, a name of the code or a version counts only if it was
 there then. So a vault that serves other repositories, and a lesson about what was removed long before,
 give no reason. Nothing is changed here.

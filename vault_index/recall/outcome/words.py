@@ -97,7 +97,7 @@ _COMMON_RUNS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What one lesson is recognised by: words and their weights, 0..1, by their part in it.
+    """The words by which one lesson is recognised, with weights, 0..1, by their part in it.
 
     `failure` are the words of the sentences about its failure, and `about` those of its title.
     """
