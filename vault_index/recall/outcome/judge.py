@@ -7,7 +7,7 @@ Deeds count more than words, unless nothing was done: then the answer is the wor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -31,13 +31,12 @@ from vault_index.transcripts import vocabulary
 TAKEN, IGNORED, CONTRADICTED, UNKNOWN = "taken", "ignored", "contradicted", "unknown"
 OUTCOMES = (TAKEN, IGNORED, CONTRADICTED, UNKNOWN)
 ENOUGH = 0.9  # weight of words that shows that a lesson was followed
-# of a word's weight: said where something was done, too; around a change; only looked at
-OF_SAID, OF_AROUND, OF_LOOKED = 0.5, 0.5, 0.3
+# of a word's weight, by what was done with it; said counts whole where nothing was done
+SHARES = {RAN: 1.0, WROTE: 1.0, REFUSED: 1.0, SAID: 0.5, AROUND: 0.5, LOOKED: 0.3}
 MIN_ANSWER = 60  # characters of an answer that is work
 SAME_FAILURE = 0.6  # of a sentence's words that a failure has, to be the one it is about
 MIN_NAMED = 0.5  # weight of a word by which a user names what the lesson advises
 SHOWN, MAX_LINES = 200, 400  # characters of a reason; lines of an output that are looked at
-CACHED = 4096  # texts of steps: several lessons are compared with each
 
 _WRONG = re.compile(
     r"\b(?:out of date|outdated|obsolete|stale|deprecated|wrong|incorrect|mistaken|no longer"
@@ -82,11 +81,12 @@ def words_before(steps: Iterable[Step]) -> set[str]:
     """Return the words that a session had before a lesson came: of its prompt, too."""
     had: set[str] = set()
     for step in steps:
-        had |= _words_run(step.text) if step.kind in (RAN, TYPED) else _words_in(step.text)
+        read = words.words_run if step.kind in (RAN, TYPED) else words.words_in
+        had |= read(step.text)
     return had
 
 
-def judge(marks: Marks, had: set[str], after: Sequence[Step]) -> Verdict:
+def judge(marks: Marks, had: Set[str], after: Sequence[Step]) -> Verdict:
     """Judge a lesson by its marks: `had` are the words from before it came, `after` the steps then."""
     own = {word: weight for word, weight in marks.advice.items() if not _is_in(had, word)}
     if not _is_work(after):
@@ -104,7 +104,7 @@ def judge(marks: Marks, had: set[str], after: Sequence[Step]) -> Verdict:
     return Verdict(CONTRADICTED, (rejected,)) if rejected else Verdict(TAKEN, used.words)
 
 
-def _is_in(had: set[str], word: str) -> bool:
+def _is_in(had: Set[str], word: str) -> bool:
     """Whether a word was there before; of a command, whether all its words were."""
     return word in had or (word.startswith(words.PROGRAM) and {*word.lstrip("$ ").split()} <= had)
 
@@ -122,9 +122,9 @@ class _Used:
         only_said = not any(step.kind in DOING for step in after)
         best: dict[str, float] = {}
         for place, step in enumerate(after):
-            share = _share(step.kind, only_said=only_said)
-            if not share:
+            if step.kind not in SHARES:
                 continue
+            share = 1.0 if only_said and step.kind == SAID else SHARES[step.kind]
             for word in own.keys() & _words_acted_on(step):
                 best[word] = max(best.get(word, 0.0), own[word] * share)
             if _sum(best) >= ENOUGH and max(best.values()) >= MIN_NAMED:
@@ -133,41 +133,24 @@ class _Used:
         return cls(None)
 
 
-def _share(kind: str, *, only_said: bool) -> float:
-    if kind in (RAN, WROTE, REFUSED):
-        return 1.0
-    if kind == SAID:
-        return 1.0 if only_said else OF_SAID
-    return {AROUND: OF_AROUND, LOOKED: OF_LOOKED}.get(kind, 0.0)
-
-
 def _sum(weights: dict[str, float]) -> float:
-    """Add weights up; of words of which one is a part of the other only the heavier counts."""
-    kept: list[str] = []
+    """Add weights up; if one word is a part of another, only the heavier counts."""
+    total, counted = 0.0, list[str]()
     for word in sorted(weights, key=lambda word: (-weights[word], -len(word))):
         bare = word.lstrip("$ ")
-        if not any(bare in other or other in bare for other in kept):
-            kept.append(bare)
-    return sum(max(weights[word] for word in weights if word.lstrip("$ ") == bare) for bare in kept)
-
-
-@lru_cache(maxsize=CACHED)
-def _words_in(text: str) -> frozenset[str]:
-    return frozenset(words.words_in(text))
-
-
-@lru_cache(maxsize=CACHED)
-def _words_run(text: str) -> frozenset[str]:
-    return frozenset(words.words_run(text))
+        if not any(bare in other or other in bare for other in counted):
+            counted.append(bare)
+            total += weights[word]
+    return total
 
 
 def _words_acted_on(step: Step) -> frozenset[str]:
     if step.kind in (RAN, REFUSED):
-        return _words_run(step.text)
-    return _words_said(step.text) if step.kind == SAID else _words_in(step.text)
+        return words.words_run(step.text)
+    return _words_said(step.text) if step.kind == SAID else words.words_in(step.text)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=words.CACHED)
 def _words_said(text: str) -> frozenset[str]:
     """Return the words of a text, without those of sentences that say why something is not followed."""
     said: set[str] = set()
@@ -203,11 +186,13 @@ def _called_wrong(marks: Marks, after: Sequence[Step]) -> str:
     for step in after:
         if step.kind == FAILED:
             for line in _lines_of_unknown(step.text):
-                if sure & _words_in(line):
+                if sure & words.words_in(line):
                     return line
         elif step.kind in (SAID, TYPED):
             for sentence in _sentences_of_wrong(step.text):
-                if _LESSON.search(sentence) or (step.kind == TYPED and named & _words_in(sentence)):
+                if _LESSON.search(sentence) or (
+                    step.kind == TYPED and named & words.words_in(sentence)
+                ):
                     return sentence
     return ""
 
@@ -218,7 +203,7 @@ def _sure(weights: Mapping[str, float]) -> Iterator[str]:
             yield word
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=words.CACHED)
 def _sentences_of_wrong(text: str) -> tuple[str, ...]:
     if not _WRONG.search(text):
         return ()
@@ -226,7 +211,7 @@ def _sentences_of_wrong(text: str) -> tuple[str, ...]:
     return tuple(sentence[:SHOWN] for sentence in sentences if _WRONG.search(sentence))
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=words.CACHED)
 def _lines_of_unknown(text: str) -> tuple[str, ...]:
     lines = text.splitlines()[:MAX_LINES]
     return tuple(line.strip()[:SHOWN] for line in lines if _NOT_KNOWN.search(line))
@@ -235,18 +220,15 @@ def _lines_of_unknown(text: str) -> tuple[str, ...]:
 def _rejected(marks: Marks, after: Sequence[Step], used: _Used) -> str:
     """Return the prompt with which the user takes back what followed the lesson; "" without one."""
     assert used.place is not None
-    for place in range(used.place + 1, len(after)):
-        step = after[place]
-        if step.kind != TYPED:
+    prompts = [step.text for step in after[used.place + 1 :] if step.kind == TYPED]
+    for number, text in enumerate(prompts):
+        if not (vocabulary.corrects(text) or _TAKE_BACK.match(text)):
             continue
-        is_next = not any(other.kind == TYPED for other in after[used.place + 1 : place])
-        if not (vocabulary.corrects(step.text) or _TAKE_BACK.match(step.text)):
-            continue
-        if _words_in(step.text) & {*marks.advice, *marks.against}:
-            return step.text[:SHOWN]
-        is_bare = len(words.plain_words(step.text) - _EMPTY) <= BARE_WORDS
-        if is_next and is_bare and (_TAKE_BACK.match(step.text) or chatter.why_skipped(step.text)):
-            return step.text[:SHOWN]
+        if words.words_in(text) & {*marks.advice, *marks.against}:
+            return text[:SHOWN]
+        is_bare = len(words.plain_words(text) - _EMPTY) <= BARE_WORDS
+        if number == 0 and is_bare and (_TAKE_BACK.match(text) or chatter.why_skipped(text)):
+            return text[:SHOWN]
     return ""
 
 
@@ -258,17 +240,13 @@ def _failed_again(marks: Marks, after: Sequence[Step], used: _Used) -> str:
     assert used.place is not None
     if after[used.place].kind not in DOING:
         return ""
-    for step in after[used.place + 1 :]:
-        if step.kind != FAILED:
-            continue
-        for line in step.text.splitlines()[:MAX_LINES]:
-            if _is_failure_of(marks, line):
-                return line.strip()[:SHOWN]
-    return ""
+    outputs = [step.text for step in after[used.place + 1 :] if step.kind == FAILED]
+    lines = (line for text in outputs for line in text.splitlines()[:MAX_LINES])
+    return next((line.strip()[:SHOWN] for line in lines if _is_failure_of(marks, line)), "")
 
 
 def _is_failure_of(marks: Marks, line: str) -> bool:
-    if any(weight >= 0.9 for word, weight in marks.symptoms.items() if word in _words_in(line)):
+    if any(marks.symptoms.get(word, 0.0) >= ENOUGH for word in words.words_in(line)):
         return True
     plain = words.plain_words(line)
     return any(

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from vault_index.lesson import passages
 
@@ -17,6 +18,7 @@ ADVICE, AGAINST, SYMPTOM = "advice", "against", "symptom"
 PROGRAM = "$"  # in front of a word: as a program that is run, `$pnpm`
 RUN = "$ "  # in front of two: a program and its first word, `$ buf generate`
 MAX_CHARS = 20_000  # of a lesson that are read
+CACHED = 4096  # texts of steps: several lessons are compared with each
 MIN_FAILURE = 3  # words of a failure that is recognised by them
 SURE = 0.9  # weight of a word that nobody writes by chance
 OF_PLACE = 0.4  # weight of a file beside such a word: work in it need not be the advice
@@ -158,17 +160,16 @@ def by_rarity(marks: Marks, documents: Mapping[str, int], count: int) -> Marks:
     return replace(marks, advice=rare)
 
 
-def words_in(text: str) -> set[str]:
+@lru_cache(maxsize=CACHED)
+def words_in(text: str) -> frozenset[str]:
     """Return the words of a text as a lesson's marks have them."""
-    there: set[str] = set()
-    for token in _TOKEN.findall(text):
-        there.update(_forms(token))
-    return there
+    return frozenset(form for token in _TOKEN.findall(text) for form in _forms(token))
 
 
-def words_run(command: str) -> set[str]:
+@lru_cache(maxsize=CACHED)
+def words_run(command: str) -> frozenset[str]:
     """Return the words of a shell command, its programs and their first words among them."""
-    return words_in(command) | set(_programs(command))
+    return words_in(command) | frozenset(_programs(command))
 
 
 def plain_words(text: str) -> frozenset[str]:
