@@ -20,7 +20,7 @@ from vault_index.errors import EmbedderError, IndexStateError, ModelError, Vault
 from vault_index.index import reconcile
 from vault_index.journal import forget, index
 from vault_index.journal.journal import Journal
-from vault_index.search import floor
+from vault_index.search import failures, floor
 
 if TYPE_CHECKING:
     from vault_index.config import Config
@@ -82,7 +82,7 @@ def bring_up_to_date(
         fetch_model(vault.config, on_note)
     progress = partial(on_progress, "indexing lessons")
     stats = reconcile.sync(vault, rebuild=rebuild, wait=wait, read_all=read_all, progress=progress)
-    if not stats.busy and floor.is_stale(vault):
+    if not stats.busy and (floor.is_stale(vault) or failures.is_stale(vault)):
         fit_floor(vault, on_progress)
     return stats
 
@@ -119,8 +119,11 @@ def up_to_date_or_stale(
 
 
 def fit_floor(vault: Vault, on_progress: api.Progress) -> None:
-    """Fit the floor to the index as it is. Raises VaultError."""
-    floor.fit(vault, partial(on_progress, "fitting the floor"))
+    """Fit the floors that are stale to the index as it is. Raises VaultError."""
+    if floor.is_stale(vault):
+        floor.fit(vault, partial(on_progress, "fitting the floor"))
+    if failures.is_stale(vault):
+        failures.fit(vault, partial(on_progress, "fitting the floor for failures"))
 
 
 def fetch_model(config: Config, on_note: Note) -> None:

@@ -64,6 +64,8 @@ def of_lesson(
         tags=list(lesson.tags),
         fires_on=list(lesson.fires_on),
         silent_on=list(lesson.silent_on),
+        fires_on_error=list(lesson.fires_on_error)[:MAX_TAUGHT],
+        silent_on_error=list(lesson.silent_on_error)[:MAX_TAUGHT],
         type=lesson.type,
         confidence=lesson.confidence,
         created_at=lesson.created or _moment(provenance.first if provenance else ""),

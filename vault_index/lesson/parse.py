@@ -43,6 +43,8 @@ class Lesson:
     source: str = ""
     fires_on: tuple[str, ...] = ()
     silent_on: tuple[str, ...] = ()
+    fires_on_error: tuple[str, ...] = ()
+    silent_on_error: tuple[str, ...] = ()
     declared: str = ""  # the frontmatter `id`, from which `id` comes
     document: str = ""  # the title of the file that this is a section of
     description: str = ""  # of the file: what it is about
@@ -78,6 +80,8 @@ def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
         "source": _one_line(metadata.get("source")),
         "fires_on": _texts(metadata.get("fires_on")),
         "silent_on": _texts(metadata.get("silent_on")),
+        "fires_on_error": _texts(metadata.get("fires_on_error")),
+        "silent_on_error": _texts(metadata.get("silent_on_error")),
         "declared": declared,
         "description": _one_line(metadata.get("description")),
         "link": _one_line(metadata.get("link")),

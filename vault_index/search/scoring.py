@@ -380,7 +380,7 @@ REQUIRED_ROWS = 5000  # and for one that a hit must have: "one" has many lessons
 # The words of substance in a prompt: beside more of them an identifier is a smaller part of it.
 ABOUT_WORDS, PASSING_WORDS = 3, 4
 _WORD = re.compile(r"[^\W_][\w'-]*")
-_STOP_WORDS = frozenset(
+STOP_WORDS = frozenset(
     """i me my we our you your he him his she her it its they them their what which who whom this that
     these those am is are was were be been being have has had having do does did doing a an the and but
     if or because as until while of at by for with about against between into through during before
@@ -476,4 +476,4 @@ def _texts(table: Reader, places: np.ndarray) -> Sequence[tuple[int, dict[str, A
 
 
 def _count_words(query: str) -> int:
-    return sum(word not in _STOP_WORDS for word in _WORD.findall(query.lower()))
+    return sum(word not in STOP_WORDS for word in _WORD.findall(query.lower()))

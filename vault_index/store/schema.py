@@ -49,6 +49,8 @@ class LessonRow(TypedDict, total=False):
     tags: list[str]
     fires_on: list[str]
     silent_on: list[str]
+    fires_on_error: list[str]
+    silent_on_error: list[str]
     type: str
     confidence: int  # 1..5
     created_at: datetime | None

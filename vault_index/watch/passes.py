@@ -14,7 +14,7 @@ from vault_index import git
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.index import reconcile
 from vault_index.index.stats import Stats
-from vault_index.search import floor
+from vault_index.search import failures, floor
 from vault_index.watch import warming
 from vault_index.watch.current import CurrentVault, stamp
 from vault_index.watch.schedule import Outcome, Passed
@@ -149,7 +149,7 @@ class Passes:
                 return Passed(Outcome.BUSY)
             if stats.pending:
                 return Passed(Outcome.TOO_MUCH)
-            floor_stale = floor.is_stale(vault)
+            floor_stale = floor.is_stale(vault) or failures.is_stale(vault)
             if stats.wrote:  # before a question waits for it; the old version is free then
                 warming.load_tables(vault)
             return Passed(Outcome.DONE, wrote=stats.wrote, floor_stale=floor_stale)

@@ -1,0 +1,350 @@
+"""A failed command -> lessons: ranked by what command and message say, silent below a floor of its own.
+
+Three texts are searched as one: the command with the lines that say why, these lines, and the whole
+output. Raw scores grow with the length of an output, so what decides whether a lesson is injected is
+how far it stands out from the next four, with what message and command share with it in rare words.
+The floor is a high quantile of that over failures that no lesson answers (`foreign_failures.txt`),
+in the vault at hand. Lines of a lesson's `fires_on_error` and `silent_on_error` act by themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from vault_index import files
+from vault_index.embed.cache import VectorCache
+from vault_index.errors import EmbedderError, VaultError
+from vault_index.lesson.file import hash_of
+from vault_index.search import floor, query, scoring
+from vault_index.search.hit import Hit
+from vault_index.store import filters, ownership, schema
+from vault_index.text import failure
+from vault_index.text.failure import Failure
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.vault import Vault
+
+# Shares of the three texts. With them, and `COVERAGE`, .67 of the first and .82 of the first three hits
+# are right on 154 failures that one of 1,870 notes answers; the best text alone has .60 and .77.
+TEXTS = (0.35, 0.3, 0.35)
+COVERAGE = 0.2  # of the score: for the share of the message's words, by rarity, that a lesson has
+POOL = 64  # candidates that are compared word by word
+NEXT = 5  # hits of whose sum the first has its share
+# Weights of the strength beside that share: the cosine, the longest run of words that command and lesson
+# share, rare words of the message that a lesson has, and all of them. Fitted by logistic regression.
+COSINE, COMMAND_RUN, RARE_WORDS, MESSAGE = 0.24, 0.0036, 0.0044, -0.0009
+MAX_RUN = 30.0
+IN_PASSING = 0.3  # of a word such as "the" within a run
+MAX_RARITY, COMMON_RARITY = 6.0, 7.0
+QUANTILE = 0.95  # of the foreign failures that are asked about
+ASSERTION_RUN = (
+    12.0  # rarity of words in a row: a lesson that quotes the message of a failed assertion
+)
+FIRES, SILENT = "fires_on_error", "silent_on_error"
+
+_FILE = "failures.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The floors of an index, with vectors and for full text alone, and how common words are."""
+
+    vectors: float
+    full_text: float
+    lessons: int
+    words: dict[str, int] = field(default_factory=dict)  # in two lessons and more
+    errors: dict[str, int] = field(default_factory=dict)  # in foreign failures
+
+    def rarity(self, word: str) -> float:
+        """Return how much it says that a lesson has a word: the logarithm of how few have it."""
+        return math.log((self.lessons + 1) / (self.words.get(word, 1) + 0.5))
+
+    def weight(self, word: str) -> float:
+        """Return the same for a word of a message: what many failures say, says little."""
+        if word in scoring.STOP_WORDS:
+            return 0.0
+        common = 1.3 * math.log((len(foreign()) + 1) / (self.errors.get(word, 0) + 0.5))
+        return min(self.rarity(word), common, COMMON_RARITY)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The hits for a failure, best first; `strength` is that of the first, to compare with `floor`."""
+
+    hits: list[Hit]
+    strength: float = 0.0
+    floor: float = float("inf")
+    taught: str = ""  # the line of the first hit's `fires_on_error` that the output has
+    silenced: list[tuple[Hit, str]] = field(default_factory=list)
+    why_silent: str = ""
+
+    @property
+    def is_above(self) -> bool:
+        """Whether the first hit may be injected."""
+        return bool(self.hits) and not self.why_silent and self.strength >= self.floor
+
+
+def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) -> Answer:
+    """Return up to `k` lessons for a failure. Raises IndexStateError without an index."""
+    taught = taught_lines(vault)
+    fires, silent = _acting(taught[FIRES], failed), _acting(taught[SILENT], failed)
+    fitted = load(vault)
+    if fires:
+        return Answer(_rows(vault, [*fires])[:k], 1.0, 0.0, next(iter(fires.values())))
+    if failed.is_none:
+        return Answer([], why_silent="nothing failed that says why")
+    if fitted is None:
+        return Answer([], why_silent="no floor is fitted yet")
+    answer = _search(vault, fitted, failed, k, _vectors(vault, [] if text_only else [failed]))
+    dropped = [(hit, silent[hit.lesson_id]) for hit in answer.hits if hit.lesson_id in silent]
+    hits = [hit for hit in answer.hits if hit.lesson_id not in silent]
+    why = "a line of its silent_on_error" if dropped and dropped[0][0] is answer.hits[0] else ""
+    if not why and hits and failed.is_assertion and not _names(fitted, failed, hits[0]):
+        why = "a test says that the code is wrong"
+    return Answer(hits, answer.strength, answer.floor, silenced=dropped, why_silent=why)
+
+
+def taught_lines(vault: Vault) -> dict[str, dict[str, list[str]]]:
+    """Return the taught lines of all lessons that agents may get, by kind and lesson."""
+    store = vault.open_index().store
+    key = store.version()
+    known = _taught.get(vault.root)
+    if known is None or known[0] != key:
+        where = filters.all_of(
+            filters.WHOLE,
+            filters.FOR_AGENTS,
+            f"({FIRES}[1] IS NOT NULL OR {SILENT}[1] IS NOT NULL)",
+        )
+        rows = store.rows(("lesson_id", FIRES, SILENT), where)
+        lines = {
+            kind: {row["lesson_id"]: row[kind] for row in rows if row[kind]}
+            for kind in (FIRES, SILENT)
+        }
+        known = _taught[vault.root] = key, lines
+    return known[1]
+
+
+_taught: dict[Any, tuple[str, dict[str, dict[str, list[str]]]]] = {}
+
+
+def _acting(lines: dict[str, list[str]], failed: Failure) -> dict[str, str]:
+    """Return the lessons one of whose lines the output has, with the line; the longest first."""
+    acting = {
+        lesson: max((line for line in each if failed.has(line)), key=len, default="")
+        for lesson, each in lines.items()
+    }
+    best = sorted(
+        ((line, lesson) for lesson, line in acting.items() if line),
+        key=lambda each: (-len(each[0]), each[1]),
+    )
+    return {lesson: line for line, lesson in best}
+
+
+def _rows(vault: Vault, ids: Sequence[str]) -> list[Hit]:
+    rows = vault.open_index().store.rows(schema.LESSONS.shown, filters.wholes_of(ids))
+    hits = [Hit.of_lesson(row, 0.0, 0.0) for row in rows]
+    return sorted(hits, key=lambda hit: ids.index(hit.lesson_id))
+
+
+def _search(
+    vault: Vault, fitted: Fitted, failed: Failure, k: int, vectors: dict[str, np.ndarray]
+) -> Answer:
+    """Rank the lessons for a failure, and say how strong the first is."""
+    first, lines, whole = failed.queries
+    text = query.searched("\n".join([first, lines, whole]))  # each word as often as texts have it
+    vector: Any = None
+    if vectors:
+        vector = sum(
+            share * vectors[each] for share, each in zip(TEXTS, failed.queries, strict=True)
+        )
+    scored = scoring.candidates(vault.open_index().store, text, vector, range(POOL), None, None)
+    message = Message(fitted, failed)
+    best = []
+    for hit in scored.hits:
+        if not hit.withheld:
+            evidence = message.evidence(hit)
+            score = hit.cosine + hit.full_text / len(TEXTS) + COVERAGE * evidence.coverage
+            best.append((score, hit, evidence))
+    best.sort(key=lambda each: (-each[0], each[1].lesson_id))
+    if not best:
+        return Answer([])
+    score, hit, evidence = best[0]
+    strength = score / (sum(each[0] for each in best[:NEXT]) or 1)
+    strength += COSINE * hit.cosine + COMMAND_RUN * evidence.command_run
+    strength += RARE_WORDS * evidence.rare + MESSAGE * message.total
+    least = fitted.full_text if vector is None else fitted.vectors
+    return Answer([hit for _, hit, _ in best[:k]], strength, least)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a failure's words say for a lesson, in units of rarity; `coverage` is 0..1."""
+
+    coverage: float
+    rare: float
+    command_run: float
+
+
+class Message:
+    """The words of a failure, weighed, to compare with many lessons."""
+
+    def __init__(self, fitted: Fitted, failed: Failure) -> None:
+        self._command = failure.words(failed.command)
+        said = {word for line in failed.lines for word in failure.words_of_line(line)}
+        self._rarity = {
+            word: fitted.rarity(word) for word in said if word not in scoring.STOP_WORDS
+        }
+        in_command = {*self._command, failed.program.casefold()}
+        self._weights = {word: fitted.weight(word) for word in said - in_command}
+        self._runs = {word: min(MAX_RARITY, fitted.rarity(word)) for word in self._command}
+        self.total = sum(self._weights.values())
+
+    def evidence(self, hit: Hit) -> Evidence:
+        """Compare with a lesson."""
+        text = words_of(hit)
+        there = set(text)
+        all_of_it = sum(self._rarity.values()) or 1.0
+        return Evidence(
+            sum(value for word, value in self._rarity.items() if word in there) / all_of_it,
+            sum(value for word, value in self._weights.items() if word in there),
+            min(MAX_RUN, longest_run(self._command, text, self._runs)),
+        )
+
+
+@lru_cache(maxsize=4096)
+def _words(title: str, text: str) -> tuple[str, ...]:
+    return (*failure.words(title), "|", *failure.words(text))
+
+
+def words_of(hit: Hit) -> tuple[str, ...]:
+    """Return the words of a lesson in their order, with a bar between title and text."""
+    return _words(hit.title, hit.text)
+
+
+def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, float]) -> float:
+    """Return the weight of the heaviest run of two words and more that a line and a text share."""
+    places: dict[str, list[int]] = {}
+    for at, word in enumerate(text):
+        places.setdefault(word, []).append(at)
+    best = 0.0
+    for start, first in enumerate(line):
+        for at in places.get(first, ()):
+            length, weight = 0, 0.0
+            for word, other in zip(line[start:], text[at:], strict=False):
+                if word != other:
+                    break
+                weight += IN_PASSING if word in scoring.STOP_WORDS else weights.get(word, 0.0)
+                length += 1
+            best = max(best, weight) if length > 1 else best
+    return best
+
+
+def _names(fitted: Fitted, failed: Failure, hit: Hit) -> bool:
+    """Whether a lesson names a failed test, or quotes its message."""
+    text = words_of(hit)
+    if failed.tests & set(text):
+        return True
+    for line in failed.lines:
+        said = failure.words_of_line(line)
+        if longest_run(said, text, {word: fitted.weight(word) for word in said}) >= ASSERTION_RUN:
+            return True
+    return False
+
+
+@lru_cache(maxsize=1)
+def foreign() -> tuple[Failure, ...]:
+    """Return the failures that no lesson answers."""
+    from importlib import resources
+
+    text = resources.files("vault_index.search").joinpath("foreign_failures.txt").read_text("utf-8")
+    blocks = [block for block in text.split("\n\n") if block.startswith("$ ")]
+    return tuple(failure.read(*block[2:].partition("\n")[::2]) for block in blocks)
+
+
+def want(vault: Vault) -> None:
+    """Have the next pass fit the floor: nobody needs it before an agent's session began."""
+    with contextlib.suppress(OSError, VaultError):
+        file = vault.open_index().store.index / _FILE
+        if not file.exists():
+            files.replace_file(file, b"{}")
+
+
+def is_stale(vault: Vault) -> bool:
+    """Whether somebody wants the floor of failures, and it should be fitted."""
+    opened = vault.open_index()
+    if not (opened.store.index / _FILE).exists():
+        return False
+    fitted = load(vault)
+    return fitted is None or abs(opened.lessons - fitted.lessons) > (
+        floor.REFIT_SHARE * max(1, fitted.lessons)
+    )
+
+
+def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Fitted:
+    """Fit the floor of failures to the index as it is, and keep it beside it. Raises WriteError."""
+    opened = vault.open_index()
+    counted: Counter[str] = Counter()
+    for row in opened.store.rows(("title", "text"), filters.WHOLE):
+        counted.update(set(_words(row["title"], row["text"])))
+    errors: Counter[str] = Counter()
+    for each in foreign():
+        errors.update({word for line in each.lines for word in failure.words_of_line(line)})
+    words = {word: count for word, count in counted.items() if count > 1}
+    fitted = Fitted(0.0, 0.0, opened.lessons, words, dict(errors))
+    asked = [each for each in foreign() if not (each.is_none or each.is_assertion)]
+    query.load_ahead(vault, rows=True)
+    vectors = _vectors(vault, asked)
+    strengths: dict[bool, list[float]] = {True: [], False: []}
+    for number, each in enumerate(asked, start=1):
+        strengths[False].append(_search(vault, fitted, each, 1, {}).strength)
+        if vectors:
+            strengths[True].append(_search(vault, fitted, each, 1, vectors).strength)
+        progress(number, len(asked))
+    floors = {kind: floor.quantile(values, QUANTILE) for kind, values in strengths.items()}
+    fitted = Fitted(
+        floors[True] or floors[False], floors[False], opened.lessons, words, dict(errors)
+    )
+    with files.writing(opened.store.index):
+        data = json.dumps(asdict(fitted), ensure_ascii=False).encode()
+        files.replace_file(opened.store.index / _FILE, data)
+    return fitted
+
+
+def load(vault: Vault) -> Fitted | None:
+    """Return the floor of the vault's index; None if none was fitted yet."""
+    try:
+        return Fitted(**json.loads(ownership.read_text(vault.open_index().store.index / _FILE)))
+    except (OSError, ValueError, TypeError, VaultError):
+        return None
+
+
+def _vectors(vault: Vault, failed: Sequence[Failure]) -> dict[str, np.ndarray]:
+    """Return the vectors of the texts of failures; those of foreign ones are kept for all vaults.
+
+    None without an embedder.
+    """
+    opened = vault.open_index()
+    embedder, _ = query.embedder_for(vault, opened)
+    texts = {text for each in failed for text in each.queries}
+    if embedder is None or not texts:
+        return {}
+    try:
+        if len(failed) == 1:
+            return {text: embedder.embed_query(text) for text in texts}
+        cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
+        kept = cache.get_or_make(
+            {hash_of(text): text for text in texts},
+            lambda some: [embedder.embed_query(text) for text in some],
+        )
+    except EmbedderError:
+        return {}
+    return {text: kept[hash_of(text)] for text in texts}

@@ -1,0 +1,285 @@
+"""A failed command: what says why in its output, what is the same from run to run, what to search for.
+
+Only text: whoever stores any of it redacts it first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+MAX_HEAD, MAX_TAIL = (
+    16_000,
+    48_000,
+)  # characters of an output: a compiler says it first, the rest last
+MAX_LINE = 400  # characters of a line
+MAX_LINES = 3  # that tell
+MAX_COMMAND = 200  # characters of a command in a query
+MAX_QUERY = 1500  # characters of a query: the model reads no more
+LONG_LINE = 200  # a longer one is a dump
+MIN_NAME = 8  # letters of a word that is specific by itself
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
+_STATUS = re.compile(r"(?:Exit code|exit status:?|Command failed with exit code) (\d+)\.?$")
+
+# Lines that are no message: rules, carets, frames of a stack, what a tool adds to any failure.
+_NOISE = re.compile(
+    r"""[\W_]*$|\d+(?:\s+\S+)?$
+    | File[ ]".*",[ ]line[ ]\d+ | at[ ][^ ]+([ ]\(.*\)|:\d+:\d+)?$ | at[ ].*\(.*:\d+:\d+\)$
+    | from[ ]\S+:\d+:in[ ]
+    | \S+\.\w+:\d+:in[ ]['`][^:]*$ | goroutine[ ]\d+ | [\w./-]+\.\w+:\d+:[ ]in[ ]\S+$
+    | Traceback[ ]\(most
+    | \(Use[ ]`node | Node\.js[ ]v
+    | npm[ ](?:ERR!|error)[ ](?:A[ ]complete[ ]log|\s*/|code[ ]ELIFECYCLE|errno|path|cwd)
+    | npm[ ](?:warn|notice|verb) | hint: | note:[ ]run[ ]with
+    | (?:Try|Run)[ ].*(?:--help|-h\b|[ ]help\b) | usage: | See[ ]
+    | make(?:\[\d+\])?:[ ](?:\*\*\*|Entering|Leaving) | For[ ]more[ ]information
+    | This[ ]error[ ]originates
+    | (?:Downloading|Collecting|Using[ ]cached|Installing|Compiling|Updating|Finished|Running
+    |Requirement)\b
+    | go:[ ](?:downloading|finding) | \d+[ ]+\| | \|[ ] | --> | \u276f | [>$%+][ ] | \.\.\.
+    | ====|____|----
+    | (?:FAILED|ERROR)[ ]\S+\.py | \d+[ ](?:passed|failed|errors?|tests?|examples?)\b | Ran[ ]\d+
+    | Finished[ ]in""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_NAME = re.compile(
+    r"""\b(?:[A-Za-z_]\w*(?:\.|::))*[A-Z]\w*(?:Error|Exception|Failure|Fault|Denied|NotFound
+    |Violation|Timeout)\b
+    | \b(?:E[A-Z]{4,}|ERR_[A-Z_]+|SIG[A-Z]{3,}|[A-Z]{1,4}\d{3,5}|SC\d{4}|SQLSTATE\[?\w+)\b""",
+    re.VERBOSE,
+)
+_NO_NAMES = frozenset("ERROR ERRORS EXCEPTION FAILURE FAILURES".split())
+_SAYS = re.compile(
+    r"""\b(?:error|fatal|panic|exception|err!|failure|abort(?:ed|ing)?|critical)\b\S{0,12}[:!\]]?
+    | \bE\d{3,5}\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_MEANS = re.compile(
+    r"""\b(?:cannot|can't|couldn't|could[ ]not|unable|not[ ](?:found|allowed|permitted|supported
+    |defined|valid|an?|a)
+    | no[ ](?:such|matching|module|space|default|route|rule|changes) | denied | refused | failed
+    | invalid | illegal
+    | unexpected | undefined | missing | unknown | unrecognized | unsupported | already
+    | exceeded | conflicts?
+    | required?s? | must | expected | does[ ]not | doesn't | is[ ]not | isn't | timed[ ]out
+    | deprecated | ambiguous
+    | too[ ](?:many|long|large|deep|few) | mismatch\w* | incompatible | forbidden | unauthorized
+    | rejected
+    | locked | in[ ]use | not | killed | reset | unreachable | violates?|duplicate)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SUMMARY = re.compile(
+    r"(?:error: )?(?:could not compile|aborting due|script .* exited|process completed"
+    r"|command failed|the command .* (?:failed|exited)|lifecycle script|recipe .* failed"
+    r"|subprocess-exited|build failed|exited with|.*\bexit (?:code|status) \d+|error \d+$)",
+    re.IGNORECASE,
+)
+
+# What is another in each run. Names in quotes stay: another module has another cure.
+_URL = re.compile(r"\b[a-z][a-z+]{1,9}://[^\s'\"<>)\]]+", re.IGNORECASE)
+_PATH = re.compile(
+    r"(?<![\w<])(?:[A-Za-z]:\\|~?/|\.{1,2}/|[\w.@+-]+[/\\](?=[\w.@+-]*[/\\.]))[\w.@+~/\\-]*"
+    r"(?::\d+)*"
+)
+_CHANGING = (
+    (
+        re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"),
+        "<time>",
+    ),
+    (re.compile(r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
+    (_URL, "<url>"),
+    (_PATH, "<path>"),
+    (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<hash>"),
+    (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<hash>"),
+    (re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"), "<hash>"),
+)
+# a status of HTTP says what happened, other numbers do not
+_NUMBER = re.compile(
+    r"((?:\bhttp(?:/[\d.]+)?|\bstatus(?:[ ]code)?|\bcode|\berror|\breturned)\W{1,3}[45]\d\d\b)"
+    r"|(?<![\w.])[+-]?\d+(?:[.,:]\d+)*(?=(?:ms|s|[kmg]i?b?|%)?(?!\w))",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"<(?:path|url|time|hash|n)>")
+_WORD = re.compile(r"--?[a-z][\w-]*|[^\W\d_][\w']*|\w*\d\w*[a-z]\w*")
+
+# What tests of the user's own say, and what is no failure of a command.
+_ASSERTION = re.compile(
+    r"""AssertionError|\bassert\b.*==|assertion.*(?:failed|left)|expect\(|---[ ]FAIL|Failure/Error
+    | expected:?[ ].*(?:\bgot\b|but[ ]was|\bto[ ](?:be|equal|deep)\b|\breceived\b)|\b(?:Expected
+    |Received):
+    | left[ ]==[ ]right|XCTAssert|\bwant\b.*\bgot\b|\bgot\b.*\bwant\b|Failed[ ]asserting|opentest4j
+    | \bTests?:?[ ].*\d+[ ]failed|^\d+[ ]failed|examples?,[ ]\d+[ ]failure""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_STOPPED = re.compile(
+    r"user doesn't want|tool use was rejected|command timed out|request interrupted"
+    r"|permission to use|was blocked by|hook error",
+    re.IGNORECASE,
+)
+_TEST = re.compile(r"\b(?:test_\w{3,}|Test[A-Z]\w{2,}|\w{3,}(?:_test|_spec|\.test|\.spec))\b")
+
+_SPLIT = re.compile(r"&&|\|\|?|;|\n|(?<![\d>])&(?![\d>&])")
+_BEFORE = frozenset("sudo time env command exec npx bunx uvx pipenv nohup nice timeout".split())
+_BESIDE = frozenset("cd tail head grep echo true fi done export set source".split())
+_NO_PROGRAM = re.compile(r"[-<>&\d]|.*=")  # an option, a redirection, a variable
+_GENERAL = frozenset(
+    """a an and at by code command could error errors exit failed failure fatal file for found from in
+    is it line no not of on or such the to unable was with""".split()
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failed command. `lines` are those that say why, `output` all that may be matched, cleaned."""
+
+    command: str
+    program: str
+    lines: tuple[str, ...]
+    output: tuple[str, ...]
+
+    @property
+    def queries(self) -> tuple[str, str, str]:
+        """Return the texts to search for: command and lines, the lines, and the whole output."""
+        command, lines = self.command[:MAX_COMMAND], "\n".join(self.lines)
+        whole = "\n".join([self.command[: 2 * MAX_COMMAND], *self.output])
+        return f"{command}\n{lines}".strip(), lines or command, whole[:MAX_QUERY]
+
+    @cached_property
+    def normal(self) -> tuple[str, ...]:
+        """Return the lines of the output without what changes from run to run."""
+        return tuple(dict.fromkeys(map(normalise, self.output)))
+
+    @cached_property
+    def signature(self) -> str:
+        """Return what two runs of the same failure have in common: 16 hexadecimal digits."""
+        same = "\n".join([self.program, *map(normalise, self.lines)])
+        return hashlib.sha256(same.encode("utf-8", "replace")).hexdigest()[:16]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the errors' own names and codes in the lines: `KeyError`, `EACCES`, `TS2307`."""
+        found = (name for line in self.lines for name in _NAME.findall(line))
+        return tuple(dict.fromkeys(name for name in found if name not in _NO_NAMES))
+
+    @property
+    def is_assertion(self) -> bool:
+        """Whether a test of the user's own says that the code is wrong."""
+        return any(map(_ASSERTION.search, self.lines))
+
+    @property
+    def tests(self) -> frozenset[str]:
+        """Return the names of tests in the output, folded."""
+        return frozenset(name.casefold() for line in self.output for name in _TEST.findall(line))
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing failed that a lesson could be about: no message, or a call that was stopped."""
+        return not self.lines or any(map(_STOPPED.search, self.lines))
+
+    def has(self, line: str) -> bool:
+        """Whether a taught line stands in the output, whatever changes from run to run."""
+        wanted = normalise(line)
+        return bool(wanted) and any(_stands_in(wanted, each) for each in self.normal)
+
+
+def read(command: str, output: str) -> Failure:
+    """Return what a command that failed and its output say; of a long output its two ends."""
+    lines = [line.strip() for line in clean(output)]
+    said = [line for line in lines if not _STATUS.match(line)]
+    program = program_of(command)
+    one_line = " ".join(" ".join(clean(command[: 4 * MAX_COMMAND])).split())
+    return Failure(one_line, program, tuple(telling(said, program)), tuple(said))
+
+
+def clean(output: str) -> list[str]:
+    """Return the lines of an output as a terminal would show them, without colours; none is empty."""
+    if len(output) > MAX_HEAD + MAX_TAIL:
+        output = f"{output[:MAX_HEAD]}\n{output[-MAX_TAIL:]}"
+    output = _ANSI.sub("", output).replace("\r\n", "\n")
+    shown = (line.rstrip("\r").rpartition("\r")[2] for line in output.split("\n"))
+    lines = (_ODD.sub("", line)[:MAX_LINE].rstrip() for line in shown)
+    return [line for line in lines if line.strip()]
+
+
+def telling(lines: Iterable[str], program: str = "") -> list[str]:
+    """Return at most `MAX_LINES` lines that say what failed, in their order."""
+    each = list(dict.fromkeys(lines))
+    scored = [
+        (_weight(line, program), -place, line)
+        for place, line in enumerate(each)
+        if any(map(str.isalpha, line)) and not _NOISE.match(line)
+    ]
+    if not scored:
+        return [line for line in each if any(map(str.isalpha, line))][-1:]
+    best = sorted(scored, reverse=True)[:MAX_LINES]
+    chosen = [line for line in best if line[0] >= best[0][0] - 2 and line[0] > 0] or best[:1]
+    return [line for _, _, line in sorted(chosen, key=lambda line: -line[1])]
+
+
+def normalise(line: str) -> str:
+    """Return a line without what changes from run to run: paths, numbers, hashes, times; folded.
+
+    Twice is as good as once.
+    """
+    for pattern, name in _CHANGING:
+        line = pattern.sub(name, line)
+    line = _NUMBER.sub(lambda match: match[0] if match[1] else "<n>", line)
+    return " ".join(line.split()).casefold()
+
+
+def words(text: str) -> list[str]:
+    """Return the words, flags and codes of a text, folded."""
+    return _WORD.findall(text.casefold())
+
+
+def words_of_line(line: str) -> list[str]:
+    """Return the words of a line of output without what changes from run to run."""
+    return words(_PLACE.sub(" ", normalise(line)))
+
+
+def is_specific(line: str) -> bool:
+    """Whether a taught line is more than any failure says: two words, or a long one, of its own."""
+    own = [word for word in words_of_line(line) if word not in _GENERAL]
+    return len(own) > 1 or any(len(word) >= MIN_NAME for word in own)
+
+
+def program_of(command: str) -> str:
+    """Return the program that the last part of a command runs; "" without one."""
+    for part in reversed(_SPLIT.split(command[:4000])):
+        each = [word for word in part.split() if not _NO_PROGRAM.match(word)]
+        while each and each[0].rpartition("/")[2] in _BEFORE:
+            each = each[1:]
+        name = each[0].rpartition("/")[2].strip("\"'()`") if each else ""
+        if not name or name in _BESIDE:
+            continue
+        if name in ("python", "python3") and "-m" in part.split() and len(each) > 1:
+            return each[1]
+        return re.sub(r"^(python|ruby|pip)\d[\d.]*$", r"\1", name)
+    return ""
+
+
+def _weight(line: str, program: str) -> float:
+    text = re.sub(r"^E {2,}", "", line)
+    weight = 2.0 * bool(_NAME.search(text)) + 2 * bool(_SAYS.search(text))
+    weight += 1.5 * bool(_MEANS.search(text)) + line.startswith("E  ")
+    if program and text.startswith((f"{program}:", f"bash: {program}:")):
+        weight += 1
+    return weight - 3 * bool(_SUMMARY.match(text)) - 0.5 * (len(text) > LONG_LINE)
+
+
+def _stands_in(wanted: str, line: str) -> bool:
+    at = line.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        before, after = line[at - 1 : at], line[end : end + 1]
+        if not (before.isalnum() and wanted[0].isalnum()) and not (
+            after.isalnum() and wanted[-1].isalnum()
+        ):
+            return True
+        at = line.find(wanted, at + 1)
+    return False
