@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run the installed vault-index for Claude Code: `sh run.sh prompt | start | end | mcp`.
+# Run the installed vault-index for Claude Code: `sh run.sh prompt | failure | start | end | mcp`.
 #
 # An agent that was started from a desktop lacks the PATH of a shell, so this also looks where uv, pipx
 # and pip put programs. It installs nothing. Where the program is missing, hooks exit with status 0,

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.api.question import Caller, command, question
+from vault_index.api.search import failure_recalled
 from vault_index.edit import teach, update
 from vault_index.errors import VaultError
 from vault_index.recall import injected, outcome
 from vault_index.recall.outcome import stale
 from vault_index.store import injections
+from vault_index.text import failure
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -57,12 +59,14 @@ def teach_lesson(
 ) -> dict[str, Any]:
     """Write into a lesson that it fires at a prompt, or stays out; with `undo` take that back.
 
-    `kind` is fires_on or silent_on. The prompt is `prompt` or, of a record, that of the `session`
-    with the hash `key`, as far as its text was kept. The answer: `id`, `title`, `path`, the `prompt`
-    as written, `kind`, `changed`, and whether it `acts`: whether an agent would get the lesson for
+    `kind` is fires_on or silent_on, or for a line of a failed command fires_on_error or
+    silent_on_error. The prompt or line is `prompt` or, of a record, that of the `session` with
+    the hash `key`, as far as its text was kept. The answer: `id`, `title`, `path`, the `prompt` as
+    written, `kind`, `changed`, and whether it `acts`: whether an agent would get the lesson for
     it now, or not, as taught; `silent` says why nothing comes.
     """
-    if kind not in (teach.FIRES, teach.SILENT):
+    is_error = kind in teach.ERRORS
+    if not is_error and kind not in teach.PROMPTS:
         raise VaultError(f"no list of prompts {kind!r:.40}", "choose fires_on or silent_on")
     entry: Any = caller.ask(api.lesson.show(name=name))["entry"]
     mark = injected.mark_of(vault, entry["id"], session, key or _key(prompt)) if undo else None
@@ -81,7 +85,10 @@ def teach_lesson(
     injections.mark(
         vault.index_dir, entry["id"], session, key or _key(prompt), written, kind, change.moved
     )
-    now = caller.ask(api.search.recall(query=change.prompt), settled=True)
+    if is_error:
+        now = failure_recalled(vault, caller, failure.read("", change.prompt))
+    else:
+        now = caller.ask(api.search.recall(query=change.prompt), settled=True)
     comes = entry["id"] in [hit["lesson_id"] for hit in now["hits"]]
     return {
         "id": entry["id"],
@@ -90,7 +97,7 @@ def teach_lesson(
         "prompt": change.prompt,
         "kind": kind,
         "changed": change.changed,
-        "acts": undo or comes is (kind == teach.FIRES),
+        "acts": undo or comes is (kind in (teach.FIRES, teach.FIRES_ON_ERROR)),
         "silent": now["silent"],
     }
 

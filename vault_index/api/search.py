@@ -7,11 +7,13 @@ from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.api.question import question
+from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
-from vault_index.recall import respond, select
-from vault_index.search import floor, taught
+from vault_index.recall import failed, respond, select
+from vault_index.search import failures, floor, taught
 from vault_index.search.query import Query, every_kind, neighbours
+from vault_index.text import failure
+from vault_index.text.failure import Failure
 
 if TYPE_CHECKING:
     from vault_index.search.query import Results
@@ -107,7 +109,10 @@ def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
 
 
 def _recalled(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
-    injection = select.for_prompt(vault, query, project=Path(project) if project else None)
+    return _injected(select.for_prompt(vault, query, project=Path(project) if project else None))
+
+
+def _injected(injection: select.Injection) -> dict[str, Any]:
     return {
         "text": injection.text,
         "hits": [hit.as_json() for hit in injection.hits],
@@ -116,6 +121,20 @@ def _recalled(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
         "silent": injection.silent,
         "near": injection.near.as_json() if injection.near and not injection.text else None,
     }
+
+
+@command
+def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "") -> dict[str, Any]:
+    """Return what an agent would get for a command that failed with this output: as `recall` does."""
+    return failure_recalled(vault, caller, failure.read(command, output))
+
+
+def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> dict[str, Any]:
+    """Return the same for a failure; the index is brought up to date, the floor fitted if need be."""
+    caller.index(vault, or_stale=True)
+    if failures.load(vault) is None:
+        failures.fit(vault, caller.progress_of("fitting the floor for failures"))
+    return _injected(failed.select_lesson(vault, what))
 
 
 @question

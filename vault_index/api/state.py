@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import status
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, init
-from vault_index.search import evaluate
+from vault_index.search import evaluate, failures
 from vault_index.share import git_hooks
 from vault_index.vault import open_vault
 
@@ -63,8 +63,16 @@ def settings(vault: Vault, caller: Caller) -> dict[str, Any]:
 
 
 @command
-def measure(vault: Vault, caller: Caller, queries: str) -> dict[str, Any]:
-    """Measure recall and false injections over the labelled prompts of a file: see `evaluate.measure`."""
+def measure(vault: Vault, caller: Caller, queries: str, errors: bool = False) -> dict[str, Any]:
+    """Measure recall and false injections over the labelled prompts of a file: see `evaluate.measure`.
+
+    With `errors` it holds failed commands: see `evaluate.measure_failures`.
+    """
+    if errors:
+        caller.index(vault)
+        if failures.load(vault) is None:
+            failures.fit(vault, caller.progress_of("fitting the floor for failures"))
+        return evaluate.measure_failures(vault, Path(queries), caller.progress_of("searching"))
     prompts = evaluate.load(Path(queries))
     caller.index(vault)
     return evaluate.measure(vault, prompts, caller.progress_of("searching"))

@@ -13,11 +13,15 @@ from vault_index.lesson.category import MAX_DEPTH, from_folder, normalise, prefi
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import brief, metadata_of
 from vault_index.lesson.parse import TYPES, Lesson, lessons_of
+from vault_index.text import failure
 
 GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
 TYPO_LETTERS = 4  # shorter names are often one letter apart: ack and awk
 
-_LISTS = ("categories", "tags", "fires_on", "silent_on")
+_LISTS = (
+    *("categories", "tags", "fires_on", "silent_on"),
+    *("fires_on_error", "silent_on_error"),
+)
 _DATES = ("created", "confirmed")
 _TEXTS = ("id", "title", "type", "source", "category")
 
@@ -137,6 +141,21 @@ def _taught_both(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Findi
             if " ".join(prompt.split()).casefold() in fires:
                 message = f"{brief(prompt)} is in fires_on, too: remove it from one of them"
                 yield Finding(shown, line_of_key(text, "silent_on"), "taught-both", message)
+        yield from _taught_errors(shown, text, lesson)
+
+
+def _taught_errors(shown: str, text: str, lesson: Lesson) -> Iterator[Finding]:
+    """Report lines of failures that are in both lists, and those that any failure has."""
+    fires = set(map(failure.normalise, lesson.fires_on_error))
+    for line in lesson.silent_on_error:
+        if failure.normalise(line) in fires:
+            message = f"{brief(line)} is in fires_on_error, too: remove it from one of them"
+            yield Finding(shown, line_of_key(text, "silent_on_error"), "taught-both", message)
+    for key in ("fires_on_error", "silent_on_error"):
+        for line in getattr(lesson, key):
+            if not failure.is_specific(line):
+                message = f"{key}: many failures say {brief(line)}: write more of the message"
+                yield Finding(shown, line_of_key(text, key), "any-failure", message)
 
 
 def _size(shown: str, lessons: list[Lesson]) -> Iterator[Finding]:

@@ -1,4 +1,7 @@
-"""Teach a lesson a prompt: an entry of `fires_on`, at which it fires, or of `silent_on`."""
+"""Teach a lesson a prompt or a line of a failure: to fire at it, or to stay out.
+
+A prompt is an entry of `fires_on` or `silent_on`, a line of `fires_on_error` or `silent_on_error`.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,21 @@ from vault_index.hotpath import chatter
 from vault_index.index.rows import MAX_TAUGHT, MAX_TAUGHT_CHARS
 from vault_index.journal.redact import redact
 from vault_index.lesson import edits, parse
-from vault_index.search import entries
+from vault_index.search import entries, failures
+from vault_index.text import failure
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 FIRES, SILENT = "fires_on", "silent_on"
-_OTHER = {FIRES: SILENT, SILENT: FIRES}
+FIRES_ON_ERROR, SILENT_ON_ERROR = failures.FIRES, failures.SILENT
+PROMPTS, ERRORS = (FIRES, SILENT), (FIRES_ON_ERROR, SILENT_ON_ERROR)
+_OTHER = {
+    FIRES: SILENT,
+    SILENT: FIRES,
+    FIRES_ON_ERROR: SILENT_ON_ERROR,
+    SILENT_ON_ERROR: FIRES_ON_ERROR,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +44,7 @@ class Change:
 
 
 def write(vault: Vault, entry: entries.Entry, prompt: str, kind: str) -> Change:
-    """Add a prompt to the `fires_on` or `silent_on` of a lesson's file; take it out of the other.
+    """Add a prompt, or a line of a failure, to a list of a lesson's file; take it out of the other.
 
     The other bytes of the file stay. For a section it is the frontmatter of the whole file.
 
@@ -70,7 +81,7 @@ def undo(
 def _lists(vault: Vault, entry: entries.Entry) -> dict[str, list[str]]:
     below = entry["path"].partition("/")[2]
     lesson = parse.parse_file(entries.content(vault, entry), below)[0]  # the file's own prompts
-    return {FIRES: list(lesson.fires_on), SILENT: list(lesson.silent_on)}
+    return {kind: list(getattr(lesson, kind)) for kind in (*PROMPTS, *ERRORS)}
 
 
 def _save(vault: Vault, entry: entries.Entry, after: dict[str, list[str]]) -> tuple[Path, bool]:
@@ -90,7 +101,9 @@ def _refuse(prompt: str, prompts: Iterable[str], path: str, kind: str) -> None:
         raise VaultError(message, f"type the words of it that matter, at most {MAX_TAUGHT_CHARS}")
     if redact(prompt) != prompt:
         raise VaultError("the prompt holds a secret", "type the words of it that matter")
-    why = chatter.why_skipped(prompt)
+    if kind in ERRORS and not failure.is_specific(prompt):
+        raise VaultError("many failures say this", "name a line of this failure alone")
+    why = "" if kind in ERRORS else chatter.why_skipped(prompt)
     if why:
         raise VaultError(f"hooks never search for this prompt: {why}", "write a longer prompt")
     if len(list(prompts)) >= MAX_TAUGHT and not _has(prompts, prompt):

@@ -34,6 +34,7 @@ def write(
     source: str | None = None,
     fires_on: Sequence[str] | None = None,
     silent_on: Sequence[str] | None = None,
+    fires_on_error: Sequence[str] | None = None,
     shown: entries.Entry | None = None,
     unchanged: bool = False,
     first: First | None = None,
@@ -64,6 +65,7 @@ def write(
         "source": None if source is None else " ".join(source.split()),
         "fires_on": fires_on,
         "silent_on": silent_on,
+        "fires_on_error": fires_on_error,
     }
     # an empty value removes its key
     keys = {key: value or None for key, value in keys.items() if value is not None}

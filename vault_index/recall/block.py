@@ -70,6 +70,14 @@ def injection(
     return "\n".join([FENCE_OPEN, intro, *done, *blocks, *suggested, FENCE_CLOSE])
 
 
+def at_failure(hit: Hit, max_tokens: int, before: str = "") -> str:
+    """Return the block for a failed command: one lesson, what it decides in the first line of text."""
+    text = injection([hit], max_tokens)
+    return (
+        text.replace(f"{FENCE_OPEN}\n", f"{FENCE_OPEN}\n{before}\n", 1) if before and text else text
+    )
+
+
 def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:
     """Return the lessons that fit into the budget, in characters."""
     blocks: list[str] = []

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 START = "SessionStart"
 SILENT_ON = "silent_on"
-SHOWN = (injections.PROMPT, START)  # what hooks asked; lookups of agents are no injections
+SHOWN = (
+    injections.PROMPT,
+    START,
+    injections.FAILURE,
+)  # what hooks asked; lookups of agents are no injections
 ANSWERED, SILENT = "answered", "silent"
 ONLY = ("", ANSWERED, SILENT)
 MAX_TIMES = 500  # searches, the latest, of which the time is returned
@@ -52,7 +56,7 @@ class Chosen:
         is_silent = not (record["lessons"] or record.get("skills"))
         return (
             str(record.get("session") or "").startswith(self.session)
-            and not (self.prompts and record["event"] != injections.PROMPT)
+            and not (self.prompts and record["event"] == START)
             and any(self.lesson in lesson for lesson in lessons)
             and self.only in ("", SILENT if is_silent else ANSWERED)
             and str(record.get("time") or "") >= self.since[:19]
@@ -70,7 +74,8 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     wanted = [each for each in lines if each.get("event") in SHOWN and chosen.has(each)]
     wanted.reverse()
     some = wanted[offset : offset + limit]
-    known = _Known(vault, some, marks)
+    failures = [each for each in lines if each.get("event") == injections.FAILURE]
+    known = _Known(vault, some, marks, injections.came_again(failures))
     prompts = [each for each in wanted if each["event"] == injections.PROMPT]
     return {
         "records": [known.shown(each) for each in some],
@@ -83,6 +88,9 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
 
 def prompt_of(vault: Vault, session: str, key: str) -> str:
     """Return the text of a prompt by its hash, redacted; "" where no file has it any more."""
+    for each in reversed(_recorded(vault)):
+        if each.get("said") and _prompt_of(each) == (session[:MAX_SESSION_CHARS], key):
+            return str(each["said"])
     return _Texts(vault).of(session, key)
 
 
@@ -149,8 +157,9 @@ class _Known:
         vault: Vault,
         some: Sequence[Mapping[str, Any]],
         marks: Mapping[_Key, Mapping[str, Any]],
+        came_again: Mapping[_Key, bool],
     ) -> None:
-        self._marks = marks
+        self._marks, self._came_again = marks, came_again
         near = {str(each.get("near") or "") for each in some}
         shown = {lesson for each in some for lesson in each["lessons"]}
         asked = {_prompt_of(each) for each in some}
@@ -181,7 +190,9 @@ class _Known:
             "project": in_journal.project if in_journal else "",
             "is_kept": in_journal is not None,
             "prompt": key,
-            "text": self._texts.of(session, key),
+            "kind": "error" if record["event"] == injections.FAILURE else "prompt",
+            "text": str(record.get("said") or "") or self._texts.of(session, key),
+            "came_again": self._came_again.get((time, session, key)),
             "lessons": [
                 {
                     **self._lesson(lesson),

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.index import skills
-from vault_index.recall import block, select, sessions
+from vault_index.recall import block, failed, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.recall.sessions import file_of, forget_given, forget_old, given, remember
+from vault_index.search import failures
 from vault_index.store import injections
 from vault_index.vault import Vault
 
@@ -55,10 +56,13 @@ def respond(
         forget_given(vault, session)
     if not injection.text:
         return None
-    remember(vault, session, injection)
+    if name == failed.EVENT:
+        failed.remember(vault, event, failed.of_event(event))
+    if not event.get("agent_id"):  # a subagent has a context of its own
+        remember(vault, session, injection)
     output = {"hookEventName": name, "additionalContext": injection.text}
     shown = [*injection.hits, *injection.skills]
-    is_shown = name == injections.PROMPT and vault.config.receipt and shown
+    is_shown = name in (injections.PROMPT, failed.EVENT) and vault.config.receipt and shown
     seen = {"systemMessage": block.receipt(shown)} if is_shown else {}
     return {"hookSpecificOutput": output, **seen}
 
@@ -70,7 +74,7 @@ def _record(vault: Vault, event: dict[str, Any], injection: Injection, ms: float
         vault.index_dir,
         str(event["hook_event_name"]),
         str(event.get("session_id") or ""),
-        str(event.get("prompt") or ""),
+        _asked(event),
         [(hit.lesson_id, hit.score) for hit in injection.hits],
         [(hit.title, hit.score) for hit in injection.skills],
         injection.floor,
@@ -79,12 +83,25 @@ def _record(vault: Vault, event: dict[str, Any], injection: Injection, ms: float
         "" if injection.text else injection.silent,
         (near.lesson_id, near.reason) if near else None,
         [hit.lesson_id for hit in injection.hits if hit.taught],
+        failed.said(failed.of_event(event)) if event["hook_event_name"] == failed.EVENT else "",
     )
+
+
+def _asked(event: dict[str, Any]) -> str:
+    """Return what a record knows an event by: its prompt, or the signature of its failure."""
+    if event["hook_event_name"] == failed.EVENT:
+        return failed.of_event(event).signature
+    return str(event.get("prompt") or "")
 
 
 def _injection(
     vault: Vault, event: dict[str, Any], session: str, text_only: bool, from_files: bool
 ) -> Injection:
+    if event["hook_event_name"] == failed.EVENT:
+        failures.want(vault)
+        what = failed.of_event(event)
+        times = failed.times_told(vault, event, what)
+        return failed.select_lesson(vault, what, times=times, text_only=text_only)
     already = given(vault, session)
     if from_files:
         return select.from_files(vault, str(event.get("prompt") or ""), already)
@@ -92,6 +109,7 @@ def _injection(
     skills.register(vault, project)
     if event["hook_event_name"] == "SessionStart":
         forget_old(vault)
+        failures.want(vault)
         if event.get("source") == COMPACT:
             return select.after_compaction(vault, already)
         return select.for_session(vault, project, already, session=session, text_only=text_only)

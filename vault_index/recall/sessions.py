@@ -79,7 +79,10 @@ def forget_old(vault: Vault) -> None:
 # can happen between looking and writing.
 
 ENDING = ".answered"
-_IDENTIFYING = ("hook_event_name", "source", "prompt_id", "prompt")
+_IDENTIFYING = (
+    *("hook_event_name", "source", "prompt_id", "prompt"),
+    *("agent_id", "tool_use_id", "command", "error"),
+)
 
 
 def claim(session_file: Path, event: Mapping[str, object], began: float) -> bool:

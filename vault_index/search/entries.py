@@ -116,6 +116,9 @@ def _ends_of(name: str) -> Iterator[str]:
 ORDERS = ("id", "title", "created", "updated", "confidence")
 
 
+_TAUGHT = ("fires_on", "silent_on", "fires_on_error", "silent_on_error")
+
+
 class Entry(TypedDict, total=False):
     """A lesson as the index has it; `text`, `fires_on` and `silent_on` only from `entry`."""
 
@@ -137,6 +140,8 @@ class Entry(TypedDict, total=False):
     file_hash: str  # of the file that all this was read from; only from `entry`
     fires_on: list[str]
     silent_on: list[str]
+    fires_on_error: list[str]
+    silent_on_error: list[str]
 
 
 def entries(
@@ -241,7 +246,8 @@ def _parsed(entry: Entry, data: bytes, path: str) -> Entry:
     whole, *_ = [
         lesson for lesson in parse.parse_file(data, path) if _is_of(entry, lesson.id, path)
     ]
-    return Entry(text=whole.text, fires_on=list(whole.fires_on), silent_on=list(whole.silent_on))
+    taught = {kind: list(getattr(whole, kind)) for kind in _TAUGHT}
+    return Entry(text=whole.text, **cast("Entry", taught))
 
 
 def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
@@ -252,7 +258,7 @@ def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
     """
     lesson = named(name, _lessons(vault, listing.COLUMNS), beginnings=beginnings)
     where = filters.wholes_of([lesson["id"]])
-    columns = (*listing.COLUMNS, "text", "file_hash", "fires_on", "silent_on")
+    columns = (*listing.COLUMNS, "text", "file_hash", *_TAUGHT)
     return _lessons(vault, columns, where)[0]
 
 
@@ -262,7 +268,7 @@ def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str
     These are the lessons that are called so, else those that are written most like it, without
     withheld ones. Raises IndexStateError without an index.
     """
-    columns = (*listing.COLUMNS, "text", "file_hash", "fires_on", "silent_on")
+    columns = (*listing.COLUMNS, "text", "file_hash", *_TAUGHT)
     whole = _lessons(vault, columns, filters.wholes_of([name]))
     if whole:  # the whole id: no need to read the others
         return whole[0], []

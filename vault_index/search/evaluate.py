@@ -8,21 +8,23 @@ prompt's best score exceeds an unanswerable one's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
-from vault_index.search import entries, floor, query
+from vault_index.search import entries, failures, floor, query
 from vault_index.search.query import Query
+from vault_index.text import failure
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 DEPTH = 10  # hits looked at for each prompt
 INJECTED = 3
+NEAR_MISS = "near-miss"  # the kind of failures on the subject of a lesson that does not help
 
 EXPLAINED = {
     "prompts": "that some lesson answers",
@@ -37,6 +39,18 @@ EXPLAINED = {
     "at_floor": "at that floor; hit: a right lesson is injected, false: anything is where silence is"
     " right, orphan: something else beside or instead of it",
     "by_kind": "the same for the prompts of each kind; injected: anything is",
+}
+
+
+ERRORS_EXPLAINED = {
+    "failures": "that some lesson helps with",
+    "hit@1": "share of them with a right lesson first",
+    "hit@3": "among the first 3",
+    "right_at_2%": "with a right lesson above the floor that 2% of the unanswered ones pass",
+    "floor": "strength below which a hook injects nothing",
+    "at_floor": "at that floor; right: the right lesson is injected, wrong: another one is, false:"
+    " anything is where silence is right",
+    "by_kind": "share of the failures of each kind at which anything is injected",
 }
 
 
@@ -215,3 +229,76 @@ def _auc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
 
 def _share(truths: Sequence[bool]) -> float | None:
     return sum(truths) / len(truths) if truths else None
+
+
+def measure_failures(
+    vault: Vault, path: Path, progress: Callable[[int, int], None] = lambda _done, _all: None
+) -> dict[str, Any]:
+    """Look every failed command of a file up and return the figures of `ERRORS_EXPLAINED`.
+
+    JSON lines with `command`, `error`, `relevant` and, if known, `borderline` (ids) and `kind`. Raises
+    VaultError, IndexStateError without an index.
+    """
+    lines = read_lines(path)
+    outcomes = []
+    for number, (line, values) in enumerate(lines, start=1):
+        if not isinstance(values.get("error"), str):
+            hint = 'write it like {"command": "...", "error": "...", "relevant": ["id"]}'
+            raise VaultError(f"{path}:{line}: not a failed command", hint)
+        outcomes.append(_look_up(vault, line, values))
+        progress(number, len(lines))
+    answerable = [each for each in outcomes if each["relevant"]]
+    others = [each for each in outcomes if not each["relevant"]]
+    kinds = sorted({each["kind"] for each in outcomes})
+    unanswered = [each for each in others if each["kind"] != NEAR_MISS] or others
+    false = sorted((each["strength"] for each in unanswered if not each["neutral"]), reverse=True)
+    allowed = int(0.02 * len(unanswered))
+    least = false[allowed] if allowed < len(false) else -1.0
+    fitted = failures.load(vault)
+
+    def share(name: str, those: Sequence[Mapping[str, Any]]) -> float | None:
+        return _share([bool(each[name]) for each in those])
+
+    return {
+        "failures": len(answerable),
+        "hit@1": _share([each["rank"] == 1 for each in answerable]),
+        "hit@3": _share([each["rank"] in (1, 2, 3) for each in answerable]),
+        "right_at_2%": _share(
+            [each["rank"] == 1 and each["strength"] > least for each in answerable]
+        ),
+        "floor": fitted.vectors if fitted else None,
+        "at_floor": {
+            "right": _share([each["injected"] and each["rank"] == 1 for each in answerable]),
+            "wrong": _share([each["injected"] and each["rank"] != 1 for each in answerable]),
+            "false": share("is_false", others),
+        },
+        "by_kind": {
+            kind: share("injected", [each for each in outcomes if each["kind"] == kind])
+            for kind in kinds
+        },
+        "missed": [each for each in answerable if each["rank"] not in (1, 2, 3)],
+        "injected_falsely": [each for each in others if each["is_false"]],
+        "unknown": [],
+    }
+
+
+def _look_up(vault: Vault, line: int, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a failed command finds; `rank` counts from 1."""
+    failed = failure.read(str(values.get("command") or ""), values["error"])
+    found = failures.find(vault, failed, DEPTH)
+    ids = [hit.lesson_id for hit in found.hits]
+    relevant = set(map(str, values.get("relevant") or ()))
+    neutral = bool(ids) and ids[0] in (values.get("borderline") or ())
+    return {
+        "line": line,
+        "query": failed.queries[0],
+        "relevant": sorted(relevant),
+        "kind": str(values.get("kind") or ""),
+        "rank": next((place for place, id in enumerate(ids, start=1) if id in relevant), None),
+        "first": ids[0] if ids else "",
+        "strength": found.strength if not found.why_silent else -1.0,
+        "score": round(found.strength, 4),
+        "injected": found.is_above,
+        "neutral": neutral,
+        "is_false": found.is_above and not relevant and not neutral,
+    }

@@ -62,7 +62,7 @@ def _entry(line: str) -> dict[str, Any] | None:
 
 FILE, OLD_FILE = "injections.jsonl", "injections.old.jsonl"
 MAX_BYTES = 1024 * 1024
-PROMPT = "UserPromptSubmit"
+PROMPT, FAILURE = "UserPromptSubmit", "PostToolUseFailure"
 RENAME, MARK = "Rename", "Mark"  # the events of records that are no search
 key_of = log.key_of  # the hash by which a record knows a prompt
 SHOWN = 5  # lessons of the most and of the never used
@@ -76,7 +76,7 @@ class Record:
     """
 
     time: str  # ISO 8601, UTC
-    event: str  # UserPromptSubmit | SessionStart | LearnSearch | LearnGet
+    event: str  # UserPromptSubmit | SessionStart | PostToolUseFailure | LearnSearch | LearnGet
     session: str
     prompt: str  # 16 hexadecimal digits of its SHA-256; "" for a session's start
     lessons: tuple[str, ...]
@@ -89,6 +89,9 @@ class Record:
     near: str = ""  # the lesson that came nearest to the floor
     near_score: float | None = None
     taught: tuple[str, ...] = ()  # those of the lessons that a taught prompt fired
+    said: str = (
+        ""  # of a failure: a line of what it printed, redacted; `prompt` is of its signature
+    )
 
 
 def record(
@@ -104,6 +107,7 @@ def record(
     silent: str = "",
     near: tuple[str, float] | None = None,
     taught: Sequence[str] = (),
+    said: str = "",
 ) -> None:
     """Append a record to the file in `.vault_index`. Never raises: a read-only vault has none."""
     search = Record(
@@ -121,9 +125,10 @@ def record(
         near=near[0] if near else "",
         near_score=round(near[1], 4) if near else None,
         taught=tuple(taught),
+        said=said,
     )
     values = asdict(search)
-    for name in ("silent", "near", "near_score", "taught"):
+    for name in ("silent", "near", "near_score", "taught", "said"):
         if not values[name]:
             del values[name]
     data = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
@@ -284,12 +289,28 @@ def _used(kept: Sequence[Mapping[str, Any]]) -> Counter[str]:
     return used
 
 
+def came_again(failed: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], bool]:
+    """Return for each answered failure, by time, session and signature, whether it came again after.
+
+    `failed` are records of failures, oldest first.
+    """
+    later: set[tuple[str, str]] = set()
+    result: dict[tuple[str, str, str], bool] = {}
+    for each in reversed(failed):
+        same = str(each.get("session") or ""), str(each.get("prompt") or "")
+        if each["lessons"]:
+            result[str(each.get("time") or ""), *same] = same in later
+        later.add(same)
+    return result
+
+
 def total(kept: Sequence[Mapping[str, Any]], known: Sequence[str]) -> dict[str, Any]:
     """Sum up records, oldest first; `known` as for `summary`."""
     prompts = [search for search in kept if search.get("event") == PROMPT]
     times = sorted(search["ms"] for search in prompts if isinstance(search.get("ms"), (int, float)))
     used = _used(kept)
     never = [id for id in known if id not in used]
+    failed = [search for search in kept if search.get("event") == FAILURE]
     return {
         "since": next(
             (line.get("time") for line in kept if line.get("event") not in (RENAME, MARK)), None
@@ -297,6 +318,9 @@ def total(kept: Sequence[Mapping[str, Any]], known: Sequence[str]) -> dict[str, 
         "prompts": len(prompts),
         "missed": sum(search.get("missed") is True for search in kept),
         "answered": sum(bool(search["lessons"] or search.get("skills")) for search in prompts),
+        "failures": len(failed),
+        "failures_answered": sum(bool(search["lessons"]) for search in failed),
+        "came_again": sum(came_again(failed).values()),
         "p50_ms": times[len(times) // 2] if times else None,
         "p90_ms": times[int(0.9 * len(times))] if times else None,
         "most_used": used.most_common(SHOWN),

@@ -58,11 +58,13 @@ class Plugin:
 
 # The hooks in the settings of Claude Code.
 
-EVENTS = {"UserPromptSubmit": 5, "SessionStart": 10}  # timeout in seconds, past our own deadline
+# timeout in seconds, past our own deadline
+EVENTS = {"UserPromptSubmit": 5, "SessionStart": 10, "PostToolUseFailure": 5}
+MATCHERS = {"PostToolUseFailure": "Bash|PowerShell"}  # the tools that run commands
 # of the journal, only where asked for; SessionEnd waits no longer than its own budget for it
 JOURNAL_EVENTS = {"Stop": 5, "SubagentStop": 5, "PreCompact": 5, "SessionEnd": 5}
 
-CLAUDE = HookSettings("Claude Code", EVENTS, JOURNAL_EVENTS, exec_form=True)
+CLAUDE = HookSettings("Claude Code", EVENTS, JOURNAL_EVENTS, exec_form=True, matchers=MATCHERS)
 install, uninstall, commands = CLAUDE.install, CLAUDE.uninstall, CLAUDE.commands
 
 

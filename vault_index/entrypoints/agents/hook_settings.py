@@ -87,6 +87,7 @@ class HookSettings:
     grouped: bool = True  # an event has groups of hooks, as in Claude Code; else hooks
     comments: bool = False  # the agent reads JSON with comments
     beside: Mapping[str, Any] = field(default_factory=dict)  # what the file must have
+    matchers: Mapping[str, str] = field(default_factory=dict)  # tools that an event is limited to
 
     def install(self, settings: Path, home: Path, command: str, *, journal: bool = False) -> bool:
         """Add the hooks to a settings file, which keeps all else. False if it has them already.
@@ -101,7 +102,7 @@ class HookSettings:
         if not missing:
             return False
         had_ours = any(self._is_ours(group) for event in hooks for group in _groups(hooks, event))
-        entries = {event: self._entry(command, wanted[event]) for event in missing}
+        entries = {event: self._entry(command, event, wanted[event]) for event in missing}
         if has_comments:
             lines = ", ".join(f'"{event}": [{json.dumps(new)}]' for event, new in entries.items())
             raise SettingsError(
@@ -205,14 +206,15 @@ class HookSettings:
             )
         return hooks
 
-    def _entry(self, command: str, timeout: int) -> dict[str, Any]:
+    def _entry(self, command: str, event: str, timeout: int) -> dict[str, Any]:
         line = f"{shlex.quote(command)}{self.arguments}" if self.arguments else command
         hook: dict[str, Any] = {"type": "command"} if self.grouped else {}
         hook["command"] = line
         if self.exec_form:
             hook["args"] = []
         hook["timeout"] = timeout
-        return {"hooks": [hook]} if self.grouped else hook
+        limited = {"matcher": self.matchers[event]} if event in self.matchers else {}
+        return {**limited, "hooks": [hook]} if self.grouped else {**limited, **hook}
 
     def _hooks_of(self, group: Any) -> list[Any]:
         """Return the hooks of an entry of an event."""

@@ -323,7 +323,8 @@ def last_command(named: str | None, number: int, as_json: bool) -> None:
     for place, record in enumerate(records, start=1):
         ago = output.styled(_ago(record["time"], now), dim=True)
         text = shorten_line(record["text"], PROMPT_CHARS) if record["text"] else NOT_KEPT
-        output.row(f"{place}. ", ago, f"  {text}")
+        failed = "failed: " if record["kind"] == "error" else ""
+        output.row(f"{place}. ", ago, f"  {failed}{text}")
         for line in _got(record):
             output.say(f"   {line}")
     asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
@@ -350,6 +351,8 @@ def _got(record: dict[str, Any]) -> Iterator[str]:
         taught = f"; taught {lesson['taught']}" if lesson["taught"] else ""
         title = lesson["title"] or "no longer there"
         yield f"{title} ({percent_of(lesson['score'])}%{mark}) {lesson['id']}{taught}"
+    if record["came_again"] is not None:
+        yield "the same failure came again" if record["came_again"] else "it did not come again"
     for lesson in record["others"]:
         yield f"taught {lesson['taught']}: {lesson['title'] or lesson['id']}"
     for skill in record["skills"]:
@@ -382,6 +385,12 @@ FIRES, SILENT = "fires_on", "silent_on"
 @click.command("teach", epilog='Example: lessons teach "run the tests please" --fires run-tests')
 @click.argument("prompt", nargs=-1)
 @click.option(
+    "--error",
+    "is_error",
+    is_flag=True,
+    help="A line of a failed command: PROMPT, else stdin, else the last failure.",
+)
+@click.option(
     "--last", type=click.IntRange(1, 100), help="The prompt of that number in `lessons last`."
 )
 @click.option(
@@ -396,6 +405,7 @@ FIRES, SILENT = "fires_on", "silent_on"
 def teach_command(
     named: str | None,
     prompt: tuple[str, ...],
+    is_error: bool,
     last: int | None,
     fires: str | None,
     silent: str | None,
@@ -406,17 +416,24 @@ def teach_command(
 
     --last N takes the prompt of that number in `lessons last`. Without --fires and --not, choose among
     the nearest lessons at a terminal. The lesson's file gets the prompt under fires_on or silent_on,
-    and acts at the next prompt.
+    and acts at the next prompt. With --error it gets a line that a failed command prints, under
+    fires_on_error or silent_on_error.
     """
-    if bool(prompt) is bool(last):
+    if bool(prompt) is bool(last) and (prompt or not is_error):
         raise click.UsageError("name one prompt: PROMPT, or --last N")
     record = record_of(named, last) if last else {}
-    text = " ".join(prompt) or record["text"]
+    text = " ".join(prompt)
+    if is_error and not text and not record:
+        text = _line_of_stdin()
+        record = {} if text else _last_failure(named)
+    text = text or record["text"]
+    is_error = is_error or record.get("kind") == "error"
     if not text:
         raise VaultError("the text of this prompt was not kept", "type it: lessons teach PROMPT")
     if fires and silent:
         raise VaultError("both --fires and --not", "choose one of them")
     lesson, kind = (silent, SILENT) if silent else (fires, FIRES)
+    kind = f"{kind}_error" if is_error else kind
     name = client.name_in_vault(named, lesson) if lesson else asking.pick(named, text)
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
     if record:
@@ -430,11 +447,28 @@ def teach_command(
         asking.note(f"it does not act yet: {done['silent'] or 'the lesson still comes'}")
 
 
+def _line_of_stdin() -> str:
+    """Return the line of stdin that says best why a command failed; "" at a terminal."""
+    from vault_index.text import failure
+
+    printed = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
+    return next(iter(failure.read("", printed.decode("utf-8", "replace")).lines), "")
+
+
+def _last_failure(named: str | None) -> dict[str, Any]:
+    for record in latest(named, 100):
+        if record["kind"] == "error":
+            return record
+    raise VaultError("no failure in the record", "name the line: lessons teach --error LINE")
+
+
 def _said(done: dict[str, Any], undo: bool) -> str:
     if undo:
         return f"{'taken out of' if done['changed'] else 'it was not in'} {done['id']}"
-    what = "fires at" if done["kind"] == FIRES else "stays out at"
+    what = "fires at" if done["kind"].startswith(FIRES) else "stays out at"
     again = "" if done["changed"] else " (as taught before)"
+    if done["kind"].endswith("_error"):
+        return f"{done['id']} {what} a failure that prints: {done['prompt']}{again}"
     return f"{done['id']} {what} this prompt and near ones{again}"
 
 

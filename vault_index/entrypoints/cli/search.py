@@ -188,14 +188,29 @@ def _explain(
 
 
 @click.command("recall", epilog='Example: lessons recall "our build dies with heap out of memory"')
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1)
+@click.option(
+    "--error", "is_error", is_flag=True, help="For a failed command QUERY: its output is on stdin."
+)
 @options.as_json
 @click.pass_obj
 @output.paged()
-def recall_command(named: str | None, query: tuple[str, ...], as_json: bool) -> None:
-    """Print what an agent would get for the prompt QUERY."""
-    values = {"query": " ".join(query), "project": project_of(named)}
-    answer = asking.ask(named, api.search.recall(**values), settled=True)
+def recall_command(
+    named: str | None, query: tuple[str, ...], is_error: bool, as_json: bool
+) -> None:
+    """Print what an agent would get for the prompt QUERY.
+
+    With --error, what it would get when a command failed: make 2>&1 | lessons recall --error make
+    """
+    text = " ".join(query)
+    if is_error:
+        printed = sys.stdin.buffer.read().decode("utf-8", "replace")
+        answer = asking.ask(named, api.search.recall_failure(output=printed, command=text))
+    elif text:
+        asked = api.search.recall(query=text, project=project_of(named))
+        answer = asking.ask(named, asked, settled=True)
+    else:
+        raise click.UsageError("Missing argument 'QUERY...'.")
     if as_json:
         output.json(
             {key: answer[key] for key in ("text", "hits", "skills", "floor", "silent", "near")}
@@ -227,40 +242,45 @@ MAX_MISTAKES = 20  # prompts of `eval`
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Lessons as JSON lines (id, title, text, category), instead of the vault.",
 )
+@click.option("--errors", "is_error", is_flag=True, help="QUERIES are failed commands.")
 @options.as_json
 @click.pass_obj
-def eval_command(named: str | None, queries: Path, lessons: Path | None, as_json: bool) -> None:
+def eval_command(
+    named: str | None, queries: Path, lessons: Path | None, is_error: bool, as_json: bool
+) -> None:
     """Measure recall and false injections over labelled prompts.
 
     QUERIES holds a JSON object a line: query, relevant (a list of lesson ids, empty if silence is
-    right), kind. Each figure is explained, and the prompts that went wrong are named.
+    right), kind. Each figure is explained, and the prompts that went wrong are named. With --errors
+    an object has command and error, which is what was printed, in place of query.
     """
-    values = {"queries": str(queries)}
+    asked = api.state.measure(queries=str(queries), errors=is_error)
     if lessons is None:
-        figures = asking.ask(named, api.state.measure(**values))
+        figures = asking.ask(named, asked)
     else:
         from vault_index.api import state
 
         with state.scratch_vault(str(lessons)) as scratch:
-            figures = asking.ask(scratch, api.state.measure(**values))
+            figures = asking.ask(scratch, asked)
     if as_json:
         output.json(figures)
         return
-    _print_figures(figures)
+    _print_figures(figures, is_error)
     _print_mistakes(figures, queries)
 
 
-def _print_figures(figures: dict[str, Any]) -> None:
-    from vault_index.search.evaluate import EXPLAINED
+def _print_figures(figures: dict[str, Any], is_error: bool) -> None:
+    from vault_index.search.evaluate import ERRORS_EXPLAINED, EXPLAINED
 
-    for key, meaning in EXPLAINED.items():
+    for key, meaning in (ERRORS_EXPLAINED if is_error else EXPLAINED).items():
         value = figures[key]
         shown = (
             "" if key == "by_kind" else _line(value) if isinstance(value, dict) else _figure(value)
         )
         output.row(f"{key:<14}{shown:<8}", output.styled(f"  {meaning}", dim=True))
     for kind, of_kind in figures["by_kind"].items():
-        output.row(f"  {kind or '(no kind)':<12}{_line(of_kind)}")
+        of_kind = _line(of_kind) if isinstance(of_kind, dict) else _figure(of_kind)
+        output.row(f"  {kind or '(no kind)':<12}{of_kind}")
 
 
 def _print_mistakes(figures: dict[str, Any], queries: Path) -> None:

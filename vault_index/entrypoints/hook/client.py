@@ -42,6 +42,12 @@ TICK_SECONDS = 0.01  # the unit in which the system reports when a process began
 FIELDS = ("hook_event_name", "source", "session_id", "prompt_id", "cwd")
 # a turn of a recorded session ended: the journal takes it in, and the agent hears nothing
 TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
+# a command of the agent failed; a person waits for the agent, which runs hundreds of them
+FAILURE = "PostToolUseFailure"
+FAILURE_MS = 300  # a hard limit: nobody notices 60 ms a call, and people complain from a second on
+FAILURE_FIELDS = ("hook_event_name", "session_id", "prompt_id", "cwd", "agent_id", "tool_use_id")
+COMMANDS = ("Bash", "PowerShell")  # the tools that run them
+MAX_ERROR_CHARS = 64_000  # of an output: half from either end
 TURN_FIELDS = ("hook_event_name", "session_id", "cwd", "transcript_path", "agent_transcript_path")
 
 
@@ -67,6 +73,8 @@ def main() -> None:
         parsed = _event(agent, _read(0).decode("utf-8", "replace"))
         event.update(pid=os.getpid(), began=time.time() - _age() + TICK_SECONDS)  # for `once`
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
+        if event.get("hook_event_name") == FAILURE:
+            _arm(event, started, FAILURE_MS)
         if event.get("hook_event_name") in TURN_ENDS:
             _after_turn(event)
         elif _worth_asking(event):
@@ -122,6 +130,8 @@ def _read(descriptor: int) -> bytes:
 
 def _needed(event: dict[str, object]) -> dict[str, object]:
     """Return the fields that are used, each text cut to the length that is looked at."""
+    if event.get("hook_event_name") == FAILURE:
+        return _failure(event)
     names = TURN_FIELDS if event.get("hook_event_name") in TURN_ENDS else FIELDS
     needed = {name: event[name] for name in names if name in event}
     texts = {name: value for name, value in needed.items() if isinstance(value, str)}
@@ -130,6 +140,21 @@ def _needed(event: dict[str, object]) -> dict[str, object]:
     if prompt is not None and "prompt_id" in names:
         cut["prompt"] = str(prompt)[:MAX_PROMPT_CHARS]
     return cut
+
+
+def _failure(event: dict[str, object]) -> dict[str, object]:
+    """Return what is used of a failed call; {} for one that no lesson can be about."""
+    values, output = event.get("tool_input"), event.get("error")
+    command = values.get("command") if isinstance(values, dict) else None
+    is_command = event.get("tool_name") in COMMANDS and isinstance(command, str)
+    if not is_command or event.get("is_interrupt") is True or not isinstance(output, str):
+        return {}
+    if len(output) > MAX_ERROR_CHARS:
+        half = MAX_ERROR_CHARS // 2
+        output = f"{output[:half]}\n{output[-half:]}"
+    kept = {name: event[name] for name in FAILURE_FIELDS if isinstance(event.get(name), str)}
+    cut: dict[str, object] = {name: str(value)[:MAX_FIELD_CHARS] for name, value in kept.items()}
+    return {**cut, "command": str(command)[:MAX_FIELD_CHARS], "error": output}
 
 
 def _after_git(folder: str, started: float) -> None:
@@ -178,7 +203,7 @@ def _after_turn(event: dict[str, object]) -> None:
 def _worth_asking(event: dict[str, object]) -> bool:
     """Whether an event can get lessons at all; nothing heavy loads for it."""
     name = event.get("hook_event_name")
-    if name == "SessionStart":
+    if name in ("SessionStart", FAILURE):
         return True
     if name != "UserPromptSubmit":
         return False
@@ -204,6 +229,8 @@ def _answer(event: dict[str, object], started: float) -> object:
 
     event["vault"] = root  # for the log
     event.setdefault("cwd", os.getcwd())  # the watcher is not where we are
+    if event["hook_event_name"] == FAILURE:
+        return _answer_failure(root, event, started)
     session = event["hook_event_name"] == "SessionStart"
     patience = min(SESSION_WATCHER_MS if session else WATCHER_MS, _deadline() / 2) / 1000
     runs = hung = False
@@ -220,6 +247,27 @@ def _answer(event: dict[str, object], started: float) -> object:
     from vault_index.entrypoints.hook import fallback
 
     return fallback.answer(root, event, started, may_start=not runs, text_only=hung)
+
+
+def _answer_failure(root: str, event: dict[str, object], started: float) -> object:
+    """Ask the watcher. Without one there is no time to answer: one starts, for the next failure."""
+    import time
+
+    from vault_index.hotpath import protocol
+
+    patience = max(0.001, _left(FAILURE_MS) - PRINT_SECONDS)
+    until = time.monotonic() + patience
+    question = _question(event, started, until)
+    try:
+        reply = protocol.ask(root, question, patience)
+    except protocol.NoWatcher:
+        from vault_index.hotpath import start
+
+        start.ask(root, question, 0.0, autostart)
+        return None
+    if reply.get("problem"):
+        log(event, str(reply["problem"]), started)
+    return reply.get("answer")
 
 
 def _without_vault(event: dict[str, object]) -> object:
@@ -279,14 +327,14 @@ def _deadline() -> int:
     return int(named) if named.isdigit() else DEFAULT_DEADLINE_MS
 
 
-def _arm(event: dict[str, object], started: float) -> None:
+def _arm(event: dict[str, object], started: float, limit_ms: int | None = None) -> None:
     """End the process at the deadline, from a thread: all else may hang by then."""
     import _thread  # `threading` loads more
     import os
     import time
 
-    milliseconds = _deadline()
-    seconds = _left()
+    milliseconds = min(limit_ms or _deadline(), _deadline())
+    seconds = _left(milliseconds)
 
     def end() -> None:
         time.sleep(seconds)
@@ -296,9 +344,9 @@ def _arm(event: dict[str, object], started: float) -> None:
     _thread.start_new_thread(end, ())
 
 
-def _left() -> float:
+def _left(milliseconds: int | None = None) -> float:
     """Return the seconds until this process ends itself."""
-    return max(0.001, DEADLINE_SHARE * _deadline() / 1000 - _age())
+    return max(0.001, DEADLINE_SHARE * (milliseconds or _deadline()) / 1000 - _age())
 
 
 def _age() -> float:
