@@ -2,12 +2,12 @@
 
 import sys
 
-from vault_index.entrypoints import capture_process, watcher
+from vault_index.entrypoints import background
 
 if __name__ == "__main__":
-    for process in (watcher, capture_process):
-        if process.is_asked_for(sys.argv[1:]):
-            sys.exit(process.main(sys.argv[1:]))
+    status = background.main(sys.argv[1:])
+    if status is not None:
+        sys.exit(status)
     from vault_index.entrypoints.cli import main
 
     main()

@@ -7,10 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support.commands import run
 from tests.support.files import commit, write
-from vault_index.entrypoints.cli import output
+from vault_index.entrypoints.cli import main, output
 
 EVIL = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31m\u202edesrever\u2066\rover\x7f"
 NAME = EVIL.replace("/", "")
@@ -60,14 +61,28 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def assert_harmless(words: list[str], code: int, out: str, err: str) -> None:
+    for said in (out, err):
+        assert not [ascii(char) for char in STEERS if char in said]
+    if "--json" in words and code == 0:
+        json.loads(out)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=ascii)
-def test_no_command_steers_the_terminal(hostile: Path, words: list[str]) -> None:
-    ran = run("lessons", *words, cwd=hostile, env={"EDITOR": "true"}, check=False)
-    for said in (ran.out, ran.err):
-        assert not [ascii(char) for char in STEERS if char in said]
-    if "--json" in words and ran.code == 0:
-        json.loads(ran.out)
+def test_no_command_steers_the_terminal(
+    hostile: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(hostile)
+    monkeypatch.setenv("EDITOR", "true")
+    ran = CliRunner().invoke(main, words)
+    assert_harmless(words, ran.exit_code, ran.stdout, ran.stderr)
+
+
+@pytest.mark.parametrize("words", [["show", "evil"], ["list", "--json"], [f"--{NAME}"]], ids=ascii)
+def test_nor_does_the_program_itself(hostile: Path, words: list[str]) -> None:
+    ran = run("lessons", *words, cwd=hostile, check=False)
+    assert_harmless(words, ran.code, ran.out, ran.err)
 
 
 def test_json_keeps_every_character(capsys: pytest.CaptureFixture[str]) -> None:

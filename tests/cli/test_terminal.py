@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import os
 import pty
 import re
+import shlex
 import signal
 import struct
 import subprocess
@@ -19,7 +21,7 @@ from tests.support import documents
 from tests.support.commands import BIN, path_with_forks, run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import open_vault
-from vault_index.entrypoints.cli import output
+from vault_index.entrypoints.cli import main, output
 from vault_index.index import reconcile
 from vault_index.vault import Vault
 
@@ -87,11 +89,34 @@ def commands() -> list[str]:
     return [*dict.fromkeys(found), *more, "lessons list --json", "lessons index"]
 
 
-@pytest.mark.slow
-def test_no_line_is_wider_than_the_terminal(team: Vault) -> None:
+class Screen(io.StringIO):
+    """A stream that takes itself for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def rendered(command: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return what a command prints at a terminal of some columns, in this process."""
+    screen = Screen()
+    monkeypatch.setenv("COLUMNS", str(columns))  # as a shell exports it
+    with (
+        contextlib.redirect_stdout(screen),
+        contextlib.redirect_stderr(screen),
+        pytest.raises(SystemExit),
+    ):
+        main(shlex.split(command)[1:])
+    return screen.getvalue()
+
+
+def test_no_line_is_wider_than_the_terminal(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(team.root)
+    monkeypatch.setenv("EDITOR", "true")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert "…\x1b" in rendered("lessons list", 40, monkeypatch)  # it takes the screen for one
     for number, command in enumerate(commands()):
         columns = (80, 40)[number % 2]
-        said = at_terminal(command, team.root, columns)
+        said = rendered(command, columns, monkeypatch)
         assert "Traceback" not in said
         if not command.startswith(BODIES) and "--json" not in command and "--help" not in command:
             assert_fits(said, columns)

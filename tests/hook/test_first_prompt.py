@@ -312,9 +312,9 @@ def test_all_is_loaded_before_it_listens_and_nothing_is_recorded(team: Vault) ->
 
 @pytest.mark.slow
 def test_a_watcher_that_hangs_while_it_starts_is_ended_by_the_system(team: Vault) -> None:
-    code = "from vault_index.entrypoints import watcher; watcher.HANG_SECONDS = 1; "
-    code += "watcher.run = lambda *_: __import__('threading').Event().wait(); "
-    code += f"watcher.main(['--vault', {str(team.root)!r}, 'watch', '--lock', '0'])"
+    code = "from vault_index.entrypoints import background; background.HANG_SECONDS = 1; "
+    code += "background.watch = lambda *_: __import__('threading').Event().wait(); "
+    code += f"background.main(['--vault', {str(team.root)!r}, 'watch', '--lock', '0'])"
     done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False)
     assert done.returncode == -signal.SIGALRM
 

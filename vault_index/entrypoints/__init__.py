@@ -1,1 +1,1 @@
-"""Who asks: the command line, the agents' hooks."""
+"""The doors of the package: the command line, agents' hooks, MCP, HTTP and the pages."""

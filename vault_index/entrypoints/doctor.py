@@ -1,4 +1,4 @@
-"""What is wrong with a vault on this machine, each with the command that fixes it. Changes nothing."""
+"""Find what is wrong with a vault on this machine, and the command that fixes it. Changes nothing."""
 
 from __future__ import annotations
 

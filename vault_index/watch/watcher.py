@@ -53,7 +53,7 @@ class Watcher:
         self._server = Server(self._answer)
         self._server.start()
         try:
-            signal.alarm(0)  # see entrypoints.watcher: this start did not hang
+            signal.alarm(0)  # see entrypoints.background: this start did not hang
             gc.freeze()  # what is loaded stays, and is no longer looked through
             gc.enable()
             self._journal.start()

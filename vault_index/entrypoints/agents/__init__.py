@@ -14,11 +14,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from vault_index import git
 from vault_index.entrypoints.agents import hook_settings
@@ -109,33 +109,12 @@ CURSOR = HookSettings(
 )
 
 
-class Wiring(Protocol):
-    """What is put into a file of an agent, and taken out again."""
-
-    @property
-    def events(self) -> Mapping[str, int]:
-        """The events that get lessons, that of the prompt first."""
-
-    @property
-    def journal_events(self) -> Mapping[str, int]:
-        """The events that tell the journal of the end of turns, if there are any."""
-
-    def install(self, settings: Path, home: Path, command: str, *, journal: bool = False) -> bool:
-        """Put it into a file. False if it is there already. Raises SettingsError."""
-
-    def uninstall(self, settings: Path, home: Path) -> bool:
-        """Take it out of a file. False if it is not there. Raises SettingsError."""
-
-    def commands(self, settings: Path) -> dict[str, str]:
-        """Return the programs of ours that a file names, by event. Raises SettingsError."""
-
-
 @dataclass(frozen=True)
 class Agent:
     """An agent by the name that is typed."""
 
     name: str
-    wiring: Wiring
+    wiring: HookSettings | Plugin
     own: Callable[[], Path]  # the user's own file
     shared: tuple[str, ...]  # the file in a project
     to_do: str = ""  # what is left to the user after `install`

@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import files
+from vault_index.entrypoints.agents import section
 from vault_index.errors import SettingsError
 from vault_index.lesson.file import hash_of
 
 # The program that agents run for us: where it is, and whether they will find it.
 
 COMMAND = "lessons-hook"
+NEW_MODE = 0o600  # of a settings file: agents keep keys in theirs
 
 
 def why_not_found(command: str) -> str:
@@ -114,7 +116,7 @@ class HookSettings:
         values = {**self.beside, **values, "hooks": hooks}
         after = _dump(values, before)
         _keep(settings, home, before, after, had_ours=had_ours)
-        _write(settings, after, before)
+        section.write(settings, after, before, NEW_MODE)
         return True
 
     def uninstall(self, settings: Path, home: Path) -> bool:
@@ -148,7 +150,7 @@ class HookSettings:
             target = settings.resolve()
             files.remove_file(target, expected=text.encode(), within=target.parent)
         else:
-            _write(settings, before, text)
+            section.write(settings, before, text, NEW_MODE)
         kept.unlink(missing_ok=True)
         return True
 
@@ -171,12 +173,11 @@ class HookSettings:
 
     def _read(self, settings: Path) -> tuple[str | None, dict[str, Any], bool]:
         """Return the text of a file, what it holds, and whether it has comments."""
-        text, has_comments = "", False
-        try:
-            text = settings.read_bytes().decode("utf-8")  # read_text() would change line ends
-            values = json.loads(text) if text.strip() else {}
-        except FileNotFoundError:
+        text, has_comments = section.read(settings, "JSON"), False
+        if text is None:
             return None, {}, False
+        try:
+            values = json.loads(text) if text.strip() else {}
         except (ValueError, RecursionError) as error:
             values = _without_comments(text) if self.comments else None
             has_comments = True
@@ -185,8 +186,6 @@ class HookSettings:
                     f"{settings} is not JSON ({error}); it was left alone",
                     "correct it, then run this again",
                 ) from None
-        except OSError as error:
-            raise SettingsError(f"{settings} cannot be read: {error.strerror}") from None
         if not isinstance(values, dict):
             raise SettingsError(
                 f"{settings} is not a JSON object; it was left alone", "correct it first"
@@ -258,15 +257,6 @@ def _without_comments(text: str) -> Any:
         return json.loads(bare) if bare != text else None
     except (ValueError, RecursionError):
         return None
-
-
-def _write(settings: Path, text: str, before: str | None) -> None:
-    """Replace the text that was read, through a link if the file is one, and keep its permissions."""
-    target = settings.resolve()
-    with files.writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-    expected = None if before is None else before.encode()
-    files.put_file(target, text.encode(), expected=expected, within=target.parent, mode=0o600)
 
 
 def _dump(values: dict[str, Any], like: str | None) -> str:

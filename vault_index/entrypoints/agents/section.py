@@ -29,7 +29,7 @@ class Section:
 
         Raises SettingsError for a section that somebody edited, and leaves it alone.
         """
-        before = _read(file)
+        before = read(file)
         newline = "\r\n" if before and 2 * before.count("\r\n") > before.count("\n") else "\n"
         lines = [self.first.format(stamp=_stamp(text)), *text.splitlines(), self.last]
         section = newline.join(lines)
@@ -45,7 +45,7 @@ class Section:
             after = before + 2 * newline + section
         if after == before:
             return False
-        _write(file, after, before)
+        write(file, after, before)
         return True
 
     def take_out(self, file: Path) -> bool:
@@ -53,7 +53,7 @@ class Section:
 
         Raises SettingsError for a section that somebody edited, and leaves it alone.
         """
-        text = _read(file)
+        text = read(file)
         span = self._span(file, text or "")
         if text is None or span is None:
             return False
@@ -69,12 +69,12 @@ class Section:
             target = file.resolve()
             files.remove_file(target, expected=text.encode(), within=target.parent)
         else:
-            _write(file, ahead + rest, text)
+            write(file, ahead + rest, text)
         return True
 
     def text_in(self, file: Path) -> str | None:
         """Return the section of a file, without its markers; None without one. Raises SettingsError."""
-        text = _read(file) or ""
+        text = read(file) or ""
         span = self._span(file, text)
         return None if span is None else _inner(text[span[0] : span[1]])
 
@@ -110,21 +110,27 @@ def _stamp(text: str) -> str:
     return hash_of("\n".join(text.splitlines()))[:STAMP_CHARS]
 
 
-def _read(file: Path) -> str | None:
+def read(file: Path, form: str = "UTF-8") -> str | None:
+    """Return the text of a file, with its line ends; None without one. Raises SettingsError."""
     try:
-        return file.read_bytes().decode("utf-8")  # read_text() would change line ends
+        return file.read_bytes().decode("utf-8")  # read_text() would change them
     except FileNotFoundError:
         return None
     except ValueError:
-        raise SettingsError(f"{file} is not UTF-8; it was left alone", "correct it first") from None
+        raise SettingsError(
+            f"{file} is not {form}; it was left alone", "correct it first"
+        ) from None
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror}") from None
 
 
-def _write(file: Path, text: str, before: str | None) -> None:
-    """Replace the text that was read, through a link if the file is one."""
+def write(file: Path, text: str, before: str | None, mode: int = 0o644) -> None:
+    """Replace the text that was read, through a link if the file is one, and keep its permissions.
+
+    `mode` is for a file that is new.
+    """
     target = file.resolve()
     with files.writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
     expected = None if before is None else before.encode()
-    files.put_file(target, text.encode(), expected=expected, within=target.parent)
+    files.put_file(target, text.encode(), expected=expected, within=target.parent, mode=mode)

@@ -1,4 +1,4 @@
-"""What a shell completes: ids, categories, tags, types. No table is opened for it.
+"""Completion for a shell: ids, categories, tags, types. No table is opened for it.
 
 The names come from a repository that anyone may have written, and bash puts what is completed into the
 line as it is. So a name that a shell would read as more than one word is not offered.

@@ -71,9 +71,9 @@ def command() -> None:
     help="Only these; repeatable.",
 )
 @project_options
-@click.option("--file", "file", default="", help="Only what touched it: a path, its end, a folder.")
+@click.option("--file", default="", help="Only what touched it: a path, its end, a folder.")
 @click.option("--concept", default="", help="Only with it: gotcha, trade-off, how-it-works ...")
-@click.option("--type", "type_", default="", help="Only of it: bugfix, feature, decision ...")
+@click.option("--type", default="", help="Only of it: bugfix, feature, decision ...")
 @since
 @until
 @click.option("--explain", is_flag=True, help="Show each term of the scores.")
@@ -82,31 +82,24 @@ def command() -> None:
 @output.paged()
 def search_command(
     named: str | None,
+    /,
     query: tuple[str, ...],
-    k: int,
-    kinds: tuple[str, ...],
     project: str | None,
     all_projects: bool,
-    file: str,
-    concept: str,
-    type_: str,
     since: str | None,
     until: str | None,
-    explain: bool,
     as_json: bool,
+    **only: Any,
 ) -> None:
     """Find prompts, work and decisions, best first.
 
     Without QUERY, --file lists what touched it, the latest first. Searches look back 90 days; see
     `journal.window_days`.
     """
-    if not query and not (file or concept or type_):
+    if not query and not (only["file"] or only["concept"] or only["type"]):
         raise click.UsageError("name what to search for, or a --file, --concept or --type")
-    values: dict[str, Any] = {
-        "text": " ".join(query), "k": k, "kinds": list(kinds), "file": file, "concept": concept,
-        "type": type_, "explain": explain,
-        **project_asked(project, all_projects), **moments.window(since, until),
-    }  # fmt: skip
+    values = {"text": " ".join(query), **only}
+    values |= {**project_asked(project, all_projects), **moments.window(since, until)}
     answer = asking.ask(named, api.journal.search(**values))
     if as_json:
         output.json({key: answer[key] for key in ("hits", "older", "text_only")})
@@ -118,7 +111,7 @@ def search_command(
     if not answer["hits"]:
         asking.note("nothing in the journal matches")
     _print_hits(answer["hits"])
-    for hit in answer["hits"] if explain else ():
+    for hit in answer["hits"] if only["explain"] else ():
         terms = f"cosine {hit['cosine']:.3f} + full text {hit['full_text']:.3f}"
         output.row(f"  {hit['score']:.3f} = {terms}: {hit['id']}")
     if answer["older"]:
@@ -145,28 +138,26 @@ def search_command(
 @output.paged()
 def timeline_command(
     named: str | None,
+    /,
     anchor: tuple[str, ...],
-    before: int,
-    after: int,
     form: str,
     project: str | None,
     all_projects: bool,
     as_json: bool,
+    **around: int,
 ) -> None:
     """Show what came before and after a moment.
 
     ANCHOR is a record, a session, a time (2026-11-20T14:00, "yesterday 14:00") or a query, whose best
     hit is taken.
     """
-    values = {
-        "anchor": " ".join(anchor), "before": before, "after": after, "full": form == "full",
-        **project_asked(project, all_projects),
-    }  # fmt: skip
+    asked, is_full = " ".join(anchor), form == "full"
+    values = {"anchor": asked, "full": is_full, **around, **project_asked(project, all_projects)}
     answer = asking.ask(named, api.journal.timeline(**values))
     if as_json:
         output.json(answer)
         return
-    _print_timeline(answer, values["anchor"], in_full=form == "full")
+    _print_timeline(answer, asked, in_full=is_full)
     if not answer["records"]:
         asking.note("nothing in the journal there")
 
@@ -233,10 +224,8 @@ def sessions_command(
     as_json: bool,
 ) -> None:
     """List sessions, the latest first."""
-    values = {
-        "limit": limit, **project_asked(project, all_projects),
-        **moments.window("all" if since is None else since, until),
-    }  # fmt: skip
+    values = {"limit": limit, **project_asked(project, all_projects)}
+    values |= moments.window("all" if since is None else since, until)
     sessions = asking.ask(named, api.journal.sessions(**values))["sessions"]
     if as_json:
         output.json(sessions)
@@ -267,11 +256,8 @@ def import_command(
     Reads the transcripts of Claude Code and Codex CLI, changes none, and keeps what it took in under
     ~/.lessons/journal, without secrets. Stop it and run it again as you like.
     """
-    values = {
-        "since": "" if since == "all" else moments.since(since),
-        "dry_run": dry_run,
-        **project_asked(project, all_projects=not project),
-    }
+    values = {"since": moments.window(since)["since"], "dry_run": dry_run}
+    values |= project_asked(project, all_projects=not project)
     try:
         answer = asking.ask(named, api.journal.import_transcripts(**values))
     except KeyboardInterrupt:
@@ -323,35 +309,21 @@ def status_command(named: str | None, as_json: bool) -> None:
 @command.command("forget", epilog="Example: lessons journal forget --session 3f2a91c0")
 @click.option("--session", default="", help="A session, by its id or the beginning of it.")
 @click.option("--project", default="", help="All sessions of a project.")
-@click.option("--before", metavar="DATE", default="", help="What ended before: 90d, 2026-03-31.")
+@options.date("--before", moments.since, "What ended before: 90d, 2026-03-31.")
 @click.option("--matching", metavar="TEXT", default="", help="The records with this text.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @options.as_json
 @click.pass_context
-def forget_command(
-    ctx: click.Context,
-    session: str,
-    project: str,
-    before: str,
-    matching: str,
-    yes: bool,
-    as_json: bool,
-) -> None:
+def forget_command(ctx: click.Context, /, yes: bool, as_json: bool, **named: str) -> None:
     """Take out files, rows and vectors, and prove it.
 
     With several options, what all of them name. The agent's own transcripts stay: they are its.
     """
-    values = {
-        "session": session,
-        "project": project,
-        "before": moments.since(before) if before else "",
-        "matching": matching,
-    }
+    values = {name: named[name] for name in ("session", "project", "before", "matching")}
     chosen = ", ".join(f"{name} {value}" for name, value in values.items() if value)
     if not chosen:
-        raise click.UsageError(
-            "name a --session, a --project, a time --before or a text --matching"
-        )
+        message = "name a --session, a --project, a time --before or a text --matching"
+        raise click.UsageError(message)
     if not yes and sys.stdin.isatty() and not output.confirm(f"forget {chosen}?"):
         raise click.Abort
     answer = asking.ask(ctx.obj, api.journal.erase(**values))

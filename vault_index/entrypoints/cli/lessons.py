@@ -31,27 +31,14 @@ from vault_index.text.blocks import shorten_line
 @options.tags("A tag; repeatable.")
 @options.lesson_type("", default="")
 @click.pass_obj
-def add_command(
-    named: str | None,
-    source: str | None,
-    title: str,
-    text: str,
-    categories: tuple[str, ...],
-    tags: tuple[str, ...],
-    type_: str,
-) -> None:
+def add_command(named: str | None, /, source: str | None, text: str, **head: Any) -> None:
     """Put a lesson into the vault and print its path.
 
     FILE is markdown; `-` reads stdin.
     """
     vault = client.open_vault(named)
-    command = api.edit.add_lesson(
-        text=_source(source, title, text).decode("utf-8", "surrogateescape"),
-        title=title,
-        categories=categories,
-        tags=tags,
-        type=type_,
-    )
+    data = _source(source, head["title"], text)
+    command = api.edit.add_lesson(text=data.decode("utf-8", "surrogateescape"), **head)
     output.say(from_here(Path(asking.ask(named, command)), vault.root))
 
 
@@ -74,7 +61,7 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 @options.lesson_type("Only of this type: ")
 @options.since_changed
 @click.option(
-    "--sort",
+    *("--sort", "order"),
     default="id",
     show_default=True,
     type=click.Choice(["id", "title", "created", "updated", "confidence"]),
@@ -87,30 +74,12 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 @click.pass_obj
 @output.paged()
 def list_command(
-    named: str | None,
-    category: str | None,
-    tag: str | None,
-    type_: str | None,
-    since: str | None,
-    sort: str,
-    reverse: bool,
-    limit: int | None,
-    page: int,
-    as_json: bool,
+    named: str | None, /, limit: int | None, page: int, as_json: bool, **only: Any
 ) -> None:
     """List the lessons."""
     if page > 1 and limit is None:
         raise click.UsageError("--page needs -n: how many a page has")
-    values: dict[str, Any] = {
-        "category": category,
-        "tag": tag,
-        "type": type_,
-        "since": moments.since(since) if since else "",
-        "order": sort,
-        "reverse": reverse,
-        "limit": limit,
-        "offset": (limit or 0) * (page - 1),
-    }
+    values = {**only, "limit": limit, "offset": (limit or 0) * (page - 1)}
     entries = asking.ask(named, api.lesson.select(**values), names_only=not as_json)["entries"]
     if as_json:
         output.json(entries)
@@ -310,7 +279,7 @@ NOT_KEPT = "(the text of this prompt was not kept)"
 def last_command(named: str | None, number: int, as_json: bool) -> None:
     """Show the latest prompts of agents and what each got.
 
-    Where one got nothing, it says why. The numbers are those of `lessons teach --last N`.
+    It says why one got nothing. The numbers are those of `lessons teach --last N`.
     """
     records = latest(named, number)
     if as_json:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from vault_index.entrypoints.cli import completion
+from vault_index.entrypoints.words import moments
 
 Decorator = Callable[[Any], Any]
 
@@ -22,9 +23,19 @@ class InOrder(click.Group):
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-since_changed = click.option(
-    "--since", metavar="DATE", help="Only new or changed since: 2026-03-31, or 30d, 8w."
-)
+
+
+def date(name: str, read: Callable[[str], str], about: str) -> Decorator:
+    """Return an option for a date; the command gets it as ISO 8601, or ""."""
+    return click.option(
+        name,
+        metavar="DATE",
+        callback=lambda _context, _option, typed: read(typed) if typed else "",
+        help=about,
+    )
+
+
+since_changed = date("--since", moments.since, "Only new or changed since: 2026-03-31, or 30d, 8w.")
 
 
 def lesson(*, required: bool = True) -> Decorator:
@@ -74,9 +85,7 @@ def tags(about: str) -> Decorator:
 def lesson_type(about: str, *, default: str | None = None) -> Decorator:
     """Return the option that names a type of lessons."""
     about += "code_pattern, bug_fix, architecture, project_rule."
-    return click.option(
-        "--type", "type_", default=default, help=about, shell_complete=completion.types
-    )
+    return click.option("--type", default=default, help=about, shell_complete=completion.types)
 
 
 def write(about: str = "Do it; without, only show what would be done.") -> Decorator:

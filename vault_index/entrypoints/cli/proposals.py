@@ -23,7 +23,7 @@ AGAIN = "learned already; `lessons learn --again` does it once more"
 @click.option("--commit", metavar="REV|A..B", help="Commits.")
 @click.option("--files", multiple=True, metavar="PATH", help="A file as it is; several times.")
 @click.option("--why", is_flag=True, help="Print what makes it worth it, and what was dropped.")
-@click.option("--again", is_flag=True, help="Also if the same was learned before.")
+@click.option("--again", is_flag=True, help="Learn again from the same material.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be sent, and to whom.")
 @options.as_json
 @click.pass_context
@@ -263,15 +263,7 @@ BY = "command line"
 @click.option("--fires-on", multiple=True, help="A prompt that must find it; repeatable.")
 @options.as_json
 @click.pass_obj
-def remember_command(
-    named: str | None,
-    title: str,
-    text: str,
-    category: str,
-    tags: tuple[str, ...],
-    fires_on: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def remember_command(named: str | None, /, text: str, as_json: bool, **head: Any) -> None:
     """Propose a lesson, for a person to accept or reject.
 
     It waits outside the vault, is checked like a commit, and no agent gets it before that.
@@ -280,10 +272,7 @@ def remember_command(
         if sys.stdin.isatty():
             raise click.UsageError("pass --text, or pipe the text in")
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
-    values = {"title": title, "text": text, "category": category, "by": BY}
-    proposed = asking.ask(
-        named, api.proposal.remember(**values, tags=list(tags), fires_on=list(fires_on))
-    )
+    proposed = asking.ask(named, api.proposal.remember(text=text, by=BY, **head))
     if as_json:
         output.json(proposed)
         return

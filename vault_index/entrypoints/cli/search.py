@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @options.tags("Only with this tag; repeatable: any of them.")
 @options.lesson_type("Only of this type: ")
 @options.since_changed
-@click.option("--until", metavar="DATE", help="Only as old as that, or older.")
+@options.date("--until", moments.until, "Only as old as that, or older.")
 @click.option("--min-score", type=float, help="Leave out what scores less.")
 @click.option(
     "--explain", is_flag=True, help="Show each term of the scores, and what was left out."
@@ -55,9 +55,9 @@ def search_command(
     k: int,
     categories: tuple[str, ...],
     tags: tuple[str, ...],
-    type_: str | None,
-    since: str | None,
-    until: str | None,
+    type: str | None,
+    since: str,
+    until: str,
     min_score: float | None,
     explain: bool,
     within: str,
@@ -75,7 +75,8 @@ def search_command(
     from vault_index.search.query import Query
     from vault_index.store import filters
 
-    only = _only(tags, type_, since, until)
+    only = {"tags": list(tags), "type": type, "since": since, "until": until}
+    only = {name: value for name, value in only.items() if value}
     if (within or only) and kinds and "lessons" not in kinds:
         raise click.UsageError("--in, --tag, --type, --since and --until are for lessons")
     asked = Query(
@@ -109,16 +110,6 @@ def _as_json(
     if asked.explain:
         shown["dropped"] = [{**hit, "why": why} for hit, why in answer["dropped"]]
     return shown
-
-
-def _only(
-    tags: tuple[str, ...], type: str | None, since: str | None, until: str | None
-) -> dict[str, Any]:
-    """Return what narrows lessons down, by name, without what was not given."""
-    only: dict[str, Any] = {"tags": list(tags), "type": type}
-    only["since"] = moments.since(since) if since else None
-    only["until"] = moments.until(until) if until else None
-    return {key: value for key, value in only.items() if value}
 
 
 def _show(answer: dict[str, Any], kinds: tuple[str, ...]) -> None:
@@ -320,7 +311,10 @@ TEXT_INDENT = 4
 @click.command("ask", epilog='Example: lessons ask "how do we roll back a staging deploy?"')
 @click.argument("question", nargs=-1, required=True)
 @click.option(
-    "--session", metavar="NAME", default="", help="Go on with the conversation of a name."
+    *("--session", "session_name"),
+    metavar="NAME",
+    default="",
+    help="Continue the conversation NAME.",
 )
 @click.option(
     *("--in", "document"),
@@ -334,14 +328,7 @@ TEXT_INDENT = 4
 @options.as_json
 @click.pass_context
 def ask_command(
-    ctx: click.Context,
-    question: tuple[str, ...],
-    session: str,
-    document: str,
-    category: str,
-    model: str,
-    no_stream: bool,
-    as_json: bool,
+    ctx: click.Context, /, question: tuple[str, ...], no_stream: bool, as_json: bool, **asked: Any
 ) -> None:
     """Answer QUESTION from the vault, with sources.
 
@@ -349,16 +336,10 @@ def ask_command(
     one you get the passages that answer best. At a terminal the answer is printed as it is written.
     The exit status is 1 where a model did not answer, or not to its end.
     """
-    asked = api.asking.ask(
-        query=" ".join(question),
-        session_name=session,
-        document=document,
-        category=category,
-        model=model,
-    )
+    command = api.asking.ask(query=" ".join(question), **asked)
     writer = _Writer(is_live=sys.stdout.isatty() and not (no_stream or as_json))
     try:
-        answer = asking.ask(ctx.obj, asked, event=writer.take)
+        answer = asking.ask(ctx.obj, command, event=writer.take)
     finally:
         writer.end_line()
     if as_json:

@@ -161,7 +161,7 @@ def _say(vault: Vault, address: str, page: str) -> None:
 
 
 def _open(page: str) -> None:
-    """Open a page in the user's browser; where there is none, print its address."""
+    """Open a page in the user's browser, or print its address without one."""
     import webbrowser
 
     if not webbrowser.open(page):

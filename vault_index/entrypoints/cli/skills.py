@@ -47,8 +47,8 @@ def build_command(
 ) -> None:
     """Write the skills that are ready, or those of these tags.
 
-    They come into skills/learned-TAG/ of the vault; commit them as you would your own. What did not
-    change stays byte for byte, and what somebody changed by hand is kept.
+    They come into skills/learned-TAG/ of the vault; commit them as you would your own. A skill that did
+    not change stays byte for byte, and changes made by hand are kept.
     """
     built = asking.ask(named, api.skill.build_ready(tags=list(tags), dry_run=dry_run, force=force))
     if as_json:

@@ -267,7 +267,7 @@ def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
 
 
 def _run(vault: Vault) -> None:
-    from vault_index.entrypoints import watcher
+    from vault_index.entrypoints import background
     from vault_index.watch import launch
 
     lock = launch.take_lock()
@@ -275,7 +275,7 @@ def _run(vault: Vault) -> None:
         launch.open_in_background(vault.root, vault.index_dir)
         asking.note(f"{vault.root} has a watcher already")
         return
-    watcher.run(vault.root, lock, _say_now)
+    background.watch(vault.root, lock, _say_now)
 
 
 def _say_now(message: str) -> None:
