@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from http.server import BaseHTTPRequestHandler
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tests.support.local_server import LocalServer
+from tests.support.local_server import Handler, LocalServer
 
 Body = dict[str, Any]
 PATIENCE_SECONDS = 60
@@ -31,9 +30,11 @@ class ChatServer(LocalServer):
         self.begin()
         chat = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Answering(Handler):
+            protocol_version = "HTTP/1.0"  # an answer without a length ends with its connection
+
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body = self.body()
                 chat.requests.append(body)
                 try:
                     self._answer(body)
@@ -42,29 +43,23 @@ class ChatServer(LocalServer):
 
             def _answer(self, body: Body) -> None:
                 deltas = chat.deltas(body)
-                self.send_response(chat.status)
                 if chat.status != 200:
-                    self.end_headers()
-                    self.wfile.write(b'{"error": {"message": "no model is loaded"}}')
-                elif body.get("stream"):
+                    self.send({"error": {"message": "no model is loaded"}}, chat.status)
+                elif not body.get("stream"):
+                    self.send(whole(body, list(deltas)))
+                else:
+                    self.send_response(200)
                     self.send_header("Content-Type", "text/event-stream")
                     self.end_headers()
                     for delta in deltas:
                         self._write(chunk(delta))
                     self.wfile.write(b"data: [DONE]\n\n")
-                else:
-                    self.send_header("Content-Type", "application/json")
-                    self.end_headers()
-                    self.wfile.write(json.dumps(whole(body, list(deltas))).encode())
 
             def _write(self, value: Body) -> None:
                 self.wfile.write(f"data: {json.dumps(value)}\n\n".encode())
                 self.wfile.flush()
 
-            def log_message(self, format: str, *args: Any) -> None:
-                """Print nothing."""
-
-        super().__init__(Handler)
+        super().__init__(Answering)
 
     def begin(self) -> None:
         """Begin a new script: a search for the question, an answer that cites it, no waiting."""

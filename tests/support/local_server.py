@@ -2,10 +2,53 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import threading
+from collections.abc import Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Self
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers with JSON, and prints nothing."""
+
+    protocol_version = "HTTP/1.1"
+
+    def body(self) -> Any:
+        """Return the JSON of a request, {} without one."""
+        return json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+
+    def send(
+        self,
+        answer: Any,
+        status: int = 200,
+        kind: str = "application/json",
+        headers: Mapping[str, str] = MappingProxyType({}),
+        *,
+        is_cut: bool = False,
+    ) -> None:
+        """Send JSON, or bytes as they are, and nothing to a client that has gone.
+
+        With `is_cut` the connection ends in the middle.
+        """
+        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.send_response(status)
+            for name, value in {"Content-Type": kind, **headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(data[: len(data) // 2] if is_cut else data)
+            if is_cut:
+                self.wfile.flush()
+                self.connection.shutdown(socket.SHUT_RDWR)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing."""
 
 
 class LocalServer:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 from uuid import uuid4
 
-from tests.support.local_server import LocalServer
+from tests.support.local_server import Handler, LocalServer
 
 _USAGE = {"input_tokens": 1, "output_tokens": 1}
 Blocks = list[dict[str, Any]]
@@ -39,48 +38,31 @@ class MessagesApi(LocalServer):
         self.release = threading.Event()
         api = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Answering(Handler):
             def do_HEAD(self) -> None:
-                self._send("text/plain", b"")
+                self.send(b"", kind="text/plain")
 
             def do_GET(self) -> None:
-                self._send("application/json", b"{}")
+                self.send({})
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                request = json.loads(body or b"{}")
+                request = self.body()
                 path = self.path.partition("?")[0]
                 if path.endswith("/count_tokens"):
-                    self._send("application/json", b'{"input_tokens": 1}')
+                    self.send({"input_tokens": 1})
                 elif not path.endswith("/v1/messages"):
-                    self._send("application/json", b"{}")
+                    self.send({})
                 else:
                     api.requests.append(request)
                     if api.held(request):
                         api.release.wait(60)
                     message = _message(request, api.answer(request))
                     if request.get("stream"):
-                        self._send("text/event-stream", _events(message))
+                        self.send(_events(message), kind="text/event-stream")
                     else:
-                        self._send("application/json", json.dumps(message).encode())
+                        self.send(message)
 
-            def _send(self, kind: str, data: bytes) -> None:
-                try:
-                    self.send_response(200)
-                    self.send_header("Content-Type", kind)
-                    self.send_header("Content-Length", str(len(data)))
-                    self.end_headers()
-                    if self.command != "HEAD":
-                        self.wfile.write(data)
-                except (BrokenPipeError, ConnectionResetError):
-                    return  # the agent was killed
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Print nothing."""
-
-        super().__init__(Handler)
+        super().__init__(Answering)
 
 
 def last_text(request: dict[str, Any]) -> str:

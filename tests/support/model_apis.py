@@ -6,10 +6,9 @@ Codex asks the Responses API, Gemini CLI generateContent, and opencode chat comp
 from __future__ import annotations
 
 import json
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.support.local_server import LocalServer
+from tests.support.local_server import Handler, LocalServer
 
 ANSWER = "ok"
 
@@ -21,39 +20,24 @@ class ModelApis(LocalServer):
         self.requests: list[dict[str, Any]] = []
         api = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Answering(Handler):
             def do_GET(self) -> None:
-                self._send("application/json", b'{"data": [], "models": []}')
+                self.send({"data": [], "models": []})
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                body = self.body()
                 for ending, answer in ANSWERS.items():
                     if ending in self.path:
-                        api.requests.append(json.loads(body))
+                        api.requests.append(body)
                         events = [json.dumps(event) for event in answer]
                         if ending == "/chat/completions":
                             events.append("[DONE]")
                         stream = "".join(f"data: {event}\n\n" for event in events)
-                        self._send("text/event-stream", stream.encode())
+                        self.send(stream.encode(), kind="text/event-stream")
                         return
-                self._send("application/json", b"{}")
+                self.send({})
 
-            def _send(self, kind: str, data: bytes) -> None:
-                try:
-                    self.send_response(200)
-                    self.send_header("Content-Type", kind)
-                    self.send_header("Content-Length", str(len(data)))
-                    self.end_headers()
-                    self.wfile.write(data)
-                except (BrokenPipeError, ConnectionResetError):
-                    return  # the agent has ended
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Print nothing."""
-
-        super().__init__(Handler)
+        super().__init__(Answering)
 
 
 _MESSAGE = {

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.support import streams
-from tests.support.local_server import LocalServer
+from tests.support.local_server import Handler, LocalServer
 
 
 @dataclass(frozen=True)
@@ -59,14 +57,12 @@ class ModelServer(LocalServer):
         self.is_left = threading.Event()
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Answering(Handler):
             def do_GET(self) -> None:
-                self._send(Response(404, {"error": "only POST"}))
+                self.send({"error": "only POST"}, 404)
 
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body = self.body()
                 names = {name.lower(): value for name, value in self.headers.items()}
                 server.requests.append(Request(self.path, names, body))
                 time.sleep(server.delay)
@@ -76,29 +72,11 @@ class ModelServer(LocalServer):
                     if not streams.send(self, "text/event-stream", events):
                         server.is_left.set()
                     return
-                self._send(instead or Response(body=server.words(self.path, body)))
+                response = instead or Response(body=server.words(self.path, body))
+                headers = {**response.headers, "Connection": "close"}
+                self.send(response.body, response.status, headers=headers, is_cut=response.is_cut)
 
-            def _send(self, response: Response) -> None:
-                body = response.body
-                data = body if isinstance(body, bytes) else json.dumps(body).encode()
-                try:
-                    self.send_response(response.status)
-                    for name, value in response.headers.items():
-                        self.send_header(name, value)
-                    self.send_header("Content-Length", str(len(data)))
-                    self.send_header("Connection", "close")
-                    self.end_headers()
-                    self.wfile.write(data[: len(data) // 2] if response.is_cut else data)
-                    if response.is_cut:
-                        self.wfile.flush()
-                        self.connection.shutdown(socket.SHUT_RDWR)
-                except (BrokenPipeError, ConnectionResetError):
-                    return  # the client gave up waiting
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Print nothing."""
-
-        super().__init__(Handler)
+        super().__init__(Answering)
 
     def words(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return what a model's words look like in the API of a path."""

@@ -8,13 +8,11 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.support import streams
-from tests.support.local_server import LocalServer
+from tests.support.local_server import Handler, LocalServer
 
 DIMENSION = 8
 
@@ -61,9 +59,7 @@ class OllamaServer(LocalServer):
         self.is_left = threading.Event()
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Answering(Handler):
             def do_GET(self) -> None:
                 if self.path == "/api/tags":
                     self._send(200, {"models": [{"model": "nomic-embed-text:latest"}]})
@@ -73,7 +69,7 @@ class OllamaServer(LocalServer):
                     self._send(404, {"error": "not found"})
 
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body = self.body()
                 server.keys.append(self.headers["Authorization"])
                 if self.path == "/api/chat":
                     server.chats.append(body)
@@ -99,7 +95,7 @@ class OllamaServer(LocalServer):
                 elif fault == "garbage":
                     self._send(200, b"no vectors today")
                 elif fault == "elsewhere":
-                    self._send(307, b"", {"Location": server.elsewhere + self.path})
+                    self._send(307, b"", Location=server.elsewhere + self.path)
                 elif fault == "endless":
                     endless = streams.forever(b"x" * 1_000_000)
                     if not streams.send(self, "application/json", endless([])):
@@ -144,26 +140,10 @@ class OllamaServer(LocalServer):
                 }
                 self._send(200, answer)
 
-            def _send(
-                self, status: int, answer: Any, headers: Mapping[str, str] = MappingProxyType({})
-            ) -> None:
-                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            def _send(self, status: int, answer: Any, **headers: str) -> None:
                 if server.fault == "packed":
-                    data = gzip.compress(data + b" " * 10_000_000)
+                    answer = gzip.compress(json.dumps(answer).encode() + b" " * 10_000_000)
                     headers = {"Content-Encoding": "gzip"}
-                try:
-                    self.send_response(status)
-                    for name, value in headers.items():
-                        self.send_header(name, value)
-                    self.send_header("Content-Type", "application/json")
-                    self.send_header("Content-Length", str(len(data)))
-                    self.send_header("Connection", "close")
-                    self.end_headers()
-                    self.wfile.write(data)
-                except (BrokenPipeError, ConnectionResetError):
-                    return  # the client gave up waiting
+                self.send(answer, status, headers={**headers, "Connection": "close"})
 
-            def log_message(self, format: str, *args: Any) -> None:
-                """Print nothing."""
-
-        super().__init__(Handler)
+        super().__init__(Answering)

@@ -31,7 +31,6 @@ from vault_index.text.quote import visible_line
 
 if TYPE_CHECKING:
     from vault_index.search.documents import Document
-    from vault_index.search.query import Results
     from vault_index.vault import Vault
 
 MAX_PASSAGES = 6
@@ -90,33 +89,29 @@ def find(
         for_agent=True,
         weighted=True,
     )
-    if place.lesson:
-        hits, text_only = _of_lesson(vault, asked, place.lesson), ""
-        near: list[Hit] = []
-    else:
-        results = query.run(vault, asked)
-        text_only = results.text_only
-        hits, near = _divided(vault, results)
+    hits, near, text_only = (
+        (_lesson(vault, asked, place.lesson), [], "") if place.lesson else _divided(vault, asked)
+    )
     chosen = select.only_trusted(vault, hits)[:MAX_PASSAGES]
     others = [] if chosen else select.only_trusted(vault, near)[:MAX_NEAREST]
     made = _passages(vault, text, chosen or others, best=best and bool(chosen))
-    named = place.title
-    return SearchResult(
-        made if chosen else (), () if chosen else made, named, place.notes, text_only
-    )
+    above, below = (made, ()) if chosen else ((), made)
+    return SearchResult(above, below, place.title, place.notes, text_only)
 
 
-def _divided(vault: Vault, results: Results) -> tuple[list[Hit], list[Hit]]:
-    """Return the hits that reach the floor, and those that do not."""
+def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit], str]:
+    """Return the hits that reach the floor, those that do not, and why full text alone answered."""
+    results = query.run(vault, asked)
     least = floor.in_force(vault, text_only=bool(results.text_only))
     if least is None:
         lessons = vault.open_index().lessons
         least = floor.before_fit(lessons) if results.text_only else 0.0
     above = [hit for hit in results.hits if hit.score >= least]
-    return above, [hit for hit in results.hits if hit.score < least]
+    below = [hit for hit in results.hits if hit.score < least]
+    return above, below, results.text_only
 
 
-def _of_lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
+def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
     """Return the hit of one lesson, which was named: it needs to reach no floor."""
     store = vault.open_index().store
     inside = query.run(vault, Query(asked.text, 1_000, within=asked.within, for_agent=True)).hits
@@ -133,11 +128,9 @@ def _of_lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
 def _place(vault: Vault, document: str, number: int | None, filed: str) -> _Place:
     """Return where a question is to be searched, and notes on the names that nothing has."""
     notes: list[str] = []
-    extra = ""
-    within = _named(vault, document, notes) if document.strip() else None
-    if document.strip() and within is None:
-        extra = document.strip()
-    below = _category(vault, filed, notes) if filed.strip() else ""
+    within = _named(vault, document, notes)
+    extra = document.strip() if within is None else ""
+    below = _category(vault, filed, notes)
     if within is not None and within.kind == CATEGORY:
         below, within = below or within.path, None
     lesson, title = "", within.title if within else below
@@ -154,6 +147,8 @@ def _place(vault: Vault, document: str, number: int | None, filed: str) -> _Plac
 
 
 def _named(vault: Vault, name: str, notes: list[str]) -> Document | None:
+    if not name.strip():
+        return None
     try:
         return documents.resolve(vault, name.strip(), for_agent=True)
     except VaultError as error:
@@ -163,8 +158,7 @@ def _named(vault: Vault, name: str, notes: list[str]) -> Document | None:
 
 def _category(vault: Vault, name: str, notes: list[str]) -> str:
     path = category.normalise(name)
-    categories = [place for place in documents.places(vault) if place.kind == CATEGORY]
-    if any(place.path == path for place in categories):
+    if any(each.kind == CATEGORY and each.path == path for each in documents.places(vault)):
         return path
     place = _named(vault, name, notes)
     if place is not None and place.kind == CATEGORY:

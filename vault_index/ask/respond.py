@@ -55,13 +55,8 @@ _PROMPTS = Path(__file__).parent.parent / "prompts"
 class Chat(Protocol):
     """As much of `llm.Model` as a conversation needs."""
 
-    @property
-    def name(self) -> str:
-        """The name in the settings."""
-
-    @property
-    def can_call_tools(self) -> bool:
-        """Whether it takes questions with tools."""
+    name: str
+    can_call_tools: bool
 
     def converse(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply; `take` gets its text in pieces. Raises ModelCallError."""

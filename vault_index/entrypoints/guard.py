@@ -109,6 +109,11 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
+def address_of(host: str, port: int) -> str:
+    """Return the address of a server."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def _with_port(names: tuple[str, ...], port: int) -> frozenset[str]:
     """Return names as Host has them: a client leaves out the port that http has by default."""
     bare = set(names) if port == 80 else set()

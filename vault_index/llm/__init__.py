@@ -35,21 +35,10 @@ from vault_index.llm.server import Sleep
 class Model(Protocol):
     """Text -> text. All methods raise ModelCallError: away, refused or over the day's allowance."""
 
-    @property
-    def name(self) -> str:
-        """The name in the settings: `ollama:MODEL`."""
-
-    @property
-    def starts_slowly(self) -> bool:
-        """Whether one call for many questions is better than one for each."""
-
-    @property
-    def can_call_tools(self) -> bool:
-        """Whether it takes questions with tools; False after the first that it refused for them."""
-
-    @property
-    def usage(self) -> Usage:
-        """The cost of this object's calls so far."""
+    name: str  # in the settings: `ollama:MODEL`
+    starts_slowly: bool  # one call for many questions is better than one for each
+    can_call_tools: bool  # it takes questions with tools; False after the first it refused for them
+    usage: Usage  # the cost of this object's calls so far
 
     def complete(self, system: str, prompt: str) -> str:
         """Return the answer to a prompt, never empty.

@@ -171,13 +171,7 @@ class MeteredModel:
         return parse_json(reply.text.strip(), keys, self.name)
 
     def converse(self, question: Question, take: Take | None = None) -> Reply:
-        """Return the reply, its text or its calls; `take` gets its text in pieces as they come, and
-        "" in each second that the model is silent.
-
-        It is tried again only while no piece was passed on; later, what was passed on stays with the
-        caller, whatever is raised. An error of `take` ends the call and passes through. Raises
-        ModelCallError.
-        """
+        """Return the reply: see `llm.Model`. It is tried again only while no piece was passed on."""
         pieces = None if take is None else _Pieces(take, self._too_long())
         reply = server.call_repeatedly(
             lambda: self._attempt(question, pieces), self._pause_of(pieces)

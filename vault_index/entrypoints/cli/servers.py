@@ -137,7 +137,7 @@ def serve_command(
     secret = guard.read_token(token_file) if token_file else ""
     if not secret and guard.is_loopback(host):
         secret = guard.load_token(vault.config.home)
-    address = server.address_of(host, port)
+    address = guard.address_of(host, port)
     code = app.ask_running(address, secret, str(vault.root)) if opens and port else ""
     if code:
         _open(f"{address}/#once={code}")

@@ -32,6 +32,7 @@ from vault_index.entrypoints.guard import (
     Receive,
     Scope,
     Send,
+    address_of,
     listening,
     rules_for,
     settings,
@@ -234,7 +235,7 @@ def serve(
             log_level="error",  # not about each bad request: anybody could fill the log
             timeout_graceful_shutdown=END_SECONDS,
         )
-        say(f"serving MCP on http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
+        say(f"serving MCP on {address_of(host, port)}{PATH}")
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends by itself, then raises it
             uvicorn.Server(config).run(sockets=[ours])
 

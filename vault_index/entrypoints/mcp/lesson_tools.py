@@ -188,7 +188,7 @@ class JournalTools:
         cursor: Name = "",
     ) -> str:
         """List observations of a concept: gotcha, trade-off, how-it-works, pattern."""
-        return self._list({"concept": concept}, project, since, limit, cursor)
+        return self._search("observation", "", {"concept": concept}, project, since, limit, cursor)
 
     def find_by_file(
         self, file: Name, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
@@ -197,13 +197,13 @@ class JournalTools:
 
         Use it before you change a file whose history matters.
         """
-        return self._list({"file": file}, project, since, limit, cursor)
+        return self._search("observation", "", {"file": file}, project, since, limit, cursor)
 
     def find_by_type(
         self, type: Name, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
     ) -> str:
         """List observations of a type: bugfix, feature, refactor, change, discovery, decision."""
-        return self._list({"type": type}, project, since, limit, cursor)
+        return self._search("observation", "", {"type": type}, project, since, limit, cursor)
 
     def get_context_timeline(
         self,
@@ -223,11 +223,6 @@ class JournalTools:
         )
         answer = self._agent.ask_journal(question)
         return texts.timeline(answer, full=format == "full")
-
-    def _list(
-        self, narrowed: dict[str, str], project: str, since: str, limit: int, cursor: str
-    ) -> str:
-        return self._search("observation", "", narrowed, project, since, limit, cursor)
 
     def _search(
         self,

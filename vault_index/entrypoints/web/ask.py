@@ -18,9 +18,9 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
@@ -39,10 +39,8 @@ from vault_index.entrypoints.web.vault_client import ANSWERS, Client
 from vault_index.llm.cancel import in_thread
 
 if TYPE_CHECKING:
-    from vault_index.entrypoints.guard import Receive
     from vault_index.entrypoints.web.vault_client import VaultClient
 
-T = TypeVar("T")
 Event = Mapping[str, Any]  # its kind is at "event"
 Events = AsyncGenerator[Event, None]
 
@@ -119,27 +117,6 @@ async def end(client: VaultClient) -> None:
                 await asyncio.sleep(0)  # those that wait for a turn hear of the end, too
 
 
-async def last(events: Events) -> Event:
-    """Return the last of some events. Raises Refusal."""
-    async with aclosing(events):
-        latest: Event = {}
-        async for event in events:
-            latest = event
-        return latest
-
-
-async def while_there(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
-    """Return what work comes to; where the client leaves before, end the work and return None."""
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_has_left(receive))
-    try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
-    finally:
-        working.cancel()
-        leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
-
-
 def stream(events: Events) -> EventSourceResponse:
     """Return a response of events as `text/event-stream`; a refusal in their midst is `error`."""
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -164,11 +141,6 @@ def _bytes_of(event: Event) -> bytes:
     return format_sse_event(event=event["event"], data_str=json.dumps(values))
 
 
-async def _has_left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
 EVENTS = "text/event-stream"
 
 routes = APIRouter(prefix="/api", tags=["ask"])
@@ -184,8 +156,13 @@ async def ask(client: Client, body: AskBody, request: Request) -> Response:
     coming = events(client, body.model_dump())
     if EVENTS in request.headers.get("accept", ""):
         return stream(coming)
-    done = await while_there(request.receive, last(coming))
-    return JSONResponse({key: value for key, value in (done or {}).items() if key != "event"})
+    done: Event = {}
+    async with aclosing(coming):
+        async for event in coming:
+            if await request.is_disconnected():  # nobody reads the answer: its model is stopped
+                return Response(status_code=499)
+            done = event
+    return JSONResponse({key: value for key, value in done.items() if key != "event"})
 
 
 # The page: the answer as HTML, its citations as buttons.

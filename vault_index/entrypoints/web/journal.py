@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
@@ -312,12 +314,11 @@ def _record(client: VaultClient, record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return records in their order by sessions; a session that goes on later comes twice."""
-    groups: list[dict[str, Any]] = []
-    for record in records:
-        if not groups or groups[-1]["id"] != record["session"]:
-            groups.append({"id": record["session"], "project": record["project"], "records": []})
-        groups[-1]["records"].append(record)
-    return groups
+    groups = [list(group) for _, group in groupby(records, key=itemgetter("session"))]
+    return [
+        {"id": group[0]["session"], "project": group[0]["project"], "records": group}
+        for group in groups
+    ]
 
 
 WEEKS = 12

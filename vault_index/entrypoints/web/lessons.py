@@ -31,13 +31,12 @@ from vault_index.entrypoints.web.shapes import (
     DeleteAnswer,
     Health,
     Id,
-    IngestAnswer,
     IngestBody,
     QueryAnswer,
     QueryBody,
     Text,
-    UpdateAnswer,
     UpdateBody,
+    Written,
 )
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.search import query as searches
@@ -55,7 +54,7 @@ async def one_at_a_time(client: Client) -> AsyncIterator[None]:
 routes = APIRouter(prefix="/api", tags=["writes"], dependencies=[Depends(one_at_a_time)])
 
 
-@routes.post("/ingest", response_model=IngestAnswer)
+@routes.post("/ingest", response_model=Written)
 def ingest(client: Client, body: IngestBody) -> dict[str, Any]:
     """Add a lesson to the vault, as a file. Without categories the classifier proposes some."""
     (written,) = _written(client, [body])
@@ -77,7 +76,7 @@ def ingest_bulk(client: Client, body: BulkBody) -> dict[str, Any]:
     return {"ingested": len(lessons), "errors": errors, "lessons": lessons}
 
 
-@routes.put("/lessons/{id:path}", response_model=UpdateAnswer)
+@routes.put("/lessons/{id:path}", response_model=Written)
 def update(client: Client, id: str, body: UpdateBody) -> dict[str, Any]:
     """Change a lesson in its file; what the request does not name stays."""
     if (body.text, body.categories, body.source_file) == (None, None, None):

@@ -56,11 +56,8 @@ class Refusal(Exception):
 
 def of_error(error: VaultError, status: int, shown: Callable[[str], str]) -> Refusal:
     """Return the refusal for an error; `status` where its kind does not say which."""
-    for kind, own in STATUSES:
-        if isinstance(error, kind):
-            status = own
-            break
-    return Refusal(status, shown(error.message), shown(error.hint))
+    own = next((own for kind, own in STATUSES if isinstance(error, kind)), status)
+    return Refusal(own, shown(error.message), shown(error.hint))
 
 
 def add_handlers(

@@ -11,7 +11,7 @@ private, and a hit says that the words asked for are in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
@@ -317,7 +317,8 @@ def tree_of(counts: Mapping[str, int], chosen: Sequence[str]) -> dict[str, Any]:
     for path in sorted(shown):
         above, _, name = path.rpartition("/")
         branch = Branch(path, name, counts.get(path, 0), path in chosen)
-        branch.is_open = len(shown) <= MAX_OPEN or _is_above(path, chosen)
+        has_chosen = any(other.startswith(f"{path}/") for other in chosen)
+        branch.is_open = len(shown) <= MAX_OPEN or has_chosen
         branches[path] = branch
         siblings = branches[above].below if above in branches else top
         siblings.append(branch)
@@ -329,7 +330,3 @@ def _largest(counts: Mapping[str, int], chosen: Sequence[str]) -> set[str]:
     ordered = sorted(counts, key=lambda path: (-counts[path], path))
     shown = {*ordered[:MAX_TREE], *chosen}  # what is above another is at least as large
     return shown | {"/".join(path.split("/")[:end]) for path in chosen for end in range(1, 5)}
-
-
-def _is_above(path: str, chosen: Collection[str]) -> bool:
-    return any(other.startswith(f"{path}/") for other in chosen)

@@ -16,6 +16,7 @@ from vault_index import api
 from vault_index.entrypoints.guard import (
     App,
     Guard,
+    address_of,
     is_loopback,
     listening,
     rules_for,
@@ -69,11 +70,6 @@ def serve(
         threading.Thread(target=_begin, args=(client,), daemon=True, name="begin").start()
         announce(address_of(host, port), keys.new_code() if keys else "")
         end.of(_Server(config, app.state.live, client)).run(sockets=[ours])
-
-
-def address_of(host: str, port: int) -> str:
-    """Return the address of a server."""
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class _Server(uvicorn.Server):

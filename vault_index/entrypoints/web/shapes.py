@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from vault_index.ask.answer import Passage
 from vault_index.lesson import category
 
 MAX_PROMPT_CHARS = 100_000
@@ -87,12 +88,12 @@ class IngestBody(BaseModel):
     source_file: Source | None = None
 
 
-class IngestAnswer(BaseModel):
+class Written(BaseModel):
     """A lesson that is on the disk; its categories are those it was given, else the classifier's."""
 
     id: str
     categories: list[str]
-    status: Literal["ingested"]
+    status: Literal["ingested", "updated"]
 
 
 class BulkBody(BaseModel):
@@ -115,7 +116,7 @@ class BulkAnswer(BaseModel):
 
     ingested: int
     errors: list[BulkError]
-    lessons: list[IngestAnswer]
+    lessons: list[Written]
 
 
 class UpdateBody(BaseModel):
@@ -124,14 +125,6 @@ class UpdateBody(BaseModel):
     text: LessonText | None = None
     categories: Categories | None = None
     source_file: Source | None = None
-
-
-class UpdateAnswer(BaseModel):
-    """A lesson as it is on the disk now."""
-
-    id: str
-    categories: list[str]
-    status: Literal["updated"]
 
 
 class DeleteAnswer(BaseModel):
@@ -168,24 +161,6 @@ class AskBody(BaseModel):
     category: Annotated[Text, Field(max_length=200)] = ""
 
 
-class Cited(BaseModel):
-    """A passage of the vault, or a record of the journal; the answer cites it by `number`."""
-
-    number: int
-    kind: Literal["lessons", "journal"]
-    id: str
-    title: str
-    path: str
-    section: str
-    line: int
-    link: str
-    author: str
-    date: str
-    score: float
-    text: str
-    best: list[str]
-
-
 class AskAnswer(BaseModel):
     """An answer that cites its `sources`; `passages` are all that the search returned.
 
@@ -195,10 +170,10 @@ class AskAnswer(BaseModel):
     """
 
     answer: str
-    sources: list[Cited]
+    sources: list[Passage]
     session_id: str
     status: Literal["answered", "passages", "unknown", "failed"]
-    passages: list[Cited]
+    passages: list[Passage]
     model: str
     search: dict[str, str] | None
     trouble: str
