@@ -175,12 +175,20 @@ class Guard:
             )
 
     def _has_token(self, scope: Scope) -> bool:
-        kind, _, given = _only(scope, b"authorization").partition(" ")
-        expected = self._rules.token
-        given = given.strip()
-        same = hmac.compare_digest(given.encode("latin-1"), expected.encode("latin-1"))
-        has_token = bool(expected) and same
-        return kind.lower() == "bearer" and (has_token or self._rules.accepts(scope, given))
+        given = secret_in(_only(scope, b"authorization"))
+        is_token = is_same(given, self._rules.token)
+        return is_token or (bool(given) and self._rules.accepts(scope, given))
+
+
+def secret_in(authorization: str) -> str:
+    """Return the secret of a header `Authorization: Bearer SECRET`, "" for any other."""
+    kind, _, given = authorization.partition(" ")
+    return given.strip() if kind.lower() == "bearer" else ""
+
+
+def is_same(given: str, token: str) -> bool:
+    """Whether a secret is the token, in a time that says nothing about it; "" is no token."""
+    return bool(token) and hmac.compare_digest(given.encode(), token.encode())
 
 
 def _only(scope: Scope, name: bytes) -> str:

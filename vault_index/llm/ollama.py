@@ -71,13 +71,11 @@ class OllamaBackend(Backend):
 
         def ask(client: ollama.Client) -> Reply:
             if take is None:
-                response = client.chat(**asked)
-                message = response.message
-                return _reply(response, message.content or "", message.tool_calls or ())
+                return _read([client.chat(**asked)], None)
             pieces = client.chat(**asked, stream=True)
             assert isinstance(pieces, Generator)  # of the package: what can be closed
             with closing(pieces):
-                return _streamed(pieces, take)
+                return _read(pieces, take)
 
         def error_of(status: int, message: str, hint: str) -> ModelCallError:
             if question.tools and status in (400, 501) and speaks_of_tools(message):
@@ -109,36 +107,31 @@ def _messages(question: Question) -> list[dict[str, Any]]:
     return messages
 
 
-def _streamed(pieces: Iterable[ollama.ChatResponse], take: Take) -> Reply:
-    """Return the reply that comes in pieces. The model's thoughts before it are left out."""
+def _read(responses: Iterable[ollama.ChatResponse], take: Take | None) -> Reply:
+    """Return the reply that comes in pieces, or whole. The model's thoughts before it are left out."""
     import httpx
 
     texts: list[str] = []
     wanted: list[ollama.Message.ToolCall] = []
-    for response in pieces:
+    for response in responses:
         wanted += response.message.tool_calls or ()
-        if response.message.content:
-            texts.append(response.message.content)
-            take(response.message.content)
-        if response.done:
-            return _reply(response, "".join(texts), wanted)
+        if text := response.message.content:
+            texts.append(text)
+            if take is not None:
+                take(text)
+        if response.done or take is None:
+            calls = (
+                call_of("", call.function.name, dict(call.function.arguments), number)
+                for number, call in enumerate(wanted, start=1)
+            )
+            return Reply(
+                "".join(texts),
+                CUT if response.done_reason == "length" else ENDED,
+                response.prompt_eval_count,
+                response.eval_count,
+                calls=tuple(call for call in calls if call is not None),
+            )
     raise httpx.RemoteProtocolError("its answer has no end")
-
-
-def _reply(
-    last: ollama.ChatResponse, text: str, wanted: Iterable[ollama.Message.ToolCall]
-) -> Reply:
-    calls = [
-        call_of("", call.function.name, dict(call.function.arguments), number)
-        for number, call in enumerate(wanted, start=1)
-    ]
-    return Reply(
-        text,
-        CUT if last.done_reason == "length" else ENDED,
-        last.prompt_eval_count,
-        last.eval_count,
-        calls=tuple(call for call in calls if call is not None),
-    )
 
 
 def _context(chars: int) -> int:

@@ -6,7 +6,6 @@ are private. So a method, a tool, an argument or a resource that is new is close
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,8 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 from pydantic import BaseModel
+
+from vault_index.entrypoints.guard import is_same, secret_in
 
 RESOURCE = "lesson://"
 # {tool: its arguments}; an empty value of another argument is none
@@ -68,9 +69,7 @@ class Access:
 
     def has_token(self, headers: Mapping[str, str] | None) -> bool:
         """Whether a request with these headers is of the token's owner."""
-        kind, _, given = (headers or {}).get("authorization", "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode(), self.token.encode())
-        return bool(self.token) and kind.lower() == "bearer" and same
+        return is_same(secret_in((headers or {}).get("authorization", "")), self.token)
 
 
 def may_call(tool: str, arguments: Mapping[str, Any]) -> bool:
