@@ -152,11 +152,9 @@ def list_(
 @routes.post(f"{PRIVATE}/teach", dependencies=[Depends(one_at_a_time)])
 def teach(client: Client, body: TeachBody) -> HTMLResponse:
     """Write into a lesson that it fires at a prompt, or stays out; or take that back."""
-    values = {"name": body.lesson, "session": body.session, "key": body.key}
-    values |= {"prompt": body.prompt, "kind": body.kind}
-    done = client.change(
-        api.injection.teach_lesson(**values, undo=body.undo), lambda answer: [answer["path"]]
-    )
+    values = body.model_dump(exclude={"lesson"})
+    command = api.injection.teach_lesson(name=body.lesson, **values)
+    done = client.change(command, lambda answer: [answer["path"]])
     lesson = {"id": done["id"], "taught": "" if body.undo else body.kind, "is_there": True}
     text = "" if body.prompt else "kept"
     record = {"session": body.session, "prompt": body.key, "text": text}

@@ -402,7 +402,7 @@ def open_editor(client: Client, request: Request, body: Named) -> dict[str, Any]
 
 
 def _asked(client: VaultClient, id: str) -> Mapping[str, Any]:
-    """Return the lesson of a name with what its page shows: see `api.lesson_page.lesson`."""
+    """Return the lesson of a name with what its page shows: see `api.lesson.page`."""
     if not id.isprintable() or not id.strip() or len(id) > MAX_ID:
         return {"entry": None, "near": []}
     return client.ask(api.lesson.page(name=id), status=404)

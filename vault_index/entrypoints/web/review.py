@@ -5,7 +5,6 @@ A decision has the effects of `lessons review`. All of it is private: proposals 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
@@ -123,41 +122,33 @@ def plan_merge(
 @decisions.post("/accept")
 def accept(client: Client, body: Accepted) -> dict[str, Any]:
     """Make a proposal a lesson, or change the lesson that it changes."""
-    category = body.category.strip()
-    command = api.proposal.accept(id=body.id, category=category, commit=body.commit)
-    return _decided(client, command, lambda answer: f"accepted: {answer['path']}")
+    return _decided(client, api.proposal.accept(**body.model_dump()), "accepted", "path")
 
 
 @decisions.post("/edit")
 def edit(client: Client, body: Edited) -> dict[str, Any]:
     """Keep an edited proposal, checked again."""
-    command = api.proposal.edit(id=body.id, text=body.text, seen=body.seen)
-    return _decided(client, command, lambda answer: f"edited: {answer['title']}")
+    return _decided(client, api.proposal.edit(**body.model_dump()), "edited", "title")
 
 
 @decisions.post("/merge")
 def merge(client: Client, body: Merged) -> dict[str, Any]:
     """Add a proposal to the end of a lesson, as it was shown."""
-    command = api.proposal.merge(
-        id=body.id, into=body.into, seen=body.seen, commit=body.commit, write=True
-    )
-    return _decided(client, command, lambda answer: f"merged: {answer['path']}")
+    command = api.proposal.merge(**body.model_dump(), write=True)
+    return _decided(client, command, "merged", "path")
 
 
 @decisions.post("/reject")
 def reject(client: Client, body: Named) -> dict[str, Any]:
     """Take a proposal away for good."""
-    command = api.proposal.reject(id=body.id)
-    return _decided(client, command, lambda answer: f"rejected: {answer['title']}")
+    return _decided(client, api.proposal.reject(**body.model_dump()), "rejected", "title")
 
 
 routes.include_router(decisions)
 
 
 def _decided(
-    client: VaultClient,
-    command: api.Question[dict[str, Any]],
-    said: Callable[[dict[str, Any]], str],
+    client: VaultClient, command: api.Question[dict[str, Any]], done: str, key: str
 ) -> dict[str, Any]:
     """Carry out a decision; return the line about it, and its notes. Raises Refusal.
 
@@ -168,10 +159,10 @@ def _decided(
     if command.values["id"] not in {proposal["id"] for proposal in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
     notes: list[str] = []
-    written = command.name in ("proposal.accept", "proposal.merge")
-    answer = client.change(
-        command,
-        lambda answer: [str(client.root / answer["path"])] if written else [],
-        notes.append,
-    )
-    return {"said": said(answer), "notes": [client.shown_error(note) for note in notes]}
+
+    def written(answer: dict[str, Any]) -> list[str]:
+        return [str(client.root / answer["path"])] if key == "path" else []
+
+    answer = client.change(command, written, notes.append)
+    shown = [client.shown_error(note) for note in notes]
+    return {"said": f"{done}: {answer[key]}", "notes": shown}
