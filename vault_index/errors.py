@@ -61,7 +61,7 @@ class IndexStateError(VaultError):
 
 
 class ForeignIndexError(VaultError):
-    """What is in the place of the index is a link, tracked by git, or somebody else's."""
+    """The folder in the place of the index is a link, tracked by git, or somebody else's."""
 
 
 class EmbedderError(VaultError):

@@ -1,9 +1,9 @@
 """Compiled modules of other packages, without the Python around them.
 
 `import lancedb` takes 1 to 2.5 seconds, most of it for a REST client that no local table needs, and
-`import ctranslate2` loads asyncio; their compiled modules load in some 10 ms. `load` brings in such
-a module by itself, and `wait` drives what LanceDB's calls return without asyncio (five times the
-start of Python). Whoever imports one of those packages later gets all of it, around this module.
+`import ctranslate2` loads asyncio; their compiled modules load in some 10 ms. `load` brings in such a
+module by itself, and `wait` drives what LanceDB's calls return without asyncio (five times the start of
+Python). A later import of one of those packages gets all of it, around this module.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Loop:
 
 
 class _Future:
-    """What a call returns at once; its value comes from a thread of the compiled module."""
+    """The future that a call returns at once; its value comes from a thread of the compiled module."""
 
     def __init__(self) -> None:
         self.done = False

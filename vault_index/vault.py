@@ -92,7 +92,7 @@ class Vault:
 
     @cached_property
     def embedder(self) -> Embedder | None:
-        """What turns text into vectors; None when there is only full text.
+        """The embedder, which turns text into vectors; None when there is only full text.
 
         Raises EmbedderError if the embedder of the user's choice is not one.
         """
@@ -101,7 +101,7 @@ class Vault:
     def open_index(self) -> OpenIndex:
         """Open the index in force; reopen it when it was swapped or written since.
 
-        Raises IndexStateError if there is none, or none that this version can read.
+        Raises IndexStateError without an index that this version can read.
         """
         from vault_index.store import schema
         from vault_index.store.reader import Reader

@@ -262,16 +262,41 @@ def test_what_is_public_is_documented() -> None:
                 assert ast.get_docstring(node), f"{file.name}: {node.name}"
 
 
+# A sentence that begins with a clause for its subject, or with a genitive, is read twice.
+TURNED = re.compile(
+    r"(?:\A|[.!?]\s+|\n\s*\n\s*)(?:What|Who|Whoever|Of|Where)\b|\b(?:is|are) none\b"
+)
+# *Return*, *Yield*, *Whether* or an imperative: nothing that a function gives, tells or is
+GIVES = re.compile(r"(?:Gives?|Tells?)\b")
+NO_VERB = re.compile(r"(?:Returns|Yields|Takes|Puts|Says|A|An|About|Few|How|It|Its|Only|This)\b")
+
+
+def docstrings() -> Iterator[tuple[str, ast.AST, str]]:
+    """Yield all docstrings of the package, each with its place."""
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+                where = f"{file.relative_to(REPO)}:{getattr(node, 'lineno', 1)}"
+                yield where, node, ast.get_docstring(node) or ""
+
+
+@pytest.mark.slow
+def test_docstrings_begin_with_their_subject() -> None:
+    wrong = [
+        f"{where}: {found[0]}" for where, _, text in docstrings() if (found := TURNED.search(text))
+    ]
+    assert not wrong, wrong
+
+
 @pytest.mark.slow
 def test_docstrings_say_what_comes_back() -> None:
     """*Return*, *Whether* or an imperative: a function gives and tells nobody anything."""
-    wrong = []
-    for file in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
-                first = (ast.get_docstring(node) or "").partition(" ")[0]
-                if first in ("Give", "Gives", "Tell", "Tells"):
-                    wrong.append(f"{file.relative_to(REPO)}:{getattr(node, 'lineno', 1)}")
+    wrong = [
+        f"{where}: {text[:40]}"
+        for where, node, text in docstrings()
+        if GIVES.match(text)
+        or (NO_VERB.match(text) and not isinstance(node, ast.ClassDef | ast.Module))
+    ]
     assert not wrong, wrong
 
 

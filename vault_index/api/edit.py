@@ -49,7 +49,7 @@ def add_lesson(
 def ingest(vault: Vault, caller: Caller, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Put texts that a program sent into the vault, each by itself: `items` in the same order.
 
-    Each has an `id` or "", `text`, `categories` and `source`. What comes back has `id`, `path` and
+    Each has an `id` or "", `text`, `categories` and `source`. The answer has `id`, `path` and
     `categories` as written, and is on the disk; or `error`, `hint` and `kind`: taken, refused, failed.
     """
     ids = [item["id"] for item in items if item.get("id")]

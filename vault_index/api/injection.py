@@ -1,4 +1,4 @@
-"""What agents were given, and what a person teaches about it."""
+"""The injections that agents got, and what a person teaches about them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def select(
     """Return what agents got at which prompt, the latest first: `records`, `totals`, `times`, `more`.
 
     `session` is the beginning of an id and `lesson` a part of one; `only` is "answered" or "silent",
-    `since` ISO 8601; `only_prompts` leaves out the starts of sessions. Of a record `text` is the prompt
-    where a file still has it, and of a silence `near` is the lesson that came nearest to the `floor`.
-    `lessons` have `score`, `outcome`, the list they were `taught` it in, and `is_taught`: whether a
-    taught prompt fired them. See `injected.page`.
+    `since` ISO 8601; `only_prompts` leaves out the starts of sessions. A record's `text` is the prompt if
+    a file still has it; the `near` of a silence is the lesson that came nearest to the `floor`. `lessons`
+    have `score`, `outcome`, the list they were `taught` it in, and `is_taught`: whether a taught prompt
+    fired them. See `injected.page`.
     """
     if only not in injected.ONLY:
         raise VaultError(f"no kind of record {only!r:.40}", "choose answered or silent")

@@ -1,4 +1,4 @@
-"""Questions of agents that look lessons up by themselves. What they are given counts as used."""
+"""Questions of agents that look lessons up by themselves. Their hits count as used."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def search(
 ) -> dict[str, Any]:
     """Find lessons, a page of them: `hits` as `search` returns them, and `next`, a cursor or "".
 
-    `category` is one with all below it. A lesson that names no confidence has the middle one, 3. What
-    hooks may not inject is not among them.
+    `category` is one with all below it. A lesson that names no confidence has the middle one, 3. Lessons
+    that hooks may not inject are left out.
     """
     began = time.monotonic()
     _check_search(query, type, category, cursor)

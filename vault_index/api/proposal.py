@@ -43,9 +43,9 @@ def remember(
 ) -> dict[str, Any]:
     """Propose a lesson: `id`, `title`, `status`, `near`, `findings`, `file`.
 
-    The status is waiting | waiting already | rejected before | a lesson already. `near` are lessons
-    like it as [id, title, likeness]; `findings` warnings with `level`, `rule`, `message`. What `check`
-    calls an error is refused, and nothing of it is kept.
+    The status is waiting | waiting already | rejected before | a lesson already. `near` are lessons like
+    it as [id, title, likeness]; `findings` warnings with `level`, `rule`, `message`. A text with an error
+    of `check` is refused, and nothing of it is kept.
     """
     proposal = draft.of(title, text, category, tags, fires_on, by)
     values = {key: getattr(proposal, key) for key in _PROPOSED}

@@ -62,7 +62,7 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What a command may ask of its caller while it works: see `client`, which provides it."""
+    """The questions that a command may ask its caller while it works: see `client`, which provides it."""
 
     note: Callable[[str], None]  # takes a line for people: a note, or a warning
     progress: Progress

@@ -30,8 +30,8 @@ def check_files(
 ) -> dict[str, Any]:
     """Check lesson files: `findings`, how many `files` and `errors`, `shown` as lines.
 
-    `paths` are absolute, of files or folders; without any it is the whole vault or, `staged`, what
-    the next commit adds or changes. What is staged has a limit of processor time: a commit must end.
+    `paths` are absolute, of files or folders; without any it is the whole vault or, `staged`, what the
+    next commit adds or changes. A check of staged files has a limit of processor time: a commit must end.
     """
     if staged:
         # git stages names that the vault passes over, because they are not UTF-8

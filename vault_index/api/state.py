@@ -57,7 +57,7 @@ def report(vault: Vault, caller: Caller) -> dict[str, Any]:
 
 @command
 def settings(vault: Vault, caller: Caller) -> dict[str, Any]:
-    """List the `settings` in force, with who set each. What is ignored comes as a note."""
+    """List the `settings` in force, with who set each. Each ignored setting is a note."""
     del caller
     return {"settings": status.settings(vault)}
 

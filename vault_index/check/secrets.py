@@ -121,7 +121,7 @@ def findings(path: str, text: str) -> Iterator[Finding]:
 def spans(text: str) -> Iterator[tuple[int, int, Pattern]]:
     """Yield where the secrets of a text begin and end, each with the pattern that says whose it is.
 
-    Where a pattern has a value, only the value is the secret. Spans may overlap.
+    If a pattern has a value, only the value is the secret. Spans may overlap.
     """
     for rule, match in _matches(text):
         yield *match.span("value" if rule.value else 0), rule

@@ -2,8 +2,8 @@
 
     client.ask("path/to/vault", api.search.find(query=Query("heap")), Options(note=print))
 
-Every door but the hook comes through here. Nothing is printed: notes and progress go to callbacks.
-What `here` needs loads only when this process has to answer from the index.
+Every door but the hook comes through here. Nothing is printed: notes and progress go to callbacks. `here`
+and all that it needs load only when this process has to answer from the index.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a rename would do. `skipped` are files that do not parse, with the reason."""
+    """The plan of a rename. `skipped` are files that do not parse, with the reason."""
 
     old: CategoryPath
     new: CategoryPath

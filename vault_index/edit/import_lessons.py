@@ -57,7 +57,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an import would do. `problems` are sources that cannot be read: `path:line: message`.
+    """The plan of an import. `problems` are sources that cannot be read: `path:line: message`.
 
     `empty` are those with nothing in them to import: no text, a template.
     """

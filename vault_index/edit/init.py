@@ -31,7 +31,7 @@ taxonomy = [
 
 @dataclass(frozen=True, slots=True)
 class InitResult:
-    """What `init` had to do, `ignored` as lines of .gitignore; nothing where it had been done before."""
+    """The steps that `init` took, `ignored` as lines of .gitignore; empty if it was done before."""
 
     repository: bool
     vault: bool

@@ -1,7 +1,7 @@
 """A lesson file as a text that somebody edits in a page: read, checked, written back.
 
-A page has line feeds only. What it sends back gets the author's line ends and byte-order mark, and goes
-into the file only if the file still says what the page showed.
+A page has line feeds only. The text that it sends back gets the author's line ends and byte-order mark,
+and goes into the file only if the file still says what the page showed.
 """
 
 from __future__ import annotations

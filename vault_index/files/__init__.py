@@ -4,10 +4,10 @@ Two doors. `replace_file` is for files that only this program writes. `change_fi
 `move_file` and `remove_file` are for files that somebody may be saving at the same moment: they follow
 no link below `within`, overwrite nothing but what the caller has read, and otherwise raise ChangedError.
 
-A change exchanges the new file with the old one in one step and compares afterwards what came out: a
-save that slipped in between is put back. Comparing before a plain rename loses such a save, and renaming
-the old file away first leaves a moment without any file, for readers and after a kill. What remains is an
-editor that opened the old file before the exchange and writes to it only after the comparison. Where the
+A change exchanges the new file with the old one in one step and compares afterwards what came out: a save
+that slipped in between is put back. Comparing before a plain rename loses such a save, and renaming the
+old file away first leaves a moment without any file, for readers and after a kill. The one loss left is
+an editor that opened the old file before the exchange and writes to it only after the comparison. If the
 system cannot exchange names (NFS, FAT), the comparison comes just before the rename.
 
 The name of the hidden file that is written first says which process writes it. The next process that
@@ -260,7 +260,7 @@ def writing(place: Path) -> Iterator[None]:
 def add_line(file: Path, line: str) -> bool:
     """Add a line to a text file, such as .gitignore, unless it is there. Raises WriteError.
 
-    What is there stays byte for byte: git reads such files in any encoding, with any line ends.
+    The text before it stays byte for byte: git reads such files in any encoding, with any line ends.
     """
     before = read_if_any(file)
     data = before or b""

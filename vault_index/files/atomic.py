@@ -1,7 +1,7 @@
 """Two ways to rename that Python's `os` lacks: exchange two names, and never overwrite.
 
-Linux (`renameat2`) and macOS (`renamex_np`) do both in one step on their usual file systems. Where
-the system or the file system cannot (NFS, FAT), callers compare just before they rename.
+Linux (`renameat2`) and macOS (`renamex_np`) do both in one step on their usual file systems. If the
+system or the file system cannot (NFS, FAT), callers compare just before they rename.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def move(old: Path, new: Path) -> None:
 
 
 def ask_system(old: Path, new: Path, flag: str) -> bool:
-    """Call the system's own rename with a flag; False where there is none. Raises OSError."""
+    """Call the system's own rename with a flag; False on a system without one. Raises OSError."""
     import ctypes  # 10 ms: only what changes files needs it
 
     flags = _FLAGS.get(sys.platform)

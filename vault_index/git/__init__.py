@@ -1,4 +1,4 @@
-"""What git knows and does, in parts: how it is run, what is checked out, its history, differences.
+"""All that is asked of git, in parts: how it is run, what is checked out, its history, differences.
 
 A folder that is no repository, or one git refuses to read, is an ordinary case: there is then
 nothing to know.

@@ -23,7 +23,7 @@ _FILE = re.compile(rb"^--- (?:a/(.*?)|/dev/null)\t?$")
 
 @dataclass(slots=True)
 class Change:
-    """What became of a file since a commit: the lines that are gone, and whether all of it is."""
+    """The fate of a file since a commit: the lines that are gone, and whether all of it is."""
 
     is_deleted: bool = False
     gone: list[bytes] = field(default_factory=list)
@@ -159,7 +159,7 @@ class ChangedFile:
 
 @dataclass(slots=True)
 class Difference:
-    """What differs. `patch` has a text for each file that fits, `left_out` says what does not."""
+    """A difference. `patch` has a text for each file that fits, `left_out` says what does not."""
 
     top: Path
     files: list[ChangedFile] = field(default_factory=list)

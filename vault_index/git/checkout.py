@@ -1,4 +1,4 @@
-"""What is checked out here: the branch, what is not committed, what is staged, the settings.
+"""The state of a checkout: the branch, what is not committed, what is staged, the settings.
 
 And what a move of the branch would overwrite.
 """
@@ -25,7 +25,7 @@ _STATUS = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=a
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What a project is doing: enough to look for lessons before anyone has typed a prompt."""
+    """The present work in a project: enough to look for lessons before anyone has typed a prompt."""
 
     name: str
     branch: str = ""
@@ -88,7 +88,7 @@ def top(folder: Path) -> Path:
 
 
 def setting(folder: Path, key: str) -> str:
-    """Return a setting of git, "" where there is none."""
+    """Return a setting of git, "" if it is unset."""
     return command(folder, "config", "--get", key, check=False)
 
 
@@ -156,7 +156,7 @@ def staged_content(folder: Path, path: str, limit: int) -> bytes:
 
 
 def root_commit(folder: Path) -> str:
-    """Return the first commit of the history here, of several the smallest; "" where there is none."""
+    """Return the first commit of the history here, of several the smallest; "" without a commit."""
     roots = ask(repository(folder), "rev-list", "--max-parents=0", "HEAD").split()
     return min(roots, default="")
 

@@ -1,4 +1,4 @@
-"""What git keeps in plain files, read without starting it where the answer is certain.
+"""Read git's plain files, without starting it, where the answer is certain.
 
 A process of git, and the package that starts it, take longer than all the rest of a `lessons list`.
 Whatever is unusual - a repository of somebody else, another format, a variable that names another
@@ -148,7 +148,7 @@ def _packed(common: Path, branch: str) -> str:
 
 
 def _read(file: Path, most: int = 4096) -> str:
-    """Return the text of an ordinary file, without the space around it; "" where there is none."""
+    """Return the text of an ordinary file, without the space around it; "" without such a file."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

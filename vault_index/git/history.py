@@ -1,4 +1,4 @@
-"""What commits say: who wrote each lesson and when, and what files were at a commit."""
+"""The word of commits: who wrote each lesson and when, and what files were at a commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUBMODULE = "160000"  # the mode of a path that is a commit of another repositor
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Who last changed a file, and its first and last commit (ISO 8601 dates of the author)."""
+    """A file's last author, and its first and last commit (ISO 8601 dates of the author)."""
 
     author: str
     first: str
@@ -25,7 +25,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class CommitAuthor:
-    """Who made a commit."""
+    """A commit and its author."""
 
     name: str
     email: str
@@ -75,7 +75,7 @@ def provenance(
 
 
 class NameChange(NamedTuple):
-    """What a commit did to a file: git's letter and score, such as R100; the path before, "" if new.
+    """The change of a file by a commit: git's letter and score, such as R100; the path before, "" if new.
 
     `said` is what the format says of the commit. `today` is the name that the file has now.
     """
@@ -118,7 +118,7 @@ def last_change(folder: Path, path: str, revision: str = "HEAD") -> CommitAuthor
 def versions(folder: Path, path: str) -> Iterator[Version]:
     """Return each version of a file that commits of HEAD have, newest first; renames are followed.
 
-    Of merges those that somebody had to think about: with lines that no side had so.
+    A merge counts if somebody had to think about it: it has lines that no side had so.
     """
     repo = repository(folder)
     form = "--format=%x01%H%x02%P%x02%aN%x02%aI%x02%s"
@@ -162,7 +162,7 @@ def count(folder: Path, *commits: str) -> int:
 
 
 def at_date(folder: Path, date: str) -> str:
-    """Return the last commit of HEAD before the end of a date such as 2026-03-31, "" if there is none."""
+    """Return the last commit of HEAD before the end of a date such as 2026-03-31, else ""."""
     from datetime import datetime
 
     try:
@@ -260,7 +260,7 @@ class Voucher:
 def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, bytes]:
     """Return what commits have of files: `files` are (commit, path from the folder), by any name.
 
-    What a commit does not have is left out. One run of git for all of them.
+    Files that a commit does not have are left out. One run of git for all of them.
     """
     # a line is a question, so a path with a line end in it could ask for another file
     asked = {name: place for name, place in files.items() if "\n" not in place[1]}
@@ -282,7 +282,7 @@ def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, by
 
 
 def vouchers(folder: Path, path: str, *, signature: bool = False) -> list[Voucher]:
-    """Return the vouchers for a file as HEAD has it; [] if there are none.
+    """Return the vouchers for a file as HEAD has it; [] if nobody vouches for it.
 
     The last one wrote the text; those before it renamed the file and changed nothing else. The
     oldest commit of a shallow clone, which seems to have written every file, vouches for none.

@@ -1,10 +1,10 @@
 """The one door to git: it starts no program that a repository names.
 
-Whoever opens a repository runs what its settings and attributes say, as soon as git is asked the wrong
-way. So every git that we start gets a fixed list of settings that overrule the repository's, the
-overruling of those whose names are free (see `programs`), its work tree by name, and no
-network outside `fetch` and `push`. A folder inside the work tree that looks like a bare repository is
-none: its `config` would come with any clone.
+Git runs what a repository's settings and attributes say, as soon as git is asked the wrong way. So every
+git that we start gets a fixed list of settings that overrule the repository's, the overruling of those
+whose names are free (see `programs`), its work tree by name, and no network outside `fetch` and `push`. A
+folder inside the work tree that looks like a bare repository is not taken for one: its `config` would
+come with any clone.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Repo:
 
 
 def repository(folder: Path) -> Repo | None:
-    """Return the repository around a folder; None when there is none or no git."""
+    """Return the repository around a folder; None without one, or without git."""
     top = top_of(folder)
     try:
         return Repo(top, instead(_settings(top), filters=False)) if top else None
@@ -197,7 +197,7 @@ def ask_bytes(
 ) -> bytes:
     """Run a git command that only reads, as `ask` does, and its standard input; b"" when it fails.
 
-    `answers` are the exit statuses that are none of a failure.
+    `answers` are the exit statuses that mean no failure.
     """
     if repo is None:
         return b""
@@ -383,7 +383,7 @@ def _without_hook_variables(top: Path | None, env: Mapping[str, str]) -> list[st
 def _environment(top: Path | None, overrules: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return what to add to our environment: git finds the work tree and never prompts.
 
-    What overrules a setting goes here: a key may hold any character, `-c` splits at the first "=".
+    Settings that overrule others go here: a key may hold any character, `-c` splits at the first "=".
     """
     env = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "LC_ALL": "C", "LANGUAGE": "C"}
     if top is not None:  # core.worktree may name any folder

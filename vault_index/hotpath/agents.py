@@ -36,7 +36,7 @@ _GEMINI_OPEN, _GEMINI_CLOSE = "<hook_context>", "</hook_context>"
 
 
 def normalise(agent: str, text: str) -> dict[str, object]:
-    """Return an agent's event with Claude Code's names. Raises ValueError for what is none."""
+    """Return an agent's event with Claude Code's names. Raises ValueError for anything else."""
     if agent not in _EVENTS:
         raise ValueError(f"no agent is called {agent[:40]!r}: {', '.join(AGENTS)}")
     event = _plain(text) if agent == "plain" else protocol.loads(text)

@@ -1,9 +1,9 @@
 """A lesson without categories -> proposals, with reasons. No language model.
 
-First phrases that name a category. Then the lesson's vector: near the centroid of a category's
-lessons, near single lessons of it, and the category's name in the text; the share of that evidence
-becomes a probability by how often such a share is right in this vault (certainty.py). What nobody is
-sure of goes to a category above, or stays as it is.
+First phrases that name a category. Then the lesson's vector: near the centroid of a category's lessons,
+near single lessons of it, and the category's name in the text; the share of that evidence becomes a
+probability by how often such a share is right in this vault (certainty.py). An unsure proposal goes to a
+category above, or the lesson stays as it is.
 
 Only lessons whose author or folder says what they are about are learned from, never a proposal.
 """
@@ -174,7 +174,7 @@ _FILED = filters.filed_by(rows.AUTHOR, rows.FOLDER)
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a lesson is probably about, likeliest first, and why. `sure` is 0..1 for the first.
+    """The probable categories of a lesson, likeliest first, and why. `sure` is 0..1 for the first.
 
     `categories` is `("uncategorized",)` where nothing is likely enough.
     """

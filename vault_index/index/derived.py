@@ -1,4 +1,4 @@
-"""What follows from lessons and skills: a list of derived tables.
+"""The derived tables, which follow from lessons and skills: a list.
 
 Each says whether it is stale, by what the manifest says, and can be made again from what is already
 in the index or on disk. They are refreshed in the order of the list, as a later one may read what an
@@ -25,7 +25,7 @@ _FRESH = "fresh"  # for a table that depends on nothing but the rows
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What derived tables are made from: the lessons' rows, the settings and the disk."""
+    """The sources of derived tables: the lessons' rows, the settings and the disk."""
 
     vault: Vault
     lessons: Table

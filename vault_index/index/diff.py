@@ -1,4 +1,4 @@
-"""What the disk has and the manifest has not: the one place where a difference is made out.
+"""Compare the files on disk with the manifest. Nothing else does.
 
 By stat first (size, mtime, ctime, inode), then by content. `read` then reads the files whose lessons
 have to be written again and makes them into rows, with what git says of them and with ids that are
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What git says otherwise than a manifest, by path below the vault's folder.
+    """The answer of git where it differs from a manifest, by path below the vault's folder.
 
     `head` is what the manifest says after that: "" where git is still to be asked about all files.
     """
@@ -97,7 +97,7 @@ _UNREADABLE = "?"  # as the hash of a file: another user may read it, and no sta
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What the disk has and a manifest has not."""
+    """The files on disk that a manifest does not have as they are."""
 
     listed: Mapping[str, SourceFile]  # all lesson files, by path below the vault's folder
     touched: frozenset[str]  # new, or of another stamp

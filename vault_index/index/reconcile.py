@@ -4,7 +4,7 @@
 passages whose vector is not kept, and writes in batches. A *full pass* does all of it; a *quick pass*
 (after a save) leaves out git and most derived tables, which take longer than the rest of a small change.
 
-What a kill after each step leaves, and who repairs it (the lock goes with the process):
+A kill after each step leaves this, and somebody repairs it (the lock goes with the process):
 
     step           on disk                  repaired by
     -------------  -----------------------  -------------------------------------------------------

@@ -16,7 +16,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a sync did, in files; `embedded` counts passages."""
+    """The work of a sync, in files; `embedded` counts passages."""
 
     added: int = 0
     changed: int = 0

@@ -174,7 +174,7 @@ Progress = Callable[[int, int], None]  # (files done, files to do)
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a sync did, in session files; `embedded` counts texts."""
+    """The work of a sync, in session files; `embedded` counts texts."""
 
     added: int = 0
     changed: int = 0
@@ -243,8 +243,8 @@ def remove(journal: Journal, sessions: Collection[str]) -> None:
     """Take sessions, whose files are gone already, out of the index: their texts and vectors.
 
     The index is built once more without them, and those before it are deleted at once, with their old
-    versions: no byte of them remains. Vectors of the others are not embedded again. Where the new one
-    cannot be written, on a full disk, there is none until the next sync.
+    versions: no byte of them remains. Vectors of the others are not embedded again. If the new one cannot
+    be written, on a full disk, the journal has no index until the next sync.
     """
     if not journal.folder.is_dir():
         return

@@ -7,7 +7,7 @@ significance    whether it is worth an analysis, in points
 by_rule         entries without a model: corrections, repairs
 excerpt         what a model is sent of the material
 stages, plan    the analysis by a model; how much it sends, and to whom
-sift            an entry -> a proposal, or why it is none; by evidence and specific
+sift            an entry -> a proposal, or why not; by evidence and specific
 record          what was learned from which material, and what it took
 run             all of that in its order
 at_end          the same at the end of a session, by itself

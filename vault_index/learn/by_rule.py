@@ -604,7 +604,7 @@ def _words(text: str) -> set[str]:
 def _fires_on(material: Material, number: int, text: str, told: Collection[int]) -> tuple[str, ...]:
     """Return the prompts that led to what was taught at a prompt, those about its subject first.
 
-    Those that were `told` something are no requests. Of a prompt with an output it is the error.
+    Those that were `told` something are no requests. A prompt with an output gives its error.
     """
     subject = _words(text)
     asked = [(at, texts) for at, texts in _requests(material) if at not in told]

@@ -1,4 +1,4 @@
-"""What a language model is sent of the material: the parts that teach most first, within a size.
+"""The part of the material that a language model gets: what teaches most first, within a size.
 
     told        corrections, refusals, checks that failed and then passed
     prompts     what else the person asked
@@ -73,7 +73,7 @@ _MIN_PIECE = 80  # characters: less of a text says nothing
 def of(material: Material, max_chars: int, sections: Collection[str] = tuple(_SHARES)) -> str:
     """Return a text of at most so many characters; a section without material is left out.
 
-    What a section does not need of its share goes to those behind it, and then to the diff.
+    The share that a section does not need goes to those behind it, and then to the diff.
     """
     room = max_chars - len(OPEN) - len(CLOSE) - 2
     blocks = {name: list(_blocks(material, name)) for name in _SHARES if name in sections}

@@ -1,4 +1,4 @@
-"""What was learned from which material, when, by what, and what it took.
+"""The record of learning: from which material, when, by what, and what it took.
 
     ~/.lessons/learn/               0700
       runs.jsonl                    0600; a run a line, the latest last, at most `MAX_RUNS`

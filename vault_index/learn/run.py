@@ -68,7 +68,7 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What `learn` asks of its caller."""
+    """The questions of `learn` to its caller."""
 
     note: Callable[[str], None]  # takes a line for people
     progress: Callable[[str, int, int], None]  # what is being done, how much is done, of how much
@@ -77,7 +77,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What a run knows before it asks anybody. `seen` is the material without orders."""
+    """The knowledge of a run before it asks anybody. `seen` is the material without orders."""
 
     vault: Vault
     caller: Caller

@@ -1,4 +1,4 @@
-"""An entry -> a proposal, or the reason why it is none.
+"""An entry -> a proposal, or the reason why not.
 
     form        title, type, confidence; put right where that needs no guess
     evidence    quotes that stand in the material, prompts that were asked, a prompt that must not find it
@@ -66,7 +66,8 @@ Ask = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What an entry is held against. `given` is the text of each lesson that the session had, by id.
+    """The texts that an entry is compared with. `given` is the text of each lesson that the session had,
+    by id.
 
     `orders` are lines of the material that give orders. `ask` puts a question of `api`, and raises
     VaultError where there is no index.
@@ -92,7 +93,7 @@ class Kept:
 
 
 def sift(entry: Entry, around: Around) -> Kept | str:
-    """Return what becomes of an entry: a proposal, or why there is none."""
+    """Return what becomes of an entry: a proposal, or the reason against it."""
     entry, reason = _formed(entry)
     if not reason:
         entry, reason = _proven(entry, around)

@@ -101,7 +101,7 @@ class Planned:
 
     @property
     def tokens(self) -> int:
-        """About how many tokens that is."""
+        """Return about how many tokens that is."""
         return -(-self.chars // excerpt.CHARS_A_TOKEN)
 
 

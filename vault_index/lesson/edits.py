@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a lesson is in its file: the line of its heading, if it has one, and those of its text."""
+    """The lines of a lesson in its file: that of its heading, if it has one, and those of its text."""
 
     heading: int | None
     text: range

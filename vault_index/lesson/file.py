@@ -45,8 +45,8 @@ class Section(NamedTuple):
 class LessonFile:
     """The lines of a lesson file, with their ends, and where its parts are. Lines count from 0.
 
-    `opening` and `closing` are the lines of dashes around the frontmatter. None: there are none. An
-    `opening` without a `closing` is a rule, or frontmatter that its author did not close.
+    `opening` and `closing` are the lines of dashes around the frontmatter. None: the file has no such
+    line. An `opening` without a `closing` is a rule, or frontmatter that its author did not close.
     """
 
     path: str  # relative to the vault's folder

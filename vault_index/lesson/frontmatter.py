@@ -1,4 +1,4 @@
-"""What YAML makes of the frontmatter of a lesson file, and what is wrong with it."""
+"""The frontmatter of a lesson file as YAML reads it, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ _KEY_LINE = re.compile(r"""^(['"]?)[\w.-]+\1\s*:(\s|$)""")
 def metadata_of(file: LessonFile) -> dict[Any, Any]:
     """Return the frontmatter of a file, {} where it has none.
 
-    What python-frontmatter drops in silence is an error here: a block that is never closed, and one
-    that is not a mapping. Raises LessonError with the line.
+    Two things that python-frontmatter drops in silence are errors here: a block that is never closed, and
+    one that is not a mapping. Raises LessonError with the line.
     """
     if file.opening is None:
         return {}

@@ -50,7 +50,7 @@ class Question:
     """A prompt, with what was said `before` and `after` it in the same conversation.
 
     `schema`, which is in the prompt already, is for servers that hold a model to one. Only a backend that
-    `can_call_tools` gets `tools`. Where `after` has calls and there are no tools, no more may be called.
+    `can_call_tools` gets `tools`. If `after` has calls and there are no tools, no more may be called.
     """
 
     system: str

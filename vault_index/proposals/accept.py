@@ -80,8 +80,8 @@ def change_of(proposal: Proposal, entry: Entry) -> Change:
 def addition_of(proposal: Proposal, entry: Entry) -> Change:
     """Return the change that adds a proposal to the end of a lesson.
 
-    Its text goes below its title, and its headings one level down. Of a change of that lesson only
-    what it adds is added, before the sections that a learned lesson ends with.
+    Its text goes below its title, and its headings one level down. If it changes that lesson, only what
+    it adds is added, before the sections that a learned lesson ends with.
     """
     if proposal.changes == entry["id"]:
         added = proposal.added or draft.added_of(proposal.text, entry["text"])
@@ -229,7 +229,7 @@ def _note(folder: Path, id: str, data: bytes, place: str, content: str) -> None:
 
 
 def _written(vault: Vault, data: bytes) -> Path | None:
-    """Return the lesson that an acceptance wrote before it was ended; None where there is none."""
+    """Return the lesson that an acceptance wrote before it was ended, else None."""
     path = _noted(vault, data)
     try:
         return path if path and _has_it(files.read_file(path), data, path.name) else None

@@ -1,4 +1,4 @@
-"""What a proposal says: a lesson file with one key more, `proposal`, of what a reviewer should know.
+"""A proposal as a file: a lesson file with one key more, `proposal`, of what a reviewer should know.
 
     ---
     title: Raise the heap
@@ -44,10 +44,10 @@ Json = Mapping[str, Any]
 class Proposal:
     """A draft lesson that waits. `findings` are the warnings of its check, `near` lessons like it.
 
-    A finding has `level`, `rule` and `message`; a near lesson is [id, title, likeness]. What was
-    learned from a session has `quotes` as evidence, `why` it was worth it, and the private id of the
-    `session`; its `text` may be that of the lesson that it `changes`, of which `base` is the id of the
-    text it was made from.
+    A finding has `level`, `rule` and `message`; a near lesson is [id, title, likeness]. A draft from a
+    session has `quotes` as evidence, `why` it was worth it, and the private id of the `session`; its
+    `text` may be that of the lesson that it `changes`, of which `base` is the id of the text it was made
+    from.
     """
 
     id: str

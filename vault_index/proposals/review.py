@@ -178,7 +178,7 @@ def _rebased(proposal: Proposal, lesson: Mapping[str, Any]) -> Proposal:
 def reject(vault: Vault, name: str, compared: Mapping[str, Any]) -> Proposal:
     """Remove a proposal and keep what recognises it. `compared` is what `likeness.of` returned.
 
-    Of a file that cannot be read nothing is kept.
+    Nothing is kept of a file that cannot be read.
     """
     with shelf.opened(vault) as folder:
         id = id_of(folder, name)

@@ -1,4 +1,4 @@
-"""Where the proposals of a vault wait, and what is kept of a rejected one to recognise it.
+"""The folder in which the proposals of a vault wait, and what is kept of a rejected one to recognise it.
 
     ~/.lessons/proposals/                  0700, like all below it; files are 0600
       <project>/

@@ -1,6 +1,6 @@
 """Hits and injections as text: for a terminal, and the fenced block that an agent reads.
 
-What a lesson says is data: `quote` sees to it that no lesson can end its block, open a tag, speak as
+A lesson's text is data: `quote` sees to it that no lesson can end its block, open a tag, speak as
 somebody, or leave the next lesson in its code.
 """
 
@@ -41,9 +41,9 @@ def injection(
 ) -> str:
     """Return the block for an agent: at most `max_tokens` x 4 characters, "" if nothing fits.
 
-    A lesson is a line with categories, title and score, one with path, author and date, then the
-    text as a quotation, cut at a sentence. What one does not need goes to the next. A skill is one
-    line. `journal` is a section of its own, defused already: see `recall.journal`.
+    A lesson is a line with categories, title and score, one with path, author and date, then the text as
+    a quotation, cut at a sentence. The room that one does not need goes to the next. A skill is one line.
+    `journal` is a section of its own, defused already: see `recall.journal`.
     """
     intro = _INTRO if hits or skills else _JOURNAL_INTRO
     if hits and journal:
@@ -133,7 +133,7 @@ def named(hit: Hit) -> str:
 
 
 def signed(author: str, hit: Hit) -> str:
-    """Return author and date: of the last commit, or that there is none."""
+    """Return author and date of the last commit, or that the lesson is not committed."""
     if hit.kind == "skills":
         return ""
     when = hit.updated_at or hit.created_at

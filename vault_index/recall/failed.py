@@ -1,4 +1,4 @@
-"""What an agent gets when a command of it failed: at most one lesson, its decision first.
+"""Answer a failed command of an agent with at most one lesson, its decision first.
 
 A session gets a lesson once for a signature, and once more at the second same failure, said as such.
 A subagent has a context of its own, so what the main agent was told it was not.

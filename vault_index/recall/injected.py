@@ -1,8 +1,8 @@
-"""What agents were given, for people: the record of injections with what else is known of each.
+"""The record of injections for people, with what else is known of each.
 
-Of a lesson its title and what the agent did with it, of a prompt its text: where the journal or the
-agent's own transcript has it under the same hash. Reads only, but for the ledger of outcomes, which
-goes on as for any reader.
+It adds each lesson's title and outcome, and the prompt's text if the journal or the agent's own
+transcript has it under the same hash. Reads only, but for the ledger of outcomes, which goes on as for
+any reader.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _times(prompts: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
 
 
 class _Known:
-    """What else is known of some records: titles, outcomes, texts of prompts."""
+    """More about some records: titles, outcomes, texts of prompts."""
 
     def __init__(
         self,

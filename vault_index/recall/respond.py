@@ -34,8 +34,8 @@ def respond(
     """Search for an event and record the injection; None for silence.
 
     `ms` is how long the hook has taken so far; `from_files` asks no index. After `until`, by the
-    monotonic clock, the hook has gone on without this answer, so nothing is recorded. Of two hooks of
-    one event the second is silent. Raises VaultError.
+    monotonic clock, the hook has gone on without this answer, so nothing is recorded. The second of two
+    hooks of one event is silent. Raises VaultError.
     """
     began = time.monotonic()
     since = float(event.get("began") or time.time() - ms / 1000)

@@ -1,4 +1,4 @@
-"""What to put into an agent's context: for a prompt, or at the start of a session.
+"""Choose what to put into an agent's context: for a prompt, or at the start of a session.
 
 The one path that the hook and `lessons recall` share: search, floor, budget.
 """

@@ -89,7 +89,7 @@ def claim(session_file: Path, event: Mapping[str, object], began: float) -> bool
     """Whether this process may answer an event of a session: no other has since it `began`.
 
     `began` is in seconds since 1970. A hook that did not get the watcher's answer in time, and has its
-    own, holds the claim that the watcher made for its `pid`. Where nothing can be written the claim is
+    own, holds the claim that the watcher made for its `pid`. If nothing can be written the claim is
     granted: an answer may then come twice.
     """
     identity = "\0".join(str(event.get(key) or "") for key in _IDENTIFYING)

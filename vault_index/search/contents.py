@@ -42,9 +42,9 @@ class Part:
 def counted(vault: Vault, name: str = "") -> list[tuple[Document, int, bool]]:
     """Return the documents, each with how many lessons it has, and whether it is a course.
 
-    With a `name`, also half remembered or not typed to its end, they are those that may be called so,
-    the likeliest first, and without any the nearest; else all, sorted by title. What hooks leave out
-    is not among them. Raises IndexStateError without an index.
+    With a `name`, also half remembered or not typed to its end, they are those that may be called so, the
+    likeliest first, and without any the nearest; else all, sorted by title. Lessons that hooks leave out
+    are not among them. Raises IndexStateError without an index.
     """
     name = name.strip()
     store = vault.open_index().store
@@ -65,9 +65,9 @@ def counted(vault: Vault, name: str = "") -> list[tuple[Document, int, bool]]:
 
 
 def parts(vault: Vault, paths: Sequence[str]) -> dict[str, list[Part]]:
-    """Return the lessons of each document in their order, none for a path that is none.
+    """Return each document's lessons in order; an unknown path has no lessons.
 
-    What hooks leave out is among them. Raises IndexStateError without an index.
+    Lessons that hooks leave out are among them. Raises IndexStateError without an index.
     """
     rows = vault.open_index().store.rows(_COLUMNS, filters.of_paths(paths)) if paths else ()
     first: dict[str, int] = {}  # where each lesson begins among the passages of its file

@@ -1,4 +1,4 @@
-"""What is in a vault: its lessons, listed or looked up by name, and its categories."""
+"""The contents of a vault: its lessons, listed or looked up by name, and its categories."""
 
 from __future__ import annotations
 
@@ -253,8 +253,7 @@ def _parsed(entry: Entry, data: bytes, path: str) -> Entry:
 def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
     """Return one lesson with its text, by id, by path, or by the end of either.
 
-    With `beginnings` the beginning of an end is enough. Raises VaultError if there is none, or more
-    than one.
+    With `beginnings` the beginning of an end is enough. Raises VaultError unless exactly one matches.
     """
     lesson = named(name, _lessons(vault, listing.COLUMNS), beginnings=beginnings)
     where = filters.wholes_of([lesson["id"]])
@@ -285,8 +284,8 @@ def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str
 def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Entry:
     """Return the lesson of a name: its id, its path, or the end of either.
 
-    With `beginnings` the beginning of an end is enough, as people type it. Raises VaultError if there
-    is none, or more than one.
+    With `beginnings` the beginning of an end is enough, as people type it. Raises VaultError unless
+    exactly one matches.
     """
     by_id = {lesson["id"]: lesson for lesson in known}
     paths = {id: lesson["path"] for id, lesson in by_id.items()}

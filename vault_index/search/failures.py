@@ -188,7 +188,7 @@ def _search(
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a failure's words say for a lesson, in units of rarity; `coverage` is 0..1."""
+    """The support of a failure's words for a lesson, in units of rarity; `coverage` is 0..1."""
 
     coverage: float
     rare: float

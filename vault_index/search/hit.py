@@ -23,12 +23,12 @@ class Passage:
 class Hit:
     """A lesson or skill and why it was found. `score` is the sum of its terms, in absolute units.
 
-    `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25; `exact` is what rare words
-    of the query add, and `no_reason` the part of the score that finds a lesson and does not inject it:
-    words in passing, and what words that no lesson has take off. `taught` is the cosine of
-    the lesson's taught prompt that fires, `taught_prompt`, else 0. `text` is the best passage.
-    `confidence` only orders hits of like score: it is not in `score`. Of a skill `title` is the name,
-    `text` what it is for and `type` where it is from: vault, user or project.
+    `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25; `exact` is what rare words of
+    the query add, and `no_reason` the part of the score that finds a lesson and does not inject it: words
+    in passing, and what words that no lesson has take off. `taught` is the cosine of the lesson's taught
+    prompt that fires, `taught_prompt`, else 0. `text` is the best passage. `confidence` only orders hits
+    of like score: it is not in `score`. A skill's `title` is its name, its `text` what it is for and its
+    `type` where it is from: vault, user or project.
     """
 
     lesson_id: str
@@ -63,12 +63,12 @@ class Hit:
 
     @property
     def evidence(self) -> float:
-        """What floors are fitted to: the score without exact words and what somebody taught."""
+        """The score that floors are fitted to: without exact words and what somebody taught."""
         return self.cosine + self.full_text
 
     @property
     def reason(self) -> float:
-        """What a floor is compared with: the score without what is no reason to inject."""
+        """The score that a floor is compared with: without what is no reason to inject."""
         return self.score - self.no_reason
 
     def is_above(self, floor: float | None) -> bool:

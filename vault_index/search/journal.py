@@ -103,7 +103,7 @@ class JournalHit:
 
 @dataclass(frozen=True, slots=True)
 class JournalResults:
-    """What a search of the journal found. `dropped` are (hit, why it is not in the answer).
+    """The results of a search of the journal. `dropped` are (hit, why it is not in the answer).
 
     `older` counts those of the first `k` without a window that are before it, `later` those after.
     """

@@ -42,10 +42,10 @@ KINDS = (LESSONS, SKILLS, *OF_JOURNAL)
 class Query:
     """A text to search for, and what narrows the answer.
 
-    `categories` narrows to lessons in or below any of these paths, before the search; so does
-    `within`, the name of a document or category, misspelt or in part, and `filters`: tags, a type,
-    a time. Of skills a search sees those of the vault, of the user and, if the vault knows it
-    (`skills.register`), of the `project` that a folder is in.
+    `categories` narrows to lessons in or below any of these paths, before the search; so does `within`,
+    the name of a document or category, misspelt or in part, and `filters`: tags, a type, a time. A search
+    for skills sees those of the vault, of the user and, if the vault knows it (`skills.register`), of the
+    `project` that a folder is in.
 
     In the journal `kinds` narrows to kinds of records, `project` is the name of one, `file` is a path,
     the tail of one or a folder, and `concept` one of theirs; of `filters` it takes type and time.
@@ -114,7 +114,7 @@ class Weights:
 
 
 def weights_of(config: Config) -> Weights | None:
-    """Return the weights of the settings, which have checked them; None where there are none."""
+    """Return the weights of the settings, which have checked them; None if they name no weights."""
     if not config.search_weights:
         return None
     numbers = [int(part) for part in config.search_weights.split("/")]
@@ -184,7 +184,7 @@ MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is as
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a search found. `dropped` are (hit, why it is not in the answer), best first."""
+    """The results of a search. `dropped` are (hit, why it is not in the answer), best first."""
 
     hits: list[Hit]
     dropped: list[tuple[Hit, str]] = field(default_factory=list)
@@ -245,8 +245,8 @@ def run(vault: Vault, query: Query) -> Results:
 def skills(vault: Vault, query: Query) -> Results:
     """Search the skills that somebody in a project has: its own, the user's and the vault's.
 
-    Of skills with the same name only the first is kept, as an agent has only one. Categories and
-    filters are for lessons. Raises IndexStateError without an index.
+    The first of skills with the same name is kept, as an agent has only one. Categories and filters are
+    for lessons. Raises IndexStateError without an index.
     """
     table = vault.open_index().skills
     if not table.exists():
@@ -284,7 +284,7 @@ def count_skills(vault: Vault) -> int:
 def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
     """Return the passage of a hit with up to `count` before and after it, in the order of the file.
 
-    Of a long lesson that was found as a whole, return those from its beginning.
+    Return those from the beginning of a long lesson that was found as a whole.
     """
     columns = ("id", "lesson_id", "position", "title", "text")
     rows = vault.open_index().store.rows(columns, filters.of_paths([hit.path]))

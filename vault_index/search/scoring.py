@@ -392,7 +392,7 @@ STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """What exact words add to lessons: place of a whole -> (about, in passing)."""
+    """The score that exact words add to lessons: place of a whole -> (about, in passing)."""
 
     rows: dict[int, tuple[float, float]] = field(default_factory=dict)
     unknown: float = 0.0  # what speaks against all lessons

@@ -76,7 +76,7 @@ FORMER_HOOKS = {"pre-commit": (_FORMER_CHECK,)}
 
 @dataclass(frozen=True, slots=True)
 class HooksResult:
-    """What `set_up` did; `chain` says how to call our hooks from those that exist already.
+    """The work of `set_up`; `chain` says how to call our hooks from those that exist already.
 
     `upgraded` if there were hooks of an earlier version.
     """

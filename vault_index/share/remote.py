@@ -31,7 +31,7 @@ RETRY_SECONDS = 0.3  # times the number of the try, at most: others wait as well
 
 @dataclass(slots=True)
 class SyncResult:
-    """What a sync did, in commits and files.
+    """The work of a sync, in commits and files.
 
     `rebased` are own commits put on top of those of others; `merged` are own commits that a merge
     joins with them, where a rebase did not apply or would have lost something. `dropped` are
@@ -183,8 +183,8 @@ def _base(top: Path, branch: str, old: str, upstream: str) -> str:
 def _move(top: Path, branch: str, old: str, tip: str) -> None:
     """Move the branch that is checked out from one commit to another, with its files.
 
-    What is not committed is kept, or it refuses. A commit that is made between the two steps stays
-    the branch's tip, on top of `old`: the next try puts it on top of `tip`.
+    Changes that are not committed are kept, or it refuses. A commit that is made between the two steps
+    stays the branch's tip, on top of `old`: the next try puts it on top of `tip`.
     """
     # a file that was only touched has not changed
     git.command(top, "update-index", "-q", "--refresh", check=False)
@@ -285,7 +285,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What a rebase or merge came to: a commit or tree, else the reason it has none."""
+    """The end of a rebase or merge: a commit or tree, else the reason against it."""
 
     result: str = ""
     conflicts: Mapping[str, str] = field(default_factory=dict)  # path -> MARKED, DELETED or WHOLE

@@ -1,6 +1,6 @@
 """Conditions on the rows of tables, as SQL for LanceDB: the only module that writes any.
 
-A condition is a text; `all_of` joins some. What a caller passes into one is quoted here.
+A condition is a text; `all_of` joins some. A value that a caller passes into one is quoted here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROWS = "_rowid IN"  # begins the condition for rows by their row ids
 class Filter:
     """Only lessons with one of these tags, of this type, as sure, new or changed in this time.
 
-    What is neither committed nor dated is of now.
+    A lesson that is neither committed nor dated is of now.
     """
 
     tags: Sequence[str] = ()

@@ -72,7 +72,7 @@ SHOWN = 5  # lessons of the most and of the never used
 class Record:
     """One search for an agent. `lessons` is empty for silence; `ms` is from its start to the answer.
 
-    What comes after `by` is of a silence only, and not in records of older versions.
+    The fields after `by` are of a silence only, and not in records of older versions.
     """
 
     time: str  # ISO 8601, UTC

@@ -40,7 +40,7 @@ _introduced = False  # whether the module has found what it takes for asyncio
 def lance_errors(index: Path) -> Iterator[None]:
     """Turn the errors of LanceDB - RuntimeError, ValueError, OSError - into our two kinds.
 
-    Raises VaultError where the module is none that this one was written for.
+    Raises VaultError for a module that this one was not written for.
     """
     try:
         yield

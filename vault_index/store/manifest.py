@@ -9,8 +9,8 @@
       owner            whose it is: see `ownership`
 
 A reader follows `current` once and then stays with one folder, so it never sees half an index. The
-manifest names the schema, the embedder and each file's hash, size, times and inode. What a killed
-writer leaves, and who repairs it, is drawn in `index.reconcile`.
+manifest names the schema, the embedder and each file's hash, size, times and inode. `index.reconcile`
+draws what a killed writer leaves, and who repairs it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DIRTY = "dirty.json"
 
 @dataclass(slots=True)  # replaced and never changed, but frozen it takes twice as long to load
 class FileEntry:
-    """What the index holds of one file. `problem` is why its last good rows are kept."""
+    """The entry of one file in an index. `problem` is why its last good rows are kept."""
 
     hash: str
     stamp: list[int]  # as of `files.stamp_of`; empty: not to be trusted, so look again
@@ -65,7 +65,7 @@ _DEFAULTS = {column.name: column.default for column in fields(FileEntry)}
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an index was built from."""
+    """The sources that an index was built from."""
 
     schema: int
     embedder: str  # a name such as "minilm-l6-v2-int8"; "none" for full text only

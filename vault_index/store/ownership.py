@@ -7,7 +7,7 @@ link, is tracked by git, or belongs to somebody else. A folder of this user with
 older version, or was copied or moved with its checkout: what has one of our names is removed from it
 unread, and the index is built again.
 
-What is opened below it is opened through `open_file`: no link, no pipe, no second name of another file.
+Files below it are opened through `open_file`: no link, no pipe, no second name of another file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A table for searches: it stays at one version, with what every search needs in memory.
 
-Rows are known by their places in the order of their row ids, which LanceDB gives; a row id means the
-same row in all versions, as a change writes another row. Whoever writes meanwhile, nobody waits.
+Rows are known by their places in the order of their row ids, which LanceDB gives; a row id means the same
+row in all versions, as a change writes another row. Nobody waits for a writer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which index is in force, whether it can be brought up to date, and where the next one is built.
 
-Lessons and the journal are laid out alike: see `manifest`. What differs is how their files are read and
+Lessons and the journal are laid out alike: see `manifest`. They differ in how their files are read and
 their rows are written.
 """
 
@@ -29,7 +29,7 @@ class Embedding(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return its name."""
 
     @property
     def dimension(self) -> int:

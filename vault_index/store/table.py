@@ -1,8 +1,8 @@
-"""The LanceDB tables: rows in, rows out. What searches them is a `reader`.
+"""The LanceDB tables: rows in, rows out. A `reader` searches them.
 
-In each index folder are the tables `lessons`, with a row per passage, `skills`, with a row per
-skill, and `documents`, with a row per document and category; their columns are in `schema`. An index
-without an embedder has no vector column. What goes to LanceDB, and how, is in `lance`.
+In each index folder are the tables `lessons`, with a row per passage, `skills`, with a row per skill, and
+`documents`, with a row per document and category; their columns are in `schema`. An index without an
+embedder has no vector column. `lance` has what goes to LanceDB, and how.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class Passes:
 
     @property
     def head(self) -> object:
-        """What changes with each commit, checkout and reset, without asking git."""
+        """Return a text that changes with each commit, checkout and reset, without asking git."""
         return () if self._reflog is None else stamp(self._reflog)
 
     def run(self, *, full: bool) -> Passed:

@@ -112,7 +112,7 @@ Due = QuickPass | FullPass | Background | Reopen | Tidy | Stop | Wait
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What was seen since the last look.
+    """The events since the last look.
 
     `head` differs after each commit, checkout and reset. `index_ended` is whether a background index
     ended, well or not. `model_came`: the built-in model is on disk and not in use; `model_due`: it is
@@ -136,7 +136,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What a pass came to. `head` is that of the repository before it; `seconds` is what it took."""
+    """The result of a pass. `head` is that of the repository before it; `seconds` is what it took."""
 
     outcome: Outcome
     wrote: bool = False
@@ -147,7 +147,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is owed, and when things happened last. All times are seconds of one monotonic clock."""
+    """The work owed, and when things happened last. All times are seconds of one monotonic clock."""
 
     phase: Phase
     full_due: float  # when a full pass is due, in CHANGED and DELEGATED

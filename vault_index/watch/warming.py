@@ -71,7 +71,7 @@ MMAP_BYTES = 256 * 1024  # a larger block gets pages of its own, which go back w
 
 
 def limit(threads: int) -> None:
-    """Few malloc arenas, no Arrow pool, large blocks mmapped: halves resident memory.
+    """Take few malloc arenas, no Arrow pool, large blocks mmapped: it halves resident memory.
 
     `threads` is how many search at once: with one arena for all they would wait for each other. It all
     holds for what is loaded later, until the process ends.

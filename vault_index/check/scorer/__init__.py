@@ -223,7 +223,7 @@ UNLIKELY = 0.15  # a pattern that warns is believed only above
 def scores(text: str) -> Iterator[tuple[int, str, float]]:
     """Yield the pieces of a text as it is read, where each begins, and its score.
 
-    Of a piece that may be an attack, two sentences that score higher than the whole come in its place.
+    Two sentences that score higher than their piece come in its place where it may be an attack.
     """
     for start, piece in pieces(text):
         here = [(score(piece), start, piece)]

@@ -119,7 +119,7 @@ def proposal(answer: Mapping[str, Any]) -> str:
 
 
 def learned(answer: Mapping[str, Any]) -> str:
-    """Return what was learned: proposals by id and title, or why there are none."""
+    """Return what was learned: proposals by id and title, or why nothing was proposed."""
     status, points = line(answer["status"]), answer["significance"]["points"]
     if not answer["proposals"]:
         why = f": {line(answer['trouble'])}" if answer["trouble"] else ""

@@ -2,9 +2,9 @@
 
 The watcher answers; it is started if the settings let anybody. It sees what people save by itself. For
 what came in here, and after a silence, the next question waits for the index; the others take it as it
-is. Waiting each time would have the watcher look through all files for each question of fifty clients.
-Where no watcher may run, this process answers, one question at a time, from one vault that stays open
-and an index that it brings up to date.
+is. Waiting each time would have the watcher look through all files for each question of fifty clients. If
+no watcher may run, this process answers, one question at a time, from one vault that stays open and an
+index that it brings up to date.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _SOME = 200  # transcripts, changed last, among which one of a project is looked
 def find_session(journal: Journal, name: str, folder: Path) -> Session:
     """Return a session by its id, the beginning of that, or LAST for the latest in a folder's project.
 
-    What its transcript has more by now is taken in first. Raises VaultError if there is none.
+    New lines of its transcript are captured first. Raises VaultError without such a session.
     """
     session = _latest(journal, folder) if name == LAST else _by_id(journal, name)
     file = Path(session.transcript)
@@ -115,7 +115,7 @@ _ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # of no project
 def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     """Return the material of a session: by its id, the beginning of that, or "last".
 
-    `folder` is that of the project whose last one is meant. Raises VaultError if there is none.
+    `folder` is that of the project whose last one is meant. Raises VaultError without one.
     """
     journal = Journal(vault.config)
     chosen = find_session(journal, name, folder or vault.root)

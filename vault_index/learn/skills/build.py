@@ -71,8 +71,8 @@ def build(
 ) -> list[Built]:
     """Build the skills of the clusters that are ready, or of these tags, and return each, by tag.
 
-    What goes wrong with one skill is its state, and the others are built. Raises VaultError, before
-    anything is written, for a tag that has no skill and is not ready.
+    A trouble with one skill is its state, and the others are built. Raises VaultError, before anything is
+    written, for a tag that has no skill and is not ready.
     """
     existing = behind.existing(vault)
     clusters = {each.tag: each for each in cluster.of(vault, existing)}
@@ -107,7 +107,7 @@ _CANDIDATES = "see how near each is: `lessons skills candidates`"
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What all skills of a build have in common."""
+    """The inputs that all skills of a build share."""
 
     vault: Vault
     commit: str

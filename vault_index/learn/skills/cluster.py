@@ -1,7 +1,7 @@
 """Accepted lessons that belong together: those of one tag, with what a skill takes from each.
 
 A tag is compared as its skill's name writes it: `C++` and `c` are one. A lesson may be in several
-clusters. Of clusters with the same lessons only the first counts: that of a skill there is, else the
+clusters. Only the first of clusters with the same lessons counts: that of a skill there is, else the
 first by name; the others say which it is in `same_as`.
 """
 
@@ -84,12 +84,12 @@ class Cluster:
 
     @cached_property
     def uses(self) -> int:
-        """How often agents were given its lessons, together."""
+        """Return how often agents got its lessons, together."""
         return sum(each.uses for each in self.patterns)
 
     @cached_property
     def nearness(self) -> float:
-        """How near it is to a skill: the mean of three shares, 1 where all are reached."""
+        """Return how near it is to a skill: the mean of three shares, 1 if all are reached."""
         asked = (
             (len(self.patterns), self.least_lessons),
             (self.confidence, self.least_confidence),

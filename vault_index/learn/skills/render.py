@@ -298,7 +298,7 @@ _SIGNATURE = re.compile(rb'(?m)^(  learned-skill: )"[0-9a-f]{32}"$')
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What the metadata of a skill says, and whether SKILL.md still is as it was built."""
+    """The metadata of a skill, and whether SKILL.md still is as it was built."""
 
     tag: str
     commit: str

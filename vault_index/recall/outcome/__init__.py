@@ -1,4 +1,4 @@
-"""Did it help? What agents did with the lessons that they received.
+"""Did it help? It judges what agents did with the lessons that they received.
 
     injections.jsonl  +  session files and transcripts  ->  judge  ->  a ledger  ->  a tally per lesson
 

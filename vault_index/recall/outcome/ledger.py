@@ -97,7 +97,7 @@ class Ledger:
                 entry.verdicts = list(theirs.verdicts)
 
     def fold(self, before: str) -> None:
-        """Only count the injections from before a time, and the oldest if there are too many."""
+        """Reduce the injections from before a time to counts, and the oldest if there are too many."""
         times = sorted(entry.time for entry in self.open.values())
         if len(times) > MAX_OPEN:
             before = max(before, times[-MAX_OPEN])

@@ -249,7 +249,7 @@ class _Marks:
 
     @cached_property
     def _documents(self) -> Counter[str]:
-        """How many lessons of the sample have a word."""
+        """Return how many lessons of the sample have a word."""
         return Counter(word for each in self._sample for word in words.words_run("\n".join(each)))
 
     def _of(self, lesson: str) -> Marks | None:
