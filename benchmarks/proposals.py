@@ -21,7 +21,7 @@ from benchmarks import instruments, web
 from benchmarks.instruments import Row
 from vault_index.embed import download
 from vault_index.hotpath import protocol
-from vault_index.proposals import shelf
+from vault_index.proposals import fingerprint, store
 from vault_index.vault import Vault, open_vault
 
 REJECTED = 500
@@ -53,15 +53,15 @@ def proposals(vault: Vault, repeats: int) -> Iterator[Row]:
     """Compare drafts that the watcher has not seen, also with many rejected ones; look at prompts."""
     yield "lessons", vault.open_index().lessons, ""
     yield from _times("compare a proposal", vault, "proposal.compare", repeats, {})
-    with shelf.opened(vault) as folder:
+    with store.hold(vault) as folder:
         for number in range(REJECTED):
-            shelf.reject(folder, _some_sketch(vault, number))
+            store.reject(folder, _some_fingerprint(vault, number))
     yield from _times(f"the same, {REJECTED} rejected", vault, "proposal.compare", repeats, {})
     prompts = {
         "fires_on": ["the build dies in the pipeline", "the installer says no", "flaky tests"]
     }
     yield from _times("outlook, three prompts", vault, "outlook of proposal", repeats, prompts)
-    (folder / shelf.REJECTED).unlink()
+    (folder / store.REJECTED).unlink()
 
 
 def _times(
@@ -94,14 +94,14 @@ def _processor() -> float:
     return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _some_sketch(vault: Vault, number: int) -> shelf.Sketch:
+def _some_fingerprint(vault: Vault, number: int) -> fingerprint.Fingerprint:
     import numpy as np
 
     vector = np.random.default_rng(number).normal(size=vault.open_index().store.dimension)
-    words = shelf.hashed([f"word{number}-{place}" for place in range(60)])
-    packed = shelf.packed(vector / np.linalg.norm(vector))
+    words = fingerprint.hashes([f"word{number}-{place}" for place in range(60)])
+    packed = fingerprint.pack(vector / np.linalg.norm(vector))
     embedder = vault.open_index().embedder
-    return shelf.Sketch(f"{number:08x}", "2026-11-22", words, embedder, packed)
+    return fingerprint.Fingerprint(f"{number:08x}", "2026-11-22", words, embedder, packed)
 
 
 if __name__ == "__main__":

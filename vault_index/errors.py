@@ -14,6 +14,8 @@
     │   ├── ModelAnswerError   it answered in another form than it was asked for
     │   ├── ModelToolsError    it takes no tools: it can be asked without
     │   └── ModelBudgetError   the day's calls or tokens are used up: nothing was asked
+    ├── CheckError             a draft has what `check` calls an error; knows its rule
+    ├── ProposalsFullError     as many proposals wait as may
     ├── BusyError              the watcher did not answer in time, and no other process should
     ├── WriteError             a disk that is full, read-only or not ours
     │   ├── ChangedError       a file that somebody saved while we were about to change it
@@ -94,6 +96,18 @@ class ModelToolsError(ModelCallError):
 
 class ModelBudgetError(ModelCallError):
     """The calls or tokens that the user's settings allow in a day are used up: nothing was asked."""
+
+
+class CheckError(VaultError):
+    """A draft has what `check` calls an error. `rule` is that of the finding."""
+
+    def __init__(self, message: str, hint: str = "", rule: str = "") -> None:
+        super().__init__(message, hint)
+        self.rule = rule
+
+
+class ProposalsFullError(VaultError):
+    """As many proposals wait as may."""
 
 
 class BusyError(VaultError):

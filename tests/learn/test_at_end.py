@@ -1,4 +1,4 @@
-"""`[learn] auto = true`: a session that ended is learned from once, in nobody's way."""
+"""`[learn] auto = true`: a session that ended is learned from once, without being in the way."""
 
 from __future__ import annotations
 

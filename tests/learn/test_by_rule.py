@@ -10,10 +10,8 @@ import pytest
 
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.transcripts import Talk
-from vault_index.journal.redact import redact
-from vault_index.learn import by_rule
+from vault_index.learn import by_rule, gather
 from vault_index.learn.material import Entry, Material
-from vault_index.learn.material_of import replay
 from vault_index.lesson.parse import TYPES
 
 ASKED = "Install a library for charts in the web client"
@@ -22,7 +20,7 @@ OTHER = "Rename the menu entry of the settings page"
 
 def material(file: Path) -> Material:
     """Return the material of a transcript, as far as rules look at it."""
-    played = replay.of(file, "claude", redact)
+    played = gather.replay(file, "claude")
     return Material(
         *("session", "x"),
         prompts=tuple(played.prompts),

@@ -190,7 +190,7 @@ def test_nothing_of_an_injected_lesson_becomes_a_proposal(
         an_entry(title="Webpack holds all source maps in memory", quotes=[HEAP[95:]]),
     ]
     let(server, well(*echoing))
-    material = a_material(injected=("devops/heap",), narrative=(f"A lesson says: {HEAP}",))
+    material = a_material(injected={"devops/heap": ""}, narrative=(f"A lesson says: {HEAP}",))
     answer = learn(team, material)
     assert answer["proposals"] == []
     assert waiting(team) == []

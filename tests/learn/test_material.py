@@ -1,4 +1,4 @@
-"""What learning sees of a session, of commits and of files."""
+"""Learning sees of a session, of commits and of files all that it may."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.planted import SECRETS
 from tests.support.projects import a_project, a_vault, commit, taken
 from vault_index.errors import VaultError
 from vault_index.journal.redact import redact
-from vault_index.learn import material_of
+from vault_index.learn import gather
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, Material
 from vault_index.store import injections
 from vault_index.transcripts import events
@@ -47,7 +47,7 @@ def test_a_session_that_failed_and_passed(project: Path) -> None:
     vault = a_vault(project)
     talk = about_redirects(project, began=datetime.now(UTC) + timedelta(seconds=1))
     write(project / "store/login.py", "redirect(path + query)\n")
-    material = material_of.session(vault, taken(talk))
+    material = gather.session(vault, taken(talk))
     (prompt,) = material.prompts
     assert prompt.text == "The login redirect loses the query string, please correct that"
     assert prompt.record == f"{talk.id[:8]}-p1"
@@ -68,7 +68,7 @@ def test_a_session_that_failed_and_passed(project: Path) -> None:
 
 def test_a_correction_and_what_it_answers(project: Path) -> None:
     vault = a_vault(project)
-    material = material_of.session(vault, taken(about_retries(project)))
+    material = gather.session(vault, taken(about_retries(project)))
     asked, corrected = material.prompts
     assert not asked.is_correction
     assert corrected.is_correction
@@ -82,19 +82,19 @@ def test_the_last_session_of_this_project(project: Path, tmp_path: Path) -> None
     other = a_project(tmp_path / "other")
     now = datetime.now(UTC)
     first = taken(about_redirects(project, began=now - timedelta(hours=3)))
-    assert material_of.session(vault, "last").session == first
+    assert gather.session(vault, "last").session == first
     last = taken(about_retries(project, began=now - timedelta(hours=2)))
     taken(about_redirects(other, began=now - timedelta(hours=1)))
-    assert material_of.session(vault, "last").session == last
-    assert material_of.session(vault, first[:8]).session == first
-    assert material_of.session(vault, "last", other).project == "other"
+    assert gather.session(vault, "last").session == last
+    assert gather.session(vault, first[:8]).session == first
+    assert gather.session(vault, "last", other).project == "other"
 
 
 def test_a_session_that_is_nowhere(project: Path) -> None:
     vault = a_vault(project)
     for name in ("last", "00000000"):
         with pytest.raises(VaultError) as raised:
-            material_of.session(vault, name)
+            gather.session(vault, name)
         assert raised.value.hint
 
 
@@ -102,7 +102,7 @@ def test_a_session_that_is_not_recorded_is_not_taken_in(project: Path) -> None:
     vault = a_vault(project)
     talk = about_redirects(project)
     with pytest.raises(VaultError, match="not recorded"):
-        material_of.session(vault, talk.id)
+        gather.session(vault, talk.id)
 
 
 def test_without_its_transcript_the_journal_is_enough(project: Path) -> None:
@@ -110,7 +110,7 @@ def test_without_its_transcript_the_journal_is_enough(project: Path) -> None:
     talk = about_redirects(project)
     session = taken(talk)
     talk.file.unlink()
-    material = material_of.session(vault, session)
+    material = gather.session(vault, session)
     assert [prompt.text for prompt in material.prompts] == [
         "The login redirect loses the query string, please correct that"
     ]
@@ -122,7 +122,7 @@ def test_without_its_transcript_the_journal_is_enough(project: Path) -> None:
 def test_without_a_repository_the_edits_are_the_diff(tmp_path: Path, make_vault: MakeVault) -> None:
     folder = tmp_path / "bare"
     folder.mkdir()
-    material = material_of.session(make_vault(), taken(about_redirects(folder)))
+    material = gather.session(make_vault(), taken(about_redirects(folder)))
     (change,) = material.changes
     assert (change.path, change.lines_added, change.lines_removed) == ("store/login.py", 1, 1)
     assert "+++ b/store/login.py\n@@ an edit @@\n-redirect(path)\n" in material.diff
@@ -138,7 +138,7 @@ def test_a_record_that_a_person_deleted_is_not_learned_from(project: Path) -> No
     begin = text.index(f'<!-- record {{"id": "{session[:8]}-p2"')
     end = text.index("<!-- record", begin + 9)
     file.write_text(text[:begin] + text[end:])
-    material = material_of.session(vault, session)
+    material = gather.session(vault, session)
     assert [prompt.text for prompt in material.prompts] == [
         "How many times should the uploader retry?"
     ]
@@ -156,7 +156,7 @@ def test_the_diff_is_since_the_session_began(project: Path) -> None:
     commit(project, "Improve the store\n\nBecause it was slow.", now + timedelta(seconds=60))
     write(project / "store/login.py", "redirect(path + query)\n")
     write(project / "untracked.py", "print('untracked')\n")
-    material = material_of.session(vault, taken(talk))
+    material = gather.session(vault, taken(talk))
     kinds = {change.path: change.kind for change in material.changes}
     assert kinds == {
         "committed.py": ADDED,
@@ -174,7 +174,7 @@ def test_the_diff_is_since_the_session_began(project: Path) -> None:
 def test_a_repository_that_is_younger_than_the_session(tmp_path: Path) -> None:
     project = a_project(tmp_path / "new", {"main.py": "print('new')\n"})
     vault = a_vault(project)
-    material = material_of.session(vault, taken(about_redirects(project)))
+    material = gather.session(vault, taken(about_redirects(project)))
     assert [(each.path, each.kind) for each in material.changes if each.path == "main.py"] == [
         ("main.py", ADDED)
     ]
@@ -200,7 +200,7 @@ def test_ignored_paths(project: Path) -> None:
     write(project / "minified.js", f"IGNORED={'x' * 5000}\n")
     write(project / "binary.bin", b"IGNORED\0\1")
     write(project / "kept.py", "KEPT = 1\n")
-    material = material_of.session(vault, taken(talk))
+    material = gather.session(vault, taken(talk))
     assert "IGNORED" not in material.diff
     assert [change.path for change in material.changes] == ["kept.py"]
     assert "+KEPT = 1" in material.diff
@@ -221,7 +221,7 @@ def test_no_secret_reaches_the_material(project: Path) -> None:
     lines = (project / "config.txt").read_text().replace("last", "other").splitlines()
     write(project / "config.txt", "\n".join(line for n, line in enumerate(lines) if n % 3))
     write(project / "settings.py", "\n\n".join(f"# {n}\n{s}" for n, s in enumerate(SECRETS)))
-    material = material_of.session(vault, taken(talk))
+    material = gather.session(vault, taken(talk))
     text = all_text(material)
     assert "[redacted: " in material.diff
     assert "settings.py" in material.diff
@@ -244,7 +244,7 @@ def test_what_we_injected_does_not_come_back(project: Path) -> None:
     talk.says(f"The lesson says:\n{FENCE}\nSo I raise it.")
     talk.edits("a.py", "x = 1", f"x = 2\n{FENCE}")
     write(project / "notes.txt", f"{FENCE}\nafter\n")
-    material = material_of.session(vault, taken(talk))
+    material = gather.session(vault, taken(talk))
     assert "Raise the heap" not in all_text(material)
     assert "+after" in material.diff
     assert events.without_own_text(material.diff) == material.diff
@@ -257,7 +257,7 @@ def test_which_lessons_a_session_was_given(project: Path) -> None:
     for name, lessons in ((session, ["heap", "layers"]), ("other", ["x"]), (session, ["heap"])):
         hits = [(lesson, 0.9) for lesson in lessons]
         injections.record(vault.index_dir, "UserPromptSubmit", name, "p", hits, [], 0.5, 1.0, "w")
-    assert material_of.session(vault, session).injected == ("heap", "layers")
+    assert gather.session(vault, session).injected.keys() == {"heap", "layers"}
 
 
 def test_nothing_that_a_repository_names_is_started(project: Path, tmp_path: Path) -> None:
@@ -275,10 +275,10 @@ def test_nothing_that_a_repository_names_is_started(project: Path, tmp_path: Pat
         run("git", "config", "--local", key, value, cwd=project)
     os.mkfifo(project / "pipe.py")
     (project / "link.py").symlink_to("/etc/passwd")
-    material = material_of.session(vault, session)
+    material = gather.session(vault, session)
     assert "+redirect(path + query)" in material.diff
     assert "root:" not in material.diff
-    assert material_of.commits(vault, "HEAD").changes
+    assert gather.commits(vault, "HEAD").changes
     assert not marks.exists()
 
 
@@ -296,7 +296,7 @@ def test_ten_thousand_files_and_one_of_a_hundred_megabytes(project: Path) -> Non
         (project / f"many{number // 100}" / f"f{number}.py").write_text(f"x = {number + 1}\n")
     write(project / "large.py", "y = 1  # a line of some length, as they are\n" * 2_400_000)
     session, began = taken(talk), time.monotonic()
-    material = material_of.session(vault, session)
+    material = gather.session(vault, session)
     assert time.monotonic() - began < 60  # 5.6 s where bare Python takes 0.17 s to start
     assert len(material.diff) < 200_000
     assert any("left out" in note for note in material.notes)
@@ -308,34 +308,34 @@ def test_commits(project: Path) -> None:
     commit(project, "Add a\n\nIt was missing because nobody wrote it.")
     write(project / "b.py", "b = 1\n")
     commit(project, "Fix b")
-    head = material_of.commits(vault, "HEAD")
+    head = gather.commits(vault, "HEAD")
     assert (head.scope, head.subjects) == ("commit", ("Fix b",))
     assert [change.path for change in head.changes] == ["b.py"]
-    both = material_of.commits(vault, "HEAD~2..HEAD")
+    both = gather.commits(vault, "HEAD~2..HEAD")
     assert both.subjects == ("Add a", "Fix b")
     assert both.narrative == ("It was missing because nobody wrote it.",)
     assert "+a = 1" in both.diff
-    first = material_of.commits(vault, "HEAD~2")
+    first = gather.commits(vault, "HEAD~2")
     assert "store/login.py" in [change.path for change in first.changes]
     for revisions in ("nothing", "--output=x", "HEAD...HEAD", "nothing..HEAD"):
         with pytest.raises(VaultError) as raised:
-            material_of.commits(vault, revisions)
+            gather.commits(vault, revisions)
         assert raised.value.hint
 
 
 def test_files(project: Path, tmp_path: Path) -> None:
     vault = a_vault(project)
     write(project / "key.py", f"key = '{SECRETS[0]}'\nvalue = 1\n")
-    material = material_of.files(vault, ["key.py", "store/login.py"])
+    material = gather.files(vault, ["key.py", "store/login.py"])
     assert "+value = 1" in material.diff
     assert not [piece for piece in secrets_of(SECRETS[0]) if piece in all_text(material)]
     write(tmp_path / "outside.py", "x = 1\n")
     (project / "link.py").symlink_to(tmp_path / "outside.py")
     for name in ("../outside.py", "link.py", "missing.py", "store", ".git/config"):
         with pytest.raises(VaultError):
-            material_of.files(vault, [name])
+            gather.files(vault, [name])
     with pytest.raises(VaultError):
-        material_of.files(vault, [])
+        gather.files(vault, [])
 
 
 @pytest.mark.parametrize(
@@ -350,4 +350,4 @@ def test_a_file_that_nothing_is_learned_from_is_refused(
     write(project / name, "limit = 4096\n")
     vault = a_vault(project)
     with pytest.raises(VaultError, match="nothing is learned from"):
-        material_of.files(vault, ["store/login.py", name])
+        gather.files(vault, ["store/login.py", name])

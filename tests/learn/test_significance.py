@@ -1,4 +1,4 @@
-"""What is worth an analysis: a table of worked cases, addend by addend, on diffs of real repositories."""
+"""Worth an analysis: a table of worked cases, addend by addend, on diffs of real repositories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import write
 from tests.support.projects import a_project, commit
-from vault_index.learn import material_of, significance
+from vault_index.learn import gather, significance
 from vault_index.learn.material import Material, Repair, Said
 from vault_index.vault import Vault
 
@@ -137,7 +137,7 @@ def material(case: Case, origin: Path, folder: Path, vault: Vault) -> Material:
     if case.moved:
         run("git", "mv", *case.moved, cwd=folder)
     commit(folder, case.subject)
-    made = material_of.commits(vault, "HEAD", folder)
+    made = gather.commits(vault, "HEAD", folder)
     return replace(made, prompts=tuple(case.prompts), repairs=tuple(case.repairs))
 
 
@@ -145,7 +145,7 @@ def material(case: Case, origin: Path, folder: Path, vault: Vault) -> Material:
 def test_worked_cases(
     case: Case, origin: Path, tmp_path: Path, make_vault: Callable[..., Vault]
 ) -> None:
-    result = significance.of(material(case, origin, tmp_path / "shop", make_vault()))
+    result = significance.score(material(case, origin, tmp_path / "shop", make_vault()))
     assert {addend.name: addend.points for addend in result.addends} == case.addends
     assert result.points == sum(case.addends.values())
     assert all(addend.why for addend in result.addends)
@@ -155,7 +155,7 @@ def test_ignored_paths_do_not_count(
     origin: Path, tmp_path: Path, make_vault: Callable[..., Vault]
 ) -> None:
     made = material(CASES[-1], origin, tmp_path / "shop", make_vault())
-    result = significance.of(made, ["db/*", "go.mod"])
+    result = significance.score(made, ["db/*", "go.mod"])
     assert [addend.name for addend in result.addends] == [
         *("subject", "corrections", "repair", "refusal")
     ]
@@ -183,7 +183,7 @@ def test_ignored_paths_do_not_count(
 )
 def test_a_new_dependency_of_every_kind(path: str, line: str) -> None:
     diff = f"--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,3 @@\n x\n+{line}\n y\n"
-    result = significance.of(Material("commit", "HEAD", diff=diff))
+    result = significance.score(Material("commit", "HEAD", diff=diff))
     assert [addend.name for addend in result.addends] == ["new pattern"]
 
 
@@ -200,4 +200,4 @@ def test_a_new_dependency_of_every_kind(path: str, line: str) -> None:
 )
 def test_no_new_dependency(path: str, line: str) -> None:
     diff = f"--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,3 @@\n x\n+{line}\n y\n"
-    assert significance.of(Material("commit", "HEAD", diff=diff)).points == 0
+    assert significance.score(Material("commit", "HEAD", diff=diff)).points == 0

@@ -33,7 +33,7 @@ def test_it_sends_no_more_than_it_planned_and_the_budget_allows(
     code = "".join(f"+    total_{n} = price_{n} * count_{n}\n" for n in range(20_000))
     material = a_material(diff=f"--- a/m.py\n+++ b/m.py\n@@ -1 +1,20000 @@\n{code}")
     model = ScriptedModel.that_says(an_entry())
-    planned = stages.plan(material, config, names)
+    planned = stages.plan(material, config, names).calls
     stages.run(model, material, config, names, lambda _done, _of: None)
     assert [stage for stage, _, _ in model.asked] == list(names)
     for call, (_, system, asked) in zip(planned, model.asked, strict=True):

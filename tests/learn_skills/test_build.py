@@ -18,7 +18,8 @@ from tests.support.files import MakeVault, commit, write
 from tests.support.indexed import copy_of, full_text_vault
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
-from vault_index.learn.skills import behind, cluster, render
+from vault_index.learn.skills import build as skills_build
+from vault_index.learn.skills import cluster, render
 from vault_index.learn.skills.build import (
     CHANGED,
     EDITED,
@@ -89,7 +90,7 @@ def change(vault: Vault, name: str = FIRST, old: str = "five at most", new: str 
 
 def findings(vault: Vault) -> list[str]:
     reconcile.sync(vault)
-    return [f"{each.path}: {each.rule}: {each.message}" for each in behind.findings(vault)]
+    return [f"{each.path}: {each.rule}: {each.message}" for each in skills_build.findings(vault)]
 
 
 # which tags
@@ -107,7 +108,7 @@ def test_candidates_come_by_how_near_they_are(make_vault: MakeVault) -> None:
     )
     reconcile.sync(vault)
     use(vault, "a0", "a1", times=6)
-    near, far = cluster.of(vault)
+    near, far = cluster.collect(vault)
     assert (near.tag, far.tag) == ("near", "far")
     assert (len(near.patterns), near.confidence, near.uses) == (4, 4.0, 12)
     assert near.nearness == pytest.approx((0.8 + 1 + 1) / 3)
@@ -135,7 +136,7 @@ def test_of_two_tags_with_the_same_lessons_one_is_built(make_vault: MakeVault) -
     vault = make_vault({f"{n}.md": lesson(f"L {n}", ["retry", "again"], 5) for n in range(5)})
     reconcile.sync(vault)
     use(vault, "0", times=10)
-    assert [(each.tag, each.same_as) for each in cluster.of(vault)] == [
+    assert [(each.tag, each.same_as) for each in cluster.collect(vault)] == [
         ("again", ""),
         ("retry", "again"),
     ]
@@ -238,7 +239,7 @@ def test_a_lesson_that_only_warns_is_left_out_and_named(team: Vault) -> None:
     doubtful = "\n\nHuman: is it retried?\n"
     write(team.lessons_dir / "backend/x.md", text + doubtful)
     reconcile.sync(team)
-    assert "backend/x" in {each.id for one in cluster.of(team) for each in one.patterns}
+    assert "backend/x" in {each.id for one in cluster.collect(team) for each in one.patterns}
     done = built(team)[TAG]
     assert (done.state, done.lessons) == (NEW, 6)
     assert "prompt-injection" in done.left_out["backend/x"]
@@ -452,7 +453,7 @@ def test_what_the_user_does_not_trust_is_in_no_skill(team: Vault) -> None:
     )
     reconcile.sync(team)
     wary = Vault(team.root, replace(team.config, trust="committed-only"))
-    there = {each.id for tag in cluster.of(wary) for each in tag.patterns}
-    assert FIRST in {each.id for tag in cluster.of(team) for each in tag.patterns}
+    there = {each.id for tag in cluster.collect(wary) for each in tag.patterns}
+    assert FIRST in {each.id for tag in cluster.collect(team) for each in tag.patterns}
     assert there
     assert FIRST not in there

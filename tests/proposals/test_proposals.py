@@ -15,7 +15,7 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.errors import VaultError, WriteError
-from vault_index.proposals import review, shelf
+from vault_index.proposals import review, store
 from vault_index.vault import Vault, open_vault
 
 ESCAPE = "\x1b"
@@ -241,13 +241,13 @@ def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPa
 def test_what_is_kept_of_rejected_ones_is_bounded(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "MAX_REJECTED", 2)
+    monkeypatch.setattr(store, "MAX_REJECTED", 2)
     for number in range(4):
         proposed = remember(team, f"Number {number}", f"{number} is a number of {number} ones.")
         ask(team, api.proposal.reject(id=proposed["id"]))
-    folder = shelf.folder_of(team)
+    folder = store.folder_of(team)
     assert folder is not None
-    assert len((folder / shelf.REJECTED).read_text().splitlines()) == 2
+    assert len((folder / store.REJECTED).read_text().splitlines()) == 2
 
 
 @pytest.mark.slow
@@ -275,7 +275,7 @@ def test_a_crash_while_accepting_loses_nothing_and_makes_no_second_lesson(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(shelf, "remove", die)
+        patch.setattr(store, "remove", die)
         with pytest.raises(KeyboardInterrupt):
             ask(team, api.proposal.accept(id=id))
     assert waiting(team) == ["Rotate the key"]
@@ -367,7 +367,7 @@ def test_names(team: Vault) -> None:
     for name in ("", "nothing", "../../etc/passwd", "*"):
         with pytest.raises(VaultError, match=r"no proposal .* waits"):
             ask(team, api.proposal.accept(id=name))
-    folder = Path(shelf.folder_of(team) or "")
+    folder = Path(store.folder_of(team) or "")
     write(folder / f"{id[:2]}{'0' * 6}.md", lesson_text("Twin", "Of like name."))
     with pytest.raises(VaultError, match="2 proposals begin with"):
         ask(team, api.proposal.reject(id=id[:2]))

@@ -23,7 +23,7 @@ from vault_index.errors import VaultError
 from vault_index.journal import expiry
 from vault_index.journal.record import private_id
 from vault_index.lesson.parse import parse_file
-from vault_index.proposals import draft, review, shelf
+from vault_index.proposals import draft, review, store
 from vault_index.search.query import Query
 from vault_index.vault import Vault, open_vault
 
@@ -54,7 +54,7 @@ def learned(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **mor
         "why": "failed, then passed",
     }
     given = {"category_path": "ops", "fires_on": ["the installer refuses it"], **values, **more}
-    proposed = review.propose(vault, draft.of(title, text, **given), {})
+    proposed = review.propose(vault, draft.create(title, text, **given), {})
     assert proposed["status"] == review.WAITING
     return str(proposed["id"])
 
@@ -110,14 +110,14 @@ def test_the_score_foreseen_is_that_of_the_lesson_once_accepted(team: Vault) -> 
 def test_with_vectors_too(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
     from vault_index.index import reconcile
     from vault_index.lesson.parse import Lesson
-    from vault_index.proposals import prompts
+    from vault_index.proposals import similarity
     from vault_index.search import query
 
     vault = make_vault({"heap.md": lesson_text("Raise the heap", HEAP)})
     with_words(vault)
     reconcile.sync(vault)
     drafted = Lesson("key", "proposal.md", "Rotate the key", TEXT, ("ops",))
-    (found,) = prompts.outlook(vault, drafted, ["the signing key of a release"], [])
+    (found,) = similarity.outlook(vault, drafted, ["the signing key of a release"], [])
     write(vault.lessons_dir / "key.md", lesson_text("Rotate the key", TEXT))
     reconcile.sync(vault)
     (hit, *_) = query.find(vault, "the signing key of a release")
@@ -391,7 +391,7 @@ def test_a_crash_after_the_lesson_was_written_adds_nothing_twice(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(shelf, "remove", die)
+        patch.setattr(store, "remove", die)
         with pytest.raises(KeyboardInterrupt):
             decide()
     assert waiting(team) == [id]
@@ -463,7 +463,7 @@ def edited_source(team: Vault, id: str) -> str:
 
 def age(team: Vault, id: str, days: float) -> None:
     """Let a proposal be some days old."""
-    file = shelf.file_of(shelf.folder_of(team) or Path(), id)
+    file = store.file_of(store.folder_of(team) or Path(), id)
     then = datetime.now(UTC) - timedelta(days)
     lines = file.read_text().splitlines(keepends=True)
     written = [
@@ -483,7 +483,7 @@ def test_what_nobody_reviewed_goes_and_may_come_again(team: Vault, own_world: Pa
     assert "note: 1 proposal not reviewed in 30 days went; kept until " in noted
     assert young in waiting(team)
     assert old not in waiting(team)
-    (kept,) = expiry.put_away_in(own_world, shelf.FOLDER)
+    (kept,) = expiry.put_away_in(own_world, store.FOLDER)
     assert [file.stem for file in kept.rglob("*.md")] == [old]
     assert learned(team) == old
 
@@ -525,7 +525,7 @@ def test_days_beyond_the_calendar_are_for_ever(team: Vault, own_world: Path) -> 
     assert ask(open_vault(team.root), api.proposal.select())["proposals"][0]["expires"] == ""
     assert review.count(open_vault(team.root)) == 1
     write(own_world / "config.toml", "[learn]\nexpire_days = 30\n")
-    file = shelf.file_of(shelf.folder_of(team) or Path(), id)
+    file = store.file_of(store.folder_of(team) or Path(), id)
     file.write_text(re.sub("(?m)^created: .*", "created: 9999-12-31", file.read_text()))
     assert ask(open_vault(team.root), api.proposal.select())["proposals"][0]["expires"] == ""
 
@@ -544,7 +544,7 @@ def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
         (reworded, "", (), review.WAITING),
         (other, "", (QUOTE,), review.WAITING),
     ):
-        proposal = draft.of("Sign releases again", text, quotes=quotes, session=session)
+        proposal = draft.create("Sign releases again", text, quotes=quotes, session=session)
         assert review.propose(team, proposal, {})["status"] == status, (text, session, quotes)
 
 

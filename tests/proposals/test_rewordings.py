@@ -12,7 +12,7 @@ from tests.support.files import MakeVault
 from tests.support.places import TESTS
 from vault_index.index import rows
 from vault_index.lesson.parse import Lesson
-from vault_index.proposals import draft, shelf
+from vault_index.proposals import draft, fingerprint
 
 PAIRS = [
     json.loads(line)
@@ -23,15 +23,15 @@ QUOTE = ("and then it failed with the same message as before",)
 
 @pytest.mark.slow
 def test_how_many_rewordings_are_recognised(make_vault: MakeVault, with_model: Path) -> None:
-    """Of 30 rewordings and 30 other lessons on the same subjects: see `proposals.sketch`."""
+    """Count of 30 rewordings and 30 other lessons on the same subjects: see `proposals.fingerprint`."""
     embedder = make_vault().embedder
     assert embedder is not None
 
-    def sketch_of(title: str, text: str, **evidence: Any) -> shelf.Sketch:
-        proposal = draft.of(title, text, **evidence)
+    def fingerprint_of(title: str, text: str, **evidence: Any) -> fingerprint.Fingerprint:
+        proposal = draft.create(title, text, **evidence)
         made = rows.of_lesson(Lesson("", "a.md", title, text), "a.md", None)[:1]
-        vector = shelf.packed(rows.embed(embedder, made)[0])
-        return shelf.sketch_of(proposal, {"embedder": "model", "vector": vector})
+        vector = fingerprint.pack(rows.embed(embedder, made)[0])
+        return fingerprint.create(proposal, {"embedder": "model", "vector": vector})
 
     counts = {(same, how): 0 for same in (True, False) for how in ("text", "session", "quote")}
     for pair in PAIRS:
@@ -40,9 +40,9 @@ def test_how_many_rewordings_are_recognised(make_vault: MakeVault, with_model: P
             ("session", {"session": "0123abcd"}),
             ("quote", {"quotes": QUOTE}),
         ):
-            rejected = sketch_of(pair["title"], pair["text"], **evidence)
-            again = sketch_of(pair["other_title"], pair["other_text"], **evidence)
-            counts[pair["same"], how] += shelf.same_sketch(again, [rejected]) is not None
+            rejected = fingerprint_of(pair["title"], pair["text"], **evidence)
+            again = fingerprint_of(pair["other_title"], pair["other_text"], **evidence)
+            counts[pair["same"], how] += fingerprint.find_same(again, [rejected]) is not None
     assert counts[True, "text"] >= 10
     assert counts[True, "session"] >= 16
     assert counts[True, "quote"] >= 27

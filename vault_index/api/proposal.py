@@ -13,7 +13,7 @@ from vault_index.errors import VaultError
 from vault_index.index import classifier
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
-from vault_index.proposals import draft, prompts, review, shelf
+from vault_index.proposals import draft, fingerprint, review, similarity
 from vault_index.proposals.accept import (
     addition_of,
     as_lesson,
@@ -47,7 +47,7 @@ def remember(
     it as [id, title, likeness]; `findings` warnings with `level`, `rule`, `message`. A text with an error
     of `check` is refused, and nothing of it is kept.
     """
-    proposal = draft.of(title, text, category, tags, fires_on, by)
+    proposal = draft.create(title, text, category, tags, fires_on, by)
     values = {key: getattr(proposal, key) for key in _PROPOSED}
     try:
         compared = caller.ask(api.proposal.check(**values), fetch=False)
@@ -83,7 +83,7 @@ def _selected(vault: Vault, id: str, session: str) -> list[dict[str, Any]]:
 def cards(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict[str, Any]:
     """List the `proposals` as `select` does, with all that a reviewer wants to know of each.
 
-    That is `nearest`, `prompts`, `suggested` and `why_suggested`: see `drafts.outlook`; the lesson
+    That is `nearest`, `prompts`, `suggested` and `why_suggested`: see `outlook`; the lesson
     that it `changes` as `target` with `id`, `diff` and `is_outdated`, or None; and its file as an
     editor gets it, `source`.
     """
@@ -221,9 +221,9 @@ def check(
     Raises VaultError for an error, and nothing of the draft is kept.
     """
     evidence: dict[str, Any] = {"quotes": tuple(quotes), "session": session}
-    proposal = draft.of(title, text, category, tags, fires_on, by, **evidence)
+    proposal = draft.create(title, text, category, tags, fires_on, by, **evidence)
     proposal = review.checked(proposal)
-    compared = prompts.of(vault, proposal)
+    compared = similarity.compare(vault, proposal)
     findings = review.checked(proposal, compared["categories"]).findings
     return {**compared, "findings": list(findings)}
 
@@ -237,13 +237,13 @@ def compare(
     quotes: Sequence[str] = (),
     session: str = "",
 ) -> dict[str, Any]:
-    """Compare a draft with lessons and with rejected proposals: see `likeness.of`.
+    """Compare a draft with lessons and with rejected proposals: see `similarity.compare`.
 
     `fires_on`, `quotes` and the private id of its session are evidence: with the same one a draft in
     other words is recognised.
     """
     evidence: dict[str, Any] = {"quotes": tuple(quotes), "session": session}
-    return prompts.of(vault, draft.of(title, text, "", (), fires_on, **evidence))
+    return similarity.compare(vault, draft.create(title, text, "", (), fires_on, **evidence))
 
 
 @question
@@ -260,19 +260,19 @@ def preview(
 ) -> dict[str, Any]:
     """Return what a reviewer wants to know of a draft: `nearest`, `prompts`, `suggested`, `why`.
 
-    `nearest` is a lesson as [id, title, likeness], or None; `prompts` as `prompts.outlook` returns
+    `nearest` is a lesson as [id, title, likeness], or None; `prompts` as `similarity.outlook` returns
     them; `suggested` the category that the classifier proposes for a draft without one, or "", and
     why. `changes` is the id of the lesson of which the draft is a change.
     """
-    compared = prompts.of(vault, draft.of(title, text), without=changes)
+    compared = similarity.compare(vault, draft.create(title, text), without=changes)
     filed = (category,) if category else ()
     lesson = Lesson(
-        "proposal", prompts.PATH, title, text, filed, tuple(tags), confidence=confidence
+        "proposal", similarity.PATH, title, text, filed, tuple(tags), confidence=confidence
     )
-    found = prompts.outlook(vault, lesson, fires_on, silent_on, changes)
+    found = similarity.outlook(vault, lesson, fires_on, silent_on, changes)
     answer = {"nearest": compared["nearest"], "prompts": found, "suggested": "", "why": ""}
     if category or changes:
         return answer
-    verdict = classifier.of_draft(vault, title, text, shelf.unpacked(compared["vector"]))
+    verdict = classifier.of_draft(vault, title, text, fingerprint.unpack(compared["vector"]))
     first = verdict.categories[0]
     return {**answer, "suggested": "" if first == UNCATEGORIZED else first, "why": verdict.why[0]}

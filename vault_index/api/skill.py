@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.api.question import Caller, command, question
-from vault_index.learn.skills import behind, build, cluster
+from vault_index.learn.skills import build, cluster, triggers
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -19,21 +19,21 @@ def candidates(vault: Vault) -> dict[str, Any]:
 
     `built` says of each whether there is a skill of it.
     """
-    built = behind.existing(vault)
-    listed = cluster.of(vault, built)
+    built = build.existing(vault)
+    listed = cluster.collect(vault, built)
     return {"candidates": [{**each.as_json(), "built": each.tag in built} for each in listed]}
 
 
 @question
 def compare(vault: Vault) -> dict[str, Any]:
     """Return the `findings` on skills that are behind their lessons, or were changed by hand."""
-    return {"findings": [finding.as_json() for finding in behind.findings(vault)]}
+    return {"findings": [finding.as_json() for finding in build.findings(vault)]}
 
 
 @question
 def rate(vault: Vault, tags: Sequence[str] = ()) -> dict[str, Any]:
     """Return for `skills` that were built, or those of these tags, which of their prompts do right."""
-    return {"skills": behind.rates(vault, tags)}
+    return {"skills": triggers.rates(vault, tags)}
 
 
 @command

@@ -1,14 +1,14 @@
 """Learning: what a session, a commit or some files taught, as proposals that a person reviews.
 
-material        what happened, redacted: all that rules and models may see
-material_of     the material of a session, of commits, of files
-diff            what changed in a project since then
-significance    whether it is worth an analysis, in points
-by_rule         entries without a model: corrections, repairs
-excerpt         what a model is sent of the material
-stages, plan    the analysis by a model; how much it sends, and to whom
-sift            an entry -> a proposal, or why not; by evidence and specific
-record          what was learned from which material, and what it took
-run             all of that in its order
-at_end          the same at the end of a session, by itself
+material       what happened, redacted: all that rules and models may see; an entry
+gather         the material of a session, of commits, of files
+diff           what changed in a project since then
+significance   whether it is worth an analysis, in points
+by_rule        entries without a model: corrections, repairs
+excerpt        what a model is sent of the material
+stages         the analysis by a model; how much it sends, and to whom
+gate           an entry -> a proposal, or why it is none, by its evidence
+record         what was learned from which material, and what it took
+run            all of that in its order, also at the end of a session
+skills         accepted lessons -> skills
 """

@@ -19,19 +19,13 @@ from vault_index.transcripts import events, signs, tools, vocabulary
 MAX_ENTRIES = 3  # of a session
 MAX_SUMMARY, MAX_QUOTED, MAX_LINE = 500, 300, 200  # characters
 MAX_LINES = 6  # of a change, or of an output
-MIN_STATEMENT, MIN_FAILURE = 3.5, 4.5  # points
-MIN_REPAIR, MIN_REPAIR_OF_ENVIRONMENT = 4.0, 3.5  # points
+MIN_STATEMENT, MIN_FAILURE, MIN_REPAIR = 3.5, 4.5, 3.5  # points
 SURE = 5.5  # points from which a draft has confidence 3
 _TYPED_WHILE_WORKING = (events.BESIDE_RESULT, events.QUEUED)
 _NOT_TYPED = (events.PLAN, events.SHELL_COMMAND, events.ANSWER)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A draft and its importance among the others."""
-
-    points: float
-    entry: Entry
+_Draft = tuple[float, Entry]  # a draft behind its importance
 
 
 def entries(material: Material) -> list[Entry]:
@@ -41,11 +35,10 @@ def entries(material: Material) -> list[Entry]:
     drafts = [_from_statement(material, each, told) for each in statements]
     drafts += [_from_failure(material, each, told) for each in _failures(material)]
     chosen: list[Entry] = []
-    for draft in sorted(filter(None, drafts), key=lambda draft: -draft.points):
-        quotes = draft.entry.quotes
-        is_quoted = all(any(quote in text for text in material.texts) for quote in quotes)
-        if is_quoted and not any(_is_same(draft.entry, other) for other in chosen):
-            chosen.append(draft.entry)
+    for _, entry in sorted(filter(None, drafts), key=lambda draft: -draft[0]):
+        is_quoted = all(any(each in text for text in material.texts) for each in entry.quotes)
+        if is_quoted and not any(_is_same(entry, other) for other in chosen):
+            chosen.append(entry)
     return chosen[:MAX_ENTRIES]
 
 
@@ -111,7 +104,7 @@ def _complete(
         return None
     silent = _silent_on(material, " ".join([subject, *fires]))
     whole = replace(entry, fires_on=fires, silent_on=(silent,), quotes=quotes, by_rule=True)
-    return _Draft(points, whole)
+    return points, whole
 
 
 def _answered(said: Said) -> str:
@@ -308,13 +301,6 @@ _ENVIRONMENT = re.compile(
     r"|disallowed|not allowed",
     re.IGNORECASE,
 )
-_MUNDANE = re.compile(
-    r"code style issues|formatt(?:ed|ing)|gofmt|reformat|lint(?:er)? |unused|trailing|undefined: "
-    r"|is not defined|undeclared|SyntaxError|unexpected (?:token|indent)|(?:declared|imported) and not"
-    r"|no such file|file not found|No matches found|agent refused|nothing to commit|IndentationError"
-    r"|NameError|cannot use|expected ';'|ImportError: cannot import|F401|E501|prettier",
-    re.IGNORECASE,
-)
 _NO_ERROR = re.compile(r"Exit code \d+$|===|\?|ok\b|(?:---? )?PASS|.*\(cached\)$|> |\$ ")
 _REPORTS = re.compile(
     r"\b(?:error|fail\w*|broken?|crash\w*|bug|exception|traceback|denied|fatal|doesn't work|wrong"
@@ -362,17 +348,14 @@ def _repaired(repair: Repair, cause: _Failure | None) -> _Failure | None:
     """Return a failure that was repaired; None for one of the agent's own making."""
     if cause and not repair.is_own and vocabulary.cause_strength(repair.conclusion) < 2:
         repair = replace(repair, conclusion=cause.cause)
-    is_environment = bool(_ENVIRONMENT.search(repair.failed))
-    is_mundane = bool(_MUNDANE.search(signs.error_line(repair.failed)))
-    is_of_project = is_environment or not repair.is_own
-    if not (repair.change and is_of_project and tools.is_check(repair.command)):
-        return None
-    if is_mundane and not (is_environment and repair.conclusion):
-        return None
     strength = vocabulary.cause_strength(repair.conclusion)
+    is_environment = bool(_ENVIRONMENT.search(repair.failed))
+    may_come_again = is_environment or (strength > 1 and not repair.is_own)
+    if not (may_come_again and repair.change and tools.is_check(repair.command)):
+        return None
     points = 2.0 + min(strength, 3) + 1.5 * is_environment + 0.5 * bool(repair.passed)
     points += (0.5 if _error_of(repair) else -1.0) - repair.is_own
-    if points < (MIN_REPAIR_OF_ENVIRONMENT if is_environment else MIN_REPAIR):
+    if points < MIN_REPAIR:
         return None
     return _Failure(repair.conclusion if strength else "", points + 1, repair.prompt, repair)
 
@@ -604,7 +587,7 @@ def _words(text: str) -> set[str]:
 def _fires_on(material: Material, number: int, text: str, told: Collection[int]) -> tuple[str, ...]:
     """Return the prompts that led to what was taught at a prompt, those about its subject first.
 
-    Those that were `told` something are no requests. A prompt with an output gives its error.
+    A prompt that was `told` something is no request. The error stands for a prompt with an output.
     """
     subject = _words(text)
     asked = [(at, texts) for at, texts in _requests(material) if at not in told]

@@ -1,4 +1,4 @@
-"""The changes in a project: files and a diff, redacted, without what nothing is learned from."""
+"""The changes of a project: files and a diff, redacted, without what nothing is learned from."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ def texts_of(material: Material) -> tuple[str, ...]:
 def proven(quotes: Iterable[str], texts: Sequence[str], given: Iterable[str] = ()) -> list[str]:
     """Return the quotes that stand word for word in a text; only white space may differ.
 
-    Those that are too short, only name files of a diff, or stand in a lesson that was `given` to the
-    agent, prove nothing.
+    A quote proves nothing if it is too short, only names files of a diff, or stands in a lesson that was
+    `given` to the agent.
     """
     lessons = tuple(map(squeezed, given))
     kept = []
@@ -69,14 +69,23 @@ def _stands_in(text: str, other: str) -> bool:
 
 def asked(prompts: Iterable[str], material: Material) -> list[str]:
     """Return those of these prompts that the person asked, or nearly: parts of them, other forms."""
-    real = [set(words(said.text)) for said in material.prompts]
-    kept = []
-    for prompt in prompts:
-        text = squeezed(prompt)[:MAX_PROMPT_CHARS]
+    return _prompts(prompts, [said.text for said in material.prompts], are_among=True)
+
+
+def elsewhere(prompts: Iterable[str], own: Collection[str]) -> list[str]:
+    """Return the prompts that are not, or nearly, among those that must find a lesson."""
+    return _prompts(prompts, own, are_among=False)
+
+
+def _prompts(prompts: Iterable[str], others: Iterable[str], *, are_among: bool) -> list[str]:
+    among = [set(words(text)) for text in others]
+    chosen = []
+    for text in (squeezed(prompt)[:MAX_PROMPT_CHARS] for prompt in prompts):
         own = set(words(text))
-        if len(own) >= 2 and any(len(own & other) >= NEARLY * len(own) for other in real):
-            kept.append(text)
-    return list(dict.fromkeys(kept))
+        is_among = any(len(own & other) >= NEARLY * len(own) for other in among)
+        if len(own) >= 2 and is_among == are_among:
+            chosen.append(text)
+    return list(dict.fromkeys(chosen))
 
 
 def nearest_prompt(text: str, material: Material) -> str:
@@ -84,22 +93,10 @@ def nearest_prompt(text: str, material: Material) -> str:
     own = {word for word in words(text) if len(word) > 3}
     best, most = "", 1
     for said in material.prompts:
-        common = len({word for word in words(said.text) if len(word) > 3} & own)
+        common = len({*words(said.text)} & own)
         if common > most:
             best, most = squeezed(said.text)[:MAX_PROMPT_CHARS], common
     return best
-
-
-def elsewhere(prompts: Iterable[str], own: Collection[str]) -> list[str]:
-    """Return the prompts that are not, or nearly, among those that must find a lesson."""
-    others = [set(words(text)) for text in own]
-    kept = []
-    for prompt in prompts:
-        text = squeezed(prompt)[:MAX_PROMPT_CHARS]
-        its = set(words(text))
-        if len(its) >= 2 and not any(len(its & other) >= NEARLY * len(its) for other in others):
-            kept.append(text)
-    return list(dict.fromkeys(kept))
 
 
 def repeats(text: str, other: str) -> bool:
@@ -133,7 +130,7 @@ def _shingles(own: Sequence[str], size: int) -> set[tuple[str, ...]]:
 # project has (`git`, `test`, `null`) counts nothing, and stock phrases ("best practices") count against
 # it. A lesson that only helps who knows it already costs an agent's attention and brings nothing.
 
-LEAST = 0.75  # points
+MIN_POINTS = 0.75
 SAID = 0.25  # points of a word that the text shares with its quotes
 STEM = 5  # letters of a word that are compared
 _CODE = re.compile(r"`([^`\n]{2,200})`")
@@ -213,7 +210,7 @@ def points(text: str, known: Collection[str] = (), quotes: Collection[str] = ())
 
 def is_generic(text: str, known: Collection[str] = (), quotes: Collection[str] = ()) -> bool:
     """Whether a text could be in any handbook."""
-    return points(text, known, quotes) < LEAST
+    return points(text, known, quotes) < MIN_POINTS
 
 
 def _stems(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""The part of the material that a language model gets: what teaches most first, within a size.
+"""Cut the material to what a language model is sent: the parts that teach most first, within a size.
 
     told        corrections, refusals, checks that failed and then passed
     prompts     what else the person asked
@@ -11,7 +11,6 @@ It is fenced and labelled as data. Lines that give an agent orders are left out:
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -61,24 +60,22 @@ _TO_LEARNER = re.compile(
     rf"|\b(?:dear|attention|hey|note (?:to|for))\b[ ,:]{{1,3}}(?:\w{{1,12}} ){{0,2}}{_LEARNER}\b"
     rf"|\b(?:system|{_LEARNER}) ?: ?you (?:must|should|shall|will|have to)\b"
 )
-_LOOKALIKES = str.maketrans(  # Cyrillic and Greek letters
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d"
-    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406"
-    "\u03bf\u03b1\u03bd\u03b9\u03c1\u0391\u0392\u0395\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7",
-    "aeopcyxijshdqwABEKMHOPCTXIoavipABEIKMNOPTX",
-)
 _MIN_PIECE = 80  # characters: less of a text says nothing
 
 
-def of(material: Material, max_chars: int, sections: Collection[str] = tuple(_SHARES)) -> str:
+def fit(material: Material, max_chars: int, sections: Collection[str] = tuple(_SHARES)) -> str:
     """Return a text of at most so many characters; a section without material is left out.
 
-    The share that a section does not need goes to those behind it, and then to the diff.
+    A section leaves the room that it does not need to those behind it, and then to the diff.
     """
     room = max_chars - len(OPEN) - len(CLOSE) - 2
     blocks = {name: list(_blocks(material, name)) for name in _SHARES if name in sections}
     blocks = {name: texts for name, texts in blocks.items() if texts}
-    sizes = _sizes({name: _need(name, texts) for name, texts in blocks.items()}, room)
+    needs = {
+        name: len(_LABELS[name]) + 8 + sum(len(text) + 2 for text in texts)
+        for name, texts in blocks.items()
+    }
+    sizes = _sizes(needs, room)
     parts = []
     for name, texts in blocks.items():
         label = f"## {_LABELS[name]}\n\n"
@@ -163,18 +160,15 @@ def _page_cleaned(text: str, orders: list[str], is_diff: bool, is_own: bool) -> 
     for _ in range(_ROUNDS):
         form = _MARKS.sub("", text) if is_diff else text
         try:
-            there = [
-                finding
-                for view in dict.fromkeys((form, _folded(form)))
-                for finding in pattern.within(_SECONDS, prompt_injection.findings, "", view)
-            ]
+            there = pattern.within(_SECONDS, prompt_injection.findings, "", form)
         except pattern.TooSlow:
             orders.append(text)
             return f"{LEFT_OUT}\n"
         numbers = {each.line for each in there if each.severity == ERROR or not is_own}
         if not is_own:
-            plain = _folded(form)
-            numbers |= {plain.count("\n", 0, m.start()) + 1 for m in _TO_LEARNER.finditer(plain)}
+            for view in {form, prompt_injection.as_read(form)}:
+                to_learner = _TO_LEARNER.finditer(view)
+                numbers |= {view.count("\n", 0, match.start()) + 1 for match in to_learner}
         if not numbers:
             return text
         lines = text.split("\n")
@@ -182,15 +176,6 @@ def _page_cleaned(text: str, orders: list[str], is_diff: bool, is_own: bool) -> 
         kept = [LEFT_OUT if number in numbers else line for number, line in enumerate(lines, 1)]
         text = "\n".join(kept)
     return text
-
-
-def _folded(text: str) -> str:
-    """Return a text, as many lines, with the Latin letters that its letters look like."""
-    if text.isascii():
-        return text
-    apart = unicodedata.normalize("NFKD", text)
-    seen = (char for char in apart if unicodedata.category(char) not in ("Mn", "Cf", "Zl", "Zp"))
-    return "".join(seen).translate(_LOOKALIKES)
 
 
 def _blocks(material: Material, name: str) -> Iterator[str]:
@@ -226,10 +211,6 @@ def _repair(repair: Repair) -> str:
     if repair.conclusion:
         lines.append(f"the agent concluded: {repair.conclusion}")
     return "\n".join(lines)
-
-
-def _need(name: str, texts: Iterable[str]) -> int:
-    return len(_LABELS[name]) + 8 + sum(len(text) + 2 for text in texts)
 
 
 def _sizes(needs: Mapping[str, int], room: int) -> dict[str, int]:

@@ -5,7 +5,8 @@ Every text is redacted and free of what this product injected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.lesson.passages import Parts
@@ -60,7 +61,8 @@ class Material:
     """A piece of work. `target` is a session's id, revisions (`A..B`), or paths.
 
     `diff` is unified, without ignored paths. `narrative` is what the agent said, in its order.
-    `injected` are the ids of lessons that the session was given; "" in `given_at` is its start.
+    `injected` has the ids of lessons that the session was given, each with the hash of the prompt at
+    which it came first, "" for the session's start.
     """
 
     scope: str  # SESSION | COMMITS | FILES
@@ -75,12 +77,9 @@ class Material:
     subjects: tuple[str, ...] = ()  # of commits
     changes: tuple[FileChange, ...] = ()
     diff: str = ""
-    injected: tuple[str, ...] = ()
-    given_at: tuple[str, ...] = ()  # the hash of the prompt at which each of them came first
+    injected: Mapping[str, str] = field(default_factory=dict)
     refused: int = 0  # calls of tools that the user refused, with a reason or without
-    novel: tuple[
-        str, ...
-    ] = ()  # endings and folders of code that the repository did not have before
+    novel: tuple[str, ...] = ()  # endings and folders of code that are new in the repository
     notes: tuple[str, ...] = ()  # from which commit the diff is and why, and what a bound left out
     digest: str = ""  # of all texts: the same material is not learned from twice
 

@@ -1,4 +1,4 @@
-"""The record of learning: from which material, when, by what, and what it took.
+"""The runs of learning: from which material, when, by what, and what it took.
 
     ~/.lessons/learn/               0700
       runs.jsonl                    0600; a run a line, the latest last, at most `MAX_RUNS`
@@ -13,7 +13,7 @@ import contextlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -142,7 +142,7 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
         "runs": len(there),
         "by_status": dict(Counter(each.status for each in there)),
         "proposed": sum(len(each.proposals) for each in there),
-        "dropped": dict(_dropped(there)),
+        "dropped": dict(sum((Counter(each.dropped) for each in there), Counter[str]())),
         "usage": asdict(usage),
         "last": last.at if last else "",
         "trouble": last.trouble if last and last.status in TROUBLED else "",
@@ -154,13 +154,6 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
 def folder_of(config: Config) -> Path:
     """Return the folder of the record."""
     return config.home / FOLDER
-
-
-def _dropped(there: Iterable[Run]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for each in there:
-        counts.update(each.dropped)
-    return counts
 
 
 def _usage(values: Mapping[str, Any]) -> Usage:

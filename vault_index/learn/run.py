@@ -1,6 +1,6 @@
 """Learn from a session, from commits or files: the story from the material to proposals that wait.
 
-material -> significance -> entries, by a model or by rule -> sift -> proposals
+material -> significance -> entries, by a model or by rule -> gate -> proposals
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from vault_index.errors import (
     ModelBudgetError,
     ModelCallError,
     ModelRefusedError,
+    ProposalsFullError,
     VaultError,
-    WriteError,
 )
 from vault_index.files.private import alone, make_folder
 from vault_index.hotpath import index_files
@@ -30,9 +30,9 @@ from vault_index.learn import (
     by_rule,
     evidence,
     excerpt,
-    material_of,
+    gate,
+    gather,
     record,
-    sift,
     significance,
     stages,
 )
@@ -44,14 +44,12 @@ from vault_index.llm.backend import Usage
 from vault_index.proposals import review
 
 if TYPE_CHECKING:
-    from vault_index.config import Config
     from vault_index.llm import Model
     from vault_index.vault import Vault
 
 SCOPES = (SESSION, COMMITS, FILES)
-LAST = "last"  # the latest session
 RULES = "rules"  # what a run is by, without a model
-MANY = f"more than may be proposed of a session (learn.most, at most {stages.MOST_ENTRIES})"
+MANY = f"more than may be proposed of a session (learn.most, at most {stages.MAX_ENTRIES})"
 FULL = record.FULL
 _FULL = {
     "status": FULL,
@@ -68,7 +66,7 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The questions of `learn` to its caller."""
+    """The caller of `learn`."""
 
     note: Callable[[str], None]  # takes a line for people
     progress: Callable[[str, int, int], None]  # what is being done, how much is done, of how much
@@ -77,7 +75,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The knowledge of a run before it asks anybody. `seen` is the material without orders."""
+    """All that a run knows before it asks anybody. `seen` is the material without orders."""
 
     vault: Vault
     caller: Caller
@@ -88,6 +86,29 @@ class _Work:
     model: Model | None
     stages: tuple[str, ...]
     plan: Plan
+
+    @property
+    def by(self) -> str:
+        """The name of the model, RULES without one."""
+        return self.model.name if self.model else RULES
+
+    def answer(self, **outcome: Any) -> dict[str, Any]:
+        """Return the answer to a run with this outcome."""
+        return {
+            "status": "",
+            "scope": self.material.scope,
+            "target": self.material.target,
+            "significance": self.worth.as_json(),
+            "threshold": self.vault.config.learn_significance,
+            "plan": self.plan.as_json(),
+            "sends": str(self.plan),
+            "proposals": [],
+            "dropped": [],
+            "usage": asdict(self.model.usage if self.model else Usage()),
+            "trouble": "",
+            "hint": "",
+            **outcome,
+        }
 
 
 def learn(
@@ -106,8 +127,8 @@ def learn(
     Return `status`, one of `record`'s; the `significance` with its addends; the `plan` of what is
     sent; `proposals` as [id, title, status, changes]; `dropped` as [title, reason]; the `usage`, and
     `trouble` where a model failed. A person goes on whatever the significance is, `force` also where
-    the same was learned before; nobody asks twice about a session. With `dry_run` nothing is sent or
-    written. Raises VaultError.
+    the same was learned before. A session that ended is learned from once. With `dry_run` nothing is
+    sent or written. Raises VaultError.
     """
     material = _material(vault, scope, target, folder)
     return learn_from(vault, caller, material, force=force, dry_run=dry_run, asked_by=asked_by)
@@ -123,44 +144,55 @@ def learn_from(
     asked_by: str = record.PERSON,
 ) -> dict[str, Any]:
     """Make proposals of a material: see `learn`."""
-    work = _begun(vault, caller, material)
-    run = _run_of(work, asked_by)
-    answer = _answer(work, "")
+    work, config = _prepare(vault, caller, material), vault.config
+    run = Run(
+        vault=str(vault.root),
+        scope=material.scope,
+        target=material.target,
+        digest=material.digest,
+        by=work.by,
+        session=material.session,
+        points=work.worth.points,
+        asked_by=asked_by,
+    )
     if dry_run:
-        return {**answer, "status": record.DRY}
-    if asked_by != record.PERSON and run.points < vault.config.learn_significance:
-        return {**answer, "status": record.NOT_WORTH}
-    if not force and _is_learned(run, vault.config):
-        return {**answer, "status": record.LEARNED}
+        return work.answer(status=record.DRY)
+    if asked_by != record.PERSON and run.points < config.learn_significance:
+        return work.answer(status=record.NOT_WORTH)
+    is_over = asked_by == record.NOBODY and record.was_analysed(config, run.vault, run.session)
+    if not force and (is_over or record.is_learned(config, run)):
+        return work.answer(status=record.LEARNED)
     if went := review.expire(vault):
         caller.note(f"note: {went}")
     if len(review.waiting(vault)) >= review.MAX_WAITING:
-        return {**answer, **_FULL}
-    begun = record.begin(vault.config, run)
+        return work.answer(**_FULL)
+    begun = record.begin(config, run)
     if begun is None:
-        return {**answer, "status": record.RUNNING}
-    run = begun
+        return work.answer(status=record.RUNNING)
     try:
-        run, answer = _learned(work, run)
+        answer = _analyse(work)
     except BaseException:
-        record.end(vault.config, replace(run, status=record.STOPPED, usage=_usage(work)))
+        usage = work.answer()["usage"]
+        record.end(config, replace(begun, status=record.STOPPED, usage=usage))
         raise
-    record.end(vault.config, run)
+    outcome = {name: answer[name] for name in ("status", "usage", "trouble")}
+    proposals = tuple(each["id"] for each in answer["proposals"])
+    dropped = Counter(each["reason"] for each in answer["dropped"])
+    record.end(config, replace(begun, **outcome, proposals=proposals, dropped=dict(dropped)))
     return answer
 
 
-def _begun(vault: Vault, caller: Caller, material: Material) -> _Work:
+def _prepare(vault: Vault, caller: Caller, material: Material) -> _Work:
     config = vault.config
-    worth = significance.of(material, config.learn_ignored)
-    model = llm.open_model(config.learn_model, config) if config.learn_model else None
-    seen, orders = material, tuple[str, ...]()
-    if model:
-        chars = config.learn_tokens * excerpt.CHARS_A_TOKEN
-        seen, orders = excerpt.without_orders(material, chars)
-    names = stages.names(config, model) if model else ()
-    calls = tuple(stages.plan(seen, config, names)) if model else ()
-    planned = stages.estimate(config, calls) if model else stages.Plan()
-    return _Work(vault, caller, material, seen, orders, worth, model, names, planned)
+    worth = significance.score(material, config.learn_ignored)
+    if not config.learn_model:
+        return _Work(vault, caller, material, material, (), worth, None, (), Plan())
+    model = llm.open_model(config.learn_model, config)
+    chars = config.learn_tokens * excerpt.CHARS_A_TOKEN
+    seen, orders = excerpt.without_orders(material, chars)
+    names = stages.names(config, model)
+    plan = stages.plan(seen, config, names)
+    return _Work(vault, caller, material, seen, orders, worth, model, names, plan)
 
 
 def _material(vault: Vault, scope: str, target: str | Sequence[str], folder: str) -> Material:
@@ -170,62 +202,27 @@ def _material(vault: Vault, scope: str, target: str | Sequence[str], folder: str
     if scope == FILES:
         paths = target.splitlines() if isinstance(target, str) else list(target)
         named = [path.strip() for path in paths if path.strip()]
-        return material_of.files(vault, named, place)
+        return gather.files(vault, named, place)
     name = target if isinstance(target, str) else " ".join(target)
     if scope == COMMITS:
-        return material_of.commits(vault, name or "HEAD", place)
-    return material_of.session(vault, name or LAST, place)
+        return gather.commits(vault, name or "HEAD", place)
+    return gather.session(vault, name or gather.LAST, place)
 
 
-def _is_learned(run: Run, config: Config) -> bool:
-    if run.asked_by == record.NOBODY and record.was_analysed(config, run.vault, run.session):
-        return True
-    return record.is_learned(config, run)
-
-
-def _run_of(work: _Work, asked_by: str) -> Run:
-    material = work.material
-    return Run(
-        vault=str(work.vault.root),
-        scope=material.scope,
-        target=material.target,
-        digest=material.digest,
-        by=work.model.name if work.model else RULES,
-        session=material.session,
-        points=work.worth.points,
-        asked_by=asked_by,
-    )
-
-
-def _learned(work: _Work, run: Run) -> tuple[Run, dict[str, Any]]:
-    """Return the run with what came of it, and the answer."""
+def _analyse(work: _Work) -> dict[str, Any]:
+    """Return the answer to a run: proposals that wait now, and what was dropped."""
     if not any(text.strip() for text in work.material.texts):
-        return replace(run, status=record.NOTHING), _answer(work, "") | {"status": record.NOTHING}
+        return work.answer(status=record.NOTHING)
     try:
         entries = _entries(work)
     except ModelCallError as error:
         status = _STATUS.get(type(error), record.FAILED)
-        usage = _usage(work)
-        trouble = redact(error.message)
-        run = replace(run, status=status, trouble=trouble, usage=usage)
-        answer = _answer(work, trouble) | {"hint": error.hint, "status": status}
-        return run, {**answer, "usage": dict(usage)}
-    proposals, dropped = _proposed(work, entries)
-    kept = [each for each in proposals if each["status"] == review.WAITING]
-    status = record.PROPOSED if kept else record.NOTHING
-    reasons = Counter(each["reason"] for each in dropped)
-    full = _FULL if reasons[FULL] else {}
-    status = full.get("status", status)
-    usage = _usage(work)
-    run = replace(
-        run,
-        status=status,
-        usage=usage,
-        proposals=tuple(each["id"] for each in kept),
-        dropped=dict(reasons),
-    )
-    answer = {**_answer(work, ""), "status": status, "proposals": kept, "dropped": dropped}
-    return run, {**answer, **full, "usage": dict(usage)}
+        return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
+    proposals, dropped = _propose(work, entries)
+    is_full = any(each["reason"] == FULL for each in dropped)
+    status = record.PROPOSED if proposals else record.NOTHING
+    outcome = {"status": status, "proposals": proposals, "dropped": dropped}
+    return work.answer(**{**outcome, **(_FULL if is_full else {})})
 
 
 def _entries(work: _Work) -> list[Entry]:
@@ -240,95 +237,65 @@ def _entries(work: _Work) -> list[Entry]:
     return stages.run(work.model, work.seen, work.vault.config, work.stages, progress)
 
 
-def _proposed(
+def _propose(
     work: _Work, entries: list[Entry]
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Keep what passes the sift, the surest first; return proposals, and what was dropped and why."""
-    around = _around(work)
-    kept: list[dict[str, Any]] = []
+    """Keep what passes the gate, the surest first; return proposals, and what was dropped and why."""
+    context = _context(work)
+    proposals: list[dict[str, Any]] = []
     dropped: list[dict[str, str]] = []
-
-    def drop(entry: Entry, reason: str) -> None:
-        dropped.append({"title": entry.title[:200], "reason": reason})
-
     for entry in sorted(entries, key=lambda entry: -entry.confidence):
-        if len(kept) >= stages.most(work.vault.config):
-            drop(entry, MANY)
-            continue
-        sifted = sift.sift(entry, around)
-        if isinstance(sifted, str):
-            drop(entry, sifted)
-            continue
-        proposal = sifted.proposal
-        try:
-            made = review.propose(work.vault, proposal, sifted.compared)
-        except WriteError:
-            raise
-        except VaultError as error:
-            drop(entry, FULL if "wait already" in error.message else error.message)
-            continue
-        if made["status"] != review.WAITING:
-            drop(entry, _REASONS.get(made["status"], made["status"]))
-            continue
-        shown = {name: made[name] for name in ("id", "title", "status", "near", "findings")}
-        kept.append({**shown, "changes": proposal.changes, "is_draft": proposal.is_draft})
-        around = replace(around, waiting=(*around.waiting, proposal))
-    return kept, dropped
+        is_room = len(proposals) < stages.most(work.vault.config)
+        admitted = gate.admit(entry, context) if is_room else MANY
+        made = admitted if isinstance(admitted, str) else _store(work.vault, admitted)
+        if isinstance(made, str):
+            dropped.append({"title": entry.title[:200], "reason": made})
+        elif isinstance(admitted, gate.Admitted):
+            proposals.append(made)
+            context = replace(context, waiting=(*context.waiting, admitted.proposal))
+    return proposals, dropped
+
+
+def _store(vault: Vault, admitted: gate.Admitted) -> dict[str, Any] | str:
+    """Return a proposal that waits now, or why it does not."""
+    proposal = admitted.proposal
+    try:
+        made = review.propose(vault, proposal, admitted.compared)
+    except ProposalsFullError:
+        return FULL
+    if made["status"] != review.WAITING:
+        return _REASONS[made["status"]]
+    shown = {name: made[name] for name in ("id", "title", "status", "near", "findings")}
+    return {**shown, "changes": proposal.changes, "is_draft": proposal.is_draft}
 
 
 _REASONS = {
-    review.WAITS: sift.WAITS,
-    review.REJECTED: sift.REJECTED,
-    review.IS_LESSON: sift.LESSON,
+    review.WAITS: gate.WAITS,
+    review.REJECTED: gate.REJECTED,
+    review.IS_LESSON: gate.LESSON,
 }
 
 
-def _around(work: _Work) -> sift.Around:
+def _context(work: _Work) -> gate.Context:
     ask = work.caller.ask
     given = {}
-    for id in work.material.injected[:MAX_GIVEN]:
+    for id in [*work.material.injected][:MAX_GIVEN]:
         try:
             given[id] = str(ask("lesson.show", {"name": id})["entry"]["text"])
         except VaultError:  # it was deleted since
             continue
-    return sift.Around(
+    addends = ", ".join(f"{each.name} +{each.points}" for each in work.worth.addends)
+    return gate.Context(
         material=work.material,
         texts=evidence.texts_of(work.material),
-        known=sift.words_of(work.material),
+        known=gate.words_of(work.material),
         given=given,
         orders=work.orders,
         waiting=tuple(review.waiting(work.vault)),
         ask=ask,
-        by=work.model.name if work.model else RULES,
-        why=_why(work.worth),
+        by=work.by,
+        why=f"{work.worth.points} points: {addends}".removesuffix(": "),
     )
-
-
-def _why(worth: Significance) -> str:
-    """Return the significance in a line: its points, and what they are for."""
-    addends = ", ".join(f"{each.name} +{each.points}" for each in worth.addends)
-    return f"{worth.points} points: {addends}" if addends else f"{worth.points} points"
-
-
-def _usage(work: _Work) -> dict[str, Any]:
-    return asdict(work.model.usage if work.model else Usage())
-
-
-def _answer(work: _Work, trouble: str) -> dict[str, Any]:
-    return {
-        "status": "",
-        "scope": work.material.scope,
-        "target": work.material.target,
-        "significance": work.worth.as_json(),
-        "threshold": work.vault.config.learn_significance,
-        "plan": work.plan.as_json(),
-        "sends": str(work.plan),
-        "proposals": [],
-        "dropped": [],
-        "usage": _usage(work),
-        "trouble": trouble,
-        "hint": "",
-    }
 
 
 # Learn from sessions when they end: `[learn] auto = true`, in the process that takes transcripts
@@ -342,14 +309,6 @@ def _answer(work: _Work, trouble: str) -> dict[str, Any]:
 
 LOCK = "at_end.lock"
 PATIENCE_DAYS = 2  # that a session waits for a model that is away
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A session that ended, and the vault that may learn from it."""
-
-    session: str
-    root: str
 
 
 Learn = Callable[[str, dict[str, Any]], dict[str, Any]]  # a vault's root, the command's values
@@ -378,7 +337,7 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
             for note in notes:
                 tried.add(note.name)
                 ended = _ended(journal, note)
-                status = _learn_from(ended, learn, say) if ended else ""
+                status = _learn_from(*ended, learn, say) if ended else ""
                 done += bool(status)
                 is_old = oldest is not None and note.at < oldest.timestamp()
                 if status not in record.LATER or is_old:
@@ -386,24 +345,23 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
     return done
 
 
-def _learn_from(ended: Ended, learn: Learn, say: Callable[[str], None]) -> str:
+def _learn_from(session: str, root: str, learn: Learn, say: Callable[[str], None]) -> str:
     """Return the status of what was learned from a session; what went wrong is said."""
-    values = {"scope": SESSION, "target": ended.session, "asked_by": record.NOBODY}
+    values = {"scope": SESSION, "target": session, "asked_by": record.NOBODY}
     try:
-        answer = learn(ended.root, values)
+        answer = learn(root, values)
+        status, trouble = str(answer["status"]), answer["trouble"]
     except VaultError as error:
-        say(f"error: learning from session {ended.session[:8]}: {error.message}")
-        return record.FAILED
+        status, trouble = record.FAILED, error.message
     except Exception as error:  # noqa: BLE001  # a bug of ours; others still get their turn
-        say(f"error: learning from session {ended.session[:8]}: {type(error).__name__}: {error}")
-        return record.FAILED
-    if answer["trouble"]:
-        say(f"error: learning from session {ended.session[:8]}: {answer['trouble']}")
-    return str(answer["status"])
+        status, trouble = record.FAILED, f"{type(error).__name__}: {error}"
+    if trouble:
+        say(f"error: learning from session {session[:8]}: {trouble}")
+    return status
 
 
-def _ended(journal: Journal, note: backlog.Note) -> Ended | None:
-    """Return the session of a note; None if the journal has none, or no vault is for its folder.
+def _ended(journal: Journal, note: backlog.Note) -> tuple[str, str] | None:
+    """Return a note's session and the root of the vault that may learn from it; None without.
 
     The sessions of this product, of subagents, and forgotten ones are not there.
     """
@@ -412,13 +370,7 @@ def _ended(journal: Journal, note: backlog.Note) -> Ended | None:
         return None
     try:
         session = archive.read(head.file)
-        root = (
-            index_files.find(None, session.folder, os.environ)
-            if session and session.folder
-            else None
-        )
+        root = index_files.find(None, session.folder, os.environ) if session.folder else None
     except (VaultError, ValueError, OSError):
         return None
-    if session is None or session.parent or root is None:
-        return None
-    return Ended(session.id, root)
+    return None if session.parent or root is None else (session.id, root)

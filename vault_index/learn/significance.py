@@ -7,141 +7,108 @@ an architectural change +4, at least 2 corrections +1, failed then passed +3, a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from vault_index.learn import diff
-from vault_index.learn.material import MOVED, REMOVED, FileChange, Material
+from vault_index.learn.material import MOVED, FileChange, Material
 
-LEAST_FILES, LEAST_LINES, LEAST_CORRECTIONS = 5, 150, 2
-MOST_NAMES = 500  # new functions whose use is looked for
+MIN_FILES, MIN_LINES, MIN_CORRECTIONS = 5, 150, 2
+MAX_NAMES = 500  # new functions whose use is looked for
 _SUBJECT = re.compile(
-    r"\b(?:refactor(?:s|ed|ing|ings)?|(?:bug|hot)?fix(?:e[sd]|ing)?|bugs?|optimi[sz](?:e[sd]?|ing"
-    r"|ations?)"
-    r"|improv(?:e[sd]?|ing|ements?)|security)\b",
+    r"\b(?:refactor(?:s|ed|ings?)?|(?:bug|hot)?fix(?:e[sd]|ing)?|bugs?|security"
+    r"|optimi[sz](?:e[sd]?|ing|ations?)|improv(?:e[sd]?|ing|ements?))\b",
     re.IGNORECASE,
 )
-_HEADER = re.compile(r"^\+\+\+ b/(.+)$|^--- a/(.+)$", re.MULTILINE)
-# What declares a dependency: the manifest, and an added line of it.
-_MANIFESTS = (
-    (
-        re.compile(r"(?:^|/)package\.json$"),
-        re.compile(r'^"[@\w./-]+":\s*"(?:[\^~><=*]|\d|workspace|npm:|git|file:|latest)'),
-    ),
-    (
-        re.compile(r"(?:^|/)(?:pyproject\.toml|Pipfile|setup\.cfg)$"),
-        re.compile(
-            r"^[\"']?[A-Za-z][\w.-]*(?:\[[\w,-]+\])?\s*(?:[><=~!^]=?[^=]|===?\s*[\"']?[\d*])"
-            r"|^[\"'][A-Za-z][\w.-]*(?:\[[\w,-]+\])?[\"'],?$|^[\w.-]+\s*=\s*(?:[\"'][\^~><=*\d]"
-            r"|\{\s*(?:version|git))"
-        ),
-    ),
-    (
-        re.compile(r"(?:^|/)requirements[\w.-]*\.(?:txt|in)$|(?:^|/)requirements/[\w.-]+\.txt$"),
-        re.compile(r"^[A-Za-z][\w.-]*"),
-    ),
-    (
-        re.compile(r"(?:^|/)go\.mod$"),
-        re.compile(r"^(?:require\s+)?[\w.-]+\.[a-z]+/\S+\s+v\d(?!.*// indirect)"),
-    ),
-    (
-        re.compile(r"(?:^|/)Cargo\.toml$"),
-        re.compile(r'^[\w-]+\s*=\s*(?:"[\^~><=*\d]|\{\s*(?:version|git|path|workspace))'
-        r'|^[\w-]+\.workspace'),
-    ),
-    (
-        re.compile(r"(?:^|/)(?:Gemfile|[\w-]+\.gemspec)$"),
-        re.compile(r"^(?:gem|\w+\.add_(?:\w+_)?dependency)\s*\(?[\"']"),
-    ),
-    (re.compile(r"(?:^|/)pom\.xml$"), re.compile(r"^<artifactId>")),
-    (
-        re.compile(r"(?:^|/)build\.gradle(?:\.kts)?$|libs\.versions\.toml$"),
-        re.compile(r"^(?:\w*[iI]mplementation|api|compileOnly|runtimeOnly|\w+Api)\b|module\s*="),
-    ),
-    (re.compile(r"(?:^|/)composer\.json$"), re.compile(r'^"[\w.-]+/[\w.-]+":\s*"')),
-    (
-        re.compile(r"\.(?:cs|fs|vb)proj$|Directory\.Packages\.props$"),
-        re.compile(r"^<PackageReference|^<PackageVersion"),
-    ),
-    (
-        re.compile(r"(?:^|/)(?:mix\.exs|pubspec\.yaml|Package\.swift|deno\.json)$"),
-        re.compile(r"^\{:\w+,|^\w+:\s*\^|^\.package\(|^\"[@\w/-]+\":\s*\"(?:npm|jsr):"),
-    ),
-)  # fmt: skip
-_NO_DEPENDENCY = re.compile(
-    r"^[\"']?(?:name|version|description|license|type|main|module|private|author|homepage|python"
-    r"|requires-python|readme|edition"
-    r"|rust-version|node|npm|packageManager|line-length|target-version|minversion|requires"
-    r"|build-backend|target|engines)\b",
-    re.IGNORECASE,
-)
-_PUBLIC = (
-    (re.compile(r"\.pyi?$"), re.compile(r"^(?:async )?def ([a-z]\w*)\s*\(|^class ([A-Z]\w*)")),
-    (re.compile(r"\.go$"), re.compile(r"^func (?:\([^)]*\) )?([A-Z]\w*)\s*[\[(]")),
-    (
-        re.compile(r"\.(?:[cm]?js|[jt]sx?|mts|vue|svelte)$"),
-        re.compile(r"^export (?:default )?(?:async )?(?:function\*? |class |const |let )(\w+)"),
-    ),
-    (re.compile(r"\.rs$"), re.compile(r"^\s*pub (?:const |async |unsafe )*fn (\w+)")),
-    (
-        re.compile(r"\.(?:java|cs)$"),
-        re.compile(r"^\s*public (?:static |final |async |override |virtual )*[\w<>\[\], ?]+ (\w+)\s*\("),
-    ),
-    (
-        re.compile(r"\.kts?$"),
-        re.compile(r"^\s*(?:public )?(?:suspend |inline )*fun (?:<[^>]+> )?(?:\w+\.)?(\w+)\s*\("),
-    ),
-    (re.compile(r"\.rb$"), re.compile(r"^\s*def (?:self\.)?([a-z]\w*)")),
-    (re.compile(r"\.php$"), re.compile(r"^\s*public (?:static )?function (\w+)|^function (\w+)")),
-    (re.compile(r"\.swift$"), re.compile(r"^\s*(?:public|open) (?:static )?func (\w+)")),
-    (re.compile(r"\.exs?$"), re.compile(r"^\s*def (\w+)")),
-)  # fmt: skip
+_HEADER = re.compile(r"^(?:\+\+\+ b/(.+)|--- (?:a/)?(.+))$")
 _TEST = re.compile(
-    r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|/)test_|_test\.\w+$|\.(?:test"
-    r"|spec)\.\w+$|conftest\.py$"
+    r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|/)test_|_test\.\w+$|\.(?:test|spec)\.\w+$|conftest\.py$"
 )
 _CODE = re.compile(
-    r"\.(?:pyi?|go|[cm]?js|[jt]sx?|vue|svelte|rs|java|kts?|rb|php|cs|swift|scala|c"
-    r"|cc|cpp|hpp?|exs?|hs|lua|dart|sh)$"
+    r"\.(?:pyi?|go|[cm]?js|[jt]sx?|vue|svelte|rs|java|kts?|rb|php|cs|swift|scala|cc?|cpp|hpp?|exs?|hs"
+    r"|lua|dart|sh)$"
 )
-_CI = re.compile(
-    r"(?:^|/)\.(?:github/(?:workflows|actions)|circleci|buildkite|ci|woodpecker|forgejo/workflows"
-    r"|gitea/workflows)/"
-    r"|(?:^|/)(?:\.gitlab-ci[\w.-]*|\.travis|\.drone|azure-pipelines|bitbucket-pipelines|appveyor"
-    r"|cloudbuild|codemagic|\.woodpecker)\.ya?ml$"
-    r"|(?:^|/)Jenkinsfile[\w.]*$|(?:^|/)action\.ya?ml$",
+_MANIFEST = re.compile(
+    r"(?:^|/)(?:(?:package|composer|deno)\.json|pyproject\.toml|Pipfile|setup\.cfg|go\.mod|Cargo\.toml"
+    r"|requirements(?:[\w.-]*\.(?:txt|in)|/[\w.-]+\.txt)|Gemfile|[\w-]+\.gemspec|pom\.xml|mix\.exs"
+    r"|build\.gradle(?:\.kts)?|libs\.versions\.toml|Directory\.Packages\.props|pubspec\.yaml"
+    r"|Package\.swift)$|\.(?:cs|fs|vb)proj$"
 )
-_BUILD = re.compile(
-    r"(?:^|/)(?:(?:GNU)?[Mm]akefile|[Jj]ustfile|Rakefile|CMakeLists\.txt|meson\.build|SConstruct"
-    r"|BUILD(?:\.bazel)?|WORKSPACE|MODULE\.bazel"
-    r"|[Dd]ockerfile[\w.-]*|docker-compose[\w.-]*\.ya?ml|compose\.ya?ml|Containerfile|setup\.py"
-    r"|build\.rs|build\.gradle(?:\.kts)?"
-    r"|settings\.gradle(?:\.kts)?|build\.sbt|tsconfig[\w.-]*\.json|(?:webpack|vite|rollup|babel"
-    r"|esbuild|metro|next|nuxt)\.config\.\w+"
-    r"|turbo\.json|nx\.json|lerna\.json|pnpm-workspace\.yaml|go\.work|Taskfile\.ya?ml"
-    r"|\.goreleaser\.ya?ml|tox\.ini|noxfile\.py|flake\.nix)$"
-    r"|\.(?:cmake|mk|bzl|csproj|sln|vcxproj)$",
+# an added line of a manifest that declares a dependency: by a keyword, a version, or alone
+_DEPENDENCY = re.compile(
+    r"^(?:gem|api|compileOnly|runtimeOnly|\w*[iI]mplementation|\w+\.add_\w*dependency|\.package)\b"
+    r"\s*\(?(?:url: )?[\"'](?P<called>[^\"'\s]+)"
+    r"|^<(?:artifactId>|Package(?:Reference|Version)\s+Include=\")(?P<tagged>[\w.-]+)"
+    r"|^(?:require\s+|\{:)?[\"']?(?P<versioned>@?[A-Za-z][\w./@-]*)(?:\[[\w,-]+\])?(?:\.workspace\b"
+    r"|[\"']?\s*[:=,]?\s*(?:\{\s*(?:version|git|path|workspace)"
+    r"|[\"']?(?:[\^~><!*]|={1,3}\s*[\"']?\d|v?\d|workspace|npm:|jsr:|git|file:|latest)))"
+    r"(?!.*// indirect)"
 )
-_BUILD_LINES = re.compile(
-    r"build-backend|\[build-system\]|\[tool\.(?:hatch|setuptools|poetry)\."
-    r"|^\s*requires = \[|\"scripts\": *\{"
+_ALONE = re.compile(r"^[\"']?([A-Za-z][\w.-]*)(?:\[[\w,-]+\])?[\"']?,?$")
+_OF_PYTHON = re.compile(r"requirements|pyproject\.toml$|Pipfile$|setup\.cfg$")
+_NO_DEPENDENCY = re.compile(
+    r"^[\"']?(?:name|version|description|license|type|main|module|private|author|homepage|python|go"
+    r"|toolchain|requires-python|readme|edition|rust-version|node|npm|packageManager|line-length"
+    r"|target-version|minversion|requires|build-backend|target|engines)\b",
+    re.IGNORECASE,
 )
-_SCHEMA = re.compile(
-    r"(?:^|/)(?:migrations?|migrate|alembic|db/schema|schemas?)/[^/]+\.\w+$|(?:^"
-    r"|/)(?:alembic/versions|flyway|liquibase)/"
-    r"|(?:^|/)(?:[\w-]*[._-])?schema\.(?:sql|prisma|graphql|rb|json|py|ts|xsd|go|yaml|yml)$"
-    r"|\.(?:proto|graphql|gql|avsc|xsd|prisma|thrift)$"
-    r"|(?:^|/)(?:openapi|swagger)[\w.-]*\.(?:ya?ml|json)$|(?:^|/)structure\.sql$",
+_PUBLIC = {  # what defines a public function or class, by the kind of file
+    r"\.pyi?$": r"^(?:async )?def ([a-z]\w*)\s*\(|^class ([A-Z]\w*)",
+    r"\.go$": r"^func (?:\([^)]*\) )?([A-Z]\w*)\s*[\[(]",
+    r"\.(?:[cm]?js|[jt]sx?|mts|vue|svelte)$": (
+        r"^export (?:default )?(?:async )?(?:function\*? |class |const |let )(\w+)"
+    ),
+    r"\.rs$": r"^\s*pub (?:const |async |unsafe )*fn (\w+)",
+    r"\.(?:java|cs)$": r"^\s*public (?:\w+ )*[\w<>\[\], ?]+ (\w+)\s*\(",
+    r"\.kts?$": r"^\s*(?:public )?(?:suspend |inline )*fun (?:<[^>]+> )?(?:\w+\.)?(\w+)\s*\(",
+    r"\.rb$": r"^\s*def (?:self\.)?([a-z]\w*)",
+    r"\.php$": r"^\s*(?:public (?:static )?)?function (\w+)",
+    r"\.swift$": r"^\s*(?:public|open) (?:static )?func (\w+)",
+    r"\.exs?$": r"^\s*def (\w+)",
+}
+_STRUCTURE = {  # what a path is a part of
+    "CI": re.compile(
+        r"(?:^|/)\.(?:github/(?:workflows|actions)|circleci|buildkite|ci|woodpecker"
+        r"|(?:forgejo|gitea)/workflows)/|(?:^|/)Jenkinsfile[\w.]*$|(?:^|/)action\.ya?ml$"
+        r"|(?:^|/)(?:\.gitlab-ci[\w.-]*|\.travis|\.drone|\.woodpecker|azure-pipelines|appveyor"
+        r"|bitbucket-pipelines|cloudbuild|codemagic)\.ya?ml$"
+    ),
+    "the build": re.compile(
+        r"(?:^|/)(?:(?:GNU)?[Mm]akefile|[Jj]ustfile|Rakefile|CMakeLists\.txt|meson\.build|SConstruct"
+        r"|BUILD(?:\.bazel)?|WORKSPACE|MODULE\.bazel|[Dd]ockerfile[\w.-]*|Containerfile|setup\.py"
+        r"|(?:docker-)?compose[\w.-]*\.ya?ml|build\.rs|(?:build|settings)\.gradle(?:\.kts)?|build\.sbt"
+        r"|tsconfig[\w.-]*\.json|(?:webpack|vite|rollup|babel|esbuild|metro|next|nuxt)\.config\.\w+"
+        r"|(?:turbo|nx|lerna)\.json|pnpm-workspace\.yaml|go\.work|(?:Taskfile|\.goreleaser)\.ya?ml"
+        r"|tox\.ini|noxfile\.py|flake\.nix)$|\.(?:cmake|mk|bzl|csproj|sln|vcxproj)$"
+    ),
+    "a schema": re.compile(
+        r"(?:^|/)(?:migrations?|migrate|alembic|db/schema|schemas?)/[^/]+\.\w+$"
+        r"|(?:^|/)(?:alembic/versions|flyway|liquibase)/|(?:^|/)structure\.sql$"
+        r"|(?:^|/)(?:[\w-]*[._-])?schema\.(?:sql|prisma|graphql|rb|json|py|ts|xsd|go|ya?ml)$"
+        r"|\.(?:proto|graphql|gql|avsc|xsd|prisma|thrift)$"
+        r"|(?:^|/)(?:openapi|swagger)[\w.-]*\.(?:ya?ml|json)$"
+    ),
+}
+# what lines of a file change, by the file's path
+_LINES = (
+    (
+        "a schema",
+        r"\.(?:sql|py|rb)$",
+        r"(?i)^\s*(?:CREATE|ALTER|DROP)\s+(?:TABLE|TYPE|INDEX|VIEW|SCHEMA)\b",
+    ),
+    (
+        "the build",
+        r"(?:pyproject\.toml|package\.json)$",
+        r"build-backend|\[build-system\]|\[tool\.(?:hatch|setuptools|poetry)\.|^\s*requires = \["
+        r"|\"scripts\": *\{",
+    ),
+    (
+        "the public interface",
+        r"(?:^|/)(?:__init__\.py|index\.[jt]sx?|lib\.rs|mod\.rs)$",
+        r"^\s*__all__\b|^export (?:\*|\{|type \{)|^\s*pub (?:mod|use)\b|^module\.exports\b|^exports\.\w+",
+    ),
 )
-_TABLE = re.compile(
-    r"^\s*(?:CREATE|ALTER|DROP)\s+(?:TABLE|TYPE|INDEX|VIEW|SCHEMA)\b", re.IGNORECASE
-)
-_EXPORTS = re.compile(
-    r"^\s*__all__\b|^export (?:\*|\{|type \{)|^\s*pub (?:mod|use)\b"
-    r"|^module\.exports\b|^exports\.\w+"
-)
-_INDEX = re.compile(r"(?:^|/)(?:__init__\.py|index\.[jt]sx?|lib\.rs|mod\.rs)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +129,7 @@ class Significance:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
-        addends = [
-            {"name": each.name, "points": each.points, "why": each.why} for each in self.addends
-        ]
-        return {"points": self.points, "addends": addends}
+        return {"points": self.points, "addends": [asdict(each) for each in self.addends]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,130 +137,109 @@ class _Part:
     """The lines that the diff adds to a file and takes from it."""
 
     path: str
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
+    added: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is of a test."""
+        return bool(_TEST.search(self.path))
 
 
-def of(material: Material, ignored: Iterable[str] = ()) -> Significance:
+def score(material: Material, ignored: Iterable[str] = ()) -> Significance:
     """Return how much a material is worth, without paths that `ignored` globs match."""
     is_wanted = diff.wanted(ignored)
     changes = [change for change in material.changes if is_wanted(change.path)]
     parts = [part for part in _parts(material.diff) if is_wanted(part.path)]
     lines = sum(change.lines_added + change.lines_removed for change in changes)
-    subject = next((each for each in material.subjects if _SUBJECT.search(each)), "")
+    subject = next(filter(_SUBJECT.search, material.subjects), "")
     corrections = sum(said.is_correction for said in material.prompts)
     refused = material.refused or sum(said.is_refusal for said in material.prompts)
     repair = material.repairs[0].command if material.repairs else ""
     candidates = (
-        ("files", 3, f"{len(changes)} files" if len(changes) >= LEAST_FILES else ""),
-        ("lines", 2, f"{lines} lines" if lines >= LEAST_LINES else ""),
-        ("new pattern", 5, _new_pattern(material, parts, is_wanted)),
+        ("files", 3, f"{len(changes)} files" if len(changes) >= MIN_FILES else ""),
+        ("lines", 2, f"{lines} lines" if lines >= MIN_LINES else ""),
+        ("new pattern", 5, _new_pattern(material.novel, parts, is_wanted)),
         ("subject", 2, subject),
         ("architecture", 4, _architecture(changes, parts)),
-        ("corrections", 1, f"{corrections} corrections" if corrections >= LEAST_CORRECTIONS else ""),
+        ("corrections", 1, f"{corrections} corrections" if corrections >= MIN_CORRECTIONS else ""),
         ("repair", 3, f"`{repair.splitlines()[0]:.80}` failed, then passed" if repair else ""),
         ("refusal", 1, f"{refused} refused calls" if refused else ""),
-    )  # fmt: skip
+    )
     addends = tuple(Addend(name, points, why) for name, points, why in candidates if why)
     return Significance(sum(addend.points for addend in addends), addends)
 
 
 def _parts(text: str) -> Iterator[_Part]:
     """Yield the files of a diff with their lines, without the signs in front."""
-    path = ""
-    added: list[str] = []
-    removed: list[str] = []
-    for line in [*text.splitlines(), "--- a/"]:
+    part = _Part("")
+    for line in text.splitlines():
         if header := _HEADER.match(line):
-            if header[1]:
-                path = header[1]
+            if header[1]:  # the path after the change, which a deleted file lacks
+                part = _Part(header[1], part.added, part.removed)
                 continue
-            if path:
-                yield _Part(path, tuple(added), tuple(removed))
-            path, added, removed = header[2] or "", [], []
-        elif line.startswith("--- "):  # of a new file
-            if path:
-                yield _Part(path, tuple(added), tuple(removed))
-            path, added, removed = "", [], []
+            if part.path:
+                yield part
+            part = _Part("" if header[2] == "/dev/null" else header[2])
         elif line.startswith("+"):
-            added.append(line[1:])
+            part.added.append(line[1:])
         elif line.startswith("-"):
-            removed.append(line[1:])
+            part.removed.append(line[1:])
+    if part.path:
+        yield part
 
 
-def _new_pattern(material: Material, parts: Sequence[_Part], is_wanted: Any) -> str:
+def _new_pattern(
+    novel: Sequence[str], parts: Sequence[_Part], is_wanted: Callable[[str], bool]
+) -> str:
     """Return what is new in kind: a dependency, a kind of file, a module, a function in use; or ""."""
-    for part in parts:
-        if name := _dependency(part):
-            return f"a new dependency in {part.path}: {name}"
-    novel = [
-        each
-        for each in material.novel
-        if is_wanted(f"{each}a" if each.endswith("/") else f"a{each}")
-    ]
-    if novel:
-        kind = "a new module" if novel[0].endswith("/") else "a new kind of file"
-        return f"{kind}: {novel[0]}"
+    for part in filter(lambda part: _MANIFEST.search(part.path), parts):
+        before = {_dependency(part.path, line) for line in part.removed}
+        for name in (_dependency(part.path, line) for line in part.added):
+            if name and name not in before:
+                return f"a new dependency in {part.path}: {name}"
+    for each in novel:
+        is_module = each.endswith("/")
+        if is_wanted(f"{each}a" if is_module else f"a{each}"):
+            return f"{'a new module' if is_module else 'a new kind of file'}: {each}"
     return _new_function(parts)
 
 
-def _dependency(part: _Part) -> str:
-    for manifest, declares in _MANIFESTS:
-        if manifest.search(part.path):
-            before = {_name_of(line, declares) for line in part.removed}
-            for line in part.added:
-                name = _name_of(line, declares)
-                if name and name not in before:
-                    return name
-    return ""
-
-
-def _name_of(line: str, declares: re.Pattern[str]) -> str:
-    """Return the name of the dependency that a line declares, without its version; "" if none."""
+def _dependency(path: str, line: str) -> str:
+    """Return the name of the dependency that a line of a manifest declares; "" if none."""
     text = line.strip()
-    if not declares.search(text) or _NO_DEPENDENCY.match(text):
+    if _NO_DEPENDENCY.match(text):
         return ""
-    if text.startswith("<artifactId>"):
-        return text.removeprefix("<artifactId>").partition("<")[0]
-    words = re.findall(
-        r"@?[A-Za-z][\w./@-]*",
-        re.sub(
-            r"^(?:gem|require|<PackageReference"
-            r"|<PackageVersion)\s*(?:Include=)?",
-            "",
-            text,
-        ),
-    )
-    return words[0].lower() if words else ""
+    match = _DEPENDENCY.match(text)
+    if match is None and _OF_PYTHON.search(path):
+        match = _ALONE.match(text)
+    return next(filter(None, match.groups()), "").lower() if match else ""
 
 
 def _new_function(parts: Sequence[_Part]) -> str:
     """Return a public function that is new and that another file, no test, uses; or ""."""
-    gone = {name for part in parts for line in part.removed for name in _defined(part.path, line)}
+    code = [part for part in parts if not part.is_test]
+    gone = {name for part in parts for name in _defined(part.path, part.removed)}
     new = [
         (name, part.path)
-        for part in parts
-        if not _TEST.search(part.path)
-        for line in part.added
-        for name in _defined(part.path, line)
+        for part in code
+        for name in _defined(part.path, part.added)
         if name not in gone and len(name) > 2
     ]
-    for name, path in new[:MOST_NAMES]:
-        used = re.compile(rf"(?<![\w]){re.escape(name)}\b")
-        for part in parts:
-            if part.path == path or _TEST.search(part.path) or not _CODE.search(part.path):
-                continue
-            if any(used.search(line) and not _defined(part.path, line) for line in part.added):
+    for name, path in new[:MAX_NAMES]:
+        used = re.compile(rf"(?<!\w){re.escape(name)}\b")
+        for part in code:
+            lines = part.added if part.path != path and _CODE.search(part.path) else ()
+            if any(used.search(line) and not _defined(part.path, [line]) for line in lines):
                 return f"a new public function: {name} of {path}, used in {part.path}"
     return ""
 
 
-def _defined(path: str, line: str) -> list[str]:
-    """Return the public functions and classes that a line of a file defines."""
-    for form, defines in _PUBLIC:
-        if form.search(path):
-            return [name for match in defines.finditer(line) for name in match.groups() if name]
-    return []
+def _defined(path: str, lines: Iterable[str]) -> list[str]:
+    """Return the public functions and classes that lines of a file define."""
+    defines = next((form for kind, form in _PUBLIC.items() if re.search(kind, path)), "")
+    matches = (re.match(defines, line) for line in lines if defines)
+    return [name for match in matches if match for name in match.groups() if name]
 
 
 def _architecture(changes: Sequence[FileChange], parts: Sequence[_Part]) -> str:
@@ -305,38 +248,26 @@ def _architecture(changes: Sequence[FileChange], parts: Sequence[_Part]) -> str:
         if change.kind == MOVED and _CODE.search(change.path):
             return f"a moved module: {change.before or '?'} to {change.path}"
     for change in changes:
-        for name, form in (("CI", _CI), ("the build", _BUILD), ("a schema", _SCHEMA)):
+        for name, form in _STRUCTURE.items():
             if form.search(change.path):
                 return f"{name}: {change.path}"
     for part in parts:
-        lines = (*part.added, *part.removed)
-        if part.path.endswith((".sql", ".py", ".rb")) and any(map(_TABLE.search, lines)):
-            return f"a schema: {part.path}"
-        if part.path.endswith(("pyproject.toml", "package.json")) and any(
-            map(_BUILD_LINES.search, lines)
-        ):
-            return f"the build: {part.path}"
-    return _interface(changes, parts)
+        for name, kind, line_form in _LINES:
+            is_one = re.search(kind, part.path) and not part.is_test
+            if is_one and any(re.search(line_form, each) for each in (*part.added, *part.removed)):
+                return f"{name}: {part.path}"
+    return _interface(parts)
 
 
-def _interface(changes: Sequence[FileChange], parts: Sequence[_Part]) -> str:
-    """Return what others call that is exported otherwise now, has other arguments or is gone; or ""."""
-    now = {name for part in parts for line in part.added for name in _defined(part.path, line)}
-    removed = {change.path for change in changes if change.kind == REMOVED}
+def _interface(parts: Sequence[_Part]) -> str:
+    """Return what others call that is gone or has other arguments now; or ""."""
+    now = {name for part in parts for name in _defined(part.path, part.added)}
     for part in parts:
-        if _TEST.search(part.path):
-            continue
-        if _INDEX.search(part.path) and any(
-            _EXPORTS.search(line) for line in (*part.added, *part.removed)
-        ):
-            return f"the public interface: {part.path}"
         added = {line.strip() for line in part.added}
-        for line in part.removed:
-            for name in _defined(part.path, line):
-                if part.path in removed or name not in now:
+        for line in () if part.is_test else part.removed:
+            for name in _defined(part.path, [line]):
+                if name not in now:
                     return f"the public interface: {name} of {part.path} is gone"
-                if line.strip() not in added and any(
-                    name in _defined(part.path, each) for each in part.added
-                ):
+                if line.strip() not in added and name in _defined(part.path, part.added):
                     return f"the public interface: {name} of {part.path} is called otherwise"
     return ""

@@ -4,12 +4,11 @@
     all                                       one call whose answer has the four parts
 
 Each answer must fit its schema. One that does not is asked for once more, with the error; then the
-analysis ends there. Nothing that a model says is kept before `sift` has seen it.
+analysis ends there. Nothing that a model says is kept before `gate` has seen it.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -25,14 +24,15 @@ from vault_index.learn.material import Entry, Material
 from vault_index.lesson import parse
 from vault_index.lesson.passages import RELATIONS, Parts
 from vault_index.llm import Model, backend
+from vault_index.model_http import is_this_machine
 from vault_index.transcripts import events
 
 WHAT, WHY, PATTERNS, KNOWLEDGE, ALL = "what", "why", "patterns", "knowledge", "all"
 FOUR, ONE = (WHAT, WHY, PATTERNS, KNOWLEDGE), (ALL,)
 TIMES = 2  # that a stage is asked, if its first answer does not fit
-LEAST_TOKENS = 6_000  # of a session for four stages: with less, their instructions take too much
-LEAST_CHARS = 1_000  # of material in a call, however small the budget is
-MOST_ENTRIES = 20
+MIN_TOKENS = 6_000  # of a session for four stages: with less, their instructions take too much
+MIN_CHARS = 1_000  # of material in a call, however small the budget is
+MAX_ENTRIES = 20
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 _SHARES = {WHAT: 0.4, WHY: 0.2, PATTERNS: 0.15, KNOWLEDGE: 0.25, ALL: 1.0}
 _SECTIONS = {
@@ -43,7 +43,7 @@ _SECTIONS = {
     ALL: (excerpt.TOLD, excerpt.PROMPTS, excerpt.DIFF, excerpt.NARRATIVE),
 }
 _ANSWER_SHARE = 1 / 24  # of the budget for an earlier answer; a later stage has up to three
-_MOST_ANSWER_CHARS = 2_500
+_MAX_ANSWER_CHARS = 2_500
 _AROUND_CHARS = 400  # of a call: marker, labels, the error of a first answer
 _HEADING = re.compile(r"(?m)^#{1,2}(?= )")
 
@@ -114,19 +114,20 @@ def names(config: Config, model: Model) -> tuple[str, ...]:
         raise SettingsError(f"learn.stages is {config.learn_stages}", "set it to 4, 1 or 0")
     if config.learn_stages:
         return ONE if config.learn_stages == 1 else FOUR
-    return ONE if model.starts_slowly or config.learn_tokens < LEAST_TOKENS else FOUR
+    return ONE if model.starts_slowly or config.learn_tokens < MIN_TOKENS else FOUR
 
 
-def plan(material: Material, config: Config, stages: tuple[str, ...]) -> list[Planned]:
-    """Return the calls of an analysis, before it is made."""
+def plan(material: Material, config: Config, stages: tuple[str, ...]) -> Plan:
+    """Return the calls of an analysis, before it is made, and who gets them."""
     sizes = _sizes(config, stages)
     calls = []
     for number, stage in enumerate(stages):
-        shown = excerpt.of(material, sizes[stage], _SECTIONS[stage])
+        shown = excerpt.fit(material, sizes[stage], _SECTIONS[stage])
         before = number * _answer_chars(config)
         chars = len(shown) + before + _AROUND_CHARS + _fixed_chars(config, stage)
         calls.append(Planned(stage, chars))
-    return calls
+    receiver, leaves = _receiver(config)
+    return Plan(config.learn_model, receiver, leaves, tuple(calls))
 
 
 def run(
@@ -144,12 +145,12 @@ def run(
     sizes, answers = _sizes(config, stages), dict[str, Json]()
     for number, stage in enumerate(stages):
         on_stage(number, len(stages))
-        shown = excerpt.of(material, sizes[stage], _SECTIONS[stage])
+        shown = excerpt.fit(material, sizes[stage], _SECTIONS[stage])
         answers[stage] = _asked(model, stage, _prompt(config, shown, answers), config)
     on_stage(len(stages), len(stages))
     last = answers[stages[-1]]
     knowledge = last[KNOWLEDGE] if stages == ONE else last
-    return [_entry(values) for values in knowledge["entries"][:MOST_ENTRIES]]
+    return [_entry(values) for values in knowledge["entries"][:MAX_ENTRIES]]
 
 
 def _asked(model: Model, stage: str, prompt: str, config: Config) -> Json:
@@ -195,7 +196,7 @@ def _system(stage: str, config: Config) -> str:
 
 def most(config: Config) -> int:
     """Return how many entries of an analysis may become proposals."""
-    return min(config.learn_most, MOST_ENTRIES)
+    return min(config.learn_most, MAX_ENTRIES)
 
 
 def _fixed_chars(config: Config, stage: str) -> int:
@@ -206,7 +207,7 @@ def _fixed_chars(config: Config, stage: str) -> int:
 
 def _answer_chars(config: Config) -> int:
     whole = config.learn_tokens * excerpt.CHARS_A_TOKEN
-    return min(_MOST_ANSWER_CHARS, int(whole * _ANSWER_SHARE))
+    return min(_MAX_ANSWER_CHARS, int(whole * _ANSWER_SHARE))
 
 
 def _sizes(config: Config, stages: tuple[str, ...]) -> dict[str, int]:
@@ -214,11 +215,11 @@ def _sizes(config: Config, stages: tuple[str, ...]) -> dict[str, int]:
     room = config.learn_tokens * excerpt.CHARS_A_TOKEN
     room -= sum(_fixed_chars(config, stage) + _AROUND_CHARS for stage in stages)
     room -= sum(range(len(stages))) * _answer_chars(config)
-    if room < LEAST_CHARS * len(stages):
-        least = -(-(LEAST_CHARS * len(stages) - room) // excerpt.CHARS_A_TOKEN)
+    if room < MIN_CHARS * len(stages):
+        least = -(-(MIN_CHARS * len(stages) - room) // excerpt.CHARS_A_TOKEN)
         hint = f"set it to {config.learn_tokens + least:,} or more"
         raise SettingsError(f"learn.tokens is {config.learn_tokens:,}, too few for a model", hint)
-    return {stage: max(LEAST_CHARS, int(room * _SHARES[stage])) for stage in stages}
+    return {stage: max(MIN_CHARS, int(room * _SHARES[stage])) for stage in stages}
 
 
 def _entry(values: Json) -> Entry:
@@ -255,7 +256,7 @@ def _entry(values: Json) -> Entry:
 
 # What an analysis would send, and to whom, before anything is sent.
 
-_HERE = ("localhost", "")
+_HERE = ("", "0.0.0.0", "::")  # of a host that is not named, or listens everywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,12 +295,6 @@ class Plan:
         return f"{size}, for {self.model}: {self.receiver}; it {away}"
 
 
-def estimate(config: Config, calls: tuple[Planned, ...]) -> Plan:
-    """Return the plan for calls of the model in the settings."""
-    receiver, leaves = _receiver(config)
-    return Plan(config.learn_model, receiver, leaves, calls)
-
-
 def _receiver(config: Config) -> tuple[str, bool]:
     """Return who gets what is sent to a model, and whether that is another machine."""
     door, _, model = config.learn_model.partition(":")
@@ -318,8 +313,4 @@ def _receiver(config: Config) -> tuple[str, bool]:
 
 
 def _is_here(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host in _HERE
-    return address.is_loopback or address.is_unspecified
+    return host in _HERE or is_this_machine(host)

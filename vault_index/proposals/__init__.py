@@ -1,12 +1,11 @@
 """Proposals: draft lessons made by an agent or from a session, until a person accepts or rejects each.
 
-    draft       what a proposal says, bytes <-> `Proposal`; bounds
-    sketch      what recognises a rejected one without its text
-    shelf       where those of a vault wait
-    likeness    whether a draft is a lesson already, or is like one
-    prompts     what its prompts find now, and would find
-    review      propose, list, edit, reject; what nobody reviews goes
-    accept      make it a lesson, change a lesson by it, or add it to one
+    draft        what a proposal says, bytes <-> `Proposal`; bounds
+    fingerprint  what recognises a rejected one without its text
+    store        where those of a vault wait
+    similarity   whether a draft is a lesson already, or is like one; what its prompts would find
+    review       propose, list, edit, reject; what nobody reviews goes
+    accept       make it a lesson, change a lesson by it, or add it to one
 
 They are files outside of every vault and index, private to this machine. Nothing searches, injects or
 shares them.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,8 @@ from vault_index.errors import ChangedError, GitError, VaultError
 from vault_index.lesson import edits, passages
 from vault_index.lesson.category import normalise
 from vault_index.lesson.file import LessonFile, hash_of
-from vault_index.lesson.parse import Lesson, parse_file
-from vault_index.proposals import draft, review, shelf
+from vault_index.lesson.parse import parse_file
+from vault_index.proposals import draft, store
 
 if TYPE_CHECKING:
     from vault_index.proposals.draft import Proposal
@@ -51,46 +51,24 @@ class Change:
     diff: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An acceptance that has begun. `data` is the proposal's file; `commit` comes before the write."""
+
+    vault: Vault
+    folder: Path
+    id: str
+    data: bytes
+    proposal: Proposal
+    commit: add.First | None
+
+
 def as_lesson(vault: Vault, name: str, category: str = "", *, commit: bool = False) -> Path:
     """Write a proposal as a lesson where its category says, and return the path of its file.
 
     With `commit` the file is committed, and nothing else. Raises VaultError, also from `add.write`.
     """
-    _refuse_commit(vault, commit)
-    with shelf.opened(vault) as folder:
-        id = review.id_of(folder, name)
-        proposal = review.read(folder, id)
-        data = shelf.read(folder, id) or b""
-        subject = f"Add lesson: {proposal.title}"
-        committing = _committing(vault, subject, proposal) if commit else None
-        path = _written(vault, data) or _restored(vault, data)
-        if path is None:
-            path = _write(vault, folder, id, data, category, committing)
-        elif committing:
-            committing(path, files.read_file(path))
-        shelf.remove(folder, id)
-    return path
-
-
-def change_of(proposal: Proposal, entry: Entry) -> Change:
-    """Return the change that a proposal makes to the lesson it is a change of."""
-    return _change(proposal, entry, proposal.title, proposal.text)
-
-
-def addition_of(proposal: Proposal, entry: Entry) -> Change:
-    """Return the change that adds a proposal to the end of a lesson.
-
-    Its text goes below its title, and its headings one level down. If it changes that lesson, only what
-    it adds is added, before the sections that a learned lesson ends with.
-    """
-    if proposal.changes == entry["id"]:
-        added = proposal.added or draft.added_of(proposal.text, entry["text"])
-        return _change(proposal, entry, entry["title"], passages.with_items(entry["text"], added))
-    under = [entry["text"].rstrip()]
-    if draft.words(proposal.title) != draft.words(entry["title"]):
-        under.append(f"## {proposal.title}")
-    text = "\n\n".join([*under, _lowered(proposal.added or proposal.text)]).strip()
-    return _change(proposal, entry, entry["title"], text)
+    return _accept(vault, name, "Add", None, commit, lambda step: _write(step, category))
 
 
 def into_lesson(
@@ -102,26 +80,59 @@ def into_lesson(
     the path of the lesson's file. Raises ChangedError if the lesson is not what the proposal was made
     from or not what was seen, and VaultError, also from `update.write`.
     """
-    _refuse_commit(vault, commit)
-    with shelf.opened(vault) as folder:
-        id = review.id_of(folder, name)
-        proposal = review.read(folder, id)
-        data = shelf.read(folder, id) or b""
-        verb = "Change" if seen is None else "Add to"
-        subject = f"{verb} lesson: {entry['title']}"
+    verb = "Change" if seen is None else "Add to"
+    return _accept(vault, name, verb, entry, commit, lambda step: _update(step, entry, seen))
+
+
+def _accept(
+    vault: Vault,
+    name: str,
+    verb: str,
+    entry: Entry | None,
+    commit: bool,
+    write: Callable[[_Step], Path],
+) -> Path:
+    """Write a proposal, unless an acceptance that was ended did, and remove it."""
+    if commit and git.worktree(vault.lessons_dir) is None:
+        raise VaultError(
+            "the vault is in no git repository", "run `git init`, or accept it without --commit"
+        )
+    with store.hold(vault) as folder:
+        id = store.find_id(folder, name)
+        data = store.read(folder, id)
+        proposal = draft.from_bytes(id, data)
+        subject = f"{verb} lesson: {entry['title'] if entry else proposal.title}"
         committing = _committing(vault, subject, proposal) if commit else None
         path = _written(vault, data)
+        if path is None and entry is None:
+            path = _restored(vault, data)
         if path is None:
-            changed = change_of if seen is None else addition_of
-            change = changed(proposal, entry)
-            _refuse_other(proposal, entry, change, seen)
-            if commit and not _committed(vault, data):
-                _refuse_unfinished(vault, entry["path"])
-            path = _update(vault, folder, id, data, entry, change, committing)
+            path = write(_Step(vault, folder, id, data, proposal, committing))
         elif committing:
             committing(path, files.read_file(path))
-        shelf.remove(folder, id)
+        store.remove(folder, id)
     return path
+
+
+def change_of(proposal: Proposal, entry: Entry) -> Change:
+    """Return the change that a proposal makes to the lesson it is a change of."""
+    return _change(proposal, entry, proposal.title, proposal.text)
+
+
+def addition_of(proposal: Proposal, entry: Entry) -> Change:
+    """Return the change that adds a proposal to the end of a lesson.
+
+    Its text goes below its title, and its headings one level down. A change of that lesson adds only
+    its new items, before the sections that a learned lesson ends with.
+    """
+    if proposal.changes == entry["id"]:
+        added = proposal.added or draft.added_lines(proposal.text, entry["text"])
+        return _change(proposal, entry, entry["title"], passages.with_items(entry["text"], added))
+    under = [entry["text"].rstrip()]
+    if draft.words(proposal.title) != draft.words(entry["title"]):
+        under.append(f"## {proposal.title}")
+    text = "\n\n".join([*under, _lowered(proposal.added or proposal.text)]).strip()
+    return _change(proposal, entry, entry["title"], text)
 
 
 def is_outdated(proposal: Proposal, entry: Entry) -> bool:
@@ -146,7 +157,7 @@ def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
         tags=_united(entry["tags"], proposal.tags),
         fires_on=fires_on,
         silent_on=_united(entry.get("silent_on"), silent_on),
-        before=_content(entry["title"], entry["text"]),
+        before=hash_of(entry["title"], entry["text"]),
         diff="".join(shown),
     )
 
@@ -157,28 +168,19 @@ def _united(own: Sequence[str] | None, more: Sequence[str]) -> tuple[str, ...]:
     return (*own, *(text for text in more if text.casefold() not in known))
 
 
-def _refuse_other(proposal: Proposal, entry: Entry, change: Change, seen: str | None) -> None:
-    """Raise ChangedError where a lesson is not what the proposal, or its reviewer, has seen."""
-    if seen is not None:
-        if change.before != seen:
-            message = f"{entry['id']} was saved since its change was shown; it was left as it is"
-            raise ChangedError(message, "look at it again, and then merge")
-    elif is_outdated(proposal, entry):
+def _update(step: _Step, entry: Entry, seen: str | None) -> Path:
+    """Write a change into its lesson, after a note of it in the proposal."""
+    vault, proposal = step.vault, step.proposal
+    change = (change_of if seen is None else addition_of)(proposal, entry)
+    if seen is not None and change.before != seen:
+        message = f"{entry['id']} was saved since its change was shown; it was left as it is"
+        raise ChangedError(message, "look at it again, and then merge")
+    if seen is None and is_outdated(proposal, entry):
         hint = f"lessons review: merge it into {entry['id']}, or edit it"
         raise ChangedError(f"{proposal.id} is a change of {entry['id']}, and {_OUTDATED}", hint)
-
-
-def _update(
-    vault: Vault,
-    folder: Path,
-    id: str,
-    data: bytes,
-    entry: Entry,
-    change: Change,
-    committing: add.First | None,
-) -> Path:
-    """Write a change into its lesson, after a note of it in the proposal."""
-    _note(folder, id, data, entry["path"], _content(change.title, change.text))
+    if step.commit and not _committed(vault, step.data):
+        _refuse_unfinished(vault, entry["path"])
+    _note(step, entry["path"], hash_of(change.title, change.text))
     has_new_tags = len(change.tags) > len(entry["tags"] or ())
     has_new_prompts = len(change.fires_on) > len(entry["fires_on"] or ())
     has_new_silent = len(change.silent_on) > len(entry.get("silent_on") or ())
@@ -192,24 +194,16 @@ def _update(
         silent_on=change.silent_on if has_new_silent else None,
         shown=entry,
         unchanged=True,
-        first=committing,
+        first=step.commit,
     )
 
 
-def _write(
-    vault: Vault,
-    folder: Path,
-    id: str,
-    data: bytes,
-    category: str,
-    committing: add.First | None,
-) -> Path:
+def _write(step: _Step, category: str) -> Path:
     """Write the lesson of a proposal, after a note of where in the proposal."""
-    proposal = draft.from_bytes(id, data)
-    learned = {"source": SOURCE, "session": proposal.session} if proposal.session else {}
-    keys = {**learned, draft.KEY: None, "categories": None}
-    source = edits.set_keys(data, keys)
-    chosen = [category] if category else list(parse_file(data, "new.md")[0].categories)
+    vault, session = step.vault, step.proposal.session
+    learned = {"source": SOURCE, "session": session} if session else {}
+    source = edits.set_keys(step.data, {**learned, draft.KEY: None, "categories": None})
+    chosen = [category] if category else list(parse_file(step.data, "new.md")[0].categories)
     if category and not normalise(category):
         raise VaultError(f"not a category: {category!r:.80}", "name one such as devops/ci-cd")
     path = add.place_of(vault, source, categories=chosen)
@@ -217,19 +211,19 @@ def _write(
     if os.path.lexists(path):
         hint = "run `lessons review`: e edits its title, c names another category"
         raise VaultError(f"{place} is there already", hint)
-    _note(folder, id, data, place, "")
-    return add.write(vault, source, categories=chosen, first=committing)
+    _note(step, place, "")
+    return add.write(vault, source, categories=chosen, first=step.commit)
 
 
-def _note(folder: Path, id: str, data: bytes, place: str, content: str) -> None:
-    kept = _about(data)
-    kept.pop(_CONTENT, None)  # of an attempt before
-    noted = {**kept, _PLACE: place, **({_CONTENT: content} if content else {})}
-    shelf.write(folder, id, edits.set_keys(data, {draft.KEY: noted}))
+def _note(step: _Step, place: str, content: str) -> None:
+    about = _about(step.data)
+    about.pop(_CONTENT, None)  # of an attempt before
+    noted = {**about, _PLACE: place, **({_CONTENT: content} if content else {})}
+    store.write(step.folder, step.id, edits.set_keys(step.data, {draft.KEY: noted}))
 
 
 def _written(vault: Vault, data: bytes) -> Path | None:
-    """Return the lesson that an acceptance wrote before it was ended, else None."""
+    """Return the lesson that an acceptance wrote before it was ended; None without."""
     path = _noted(vault, data)
     try:
         return path if path and _has_it(files.read_file(path), data, path.name) else None
@@ -276,17 +270,9 @@ def _has_it(there: bytes, data: bytes, name: str) -> bool:
     except VaultError:
         return False
     (ours,) = parse_file(data, name)[:1]
-    return any(_is_it(lesson, ours, _about(data).get(_CONTENT)) for lesson in lessons)
-
-
-def _is_it(lesson: Lesson, ours: Lesson, content: Any) -> bool:
-    if content:
-        return bool(_content(lesson.title, lesson.text) == content)
-    return (lesson.title, lesson.created) == (ours.title, ours.created)
-
-
-def _content(title: str, text: str) -> str:
-    return hash_of(title, text)
+    if content := _about(data).get(_CONTENT):
+        return any(hash_of(lesson.title, lesson.text) == content for lesson in lessons)
+    return any((each.title, each.created) == (ours.title, ours.created) for each in lessons)
 
 
 def _lowered(text: str) -> str:
@@ -296,13 +282,6 @@ def _lowered(text: str) -> str:
     for number in file.headings(_HEADING):
         lines[number] = f"#{lines[number]}"
     return "".join(lines).strip()
-
-
-def _refuse_commit(vault: Vault, commit: bool) -> None:
-    if commit and git.worktree(vault.lessons_dir) is None:
-        raise VaultError(
-            "the vault is in no git repository", "run `git init`, or accept it without --commit"
-        )
 
 
 def _refuse_unfinished(vault: Vault, inside: str) -> None:

@@ -1,4 +1,4 @@
-"""A proposal as a file: a lesson file with one key more, `proposal`, of what a reviewer should know.
+"""The text of a proposal: a lesson file with one key more, `proposal`, of what a reviewer should know.
 
     ---
     title: Raise the heap
@@ -44,10 +44,10 @@ Json = Mapping[str, Any]
 class Proposal:
     """A draft lesson that waits. `findings` are the warnings of its check, `near` lessons like it.
 
-    A finding has `level`, `rule` and `message`; a near lesson is [id, title, likeness]. A draft from a
-    session has `quotes` as evidence, `why` it was worth it, and the private id of the `session`; its
-    `text` may be that of the lesson that it `changes`, of which `base` is the id of the text it was made
-    from.
+    A finding has `level`, `rule` and `message`; a near lesson is [id, title, likeness]. A proposal
+    from a session has `quotes` as evidence, `why` it was worth it, and the private id of the
+    `session`; its `text` may be that of the lesson that it `changes`, of which `base` is the id of the
+    text it was made from.
     """
 
     id: str
@@ -80,7 +80,7 @@ class Proposal:
         }
 
 
-def of(
+def create(
     title: Any,
     text: Any,
     category_path: Any = "",
@@ -182,7 +182,7 @@ def id_of(title: str, text: str) -> str:
     return blake2b(" ".join(whole).encode(), digest_size=ID_BYTES).hexdigest()
 
 
-def added_of(text: str, before: str) -> str:
+def added_lines(text: str, before: str) -> str:
     """Return the lines of a text that another has not."""
     there = {line.strip() for line in before.splitlines()}
     return "\n".join(line for line in text.splitlines() if line.strip() not in there).strip()

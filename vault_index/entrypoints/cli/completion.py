@@ -55,10 +55,10 @@ def proposals(ctx: click.Context, _parameter: click.Parameter, typed: str) -> li
 
 def _proposals(named: str | None) -> list[str]:
     """Return the ids of the proposals that wait."""
-    from vault_index.proposals import shelf
+    from vault_index.proposals import store
     from vault_index.vault import open_vault
 
-    return shelf.ids(shelf.folder_of(open_vault(named)))
+    return store.ids(store.folder_of(open_vault(named)))
 
 
 def _ids(named: str | None) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Building skills: `skills/learned-<tag>/` of the vault, two files each.
+"""Building skills: `skills/learned-<tag>/` of the vault, two files each, and what is behind.
 
 A skill that says the same as its lessons is not touched, so its uses and commit are those of its last
 change and a second build writes nothing. Files that somebody changed are kept and reported; with
@@ -15,21 +15,111 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files, git
+from vault_index.check.finding import WARNING, Finding
 from vault_index.errors import GitError, VaultError
-from vault_index.learn.skills import behind, cluster, render
-from vault_index.learn.skills.behind import FOLDER, Existing
-from vault_index.learn.skills.cluster import Cluster
-from vault_index.learn.skills.render import REFERENCE, Files, Templates
+from vault_index.learn.skills import cluster, render
+from vault_index.learn.skills.cluster import PREFIX, Cluster
+from vault_index.learn.skills.render import REFERENCE, Files, Lineage, Templates
 from vault_index.skill import FILE
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-# of a skill after a build
-NEW, CHANGED, UNCHANGED, EDITED, GONE, SKIPPED, FAILED = (
-    "new", "changed", "unchanged", "edited", "gone", "skipped", "failed",
-)  # fmt: skip
+FOLDER = "skills"  # of a vault
+BEHIND, EDITED_RULE = "skill-behind", "skill-edited"  # rules of findings
+MAX_IDS = 3  # of lessons in a message
+# the state of a skill after a build
+NEW, CHANGED, UNCHANGED = "new", "changed", "unchanged"
+EDITED, GONE, SKIPPED, FAILED = "edited", "gone", "skipped", "failed"
 WRITTEN = (NEW, CHANGED)
+_KEPT = "kept as it is; `--force` sets it aside and builds it"
+_CANDIDATES = "see how near each is: `lessons skills candidates`"
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """The folder of a skill that was built, and its files as they are; None for one that is gone."""
+
+    folder: Path
+    lineage: Lineage
+    skill: bytes
+    reference: bytes | None
+
+    def is_as_built(self, file: str) -> bool:
+        """Whether a file is as it was built; one that was deleted loses nothing."""
+        if file == FILE:
+            return self.lineage.is_as_built
+        return self.reference is None or render.digest(self.reference) == self.lineage.reference
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether a file is not as it was built."""
+        return not (self.is_as_built(FILE) and self.is_as_built(REFERENCE))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both files are there, as they were built."""
+        return self.reference is not None and not self.is_edited
+
+    def behind(self, now: Cluster | None) -> str:
+        """Return how the skill is behind its lessons; "" if it is not."""
+        if now is None or not now.patterns:
+            return (
+                "its lessons are gone, or are no patterns with this tag any more: remove its folder"
+            )
+        then, digests = self.lineage.lessons, {each.id: each.digest for each in now.patterns}
+        groups = {
+            "changed": [id for id in digests if id in then and then[id] != digests[id]],
+            "new": sorted(digests.keys() - then.keys()),
+            "gone": sorted(then.keys() - digests.keys()),
+        }
+        said = [f"{len(ids)} {word} ({_some(ids)})" for word, ids in groups.items() if ids]
+        return f"it is behind its lessons: {', '.join(said)}" if said else ""
+
+
+def _some(ids: list[str]) -> str:
+    return ", ".join(ids[:MAX_IDS]) + (", ..." if len(ids) > MAX_IDS else "")
+
+
+def existing(vault: Vault) -> dict[str, Existing]:
+    """Return the skills that were built, by tag. Links are not followed."""
+    top = vault.root / FOLDER
+    there: dict[str, Existing] = {}
+    for folder in [] if top.is_symlink() else sorted(top.glob(f"{PREFIX}*")):
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        try:
+            skill, reference = (files.read_if_any(folder / name) for name in (FILE, REFERENCE))
+        except VaultError:  # a link or a pipe: not built here
+            continue
+        path = f"{FOLDER}/{folder.name}/{FILE}"
+        lineage = render.read_lineage(skill, path) if skill else None
+        if skill and lineage and PREFIX + lineage.tag == folder.name:
+            there[lineage.tag] = Existing(folder, lineage, skill, reference)
+    return there
+
+
+def findings(vault: Vault) -> Iterator[Finding]:
+    """Find the skills that are behind their lessons, and those that somebody edited.
+
+    Raises IndexStateError without an index.
+    """
+    built = existing(vault)
+    clusters = {each.tag: each for each in cluster.collect(vault, built)} if built else {}
+    known: dict[str, str] = {}
+    for tag, one in built.items():
+        now = clusters.get(tag)
+        why = one.behind(now)
+        if why and now:  # what it must not repeat may be all that is new
+            now = cluster.safe(now, known)[0]
+            why = one.behind(now)
+        path = f"{FOLDER}/{one.folder.name}/{FILE}"
+        edited = "was changed by hand, so `lessons skills build` keeps it as it is"
+        if why:
+            also = f"; it {edited}" if one.is_edited else f": run `lessons skills build {tag}`"
+            yield Finding(path, 1, BEHIND, why + also if now else why, WARNING)
+        elif one.is_edited:
+            yield Finding(path, 1, EDITED_RULE, edited, WARNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +151,17 @@ class Built:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """The parts that all skills of a build share."""
+
+    vault: Vault
+    commit: str
+    templates: Templates
+    dry_run: bool
+    force: bool
+
+
 def build(
     vault: Vault,
     tags: Sequence[str] = (),
@@ -71,90 +172,65 @@ def build(
 ) -> list[Built]:
     """Build the skills of the clusters that are ready, or of these tags, and return each, by tag.
 
-    A trouble with one skill is its state, and the others are built. Raises VaultError, before anything is
-    written, for a tag that has no skill and is not ready.
+    A skill that fails has that as its state, and the others are built. Raises VaultError, before
+    anything is written, for a tag that has no skill and is not ready.
     """
-    existing = behind.existing(vault)
-    clusters = {each.tag: each for each in cluster.of(vault, existing)}
-    wanted = sorted({*existing, *(tag for tag, each in clusters.items() if each.is_ready)})
+    there = existing(vault)
+    clusters = {each.tag: each for each in cluster.collect(vault, there)}
+    wanted = {*there, *(tag for tag, each in clusters.items() if each.is_ready)}
     if tags:
-        named = [cluster.tag_name(tag) for tag in tags]
-        for tag, name in zip(tags, named, strict=True):
+        named = {cluster.tag_name(tag): tag for tag in tags}
+        for name, tag in named.items():
             if name not in wanted:
                 raise VaultError(_not_ready(tag, clusters.get(name)), _CANDIDATES)
-        wanted = sorted(set(named))
-    step = _Step(vault, _commit(vault), templates or render.templates(), dry_run, force)
+        wanted = {*named}
+    try:
+        commit = git.head(vault.root) or ""
+    except GitError:
+        commit = ""
+    making = _Build(vault, commit, templates or render.templates(), dry_run, force)
     known: dict[str, str] = {}
     built = []
-    for tag in wanted:
-        now, before, left_out = clusters.get(tag), existing.get(tag), dict[str, str]()
-        if (
-            now
-            and before
-            and before.is_whole
-            and not (now.same_as or behind.behind(before.lineage, now))
-        ):  # all were checked when it was built
+    for tag in sorted(wanted):
+        now, before, left_out = clusters.get(tag), there.get(tag), dict[str, str]()
+        if now and before and before.is_whole and not (now.same_as or before.behind(now)):
+            # all its lessons were checked when it was built
             built.append(Built(tag, now.name, UNCHANGED, lessons=len(now.patterns)))
             continue
         if now:
             now, left_out = cluster.safe(now, known)
-        built.append(_build(step, tag, now, before, left_out))
+        state, why, aside = _made(making, now, before)
+        count = len(now.patterns) if now else 0
+        built.append(Built(tag, PREFIX + tag, state, why, count, left_out, aside))
     return built
 
 
-_CANDIDATES = "see how near each is: `lessons skills candidates`"
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """The inputs that all skills of a build share."""
-
-    vault: Vault
-    commit: str
-    templates: Templates
-    dry_run: bool
-    force: bool
-
-
-def _build(
-    step: _Step,
-    tag: str,
-    now: Cluster | None,
-    before: Existing | None,
-    left_out: Mapping[str, str],
-) -> Built:
-    name = cluster.PREFIX + tag
-    count = len(now.patterns) if now else 0
-
-    def ended(state: str, why: str = "", aside: Sequence[str] = ()) -> Built:
-        return Built(tag, name, state, why, count, left_out, aside)
-
+def _made(
+    making: _Build, now: Cluster | None, before: Existing | None
+) -> tuple[str, str, Sequence[str]]:
+    """Build a skill; return its state, why, and the files that were set aside."""
     if before is None:
         if now is None or not now.is_ready:  # without what it must not repeat
-            return ended(SKIPPED, "too little is left of it")
+            return SKIPPED, "too little is left of it", ()
     elif now is None or not now.patterns:
-        return ended(GONE, "its lessons are gone: remove its folder")
+        return GONE, "its lessons are gone: remove its folder", ()
     elif now.same_as:
-        return ended(SKIPPED, f"it has the lessons of {cluster.PREFIX}{now.same_as}: remove one")
-    assert now is not None
+        return SKIPPED, f"it has the lessons of {PREFIX}{now.same_as}: remove one", ()
     try:
-        made = render.files_of(now, step.commit, step.templates)
-        _refuse_unsafe(name, made)
-        late = behind.behind(before.lineage, now) if before else ""
+        made = render.files_of(now, making.commit, making.templates)
+        _refuse_unsafe(now.name, made)
+        late = before.behind(now) if before else ""
         if before and before.is_edited and not _is_cut_short(before, made):
-            if not step.force:
-                return ended(EDITED, "; ".join(filter(None, [late, _KEPT])))
+            if not making.force:
+                return EDITED, "; ".join(filter(None, [late, _KEPT])), ()
         elif before and before.is_whole and not late:
-            return ended(UNCHANGED)
-        state = CHANGED if before else NEW
-        return ended(state, aside=[] if step.dry_run else _write(step, name, made, before))
+            return UNCHANGED, "", ()
+        aside = [] if making.dry_run else _write(making, now.name, made, before)
     except _Foreign as error:
-        return ended(EDITED, f"{error.message}; {_KEPT}")
+        return EDITED, f"{error.message}; {_KEPT}", ()
     except VaultError as error:
-        return ended(FAILED, error.message)
-
-
-_KEPT = "kept as it is; `--force` sets it aside and builds it"
+        return FAILED, error.message, ()
+    return CHANGED if before else NEW, "", aside
 
 
 class _Foreign(VaultError):
@@ -173,55 +249,38 @@ def _is_cut_short(before: Existing, made: Files) -> bool:
     return before.lineage.is_as_built and before.reference == made.reference
 
 
-def _write(step: _Step, name: str, made: Files, before: Existing | None) -> list[str]:
+def _write(making: _Build, name: str, made: Files, before: Existing | None) -> list[str]:
     """Write the files of a skill, SKILL.md last. Return what was set aside.
 
     Raises WriteError, and _Foreign for files of somebody else.
     """
-    root = step.vault.root
+    root = making.vault.root
     folder = root / FOLDER / name
     files.refuse_links(folder, root)
     files.refuse_other_repository(folder, root)
+    was = {FILE: before.skill, REFERENCE: before.reference} if before else {}
     aside: list[str] = []
     for file, data in ((REFERENCE, made.reference), (FILE, made.skill)):
         there = files.read_if_any(folder / file)
         if there == data:
             continue
-        if there is not None and not _is_ours(file, there, before):
-            if not step.force:
+        is_ours = before and there == was[file] and before.is_as_built(file)
+        if there is not None and not is_ours:
+            if not making.force:
                 raise _Foreign(f"{FOLDER}/{name}/{file} was not built here")
             aside.append(_set_aside(root, folder / file, there))
         files.put_file(folder / file, data, expected=there, within=root)
     return aside
 
 
-def _is_ours(file: str, there: bytes, before: Existing | None) -> bool:
-    """Whether a file that is about to be replaced is as it was built."""
-    if before is None:
-        return False
-    if file == FILE:
-        return before.lineage.is_as_built and there == before.skill
-    return there == before.reference and not _is_edited_reference(before)
-
-
-def _is_edited_reference(before: Existing) -> bool:
-    from_build = before.lineage.reference
-    return before.reference is not None and render.digest(before.reference) != from_build
-
-
 def _set_aside(root: Path, file: Path, data: bytes) -> str:
     """Keep what somebody wrote under a free name beside it; return that, from the vault's root."""
-    for name in _names_aside(file):
-        if files.create_file(file.with_name(name), data, within=root):
-            return file.with_name(name).relative_to(root).as_posix()
+    for number in itertools.count(1):
+        ending = "edited" if number == 1 else f"edited-{number}"
+        other = file.with_name(f"{file.stem}.{ending}{file.suffix}")
+        if files.create_file(other, data, within=root):
+            return other.relative_to(root).as_posix()
     raise AssertionError
-
-
-def _names_aside(file: Path) -> Iterator[str]:
-    """Yield the names that a file may be kept under: `SKILL.edited.md`, `SKILL.edited-2.md`..."""
-    yield f"{file.stem}.edited{file.suffix}"
-    for number in itertools.count(2):
-        yield f"{file.stem}.edited-{number}{file.suffix}"
 
 
 def _not_ready(tag: str, named: Cluster | None) -> str:
@@ -233,10 +292,3 @@ def _not_ready(tag: str, named: Cluster | None) -> str:
         f"{tag!r} is not ready: {len(named.patterns)}/{named.least_lessons} lessons, confidence"
         f" {named.confidence:.2f}/{named.least_confidence}, {named.uses}/{named.least_uses} uses"
     )
-
-
-def _commit(vault: Vault) -> str:
-    try:
-        return git.head(vault.root) or ""
-    except GitError:
-        return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,6 @@ from vault_index.recall import select
 from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
-    from vault_index.config import Config
     from vault_index.vault import Vault
 
 TYPE = "code_pattern"  # of the lessons that skills are made of
@@ -120,39 +119,47 @@ class Cluster:
         }
 
 
-def of(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
+def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     """Return the clusters of a vault, the nearest to a skill first. `built` are tags that have one.
 
     A lesson that hooks withhold, or that is not of those whom the user trusts, is in none. Raises
     IndexStateError without an index.
     """
+    config = vault.config
+    by_tag: dict[str, dict[str, Pattern]] = {}
+    for pattern in sorted(_patterns(vault), key=lambda each: each.id):
+        for tag in filter(None, map(tag_name, pattern.tags)):
+            by_tag.setdefault(tag, {})[pattern.id] = pattern
+    least = (config.skills_least_lessons, config.skills_least_confidence, config.skills_least_uses)
+    clusters: list[Cluster] = []
+    first: dict[tuple[str, ...], str] = {}
+    for tag in sorted(by_tag, key=lambda name: (name not in built, name)):
+        same = first.setdefault(tuple(by_tag[tag]), tag)
+        lessons = tuple(by_tag[tag].values())
+        clusters.append(Cluster(tag, lessons, *least, same_as="" if same == tag else same))
+    return sorted(clusters, key=lambda each: (-each.nearness, -len(each.patterns), each.tag))
+
+
+def _patterns(vault: Vault) -> Iterator[Pattern]:
     table = vault.open_index().store
     only = filters.Filter(type=TYPE).where()
     rows = table.rows(_COLUMNS, filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *only))
     trusted = select.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
-    rows = [row for row in rows if (row["path"], row["file_hash"]) in trusted]
-    used = injections.uses(vault.index_dir)
-    patterns = [_pattern(row, used.get(row["lesson_id"], 0)) for row in rows]
-    return grouped(patterns, vault.config, built)
-
-
-def grouped(
-    patterns: Iterable[Pattern], config: Config, built: Collection[str] = ()
-) -> list[Cluster]:
-    """Return the clusters of patterns, the nearest to a skill first."""
-    of_tag: dict[str, dict[str, Pattern]] = {}
-    for pattern in sorted(patterns, key=lambda each: each.id):
-        for tag in pattern.tags:
-            if name := tag_name(tag):
-                of_tag.setdefault(name, {})[pattern.id] = pattern
-    least = (config.skills_least_lessons, config.skills_least_confidence, config.skills_least_uses)
-    clusters: list[Cluster] = []
-    first: dict[tuple[str, ...], str] = {}
-    for tag in sorted(of_tag, key=lambda name: (name not in built, name)):
-        lessons = tuple(of_tag[tag].values())
-        same = first.setdefault(tuple(each.id for each in lessons), tag)
-        clusters.append(Cluster(tag, lessons, *least, same_as="" if same == tag else same))
-    return sorted(clusters, key=lambda each: (-each.nearness, -len(each.patterns), each.tag))
+    uses = injections.uses(vault.index_dir)
+    for row in rows:
+        if (row["path"], row["file_hash"]) in trusted:
+            yield Pattern(
+                id=row["lesson_id"],
+                path=row["path"],
+                title=row["title"] or row["lesson_id"],
+                text=row["text"] or "",
+                type=row["type"],
+                confidence=row["confidence"],
+                tags=tuple(row["tags"] or ()),
+                fires_on=tuple(row["fires_on"] or ()),
+                silent_on=tuple(row["silent_on"] or ()),
+                uses=uses.get(row["lesson_id"], 0),
+            )
 
 
 def tag_name(tag: str) -> str:
@@ -168,30 +175,11 @@ def safe(cluster: Cluster, known: dict[str, str]) -> tuple[Cluster, dict[str, st
     An agent does as a skill says, so even a warning of prompt injection is a reason. `known` keeps the
     reasons of lessons that are in several clusters.
     """
-    for pattern in cluster.patterns:
-        if pattern.id not in known:
-            known[pattern.id] = _refusal(pattern)
+    for each in cluster.patterns:
+        if each.id not in known:
+            text = "\n\n".join([each.title, each.text, *each.fires_on, *each.silent_on])
+            first = min(prompt_injection.findings(each.path, text), default=None)
+            known[each.id] = f"{first.rule}: {first.message}" if first else ""
     refused = {each.id: known[each.id] for each in cluster.patterns if known[each.id]}
-    kept = tuple(each for each in cluster.patterns if each.id not in refused)
-    return (replace(cluster, patterns=kept), refused) if refused else (cluster, {})
-
-
-def _refusal(pattern: Pattern) -> str:
-    text = "\n\n".join([pattern.title, pattern.text, *pattern.fires_on, *pattern.silent_on])
-    finding = next(iter(sorted(prompt_injection.findings(pattern.path, text))), None)
-    return f"{finding.rule}: {finding.message}" if finding else ""
-
-
-def _pattern(row: Mapping[str, Any], uses: int) -> Pattern:
-    return Pattern(
-        id=row["lesson_id"],
-        path=row["path"],
-        title=row["title"] or row["lesson_id"],
-        text=row["text"] or "",
-        type=row["type"],
-        confidence=row["confidence"],
-        tags=tuple(row["tags"] or ()),
-        fires_on=tuple(row["fires_on"] or ()),
-        silent_on=tuple(row["silent_on"] or ()),
-        uses=uses,
-    )
+    left = tuple(each for each in cluster.patterns if each.id not in refused)
+    return replace(cluster, patterns=left), refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +22,9 @@ from vault_index.text.quote import clean
 # Texts of lessons as they may be written into a skill's files: data, whatever they say.
 #
 # In a SKILL.md an agent's program may run what is between `` !` `` and a backtick, fill in
-# `$ARGUMENTS`,
-# and read in the file that a word names which begins with `@`. A heading of a lesson must not
-# become one
-# of the file's; and what a lesson leaves open - a fence, a comment - must not swallow the next.
+# `$ARGUMENTS`, and read in the file that a word names which begins with `@`. A heading of a lesson
+# must not become one of the file's; and what a lesson leaves open - a fence, a comment - must not
+# swallow the next.
 
 _HEADING = re.compile(r"(#{1,6})([ \t]+\S)")
 _BELOW = 3  # headings of a reference that are above those of a lesson
@@ -127,16 +127,18 @@ def templates() -> Templates:
 def files_of(cluster: Cluster, commit: str, by: Templates) -> Files:
     """Return the files of a skill. `commit` is where the lessons were read.
 
-    Raises VaultError where a template cannot be filled in, or the result is no skill.
+    Raises VaultError where a template cannot be filled in, or makes no skill.
     """
     reference = _filled(
         by.reference,
         tag=cluster.tag,
         count=_count(len(cluster.patterns)),
-        contents="\n".join(_contents(cluster.patterns)),
+        contents="\n".join(
+            f"- [{_bare(heading)}](#{anchor(heading)})"
+            for heading in map(_heading, itertools.count(1), cluster.patterns)
+        ),
         patterns="\n\n".join(
-            _section(by.pattern, number, each)
-            for number, each in enumerate(cluster.patterns, start=1)
+            _section(by.pattern, number, each) for number, each in enumerate(cluster.patterns, 1)
         ),
     ).encode()
     skill = _filled(
@@ -145,7 +147,10 @@ def files_of(cluster: Cluster, commit: str, by: Templates) -> Files:
         description=quoted(description(cluster)),
         metadata="\n".join(lines_of(cluster, commit, reference)),
         tag=cluster.tag,
-        summary=_summary(cluster),
+        summary=(
+            f"{_count(len(cluster.patterns))} that people of this project accepted as lessons about"
+            f" {cluster.tag}, with a mean confidence of {cluster.confidence:.1f} of 5."
+        ),
         areas="\n".join(_areas(cluster.patterns)),
     )
     _check(cluster, skill)
@@ -158,21 +163,17 @@ def description(cluster: Cluster) -> str:
     Each lesson has its turn before another has a second, until the room is used up.
     """
     room = MAX_DESCRIPTION_CHARS - _FRAME_CHARS - len(cluster.tag)
-    asked: list[str] = []
-    titles: list[str] = []
-    when: list[str] = []
-    turns = [_turns(each) for each in cluster.patterns]
-    into = {"asked": asked, "title": titles, "when": when}
-    for turn in range(max(map(len, turns), default=0)):
-        for kind, text in (each[turn] for each in turns if turn < len(each)):
+    into: dict[str, list[str]] = {"asked": [], "title": [], "when": []}
+    for turn in itertools.zip_longest(*map(_turns, cluster.patterns), fillvalue=("when", "")):
+        for kind, text in turn:
             if text and text not in into[kind] and len(text) + 4 <= room:
                 into[kind].append(text)
                 room -= len(text) + 4
-    said = [f"Patterns learned in this project about {cluster.tag}: {'; '.join(titles)}."]
-    said += [f"Use when {'; '.join(when)}."] if when else []
-    quoted = "; ".join(f"'{text}'" for text in asked)
-    said += [f"Use for requests like {quoted}."] if asked else []
-    said += [] if when or asked else [f"Use when the work is about {cluster.tag}."]
+    said = [f"Patterns learned in this project about {cluster.tag}: {'; '.join(into['title'])}."]
+    said += [f"Use when {'; '.join(into['when'])}."] if into["when"] else []
+    quoted = "; ".join(f"'{text}'" for text in into["asked"])
+    said += [f"Use for requests like {quoted}."] if quoted else []
+    said += [] if len(said) > 1 else [f"Use when the work is about {cluster.tag}."]
     return shortened(" ".join(said), MAX_DESCRIPTION_CHARS)
 
 
@@ -184,14 +185,6 @@ def _turns(pattern: Pattern) -> list[tuple[str, str]]:
     return [*first, *prompts[1:2], ("when", phrase(when)), *prompts[2:]]
 
 
-def _summary(cluster: Cluster) -> str:
-    count = _count(len(cluster.patterns))
-    return (
-        f"{count} that people of this project accepted as lessons about {cluster.tag},"
-        f" with a mean confidence of {cluster.confidence:.1f} of 5."
-    )
-
-
 def _areas(patterns: Sequence[Pattern]) -> Iterator[str]:
     for number, pattern in enumerate(patterns[:MAX_AREAS], start=1):
         title = line(pattern.title, 100)
@@ -199,12 +192,6 @@ def _areas(patterns: Sequence[Pattern]) -> Iterator[str]:
         yield f"- [{_bare(title)}]({place}): {line(pattern.parts.summary)}"
     if len(patterns) > MAX_AREAS:
         yield f"- and {len(patterns) - MAX_AREAS} more in [{REFERENCE}]({REFERENCE})"
-
-
-def _contents(patterns: Sequence[Pattern]) -> Iterator[str]:
-    for number, pattern in enumerate(patterns, start=1):
-        heading = _heading(number, pattern)
-        yield f"- [{_bare(heading)}](#{anchor(heading)})"
 
 
 def _heading(number: int, pattern: Pattern) -> str:
@@ -281,8 +268,8 @@ def _check(cluster: Cluster, skill: str) -> None:
 #       learned-silent: "how ..."          the same, of those that must not find them
 #       lesson-1: "03de... backend/retry"  the hash of what the skill says of a lesson, and its id
 #
-# Line ends do not count: git may change them. An id is no key: a hash behind `password:` reads like
-# one.
+# Line ends do not count: git may change them. An id is no key: a hash behind `password:` reads
+# like one.
 
 TAG, COMMIT, REFERENCE_HASH, SKILL = (
     "learned-tag",
@@ -309,12 +296,10 @@ class Lineage:
 
 def lines_of(cluster: Cluster, commit: str, reference: bytes) -> Iterator[str]:
     """Yield the lines of the metadata, not yet signed."""
-    of = cluster.patterns
     values = {TAG: cluster.tag, COMMIT: commit, REFERENCE_HASH: digest(reference), SKILL: _UNSIGNED}
-    fires, silent = ([each.fires_on for each in of], [each.silent_on for each in of])
-    for key, prompts in ((PROMPTS, fires), (SILENT, silent)):
-        listed = "\n".join(line(text) for several in prompts for text in several)
-        values |= {key: listed} if listed else {}
+    for key, name in ((PROMPTS, "fires_on"), (SILENT, "silent_on")):
+        prompts = [line(text) for each in cluster.patterns for text in getattr(each, name)]
+        values |= {key: "\n".join(prompts)} if prompts else {}
     for key, value in values.items():
         yield f"  {key}: {quoted(value)}"
     for number, pattern in enumerate(cluster.patterns, 1):

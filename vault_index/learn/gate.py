@@ -1,0 +1,352 @@
+"""Let an entry pass as a proposal, or say why it does not.
+
+    form        title, type, confidence; put right where that needs no guess
+    evidence    quotes that stand in the material, prompts that were asked, a prompt that must not find it
+    worth       particular, no secret, no order to an agent, nothing that the session was given
+    likeness    no lesson, no waiting and no rejected proposal says it; near a lesson: a change of it
+
+No model is asked here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vault_index.check import prompt_injection, secrets
+from vault_index.errors import CheckError, VaultError
+from vault_index.hotpath import chatter
+from vault_index.index.rows import hash_of_prompt
+from vault_index.journal.record import private_id
+from vault_index.journal.redact import redact
+from vault_index.learn import evidence
+from vault_index.learn.material import SESSION, Entry, Material
+from vault_index.lesson import parse, passages
+from vault_index.proposals import draft, fingerprint, review
+from vault_index.proposals.draft import Proposal
+from vault_index.store import injections
+
+TITLE_WORDS = (5, 10)
+CONFIDENCE = (1, 5)
+MAX_TEXT_CHARS = 6_000
+MAX_QUOTES = 3
+MAX_TAGS = 8
+MAX_COMPARED = 5  # waiting proposals whose vectors are compared: those with most words in common
+MIN_WORDS_IN_COMMON = 0.1  # with a proposal whose vector is worth a look
+MAX_ADDED = 5  # items of a change
+NEW_WORDS, NEW_SHARE = 3, 0.4  # of an item that a lesson does not have
+
+# why an entry is dropped
+TITLE = "its title has not 5 to 10 words"
+TYPE = "its type is not one of " + ", ".join(parse.TYPES)
+CONFIDENT = "its confidence is not 1 to 5"
+EMPTY = "it says nothing"
+LONG = "it is too long"
+NO_QUOTE = "no quote of it stands in the material"
+NO_PROMPT = "no prompt of the session would find it"
+NO_SILENCE = "no prompt is named that must not find it"
+GENERIC = "it is generic"
+SECRET = "it holds a secret"
+ORDER = "it repeats an order to an agent"
+GIVEN = "it repeats a lesson that the session was given"
+LESSON = "a lesson says it already"
+WAITS = "a proposal says it already"
+REJECTED = "it was rejected before"
+ABSENT = "the lesson was there and did not come"
+_REFUSED = {prompt_injection.RULE: ORDER, secrets.RULE: SECRET}  # by the check
+_BREAK = re.compile(
+    r"[,;:.(\u2013\u2014]|\s-\s|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
+_CODE_BLOCK = re.compile(r"(?ms)^(```|~~~).*?^\1[^\n]*$")
+
+Ask = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """All that an entry is held against. `given` is the text of each lesson that the session had, by id.
+
+    `orders` are lines of the material that give orders. `ask` puts a question of `api`, and raises
+    VaultError without an index.
+    """
+
+    material: Material
+    texts: tuple[str, ...]
+    known: frozenset[str]
+    given: Mapping[str, str]
+    orders: tuple[str, ...]
+    waiting: tuple[Proposal, ...]
+    ask: Ask
+    by: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A proposal that passed, and what it was `compared` with: see `similarity.compare`."""
+
+    proposal: Proposal
+    compared: Mapping[str, Any]
+
+
+class _Dropped(Exception):
+    """An entry does not pass: why, and which lesson says it already, if it is known."""
+
+    def __init__(self, why: str, lesson: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.lesson = lesson
+
+
+def admit(entry: Entry, context: Context) -> Admitted | str:
+    """Return the proposal of an entry, or why it does not pass."""
+    try:
+        entry = _proven(_formed(entry), context)
+        _refuse_worthless(entry, context)
+        return _compared_with_all(entry, context)
+    except _Dropped as dropped:
+        taught = _teaching(entry, dropped.lesson, context) if dropped.lesson else None
+        return taught or dropped.why
+    except CheckError as error:
+        return _REFUSED.get(error.rule, error.message)
+    except VaultError as error:  # of a proposal that cannot be
+        return error.message
+
+
+def words_of(material: Material) -> frozenset[str]:
+    """Return words of the project: the parts of the names of changed files."""
+    paths = [path for change in material.changes for path in (change.path, change.before)]
+    paths += [path for repair in material.repairs for path in repair.files]
+    words = {word for path in paths for word in re.split(r"[^A-Za-z0-9]+", path) if len(word) > 3}
+    return frozenset(words | {material.project})
+
+
+def _formed(entry: Entry) -> Entry:
+    """Return an entry in the form of a lesson. Raises _Dropped."""
+    title, text = _title(entry.title), passages.text_of(entry.parts)
+    says_nothing = len(draft.words(text)) < draft.MIN_IDENTITY_WORDS
+    faults = {
+        TYPE: entry.type not in parse.TYPES,
+        CONFIDENT: not CONFIDENCE[0] <= entry.confidence <= CONFIDENCE[1],
+        TITLE: not title,
+        EMPTY: not entry.parts.summary.strip() or says_nothing,
+        LONG: len(text) > MAX_TEXT_CHARS,
+    }
+    for why, is_so in faults.items():
+        if is_so:
+            raise _Dropped(why)
+    tags = [re.sub(r"[^\w.+#-]+", "-", tag.strip().lower()).strip("-") for tag in entry.tags]
+    short = tuple(dict.fromkeys(tag for tag in tags if 0 < len(tag) <= 40))[:MAX_TAGS]
+    return replace(entry, title=title, tags=short)
+
+
+def _title(title: str) -> str:
+    """Return a title of 5 to 10 words: a longer one to its last break; "" if that leaves none."""
+    least, most = TITLE_WORDS
+    text = " ".join(title.strip().rstrip(".").split())
+    ends = [len(text), *(match.start() for match in reversed([*_BREAK.finditer(text)]))]
+    pieces = (text[:end].strip() for end in ends)
+    cut = next((each for each in pieces if least <= len(each.split()) <= most), "")
+    return cut if cut == text else cut.rstrip(",;:.( \u2013\u2014-")
+
+
+def _proven(entry: Entry, context: Context) -> Entry:
+    """Return an entry with the quotes and prompts that hold. Raises _Dropped."""
+    material = context.material
+    quotes = evidence.proven(entry.quotes, context.texts, context.given.values())
+    if not quotes:
+        raise _Dropped(NO_QUOTE)
+    fires_on = evidence.asked(entry.fires_on, material)
+    if not fires_on:
+        text = f"{entry.title} {entry.parts.summary} {entry.parts.problem}"
+        fires_on = list(filter(None, [evidence.nearest_prompt(text, material)]))
+    if not fires_on and material.scope == SESSION:
+        raise _Dropped(NO_PROMPT)
+    silent_on = evidence.elsewhere(entry.silent_on, fires_on)
+    if not silent_on and not entry.by_rule:  # no rule knows what else people ask
+        raise _Dropped(NO_SILENCE)
+    return replace(
+        entry,
+        quotes=tuple(quotes[:MAX_QUOTES]),
+        fires_on=tuple(fires_on[:MAX_QUOTES]),
+        silent_on=tuple(silent_on[:MAX_QUOTES]),
+    )
+
+
+def _refuse_worthless(entry: Entry, context: Context) -> None:
+    """Raise _Dropped for an entry that is not worth a person's time."""
+    text = f"{entry.title}\n\n{passages.text_of(entry.parts)}"
+    everything = "\n".join([text, *entry.tags, *entry.fires_on, *entry.silent_on, *entry.quotes])
+    if redact(everything) != everything:
+        raise _Dropped(SECRET)
+    if any(evidence.obeys(everything, order) for order in context.orders):
+        raise _Dropped(ORDER)
+    for id, there in context.given.items():
+        if evidence.repeats(text, there):
+            raise _Dropped(GIVEN, id)
+    if entry.by_rule:  # what a person stated is particular, unless it is a stock phrase
+        is_generic = evidence.points(text, context.known) < 0
+    else:
+        is_generic = evidence.is_generic(text, context.known, entry.quotes)
+    if is_generic:
+        raise _Dropped(GENERIC)
+
+
+def _compared_with_all(entry: Entry, context: Context) -> Admitted:
+    """Return the proposal of an entry that nothing says yet. Raises _Dropped, VaultError."""
+    proposal = draft.create(
+        entry.title,
+        passages.text_of(entry.parts),
+        entry.category,
+        entry.tags,
+        entry.fires_on,
+        context.by,
+        type=entry.type,
+        confidence=entry.confidence,
+        silent_on=entry.silent_on,
+        quotes=entry.quotes,
+        why=context.why,
+        session=private_id(context.material.session),
+        is_draft=entry.by_rule,
+    )
+    compared = _compare(context, proposal)
+    if compared and proposal.category not in compared.get("categories", ()):
+        proposal = replace(proposal, category="")  # a model makes up others
+    near = [each[0] for each in compared.get("near") or ()]
+    if same := compared.get("same"):
+        raise _Dropped(LESSON, same[0])
+    if compared.get("rejected"):
+        raise _Dropped(REJECTED)
+    if _waits(proposal, compared, context):
+        raise _Dropped(WAITS)
+    if context.given.keys() & {*near}:
+        raise _Dropped(GIVEN, near[0])
+    if near:
+        proposal = _change(entry, proposal, near[0], context)
+        compared = {**compared, "same": None}
+    return Admitted(_checked(proposal, compared), compared)
+
+
+def _compare(context: Context, proposal: Proposal) -> dict[str, Any]:
+    values = {"title": proposal.title, "text": proposal.text, "session": proposal.session}
+    proof = {name: list(getattr(proposal, name)) for name in ("fires_on", "quotes")}
+    try:
+        return context.ask("proposal.compare", {**values, **proof})
+    except VaultError:  # without an index the words of proposals are all there is
+        return {}
+
+
+def _checked(proposal: Proposal, compared: Mapping[str, Any]) -> Proposal:
+    """Return a proposal with the warnings of its check. Raises CheckError for an error.
+
+    Our own ids are not checked: a hash behind "login:" reads like a password.
+    """
+    bare = replace(proposal, session="", changes="", base="")
+    checked = review.checked(bare, compared.get("categories", ()))
+    return replace(proposal, findings=checked.findings)
+
+
+def _waits(proposal: Proposal, compared: Mapping[str, Any], context: Context) -> bool:
+    """Whether a proposal that waits says the same, by its words or its vector."""
+    own = fingerprint.create(proposal, {}).words
+    alike = [
+        (fingerprint.words_in_common(own, fingerprint.create(each, {}).words), each)
+        for each in context.waiting
+    ]
+    alike.sort(key=lambda pair: -pair[0])
+    if alike and alike[0][0] >= fingerprint.SAME_WORDS:
+        return True
+    vector = fingerprint.unpack(compared.get("vector", ""))
+    for common, each in alike[:MAX_COMPARED] if vector is not None else ():
+        if common < MIN_WORDS_IN_COMMON:
+            break
+        bare = replace(each, session="", fires_on=(), quotes=())
+        other = fingerprint.unpack(_compare(context, bare).get("vector", ""))
+        if fingerprint.cosine(vector, other) >= fingerprint.SAME_COSINE:
+            return True
+    return False
+
+
+def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:
+    """Return the proposal that a lesson fires at a prompt at which it did not come; None without one."""
+    if context.material.scope != SESSION:
+        return None
+    try:
+        lesson = context.ask("lesson.show", {"name": id})["entry"]
+        taught = {*map(hash_of_prompt, (*lesson["fires_on"], *lesson["silent_on"]))}
+        prompts = [
+            prompt
+            for prompt in entry.fires_on
+            if len(prompt) <= draft.MAX_MEMBER_CHARS
+            and not chatter.why_skipped(prompt)
+            and hash_of_prompt(prompt) not in taught
+            and not _came(id, prompt, context.material)
+        ]
+        if not prompts or lesson["withheld"]:
+            return None
+        proposal = draft.create(lesson["title"], lesson["text"], "", (), prompts[:1], context.by)
+        proposal = replace(
+            proposal,
+            quotes=entry.quotes,
+            why=f"{ABSENT}; {context.why}",
+            session=private_id(context.material.session),
+            changes=lesson["id"],
+            base=proposal.id,
+            is_draft=entry.by_rule,
+        )
+        return Admitted(_checked(proposal, {}), {})
+    except VaultError:  # it was deleted since
+        return None
+
+
+def _came(id: str, prompt: str, material: Material) -> bool:
+    """Whether a session had a lesson when it was asked a prompt: at its start, before, or then."""
+    if id not in material.injected:
+        return False
+    keys = [injections.key_of(said.text) for said in material.prompts]
+    asked = [prompt.casefold() in said.text.casefold() for said in material.prompts]
+    if material.injected[id] not in keys or True not in asked:
+        return True
+    return keys.index(material.injected[id]) <= asked.index(True)
+
+
+def _change(entry: Entry, proposal: Proposal, id: str, context: Context) -> Proposal:
+    """Return the proposal to add to a lesson what an entry has beyond it. Raises _Dropped for nothing.
+
+    The lesson's text stays as it is, word for word: rewritten texts lose what made them useful.
+    """
+    lesson = context.ask("lesson.show", {"name": id})["entry"]
+    added = _new_items(entry, f"{lesson['title']} {lesson['text']}")
+    if not added:
+        raise _Dropped(LESSON, id)
+    items = "\n".join(f"- {item}" for item in added)
+    whole = passages.with_items(lesson["text"], items)
+    changed = draft.create(lesson["title"], whole)
+    return replace(
+        proposal,
+        id=changed.id,
+        title=changed.title,
+        text=changed.text,
+        changes=lesson["id"],
+        base=draft.id_of(lesson["title"], lesson["text"]),
+        added=items,
+    )
+
+
+def _new_items(entry: Entry, text: str) -> list[str]:
+    """Return the sentences of an entry that say something new to a lesson."""
+    there = set(draft.words(text))
+    explanation = _CODE_BLOCK.sub("", entry.parts.explanation)
+    own = f"{entry.parts.summary}\n{explanation}\n{entry.parts.problem}"
+    items: list[str] = []
+    for sentence in filter(None, (item.strip().lstrip("-*# ") for item in _ITEM.split(own))):
+        mine = [word for word in dict.fromkeys(draft.words(sentence)) if len(word) > 2]
+        new = [word for word in mine if word not in there]
+        if len(new) >= NEW_WORDS and len(new) >= NEW_SHARE * len(mine):
+            items.append(sentence)
+            there |= set(mine)
+    return items[:MAX_ADDED]

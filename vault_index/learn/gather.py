@@ -1,0 +1,571 @@
+"""Gather what a session, commits or files have: redacted, and free of what this product injected.
+
+A session is read from its transcript, since learning needs the inputs of edits and the outputs of checks
+that the journal does not keep; from the journal's records where the transcript is gone. A person may have
+edited or deleted records, and the settings may exclude paths: what the transcript still has of that is
+not taken from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from vault_index import files as file_access
+from vault_index import git
+from vault_index.errors import VaultError
+from vault_index.hotpath.log import MAX_SESSION_CHARS
+from vault_index.journal import archive, capture, projects
+from vault_index.journal.journal import Journal
+from vault_index.journal.observe import edges
+from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record, Session
+from vault_index.journal.redact import Exclude, redact
+from vault_index.learn import diff
+from vault_index.learn.diff import Diff
+from vault_index.learn.material import (
+    ADDED,
+    CHANGED,
+    COMMITS,
+    FILES,
+    SESSION,
+    FileChange,
+    Material,
+    Repair,
+    Said,
+)
+from vault_index.store import injections
+from vault_index.transcripts import events, reading, signs, tools, vocabulary
+from vault_index.transcripts.tools import Edit
+from vault_index.transcripts.turns import Call, Turn, Turns
+from vault_index.vault import FOLDER, Vault
+
+LAST = "last"  # the latest session of a project
+MAX_NARRATIVE = 400_000  # characters; of a longer one the end is taken
+MAX_SUBJECTS = 50
+MAX_FILE = 512 * 1024  # bytes of a file that is named
+MAX_LINES = 2_000  # of a text that is compared line by line; a longer one is all new
+MAX_CHANGE = 6_000  # characters of a change that goes with a prompt or a repair
+MAX_COMMAND = 300  # characters of a command that changed something
+MAX_DID = 3  # calls before a prompt that say what it is about
+_LATEST = 20  # sessions of a project among which is one that no agent started
+_TRANSCRIPTS = 200  # changed last, among which one of a project is looked for
+_ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # of no project
+
+_Change = tuple[str, list[str]]  # a path, "" for a command, and lines with - and +
+
+
+def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
+    """Return the material of a session: by its id, the beginning of that, or LAST.
+
+    `folder` is that of the project whose last one is meant. Raises VaultError without one.
+    """
+    config = vault.config
+    chosen = _find_session(Journal(config), name, folder or vault.root)
+    globs = (*config.learn_ignored, *config.journal_left_out)
+    played = None
+    with contextlib.suppress(OSError):  # the transcript is gone
+        if chosen.transcript:
+            played = replay(Path(chosen.transcript), chosen.agent)
+    there = _recorded(played, chosen, Exclude(globs)) if played else _from_records(chosen)
+    changed = _since(vault, chosen) or _by_edits(played, chosen, diff.wanted(globs))
+    subjects = [*there.subjects, *map(_subject, changed.messages)]
+    return _with_digest(
+        Material(
+            *(SESSION, chosen.id, chosen.project, chosen.id, chosen.began, chosen.ended),
+            prompts=tuple(there.prompts),
+            narrative=_bounded(there.narrative),
+            repairs=tuple(there.repairs),
+            subjects=tuple(dict.fromkeys(subjects))[:MAX_SUBJECTS],
+            changes=changed.changes,
+            diff=changed.text,
+            injected=_injected(vault, chosen.id),
+            refused=there.refused,
+            novel=changed.novel,
+            notes=changed.notes,
+        )
+    )
+
+
+def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Material:
+    """Return the material of a commit, `HEAD~1`, or of several, `main..HEAD`. Raises VaultError."""
+    place = folder or vault.root
+    older, dots, newer = revisions.partition("..")
+    until = git.resolve(place, (newer or "HEAD") if dots else older)
+    base = (
+        git.resolve(place, older or "HEAD") if dots else git.parent(place, until) if until else ""
+    )
+    if not until or (dots and not base) or newer.startswith("."):
+        raise VaultError(
+            f"{revisions!r:.80} names no commits", "name one such as HEAD, or several: main..HEAD"
+        )
+    changed = diff.between(place, base, until, _wanted(vault, place))
+    bodies = [message.partition("\n")[2].strip() for message in changed.messages]
+    return _with_digest(
+        Material(
+            *(COMMITS, revisions, place.name),
+            narrative=tuple(filter(None, bodies)),
+            subjects=tuple(map(_subject, changed.messages))[:MAX_SUBJECTS],
+            changes=changed.changes,
+            diff=changed.text,
+            novel=changed.novel,
+            notes=changed.notes,
+        )
+    )
+
+
+def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Material:
+    """Return the material of some files of a project. Raises VaultError for others, and for none."""
+    place = (folder or vault.root).resolve()
+    top = git.top_of(place) or place
+    is_wanted = _wanted(vault, place)
+    changes, texts = [], []
+    for named in paths:
+        file = (place / named).resolve()
+        if not file.is_relative_to(top) or ".git" in file.parts:
+            raise VaultError(f"{named} is not in {top}", "name files of the project")
+        within = str(file.relative_to(top))
+        if not is_wanted(within) or git.ignored(top, [within]):
+            raise VaultError(
+                f"nothing is learned from {named}: it is a lesson, or git ignores it, a setting leaves"
+                " it out or a tool made it",
+                "name files that git has, and that [journal] left_out and [learn] ignored allow",
+            )
+        content = file_access.read_if_any(file)
+        if content is None or len(content) > MAX_FILE or b"\0" in content:
+            raise VaultError(f"{named} is no text file to learn from", "name files with text")
+        lines = content.decode("utf-8", "replace").splitlines()
+        changes.append(FileChange(redact(within), CHANGED, len(lines)))
+        texts.append(diff.clean("\n".join([f"+++ b/{within}", *(f"+{line}" for line in lines)])))
+    if not changes:
+        raise VaultError("no file is named", "name files of the project")
+    text = "".join(texts)[: diff.MAX_CHARS]
+    target = " ".join(paths)
+    return _with_digest(Material(FILES, target, place.name, changes=tuple(changes), diff=text))
+
+
+def _bounded(narrative: Sequence[str]) -> tuple[str, ...]:
+    """Return texts of which those before the last MAX_NARRATIVE characters are empty."""
+    texts, room = list[str](), MAX_NARRATIVE
+    for text in reversed(narrative):
+        room -= len(text)
+        texts.append(text if room >= 0 else "")  # the numbers of the others are as they were
+    return tuple(texts[::-1])
+
+
+def _subject(message: str) -> str:
+    return message.partition("\n")[0].strip()
+
+
+def _injected(vault: Vault, session: str) -> dict[str, str]:
+    """Return the ids of the lessons that a session was given, with the prompt of the first time.
+
+    It is the prompt's hash, "" for the session's start.
+    """
+    given: dict[str, str] = {}
+    with contextlib.suppress(VaultError):
+        for each in injections.records(vault.index_dir):
+            if each.get("session") == session[:MAX_SESSION_CHARS]:
+                is_prompt = each.get("event") == injections.PROMPT
+                for lesson in each["lessons"]:
+                    given.setdefault(str(lesson), str(each.get("prompt")) if is_prompt else "")
+    return given
+
+
+def _with_digest(material: Material) -> Material:
+    text = "\0".join(material.texts)
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+    return replace(material, digest=digest)
+
+
+# Which session is meant: one that the journal has, or has from now on.
+
+
+def _find_session(journal: Journal, name: str, folder: Path) -> Session:
+    """Return a session, with what its transcript has more by now. Raises VaultError."""
+    chosen = _latest(journal, folder) if name == LAST else _named(journal, name)
+    file = Path(chosen.transcript)
+    if file.is_file():
+        with contextlib.suppress(VaultError):  # as it was when it was read last
+            return _captured(journal, file, chosen.agent)
+    return chosen
+
+
+def _named(journal: Journal, name: str) -> Session:
+    try:
+        return archive.find(journal, name)[1]
+    except VaultError:
+        if len(name) < 4:
+            raise
+        for one in reversed([*reading.transcripts()]):
+            stem = one.path.stem
+            if stem.removeprefix("agent-") == name or any(
+                text.startswith(name) for text in (stem, stem[-36:])
+            ):
+                return _captured(journal, one.path, one.agent)
+        raise
+
+
+def _latest(journal: Journal, folder: Path) -> Session:
+    project = projects.find_project(journal.folder, str(folder))
+    sessions = archive.latest(journal, project, limit=_LATEST) if project else []
+    there = next((each for _, each in sessions if not each.parent), None)
+    for one in [*reading.transcripts()][::-1][:_TRANSCRIPTS]:
+        if there and str(one.path) == there.transcript:
+            break
+        if not one.path.name.startswith("agent-") and reading.folder_of(one.path) == str(folder):
+            try:
+                return _captured(journal, one.path, one.agent)
+            except VaultError:
+                if there is None:
+                    raise
+            break
+    if there is None:
+        raise VaultError(
+            f"the journal has no session of {folder}",
+            "name one of `lessons journal sessions`, or record sessions: `lessons install claude`",
+        )
+    return there
+
+
+def _captured(journal: Journal, transcript: Path, agent: str) -> Session:
+    """Return the session of a transcript. Raises VaultError if its sessions are not recorded."""
+    captured = capture.capture(journal, transcript, agent)
+    if captured.file is None:
+        raise VaultError(
+            f"session {captured.session or transcript.stem} is not in the journal: {captured.why}",
+            "run lessons journal import",
+        )
+    return archive.read(captured.file)
+
+
+# What changed in the project.
+
+
+def _since(vault: Vault, session: Session) -> Diff | None:
+    """Return what changed in a session's project since it began; None without a repository."""
+    place = Path(session.folder)
+    if not session.folder.startswith("/") or git.top_of(place) is None or not session.began:
+        return None
+    began = datetime.fromisoformat(session.began).timestamp()
+    base, why = git.base_at(place, began)
+    changed = diff.between(place, base, "", _wanted(vault, place))
+    note = f"the diff is from {base[:10]}: {why}" if base else "there was no commit before it began"
+    return replace(changed, notes=(note, *changed.notes))
+
+
+def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:
+    """Return which paths of the repository around a folder count: lessons themselves do not."""
+    config = vault.config
+    top = git.top_of(place) or place
+    lessons = vault.lessons_dir.resolve()
+    own = [str(lessons.relative_to(top))] if lessons.is_relative_to(top) else [FOLDER]
+    return diff.wanted((*config.learn_ignored, *config.journal_left_out), own)
+
+
+def _by_edits(played: Replay | None, session: Session, is_wanted: Callable[[str], bool]) -> Diff:
+    """Return what the agent's edits changed: the repository is not here."""
+    if played is None:
+        named = [path for record in session.records for path in record.files_modified]
+        by_name = [FileChange(path, CHANGED) for path in dict.fromkeys(named) if is_wanted(path)]
+        return Diff(tuple(by_name), notes=("by the journal alone: there is no repository",))
+    by_path: dict[str, list[tuple[Edit, list[str]]]] = {}
+    for path, edit, lines in played.edits:
+        if is_wanted(path) and not path.startswith(_ELSEWHERE) and "/.claude/" not in f"/{path}":
+            by_path.setdefault(path, []).append((edit, lines))
+    changes = tuple(_summed(path, edits) for path, edits in by_path.items())
+    room, texts = diff.MAX_CHARS, list[str]()
+    for change in changes:
+        lines = [f"--- {'/dev/null' if change.kind == ADDED else f'a/{change.path}'}"]
+        lines.append(f"+++ b/{change.path}")
+        for edit, changed in by_path[change.path]:
+            lines += ["@@ the whole file @@" if edit.is_whole else "@@ an edit @@", *changed]
+        shown = diff.clean("\n".join(lines))
+        room -= len(shown)
+        texts += [shown] if room >= 0 else []
+    notes = ["the diff is of the agent's edits: there is no repository"]
+    notes += ["left out of the diff: what is above its bound"] if room < 0 else []
+    return Diff(changes, "".join(texts), notes=tuple(notes))
+
+
+def _summed(path: str, edits: Sequence[tuple[Edit, list[str]]]) -> FileChange:
+    """Return the change that edits of a file come to: a whole file has all that was before it."""
+    begin = max((at for at, (edit, _) in enumerate(edits) if edit.is_whole), default=0)
+    lines = [line for _, changed in edits[begin:] for line in changed]
+    added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
+    return FileChange(path, ADDED if edits[0][0].is_whole else CHANGED, added, removed)
+
+
+# A session as its transcript or its records have it.
+
+
+@dataclass(slots=True)
+class Replay:
+    """The course of a session. `edits` are those that were done, each with its path and lines."""
+
+    uuids: list[str] = field(default_factory=list)  # of the prompts
+    prompts: list[Said] = field(default_factory=list)
+    narrative: list[str] = field(default_factory=list)
+    repairs: list[Repair] = field(default_factory=list)
+    subjects: list[str] = field(default_factory=list)
+    edits: list[tuple[str, Edit, list[str]]] = field(default_factory=list)
+    refused: int = 0
+
+
+def replay(file: Path, agent: str) -> Replay:
+    """Return a session as its transcript has it. Raises OSError."""
+    turns, player = Turns(redact), _Player()
+    for event in reading.read_events(file, agent):
+        player.folder = player.folder or event.folder
+        player.replay.refused += event.is_refused
+        if turn := turns.take(event):
+            player.add(turn)
+    if turn := turns.end():
+        player.add(turn)
+    player.replay.repairs += player.repairs()
+    return player.replay
+
+
+class _Player:
+    """Collects what turns have."""
+
+    def __init__(self) -> None:
+        self.replay = Replay()
+        self.folder = ""
+        self._calls: list[tuple[int, Call]] = []  # each with the number of its prompt
+        self._changes: dict[int, list[_Change]] = {}  # by the identity of the call
+        self._texts: list[tuple[int, str]] = []  # each with the count of calls before it
+
+    def add(self, turn: Turn) -> None:
+        prompt, replay = turn.prompt, self.replay
+        if prompt and events.is_internal(prompt.text):
+            return
+        said = self._said(turn, prompt) if prompt and prompt.text else None
+        number = len(replay.prompts) - (said is None)
+        changes: list[_Change] = []
+        for step in turn.steps:
+            if isinstance(step, Call):
+                self._calls.append((number, step))
+                replay.subjects += signs.commits(step)
+                changes += self._changed(step)
+            elif not step.is_question:
+                replay.narrative.append(step.text)
+                self._texts.append((len(self._calls), step.text))
+        if prompt and said:
+            paths = tuple(dict.fromkeys(path for path, _ in changes))
+            replay.prompts.append(replace(said, change=_joined(changes), files=paths))
+            replay.uuids.append(prompt.uuid)
+
+    def _said(self, turn: Turn, prompt: events.Event) -> Said:
+        is_refusal, corrects = signs.kind_of_prompt(prompt.text, turn.context, prompt.kind)
+        before = [call for _, call in self._calls[-12:] if call.kind != tools.TODO]
+        refused = [call for call in before if call.result_uuid == prompt.uuid]
+        before = refused if is_refusal and refused else before[-MAX_DID:]
+        return Said(
+            prompt.text,
+            turn.context,
+            is_correction=corrects or (not is_refusal and signs.is_correction(turn)),
+            is_refusal=is_refusal,
+            origin=prompt.kind,
+            did=tuple(map(self._shown, before)),
+            first=len(self.replay.narrative),
+        )
+
+    def _shown(self, call: Call) -> str:
+        """Return a call as a line: its tool, and the command or file."""
+        named = [self._path(path, call) for path in tools.files_of(call.input)]
+        about = str(call.input.get("command") or "") or ", ".join(named[:2])
+        return vocabulary.one_line(f"{call.tool}: {about}" if about else call.tool, 200)
+
+    def _path(self, path: str, call: Call) -> str:
+        return tools.relative_path(path, self.folder, call.folder)
+
+    def _changed(self, call: Call) -> list[_Change]:
+        """Return the paths that an edit changed, each with its lines, and note them."""
+        if not signs.is_done_edit(call) or not signs.is_change(call):
+            return []
+        changes = []
+        for edit in call.edits:
+            path, lines = redact(self._path(edit.path, call)), _changed_lines(edit)
+            self.replay.edits.append((path, edit, lines))
+            changes.append((path, lines))
+        self._changes[id(call)] = changes
+        return changes
+
+    def repairs(self) -> Iterator[Repair]:
+        """Yield the checks that failed and passed, each with what was changed in between."""
+        calls = [call for _, call in self._calls]
+        places = {id(call): place for place, call in enumerate(calls)}
+        for repair in signs.repairs(calls):
+            begin, end = places[id(repair.failed)], places[id(repair.passed)]
+            between = [
+                change for call in calls[begin + 1 : end] for change in self._changes_by(call)
+            ]
+            if repair.passed.input.get("command") != repair.failed.input.get("command"):
+                between.append(_ran(repair.passed))
+            first = self._first_failure(begin)
+            number = self._calls[first][0]
+            before = [call for other, call in self._calls[:first] if other == number]
+            texts = [text for place, text in self._texts if begin < place <= end + 2]
+            yield Repair(
+                command=_command(repair.failed),
+                failed=edges(repair.failed.text),
+                passed=edges(_clean(repair.passed.printed)),
+                files=tuple(dict.fromkeys(path for path, _ in between if path)),
+                change=_joined(between),
+                conclusion=vocabulary.cause(texts),
+                prompt=number,
+                is_own=any(map(signs.is_change, before)),
+            )
+
+    def _changes_by(self, call: Call) -> list[_Change]:
+        if call.kind == tools.SHELL and signs.is_change(call):
+            return [_ran(call)]
+        return self._changes.get(id(call), [])
+
+    def _first_failure(self, place: int) -> int:
+        """Return where the check that failed at a place failed first, since it passed."""
+        check = tools.same_as(_command(self._calls[place][1]))
+        for at in range(place - 1, -1, -1):
+            call = self._calls[at][1]
+            if call.kind == tools.SHELL and call.is_done and _command(call):
+                if tools.same_as(_command(call)) != check:
+                    continue
+                if not signs.failed(call):
+                    break
+                place = at
+        return place
+
+
+def _command(call: Call) -> str:
+    return str(call.input.get("command") or "")
+
+
+def _ran(call: Call) -> _Change:
+    """Return a command as the change of no file."""
+    return "", [f"$ {vocabulary.head(_command(call), MAX_COMMAND)}"]
+
+
+def _clean(text: str) -> str:
+    return redact(events.without_own_text(text))
+
+
+def _joined(changes: Iterable[_Change]) -> str:
+    """Return changes as one text, each under the path of its file, within a bound."""
+    parts: list[str] = []
+    room, last = MAX_CHANGE, ""
+    for path, lines in changes:
+        head = [path] if path not in ("", last) else []
+        for line in [*head, *lines]:
+            room -= len(line) + 1
+            if room < 0:
+                return "\n".join([*parts, "[...]"])
+            parts.append(line)
+        last = path
+    return "\n".join(parts)
+
+
+def _changed_lines(edit: Edit) -> list[str]:
+    """Return the lines of an edit with - and +, redacted, without those that stay."""
+    old, new = _clean(edit.old).splitlines(), _clean(edit.new).splitlines()
+    if len(old) + len(new) > MAX_LINES:
+        return [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    result = []
+    for kind, *ends in difflib.SequenceMatcher(None, old, new).get_opcodes():
+        if kind != "equal":
+            result += [f"-{line}" for line in old[ends[0] : ends[1]]]
+            result += [f"+{line}" for line in new[ends[2] : ends[3]]]
+    return result
+
+
+def _from_records(session: Session) -> Replay:
+    """Return a session by the journal's records alone."""
+    there = Replay()
+    for record in session.records:
+        if record.kind == PROMPT:
+            text, answers = record.text, record.context
+            is_refusal, corrects = signs.kind_of_prompt(text, answers, record.origin)
+            said = Said(text, answers, corrects, is_refusal, record.id, record.origin)
+            there.prompts.append(replace(said, first=len(there.narrative)))
+        elif record.kind == OBSERVATION:
+            there.repairs += _repairs_in(record, len(there.prompts) - 1)
+            there.narrative += [record.text] if record.text else []
+    there.refused = sum(said.is_refusal for said in there.prompts)
+    return there
+
+
+def _repairs_in(record: Record, number: int) -> Iterator[Repair]:
+    """Yield the checks of an observation that failed and passed."""
+    waiting: dict[str, Command] = {}
+    for command in record.commands if record.files_modified else ():
+        check = tools.same_as(command.text)
+        if command.failed and tools.is_check(command.text):
+            waiting[check] = command
+        elif command.status == 0 and check in waiting:
+            yield Repair(
+                command.text,
+                waiting.pop(check).output,
+                "",
+                files=record.files_modified,
+                conclusion=vocabulary.cause([record.text]),
+                prompt=number,
+            )
+
+
+def _recorded(played: Replay, session: Session, exclude: Exclude) -> Replay:
+    """Return a replay as far as the journal's records still have it, without excluded files."""
+    prompts = {uuid: each for each in session.records if each.kind == PROMPT for uuid in each.uuids}
+    told = "\n\n".join(each.text for each in session.records if each.kind == OBSERVATION)
+    there = Replay(subjects=played.subjects, edits=played.edits, refused=played.refused)
+    firsts = [0]
+    for text in played.narrative:
+        there.narrative += [text] if text in told else []
+        firsts.append(len(there.narrative))
+    numbers = {-1: -1}
+    for number, (uuid, typed) in enumerate(zip(played.uuids, played.prompts, strict=True)):
+        if record := prompts.get(uuid):
+            numbers[number] = len(there.prompts)
+            said = _allowed(typed, session, exclude)
+            said = replace(said, text=record.text, answers=record.context, record=record.id)
+            there.prompts.append(replace(said, first=firsts[said.first]))
+    for repair in played.repairs:
+        if repair.prompt in numbers:
+            allowed_repair = _allowed_repair(repair, session, exclude)
+            there.repairs.append(replace(allowed_repair, prompt=numbers[repair.prompt]))
+    return there
+
+
+def _allowed(said: Said, session: Session, exclude: Exclude) -> Said:
+    """Return a prompt without what was changed of excluded files."""
+    left = _without_excluded(session, exclude, said.files, map(Command, said.did))
+    change = said.change if left.files_modified == said.files else ""
+    did = tuple(command.text for command in left.commands)
+    return replace(said, files=left.files_modified, change=change, did=did)
+
+
+def _allowed_repair(repair: Repair, session: Session, exclude: Exclude) -> Repair:
+    """Return a repair without outputs and changes that may be of excluded files."""
+    outputs = [Command(repair.command, output=text) for text in (repair.failed, repair.passed)]
+    left = _without_excluded(session, exclude, repair.files, outputs)
+    failed, passed = left.commands
+    return replace(
+        repair,
+        command=failed.text,
+        failed=failed.output,
+        passed=passed.output,
+        files=left.files_modified,
+        change=repair.change if left.files_modified == repair.files else "",
+    )
+
+
+def _without_excluded(
+    session: Session, exclude: Exclude, paths: tuple[str, ...], commands: Iterable[Command]
+) -> Record:
+    bare = Record(*("", OBSERVATION, 0, "", "", ""), files_modified=paths, commands=tuple(commands))
+    if not bare.files_modified and not bare.commands:
+        return bare
+    return exclude.apply(replace(session, records=(bare,))).records[0]
