@@ -70,8 +70,9 @@ class Candidate:
 
 def everything(vault: Vault) -> list[Candidate]:
     """Return all lesson files of a vault, and what else of its repository comes before an agent."""
-    lessons = [_from_disk(vault, file.path) for file in vault.files()[0]]
-    return [*lessons, *(_beside(vault, path) for path in sources.besides_lessons(vault))]
+    lessons = [_from_disk(vault, file.path, is_lesson=True) for file in vault.files()[0]]
+    others = sources.besides_lessons(vault)
+    return [*lessons, *(_from_disk(vault, path, is_lesson=False) for path in others)]
 
 
 def named(vault: Vault, paths: Sequence[str]) -> list[Candidate]:
@@ -82,23 +83,18 @@ def named(vault: Vault, paths: Sequence[str]) -> list[Candidate]:
     wanted: dict[tuple[str, bool], None] = {}
     for path in paths:
         real = os.path.realpath(path)
-        beside = [
-            (name, False) for file, name in others.items() if f"{file}/".startswith(f"{real}/")
-        ]
+        beside = [name for file, name in others.items() if f"{file}/".startswith(f"{real}/")]
         below = []
         if not beside or real in (root, f"{root}/{vault.lessons_dir.name}"):
             inside = _inside(vault, path)
-            below = [
-                inner for inner in files if inside in ("", inner) or inner.startswith(f"{inside}/")
-            ]
+            below = [name for name in files if not inside or f"{name}/".startswith(f"{inside}/")]
         if not below and not beside:
             raise VaultError(
                 f"{path}: no lesson file", f"name a file or folder in {vault.lessons_dir}"
             )
-        wanted |= dict.fromkeys([*((inner, True) for inner in below), *beside])
-    return [
-        _from_disk(vault, path) if is_lesson else _beside(vault, path) for path, is_lesson in wanted
-    ]
+        wanted |= dict.fromkeys((name, True) for name in below)
+        wanted |= dict.fromkeys((name, False) for name in beside)
+    return [_from_disk(vault, path, is_lesson=is_lesson) for path, is_lesson in wanted]
 
 
 def staged(vault: Vault) -> list[Candidate]:
@@ -237,11 +233,8 @@ def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:
 
     An error that the file had `before` does not count: a lesson can be corrected step by step.
     """
-    old = set()
-    if before is not None:
-        old = {
-            (finding.rule, finding.message) for finding in _errors(of_text(Candidate(path, before)))
-        }
+    earlier = [] if before is None else _errors(of_text(Candidate(path, before)))
+    old = {(finding.rule, finding.message) for finding in earlier}
     errors = _errors(of_text(Candidate(path, data)))
     new = [finding for finding in errors if (finding.rule, finding.message) not in old]
     if new:
@@ -294,18 +287,12 @@ def _read(file: Path) -> bytes:
         return opened.read(MAX_BYTES + 1)
 
 
-def _from_disk(vault: Vault, path: str) -> Candidate:
+def _from_disk(vault: Vault, path: str, *, is_lesson: bool) -> Candidate:
+    file = (vault.lessons_dir if is_lesson else vault.root) / path
     try:
-        return Candidate(path, _read(vault.lessons_dir / path))
+        return Candidate(path, _read(file), is_lesson=is_lesson)
     except OSError as error:
-        raise VaultError(f"{vault.lessons_dir / path}: cannot be read: {error.strerror}") from None
-
-
-def _beside(vault: Vault, path: str) -> Candidate:
-    try:
-        return Candidate(path, _read(vault.root / path), is_lesson=False)
-    except OSError as error:
-        raise VaultError(f"{vault.root / path}: cannot be read: {error.strerror}") from None
+        raise VaultError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def _inside(vault: Vault, path: str) -> str:
@@ -313,16 +300,10 @@ def _inside(vault: Vault, path: str) -> str:
 
     The vault or the path may be named through links; a link in the vault keeps its own name.
     """
-    kept = Path(os.path.realpath(Path(path).parent)) / Path(path).name
-    for spelling in (path, str(kept), os.path.realpath(path)):
-        for base in (
-            vault.lessons_dir,
-            vault.root,
-            vault.lessons_dir.resolve(),
-            vault.root.resolve(),
-        ):
-            if spelling == str(base):
-                return ""
-            if spelling.startswith(f"{base}/"):
-                return spelling.removeprefix(f"{base}/")
+    own_name = Path(os.path.realpath(Path(path).parent)) / Path(path).name
+    folders = (vault.lessons_dir, vault.root)
+    for spelling in (path, str(own_name), os.path.realpath(path)):
+        for base in (*folders, *(folder.resolve() for folder in folders)):
+            if f"{spelling}/".startswith(f"{base}/"):
+                return f"{spelling}/".removeprefix(f"{base}/").removesuffix("/")
     raise VaultError(f"{path}: not in the vault {vault.root}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -43,19 +43,7 @@ def line_counter(text: str) -> Callable[[int], int]:
     return lambda index: bisect_left(ends, index) + 1
 
 
-def line_at(text: str, index: int) -> int:
-    """Return the line (from 1) of an index into a text."""
-    return text.count("\n", 0, index) + 1
-
-
 def line_of_key(text: str, key: str) -> int:
     """Return the line of a frontmatter key; 1 if it is not there."""
     match = re.search(rf"(?m)^[\"']?{re.escape(key)}[\"']?\s*:", text)
-    return line_at(text, match.start()) if match else 1
-
-
-def matches(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield each match of a pattern with its line."""
-    line = line_counter(text)
-    for match in pattern.finditer(text):
-        yield line(match.start()), match
+    return text.count("\n", 0, match.start()) + 1 if match else 1

@@ -80,6 +80,10 @@ class Pattern:
         if self.may_match(lowered):
             yield from self.find_all(text, lowered, whole=whole)
 
+    def is_in(self, text: str, *, whole: bool = False) -> bool:
+        """Whether a text has a match: see `find`."""
+        return next(self.find(text, in_lower_case(text), whole=whole), None) is not None
+
     def may_match(self, lowered: str) -> bool:
         """Whether a text in lower case has a keyword, or none is needed."""
         return not self.keywords or any(map(lowered.__contains__, self.keywords))
@@ -155,6 +159,12 @@ def load(name: str) -> tuple[Pattern, ...]:
     return parse((FOLDER / f"{name}.toml").read_text("utf-8"))
 
 
+@functools.cache
+def by_id(name: str, pattern_id: str) -> Pattern:
+    """Return one pattern of `patterns/NAME.toml`."""
+    return next(pattern for pattern in load(name) if pattern.id == pattern_id)
+
+
 def parse(text: str) -> tuple[Pattern, ...]:
     """Read patterns from TOML. Raises ValueError for an unknown key, TypeError for a missing one."""
     data = tomllib.loads(text)
@@ -185,9 +195,8 @@ def _filled(regex: str, words: Mapping[str, str]) -> str:
 # A limit on the processor time of a rule, so that no file can hold up a commit.
 #
 # Processor time, not wall time: on a busy machine an innocent file must still pass. A regular
-# expression
-# looks for signals while it works, so the limit holds inside of one, too. Signals come to the main
-# thread only; elsewhere the limit is looked at between two findings.
+# expression looks for signals while it works, so the limit holds inside of one, too. Signals come to
+# the main thread only; elsewhere the limit is looked at between two findings.
 
 T = TypeVar("T")
 RULE_SECONDS = 5.0  # of a processor, for one rule and one file; a page takes a few milliseconds

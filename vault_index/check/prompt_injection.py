@@ -40,6 +40,7 @@ from vault_index.check.finding import ERROR, WARNING, Finding, line_counter
 from vault_index.check.pattern import Pattern
 from vault_index.lesson.file import LessonFile
 
+_FILE = "prompt_injection"  # of the patterns
 _BEFORE_CHARS, _AFTER_CHARS = 450, 350  # around a quotation: a short paragraph each
 _QUOTATION = re.compile(
     r"``[^\n]{1,400}?``|`[^`\n]{2,400}`|\"[^\"\n]{4,400}\"|\u201c[^\u201d\n]{4,400}\u201d"
@@ -83,12 +84,12 @@ def _is_report(words: str) -> bool:
 
 
 def _has(pattern_id: str, words: str) -> bool:
-    (rule,) = (rule for rule in pattern.load("prompt_injection") if rule.id == pattern_id)
-    return next(rule.find(words, pattern.in_lower_case(words), whole=True), None) is not None
+    return pattern.by_id(_FILE, pattern_id).is_in(words, whole=True)
 
 
 RULE = "prompt-injection"
 _Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
+_Worst = dict[tuple[int, str], tuple[str, Pattern]]  # severity and pattern by line and message
 
 
 class _Piece(NamedTuple):
@@ -172,17 +173,15 @@ _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
-    said = decoded(text)
-    plain = as_read(said)
-    worst, scores = _worst(text, text, said, plain), _scores(plain)
+    said, worst, scores = _look(text, text)
     if worst or scores or said != text:
         unreported = without_reported(text)
         if unreported != text:
-            said = decoded(unreported)
-            plain = as_read(said)
-            worst, scores = _worst(text, unreported, said, plain), _scores(plain)
-        for line in _hiding_lines(unreported, said):
-            yield Finding(path, line, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
+            said, worst, scores = _look(text, unreported)
+        pairs = zip(unreported.split("\n"), said.split("\n"), strict=True)
+        for number, (written, plain) in enumerate(pairs, start=1):
+            if written != plain:
+                yield Finding(path, number, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
     is_likely = any(piece.score > scorer.UNLIKELY for piece in scores)
     is_likely = is_likely or len(_WORD.findall(text)) < _FEW_WORDS or _has_endless_line(text)
     worst = {
@@ -200,36 +199,25 @@ def findings(path: str, text: str) -> Iterator[Finding]:
             yield Finding(path, piece.first, RULE, _SCORED_WHY, WARNING, _SCORED, piece.is_sure)
 
 
-def _hiding_lines(text: str, said: str) -> Iterator[int]:
-    """Yield the numbers of the lines whose words were decoded."""
-    if text != said:
-        pairs = zip(text.split("\n"), said.split("\n"), strict=True)
-        yield from (number for number, (line, plain) in enumerate(pairs, 1) if line != plain)
-
-
 def _has_endless_line(text: str) -> bool:
     """Whether a line is longer than people write: padded with words, an order scores low."""
     return any(len(line) > _ENDLESS for line in text.splitlines())
 
 
-def _worst(
-    text: str, unreported: str, said: str, plain: str
-) -> dict[tuple[int, str], tuple[str, Pattern]]:
-    """Return severity and pattern by line and message.
+def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_Piece]]:
+    """Return what a text says decoded, severity and pattern by line and message, and its pieces.
 
-    `unreported` is the text without reported orders, `said` the same decoded, `plain` that as it is read.
+    `unreported` is the text without reported orders.
     """
-    worst: dict[tuple[int, str], tuple[str, Pattern]] = {}
+    said = decoded(unreported)
+    plain = as_read(said)
+    worst: _Worst = {}
     for line, rule, message, severity in chain(
-        _prose(plain),
-        _signs(plain),
-        _marks(said),
-        _hidden(said),
-        _characters(text, unreported),
+        *(_prose(plain), _signs(plain), _marks(said), _hidden(said)), _characters(text, unreported)
     ):
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
             worst[line, message] = severity, rule
-    return worst
+    return said, worst, _scores(plain)
 
 
 def _scores(plain: str) -> list[_Piece]:
@@ -253,7 +241,7 @@ def _signs_add(piece: str) -> float:
 
 @functools.cache
 def _patterns(where: str) -> list[Pattern]:
-    return [rule for rule in pattern.load("prompt_injection") if rule.where == where]
+    return [rule for rule in pattern.load(_FILE) if rule.where == where]
 
 
 def as_read(text: str) -> str:
@@ -270,10 +258,8 @@ def as_read(text: str) -> str:
 
 def _without_emphasis(mark: re.Match[str]) -> str:
     """Remove emphasis from words; `id_rsa` keeps what belongs to it."""
-    around = (
-        mark.string[max(0, mark.start() - 1) : mark.start()],
-        mark.string[mark.end() : mark.end() + 1],
-    )
+    text, start, end = mark.string, mark.start(), mark.end()
+    around = (text[max(0, start - 1) : start], text[end : end + 1])
     inside = [bool(re.match(r"\w", neighbour)) for neighbour in around]
     return mark[0] if not any(inside) or (all(inside) and not mark[0].strip("_")) else ""
 
@@ -283,14 +269,15 @@ def _prose(plain: str) -> Iterator[_Found]:
     joined = _joined(plain)
     lowered = pattern.in_lower_case(joined)
     views = {joined: lowered, plain: pattern.in_lower_case(plain)}  # lines begin in the second only
-    line = line_counter(plain)
+    line, care = line_counter(plain), pattern.by_id(_FILE, _CARE)
     for rule in _patterns(""):
         if not rule.may_match(lowered):
             continue
         for view, low in views.items():
             for match in rule.find_all(view, low):
                 severity = _severity(rule, plain, match)
-                if rule.severity == WARNING and _is_discussed(joined, match):
+                # the text around speaks about such texts, or asks for care
+                if rule.severity == WARNING and care.is_in(pattern.paragraph(joined, match)):
                     continue
                 start = match.start() + len(match[0]) - len(match[0].lstrip(" \t\n#>*-"))
                 yield line(start), rule, rule.why, severity
@@ -299,13 +286,6 @@ def _prose(plain: str) -> Iterator[_Found]:
 def _joined(plain: str) -> str:
     """Return a text of the same length in which a sentence that goes on after a line end is in one."""
     return _LINE_END.sub(" ", plain)
-
-
-def _is_discussed(plain: str, match: re.Match[str]) -> bool:
-    """Whether the text around a match speaks about such texts, or asks for care."""
-    around = pattern.paragraph(plain, match)
-    (care,) = (rule for rule in _patterns("sign") if rule.id == _CARE)
-    return next(care.find(around, pattern.in_lower_case(around)), None) is not None
 
 
 def _severity(rule: Pattern, plain: str, match: re.Match[str]) -> str:
@@ -393,16 +373,14 @@ def _begins_line(text: str, index: int) -> bool:
 def _hidden(text: str) -> Iterator[_Found]:
     line = line_counter(text)
     for start, hidden in hidden_texts(text):
-        lowered = pattern.in_lower_case(hidden)
         for rule in _patterns("hidden"):
-            if next(rule.find(hidden, lowered, whole=True), None):
+            if rule.is_in(hidden, whole=True):
                 yield line(start), rule, rule.why, rule.severity
 
 
 def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
     """Yield what a text says in comments, titles of links and elements that are not shown."""
-    (unseen,) = (rule for rule in _patterns("mark") if rule.id == _UNSEEN)
-    unseen_texts = unseen.find(text, pattern.in_lower_case(text))
+    unseen_texts = pattern.by_id(_FILE, _UNSEEN).find(text, pattern.in_lower_case(text))
     for match in chain(_COMMENT.finditer(text), _IN_LINKS.finditer(text), unseen_texts):
         hidden = as_read(match[match.lastindex] if match.lastindex else "")
         if len(hidden.split()) >= _MIN_HIDDEN_WORDS:
@@ -440,12 +418,8 @@ _ORDERS = frozenset(
     """.split()
 )
 # of these, some: "the" and "it" alone are chance
-_TELLING = frozenset(word for word in _ORDERS if len(word) > 4) - {
-    "before",
-    "every",
-    "their",
-    "where",
-}
+_COMMON = {"before", "every", "their", "where"}
+_TELLING = frozenset(word for word in _ORDERS if len(word) > 4) - _COMMON
 _MIN_TELLING = 2
 _MIN_ORDERS = 4  # words of orders; or half of all words
 _MAX_BLOBS = 50  # that are decoded; a text with more is data

@@ -76,9 +76,8 @@ _NAME = re.compile(
     r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|[\w.-]+/[\w./-]+@[\w.-]+)$"
 )
-_CODE = re.compile(
-    r"[({\[=]|://|^[./~]|^--?\w|\.[A-Za-z]\w{0,3}$|::|->"
-)  # code, a path, an address
+# code, a path, an address
+_CODE = re.compile(r"[({\[=]|://|^[./~]|^--?\w|\.[A-Za-z]\w{0,3}$|::|->")
 # frontmatter of which YAML can make no value of several lines
 _ONE_LINE_EACH = re.compile(r"---\n(?:[!-\[\]-~][ -\[\]-~]*\n)*?---\n")
 _ENDS = ".,:;!?*_`\\="  # of a sentence, or of emphasis
@@ -109,9 +108,12 @@ _PLAIN_WORD = re.compile(r"'?[^\W\d_]?[a-zà-ž]*(?:['\u2019-][^\W\d_]+)*")
 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find secrets in a text; one finding a line at most, and never the secret itself."""
+    line_of = line_counter(text)
     by_line: dict[int, Pattern] = {}
     # the first pattern names a line: those that know whose key it is come first in their file
-    for line, rule in [*_anywhere(text), *_in_values(text)]:
+    for rule, match in _matches(text):
+        by_line.setdefault(line_of(match.start()), rule)
+    for line, rule in _in_values(text):
         by_line.setdefault(line, rule)
     for line, rule in sorted(by_line.items(), key=lambda item: item[0]):
         message = f"{rule.why}: take it out, and revoke it if it was ever pushed"
@@ -125,12 +127,6 @@ def spans(text: str) -> Iterator[tuple[int, int, Pattern]]:
     """
     for rule, match in _matches(text):
         yield *match.span("value" if rule.value else 0), rule
-
-
-def _anywhere(text: str) -> Iterator[tuple[int, Pattern]]:
-    line = line_counter(text)
-    for rule, match in _matches(text):
-        yield line(match.start()), rule
 
 
 def _matches(text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
@@ -178,8 +174,8 @@ def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
     for key, value in metadata.items():
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, str) and "\n" in item.strip():
-                for _, rule in _anywhere(item):
-                    yield line_of_key(text, str(key)), rule
+                line = line_of_key(text, str(key))
+                yield from ((line, rule) for rule, _ in _matches(item))
 
 
 def _is_uniform(value: str) -> bool:
@@ -247,11 +243,15 @@ def _is_scrambled(value: str) -> bool:
 
 def _stands_for_text(value: str) -> bool:
     """Whether a value is base64 of a placeholder."""
+    decoded = _from_base64(value)
+    return decoded is not None and decoded.isascii() and is_placeholder(decoded.decode().strip())
+
+
+def _from_base64(value: str) -> bytes | None:
     try:
-        decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+        return base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
     except ValueError:
-        return False
-    return decoded.isascii() and is_placeholder(decoded.decode("ascii").strip())
+        return None
 
 
 def _is_argument(value: str) -> bool:
@@ -279,9 +279,8 @@ def _kinds(value: str) -> int:
 
 def _is_encoded(value: str) -> bool:
     """Whether a value is base64 of a text, or of a key; of `user:password`, the password counts."""
-    try:
-        decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
-    except ValueError:
+    decoded = _from_base64(value)
+    if decoded is None:
         return False
     if len(decoded) > _MAX_ENCODED_TEXT or not all(31 < byte < 127 for byte in decoded.strip()):
         return _entropy(value) >= _STRONG_ENTROPY and any(map(str.isdigit, value))

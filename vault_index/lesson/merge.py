@@ -37,15 +37,11 @@ def undone(base: Sections, sides: Sequence[Sections]) -> list[dict[str, str]]:
     A rename to a heading that the other side gave to another section does not count: the two texts
     under one heading are a conflict, and both are kept.
     """
-    pairs = [_pairs(base, side) for side in sides]
-    undone: list[dict[str, str]] = []
-    for mine, (other, others) in zip(
-        pairs, ((sides[1], pairs[1]), (sides[0], pairs[0])), strict=True
-    ):
-        undone.append(
-            {new: old for new, old in mine.items() if new not in other or others.get(new) == old}
-        )
-    return undone
+    ours, theirs = (_pairs(base, side) for side in sides)
+    return [
+        {new: old for new, old in mine.items() if new not in other or others.get(new) == old}
+        for mine, other, others in ((ours, sides[1], theirs), (theirs, sides[0], ours))
+    ]
 
 
 def _pairs(base: Sections, side: Sections) -> dict[str, str]:
@@ -67,8 +63,12 @@ def _pairs(base: Sections, side: Sections) -> dict[str, str]:
 def _words(text: str) -> Counter[str]:
     """Count the lines with a letter or digit, without the heading."""
     lines = [line.strip() for line in lines_of(text)]
-    body = lines[1:] if lines and lines[0].startswith("## ") else lines
-    return Counter(line for line in body if any(map(str.isalnum, line)))
+    return _counted(lines[1:] if lines and lines[0].startswith("## ") else lines)
+
+
+def _counted(lines: Iterable[str]) -> Counter[str]:
+    """Count the lines with a letter or digit."""
+    return Counter(line for line in lines if any(map(str.isalnum, line)))
 
 
 def _likeness(text: Counter[str], other: Counter[str]) -> float:
@@ -211,7 +211,9 @@ def _sections(file: LessonFile) -> tuple[Parts, dict[str, int]]:
     bounds = [file.body.start, *starts, len(file.lines)]
     spans = map(range, bounds, bounds[1:])
     texts = {name: file.text(span) for name, span in zip(names, spans, strict=True)}
-    texts = {name: _with_end(text) for name, text in texts.items() if text.strip("\n")}
+    texts = {
+        name: text.removesuffix("\n") + "\n" for name, text in texts.items() if text.strip("\n")
+    }
     gaps = {name: len(text) - len(text.rstrip("\n")) - 1 for name, text in texts.items()}
     for last in list(texts)[-1:]:
         del gaps[last]
@@ -228,10 +230,6 @@ def _unique(headings: Iterable[str]) -> list[str]:
             name = f"{heading} ({number})"
         names[name] = None
     return list(names)
-
-
-def _with_end(text: str) -> str:
-    return text if text.endswith("\n") else f"{text}\n"
 
 
 # the merge
@@ -351,7 +349,7 @@ def _merge_section(name: str, texts: Sides, conflicts: list[str]) -> str:
     base, ours, theirs = (text or "" for text in texts)
     if base and ours and theirs:
         headings, bodies = zip(*map(_apart_from_heading, (base, ours, theirs)), strict=True)
-        heading, body = _merge_headings(*headings), _merge_lines(*bodies)
+        heading, body = _merge_lines(*headings), _merge_lines(*bodies)
         if heading is not None and body is not None:
             return heading + body
     conflicts.append(name or "the text")
@@ -363,20 +361,16 @@ def _apart_from_heading(section: str) -> tuple[str, str]:
     return (first + end, rest) if _HEADING.match(first) else ("", section)
 
 
-def _merge_headings(base: str, ours: str, theirs: str) -> str | None:
-    if theirs in (base, ours):
-        return ours
-    return theirs if ours == base else None
-
-
 def _refuse_repeated(sections: Parts, sides: Sequence[Parts], conflicts: list[str]) -> None:
     """Put markers around sections with a line that every side has once, and the merged text twice.
 
     Both sides moved it, to different places.
     """
     clean = {name: text for name, text in sections.items() if not text.startswith(OURS)}
-    merged = _counted(clean)
-    counts = [_counted(side) for side in sides]
+    merged, *counts = (
+        _counted(line for text in parts.values() for line in lines_of(text))
+        for parts in (clean, *sides)
+    )
     twice = {line for line, count in merged.items() if count > 1}
     twice = {line for line in twice if all(count[line] == 1 for count in counts)}
     for name, text in clean.items():
@@ -384,12 +378,6 @@ def _refuse_repeated(sections: Parts, sides: Sequence[Parts], conflicts: list[st
         if ours != theirs and twice.intersection(lines_of(text)):
             conflicts.append(name or "the text")
             sections[name] = f"{OURS}{ours}{BETWEEN}{theirs}{THEIRS}"
-
-
-def _counted(sections: Parts) -> Counter[str]:
-    """Count the lines with a letter or digit."""
-    lines = (line for text in sections.values() for line in lines_of(text))
-    return Counter(line for line in lines if any(map(str.isalnum, line)))
 
 
 def _merge_lines(base: str, ours: str, theirs: str) -> str | None:

@@ -51,12 +51,14 @@ def read_json_lines(data: bytes, path: str) -> tuple[list[Draft], list[LessonErr
     entries: list[_Entry] = []
     errors: list[LessonError] = []
     try:
-        parts = list(_parts(data, path))
+        values = list(_values(data, path))
     except LessonError as error:
         return [], [error]
-    for part in parts:
+    for place, line, value in values:
         try:
-            entries.append(_entry(_value(part, path), part.place, part.line))
+            if isinstance(value, LessonError):
+                raise value
+            entries.append(_entry(value, place, line))
         except LessonError as error:
             errors.append(error)
     if errors and not entries and errors[0].hint == _NOT_JSON:
@@ -74,18 +76,11 @@ def read_json_lines(data: bytes, path: str) -> tuple[list[Draft], list[LessonErr
     return drafts, errors
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A line, not parsed yet, or an object of an array; `place` is its name in an error."""
+def _values(data: bytes, path: str) -> Iterator[tuple[str, int, Any]]:
+    """Yield the values of an array or of lines, with their names in an error and their lines.
 
-    value: Any
-    place: str
-    line: int
-    is_parsed: bool
-
-
-def _parts(data: bytes, path: str) -> Iterator[_Part]:
-    """Take a file apart. Raises LessonError for an array that is not JSON."""
+    A line that is not JSON yields its LessonError. Raises LessonError for such an array.
+    """
     text = text_of(data, path)
     if text.lstrip().startswith("["):
         try:
@@ -95,11 +90,14 @@ def _parts(data: bytes, path: str) -> Iterator[_Part]:
                 raise
         else:
             for number, value in enumerate(values, start=1):
-                yield _Part(value, f"{path}: object {number}", 1, is_parsed=True)
+                yield f"{path}: object {number}", 1, value
             return
     for line, written in enumerate(text.split("\n"), start=1):
         if written.strip():
-            yield _Part(written, path, line, is_parsed=False)
+            try:
+                yield path, line, _json(written, path, line)
+            except LessonError as error:
+                yield path, line, error
 
 
 def _is_json(written: str) -> bool:
@@ -108,10 +106,6 @@ def _is_json(written: str) -> bool:
     except LessonError:
         return False
     return True
-
-
-def _value(part: _Part, path: str) -> Any:
-    return part.value if part.is_parsed else _json(part.value, path, part.line)
 
 
 def _json(written: str, path: str, line: int) -> Any:
@@ -152,7 +146,7 @@ def _entry(value: Any, place: str, line: int) -> _Entry:
     return _Entry(
         place=place,
         line=line,
-        id=_id(values, place, line),
+        id=" ".join(_string(values, "id", place, line).split()),
         title=title or cut(heading_of(first)) or first_sentence(text) or "Lesson",
         text=unix_lines(text),
         categories=_filed(values, place, line),
@@ -173,17 +167,11 @@ def _file(entry: _Entry, name: str, is_first: bool) -> bytes:
 
 
 def _string(values: dict[str, Any], key: str, place: str, line: int) -> str:
+    """Return a text; an id may be a whole number."""
     value = values.get(key, "")
-    if not isinstance(value, str):
+    if not isinstance(value, str) and (key != "id" or type(value) is not int):
         raise LessonError(f"{place}: {key!r} is a {type(value).__name__}, not a string", line)
-    return value
-
-
-def _id(values: dict[str, Any], place: str, line: int) -> str:
-    value = values.get("id", "")
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise LessonError(f"{place}: 'id' is a {type(value).__name__}, not a string", line)
-    return " ".join(str(value).split())
+    return str(value)
 
 
 def _filed(values: dict[str, Any], place: str, line: int) -> tuple[str, ...]:
