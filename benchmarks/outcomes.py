@@ -27,7 +27,7 @@ from vault_index.index import reconcile
 from vault_index.journal import capture
 from vault_index.journal.journal import Journal
 from vault_index.recall import outcome
-from vault_index.recall.outcome import refresh, stale
+from vault_index.recall.outcome import ledger, stale
 from vault_index.store import injections
 from vault_index.transcripts import reading
 from vault_index.vault import Vault, open_vault
@@ -67,7 +67,7 @@ def outcomes(root: Path, sessions: int) -> Iterator[Row]:
     for number in range(sessions):
         _session(vault, number)
     began = time.perf_counter()
-    judged = refresh.update(vault, 3600)
+    judged = ledger.update(vault, 3600)
     seconds = time.perf_counter() - began
     yield f"judge {sessions:,} sessions with 5 injections each", round(seconds, 1), "s"
     taken = sum(tally.taken for tally in judged.tallies.values())

@@ -22,7 +22,6 @@ from vault_index.journal import capture
 from vault_index.journal.journal import Journal
 from vault_index.recall import outcome
 from vault_index.recall.outcome import Tally, ledger, story
-from vault_index.recall.outcome import refresh as refreshing
 from vault_index.store import injections
 from vault_index.transcripts import reading
 from vault_index.vault import Vault, open_vault
@@ -200,8 +199,8 @@ def test_a_damaged_ledger_is_begun_again(team: Vault) -> None:
 
 def test_without_time_sessions_wait(team: Vault) -> None:
     a_session_that_takes_it(team)
-    assert refreshing.update(team, seconds=-1).waiting == 1
-    assert refreshing.update(team).waiting == 0
+    assert ledger.update(team, seconds=-1).waiting == 1
+    assert ledger.update(team).waiting == 0
 
 
 def test_a_vault_without_an_index_or_records(make_vault: Callable[..., Vault]) -> None:

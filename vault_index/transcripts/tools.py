@@ -60,6 +60,9 @@ _FAILED = re.compile(
 )
 _REDIRECTION = re.compile(r"\d?>>?(?:&\d|\s*\S+)")
 _READERS = ("cat", "head", "tail", "sed", "nl", "less", "bat")
+_READS = re.compile(rf"\b(?:{'|'.join(_READERS)})\b")
+_COMMANDS = re.compile(r"&&|\|\|?|;|\n")
+_FILE_NAME = re.compile(r"[\w./@+~-]*\.\w{1,8}")
 _CHANGERS = frozenset("mv rm cp tee patch touch mkdir ln chmod rmdir".split())
 _CHANGERS_OF = {
     "git": "mv rm apply commit push merge rebase cherry-pick revert restore reset tag am",
@@ -182,14 +185,14 @@ def reads(command: str) -> list[str]:
     """Return the files that a command shows: `cat a.py`, `sed -n 1,80p a.py`."""
     paths: list[str] = []
     text = without_data(command)
-    if not re.search(rf"\b(?:{'|'.join(_READERS)})\b", text) or len(text) > 2000:
+    if not _READS.search(text) or len(text) > 2000:
         return paths
-    for part in re.split(r"&&|\|\|?|;|\n", text):
+    for part in _COMMANDS.split(text):
         words = [word.strip("\"'") for word in part.split()]
         if words and words[0] in _READERS and "-i" not in words and ">" not in part:
             names = [word for word in words[1:] if not word.startswith("-")]
             names = names[1:] if words[0] == "sed" else names
-            paths += [name for name in names if re.fullmatch(r"[\w./@+~-]*\.\w{1,8}", name)]
+            paths += filter(_FILE_NAME.fullmatch, names)
     return paths
 
 
@@ -251,19 +254,20 @@ def shortened_input(
     kind: str, values: Mapping[str, Any], edits: Iterable[Edit], clean: Clean
 ) -> dict[str, Any]:
     """Return what is kept of a call's input, each text cleaned before it is shortened."""
-    kept: dict[str, Any] = {}
-    for name in _KEPT.get(kind, ()):
-        if isinstance(value := values.get(name), str) and value:
-            kept[name] = clean(value)[:_SHORT]
+    named = {name: values.get(name) for name in _KEPT.get(kind, ())}
+    short: dict[str, Any] = {
+        name: clean(value)[:_SHORT]
+        for name, value in named.items()
+        if isinstance(value, str) and value
+    }
     if kind == SHELL:
-        kept["command"] = clean(text_of(values.get("command") or values.get("cmd")))
-        kept["is_background"] = values.get("run_in_background") is True
-    elif kind == EDIT:
-        if isinstance(values.get("input"), str):
-            kept["files"] = [clean(edit.path) for edit in edits]
+        short["command"] = clean(text_of(values.get("command") or values.get("cmd")))
+        short["is_background"] = values.get("run_in_background") is True
+    elif kind == EDIT and isinstance(values.get("input"), str):
+        short["files"] = [clean(edit.path) for edit in edits]
     elif kind == TODO:
-        kept["todos"] = _todos(values, clean)
-    return kept
+        short["todos"] = _todos(values, clean)
+    return short
 
 
 def files_of(values: Mapping[str, Any]) -> list[str]:
@@ -275,19 +279,15 @@ def files_of(values: Mapping[str, Any]) -> list[str]:
 
 def relative_path(path: str, folder: str, current: str = "") -> str:
     """Return a path relative to `folder`, absolute outside of it. `current`: where it was named."""
-    windows = bool(_DRIVE.match(path) or _DRIVE.match(folder) or _DRIVE.match(current))
-    path, folder, current = (_plain(text, windows) for text in (path, folder, current))
+    if any(map(_DRIVE.match, (path, folder, current))):
+        path, folder, current = (text.replace("\\", "/") for text in (path, folder, current))
     if not _is_absolute(path):
-        if not current or not _is_absolute(current):
+        if not _is_absolute(current):
             return posixpath.normpath(path)
         path = posixpath.join(current, path)
     path = posixpath.normpath(path)
     prefix = f"{folder.rstrip('/')}/"
     return path.removeprefix(prefix) if len(prefix) > 1 else path
-
-
-def _plain(path: str, windows: bool) -> str:
-    return path.replace("\\", "/") if windows else path
 
 
 def _is_absolute(path: str) -> bool:
@@ -301,13 +301,10 @@ def shown_to_user(tool: str, values: Mapping[str, Any]) -> str:
     if tool != QUESTION:
         return ""
     lines = []
-    for question in _list(values.get("questions")):
-        if isinstance(question, dict):
-            lines.append(str(question.get("question") or ""))
-            for option in _list(question.get("options")):
-                if isinstance(option, dict):
-                    label, about = option.get("label") or "", option.get("description") or ""
-                    lines.append(f"- {label}: {about}")
+    for question in _dicts(values.get("questions")):
+        lines.append(str(question.get("question") or ""))
+        for option in _dicts(question.get("options")):
+            lines.append(f"- {option.get('label') or ''}: {option.get('description') or ''}")
     return "\n".join(lines)
 
 
@@ -327,19 +324,15 @@ def is_result_needed(kind: str, values: Mapping[str, Any], text: str) -> bool:
 
 
 def _todos(values: Mapping[str, Any], clean: Clean) -> list[tuple[str, str]]:
-    todos = _list(values.get("todos") or values.get("plan"))
+    todos = _dicts(values.get("todos") or values.get("plan"))
+    texts = (clean(str(todo.get("content") or todo.get("step") or "")) for todo in todos)
     return [
-        (
-            clean(str(todo.get("content") or todo.get("step") or ""))[:_SHORT],
-            str(todo.get("status")),
-        )
-        for todo in todos
-        if isinstance(todo, dict)
+        (text[:_SHORT], str(todo.get("status"))) for text, todo in zip(texts, todos, strict=True)
     ]
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def edits_of(values: Mapping[str, Any]) -> list[Edit]:

@@ -5,25 +5,53 @@
 An entry for each injection of the last weeks, since its session may go on and is then judged again;
 older ones are only counted, per lesson. No prompt, no text and no name of a session's file is in it.
 Unlike a cache it stays: neither a new index nor a forgotten session changes what was counted.
+
+If nothing is new, only the ledger is read: 5,000 injections in a tenth of a second. A session is judged
+when the journal has it and again after each change of its file.
 """
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterable, Mapping
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index import files
+from vault_index.errors import VaultError, WriteError
+from vault_index.journal import archive, expiry, projects
+from vault_index.journal.journal import Journal
+from vault_index.recall.outcome import judge, story, words
 from vault_index.recall.outcome.judge import OUTCOMES, UNKNOWN
-from vault_index.store import injections
+from vault_index.recall.outcome.story import TYPED, Step
+from vault_index.recall.outcome.words import Marks
+from vault_index.store import filters, injections
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
 
 FOLDER, FILE = "outcomes", "ledger.json"
 VERSION = 1
 OPEN_DAYS = 45  # that an injection is kept by itself: agents keep transcripts for 30
 MAX_OPEN = 20_000  # injections, some 200 bytes each; the oldest are counted and go
+START = "SessionStart"
+EVENTS = (injections.PROMPT, START)  # that push lessons; a lookup of an agent is no injection
+PATIENCE_SECONDS = 2.0  # of somebody who asks for the counts; other sessions wait for the next time
+TURNS, TURNS_FROM_START = 5, 30  # prompts after a lesson came, in which it may be of use
+SAMPLE = 300  # lessons that say how rare a word is
+NEAR_SECONDS = 90.0  # between a prompt's injection and its record, where the texts differ
+
+_NUMBER = re.compile(r"-\d+$")  # of a file whose session's id begins as another's
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +199,223 @@ def _short(entry: Entry) -> dict[str, Any]:
 def _key(entry: Entry) -> str:
     about = [entry.time, entry.event, entry.session, entry.prompt, entry.lessons, entry.renamed]
     return blake2b(json.dumps(about).encode(), digest_size=8).hexdigest()
+
+
+# Bring the ledger up to date: take in new injections, judge the sessions that went on since.
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """The ledger as it is now, and how many sessions are not judged yet."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    waiting: int = 0
+
+    @property
+    def tallies(self) -> Mapping[str, Tally]:
+        """The tally of each lesson that was ever injected, by its id."""
+        return self.ledger.tallies()
+
+    def since(self, days: Mapping[str, str]) -> Mapping[str, Tally]:
+        """Return the tallies, of lessons with a day only by what was injected after it."""
+        return self.ledger.tallies(days)
+
+
+def tally(vault: Vault) -> Mapping[str, Tally]:
+    """Return what agents did with each lesson that was ever injected, by its id."""
+    return update(vault).tallies
+
+
+def update(
+    vault: Vault,
+    seconds: float = PATIENCE_SECONDS,
+    progress: Callable[[int, int], None] | None = None,
+) -> Outcomes:
+    """Bring the ledger up to date in at most so many seconds of judging, and return the outcomes.
+
+    Never raises: without an index or a place to write it is what was known before.
+    """
+    book = load(projects.private_folder(vault, FOLDER))
+    sessions = _Sessions(Journal(vault.config).folder)
+    if not (_take_in(vault, book) or (book.open and sessions.behind(book))):
+        return Outcomes(book)
+    judged, waiting = _judge(vault, book, sessions, seconds, progress)
+    with suppress(WriteError), projects.hold_private_folder(vault, FOLDER) as folder:
+        latest = load(folder)  # others may have judged meanwhile
+        _take_in(vault, latest)
+        latest.judged(book, judged)
+        oldest = datetime.now(UTC) - timedelta(days=OPEN_DAYS)
+        is_trusted = expiry.is_trusted(vault.config.home)
+        latest.fold(oldest.strftime("%Y-%m-%dT%H:%M:%SZ") if is_trusted else "")
+        save(folder, latest)
+        book = latest
+    return Outcomes(book, waiting)
+
+
+def _judge(
+    vault: Vault,
+    book: Ledger,
+    sessions: _Sessions,
+    seconds: float,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[list[str], int]:
+    """Judge the sessions that went on, the latest first; return which, and how many have to wait."""
+    behind = sessions.behind(book)
+    judged: list[str] = []
+    until = time.monotonic() + seconds
+    marks = _Marks(vault)
+    for session, entries in sorted(behind.items(), key=lambda item: item[1][-1].time, reverse=True):
+        if time.monotonic() > until:
+            break
+        try:
+            _judge_session(sessions.steps(session), entries, marks)
+        except VaultError:  # no index yet: it is judged when there is one
+            break
+        book.sessions[session] = sessions.stamp(session)
+        judged.append(session)
+        if progress:
+            progress(len(judged), len(behind))
+    return judged, len(behind) - len(judged)
+
+
+def _take_in(vault: Vault, book: Ledger) -> bool:
+    """Take in the injections that were recorded since. Whether there are any."""
+    try:
+        folder = vault.index_dir
+    except VaultError:  # somebody else made it
+        return False
+    there = [folder / name for name in (injections.OLD_FILE, injections.FILE)]
+    stamps = [list(files.stamp_of(file.lstat())) for file in there if os.path.lexists(file)]
+    if not stamps or book.read.get(str(folder)) == stamps:
+        return False
+    for record in injections.records(folder):
+        is_push = record.get("event") in EVENTS and record.get("session") and record["lessons"]
+        if is_push or record.get("event") == injections.RENAME:
+            book.add(record)
+    book.read[str(folder)] = stamps
+    return True
+
+
+class _Sessions:
+    """The session files of the journal, as they are now."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _stamps(self) -> Mapping[str, Sequence[tuple[str, files.Stamp]]]:
+        """The path and stamp of each file, by the session's part of its name."""
+        by_name: dict[str, list[tuple[str, files.Stamp]]] = {}
+        for path, stamp in archive.stamps(self._folder):
+            by_name.setdefault(_bare(archive.name_in(Path(path))), []).append((path, stamp))
+        return by_name
+
+    def _files_of(self, session: str) -> Sequence[tuple[str, files.Stamp]]:
+        return self._stamps.get(_bare(archive.file_name(session)), ())
+
+    def stamp(self, session: str) -> list[int]:
+        """Return the stamps of a session's files, one after the other; [] without a file."""
+        return [number for _, stamp in self._files_of(session) for number in stamp]
+
+    def behind(self, book: Ledger) -> dict[str, list[Entry]]:
+        """Return the sessions that changed since they were judged, with their injections."""
+        entries: dict[str, list[Entry]] = {}
+        for entry in book.open.values():
+            if entry.lessons:
+                entries.setdefault(entry.session, []).append(entry)
+        return {
+            session: of_session
+            for session, of_session in entries.items()
+            if not all(all(entry.verdicts) for entry in of_session)
+            # of a session that was forgotten since, the verdicts stay
+            or ((stamp := self.stamp(session)) and book.sessions.get(session) != stamp)
+        }
+
+    def steps(self, session: str) -> list[Step]:
+        """Return the steps of a session; none where it cannot be read."""
+        for path, _ in self._files_of(session):
+            with suppress(VaultError):  # `lessons journal status` names it
+                read = archive.read(self._folder / path)
+                if read.id == session:
+                    return story.steps_of(read)
+        return []
+
+
+def _bare(name: str) -> str:
+    return _NUMBER.sub("", name)
+
+
+def _judge_session(steps: Sequence[Step], entries: Iterable[Entry], marks: _Marks) -> None:
+    """Judge the injections of a session. Raises IndexStateError without an index."""
+    for entry in entries:
+        place = _place(entry, steps)
+        if place is None:
+            entry.verdicts = [UNKNOWN] * len(entry.lessons)
+            continue
+        had = judge.words_before(steps[:place])
+        after = steps[place : _end(entry, steps, place)]
+        entry.verdicts = [
+            UNKNOWN if mark is None else judge.judge(mark, had, after).outcome
+            for mark in map(marks.of, entry.lessons)
+        ]
+
+
+def _place(entry: Entry, steps: Sequence[Step]) -> int | None:
+    """Return the place of the first step after an injection; None where nobody knows."""
+    if not steps:
+        return None
+    moment = _seconds(entry.time)
+    if entry.event == START:
+        later = (at for at, step in enumerate(steps) if _seconds(step.at) >= moment - 1)
+        return next(later, None)
+    typed = [at for at, step in enumerate(steps) if step.kind == TYPED]
+    same = [at for at in typed if steps[at].key == entry.prompt]
+    near = same or [at for at in typed if abs(_seconds(steps[at].at) - moment) <= NEAR_SECONDS]
+    if not near:
+        return None
+    return min(near, key=lambda at: abs(_seconds(steps[at].at) - moment)) + 1
+
+
+def _end(entry: Entry, steps: Sequence[Step], start: int) -> int:
+    """Return the place after the last step that counts."""
+    turns = TURNS_FROM_START if entry.event == START else TURNS
+    typed = [at for at in range(start, len(steps)) if steps[at].kind == TYPED]
+    return typed[turns] if len(typed) > turns else len(steps)
+
+
+def _seconds(at: str) -> float:
+    try:
+        return datetime.fromisoformat(at).timestamp()
+    except ValueError:
+        return 0.0
+
+
+class _Marks:
+    """The marks of lessons, each made when it is asked for. Raises IndexStateError without an index."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self.of = functools.cache(self._of)
+
+    @cached_property
+    def _texts(self) -> dict[str, tuple[str, str]]:
+        """The title and the text of each lesson, by id."""
+        rows = self._vault.open_index().store.rows(("lesson_id", "title", "text"), filters.WHOLE)
+        rows.sort(key=lambda row: str(row["lesson_id"]))
+        return {row["lesson_id"]: (row["title"], row["text"]) for row in rows}
+
+    @cached_property
+    def _sample(self) -> Sequence[tuple[str, str]]:
+        return list(self._texts.values())[:: max(1, len(self._texts) // SAMPLE)]
+
+    @cached_property
+    def _documents(self) -> Counter[str]:
+        """Return how many lessons of the sample have a word."""
+        return Counter(word for each in self._sample for word in words.words_run("\n".join(each)))
+
+    def _of(self, lesson: str) -> Marks | None:
+        """Return the marks of a lesson; None if it is gone."""
+        if lesson not in self._texts:
+            return None
+        marks = words.marks_of(*self._texts[lesson])
+        return words.by_rarity(marks, self._documents, len(self._sample))

@@ -23,11 +23,11 @@ from vault_index.files import read_if_any
 from vault_index.lesson import edits
 from vault_index.recall.outcome import citations
 from vault_index.recall.outcome.citations import Cited
-from vault_index.recall.outcome.ledger import Tally
 from vault_index.store import filters
 
 if TYPE_CHECKING:
     from vault_index.git import Past
+    from vault_index.recall.outcome.ledger import Tally
     from vault_index.vault import Vault
 
 CONFIRMED = "confirmed"  # the key of a lesson's frontmatter
