@@ -318,17 +318,14 @@ def _named(text: str) -> Iterator[tuple[int, int]]:
     lowered = text.lower()
     for regex in [regex for regex, words in _BY_NAME if any(map(lowered.__contains__, words))]:
         for match in regex.finditer(text):
-            groups = match.groupdict()
-            if groups.get("quoted"):
-                value, group = groups["quoted"], "quoted"
-                is_value = not (_NO_VALUE.search(value) or secrets.is_placeholder(value))
-            else:
-                value, group = groups["plain"].rstrip(".:*_`"), "plain"
-                is_value = not (_NO_VALUE.search(value) or secrets.is_placeholder(value)) and (
-                    regex in (_UPPER_NAMED, _LOGIN, _OPTION)
-                    or not (_CODE.search(value) or value.isalpha())
-                )
-            if is_value and len(value) >= 4 and not value.isdecimal():
+            group = "quoted" if match.groupdict().get("quoted") else "plain"
+            value = match[group] if group == "quoted" else match[group].rstrip(".:*_`")
+            if len(value) < 4 or value.isdecimal() or _NO_VALUE.search(value):
+                continue
+            may_be_code = group == "plain" and regex not in (_UPPER_NAMED, _LOGIN, _OPTION)
+            if may_be_code and (_CODE.search(value) or value.isalpha()):
+                continue
+            if not secrets.is_placeholder(value):
                 yield match.start(group), match.start(group) + len(value)
 
 
@@ -390,8 +387,7 @@ def _entropy(token: str) -> float:
 
 # Files that the journal does not name: git ignores them, or the user's settings list their paths.
 #
-# A name is replaced wherever a record has it. Excluded files are dropped from file lists. A command
-# or
+# A name is replaced wherever a record has it. Excluded files are dropped from file lists. A command or
 # error that names one keeps no output, which could be the file's content.
 
 MARK = "[left out]"
@@ -402,7 +398,7 @@ _END = ".,:"  # of a sentence, not of a path
 
 
 class Exclude:
-    """Knows which paths are left out: `globs` of the settings, and what git ignores, asked once."""
+    """Knows which paths are excluded: `globs` of the settings, and what git ignores, asked once."""
 
     def __init__(self, globs: Iterable[str] = ()) -> None:
         globs = list(globs)
@@ -410,20 +406,17 @@ class Exclude:
         self._ignored: dict[tuple[Path, str], bool] = {}
 
     def apply(self, session: Session) -> Session:
-        """Return a session whose records name nothing that is left out."""
+        """Return a session whose records name nothing that is excluded."""
         here = Path(session.folder)
         top = git.top_of(here) if session.folder.startswith("/") and here.is_dir() else None
         if self._globs is None and top is None:
             return session
         names = {name for record in session.records for name in _names_in(record)}
-        out = self._of(session.folder, top, names)
+        out = {name for name in names if self._globs and self._is_listed(session.folder, name)}
+        out |= self._ignored_by(top, session.folder, names - out) if top else set()
         if not out:
             return session
         return replace(session, records=tuple(_without(record, out) for record in session.records))
-
-    def _of(self, folder: str, top: Path | None, names: set[str]) -> set[str]:
-        out = {name for name in names if self._globs and self._is_listed(folder, name)}
-        return out if top is None else out | self._ignored_of(top, folder, names - out)
 
     def _is_listed(self, folder: str, name: str) -> bool:
         """Whether a glob matches a path as written, from the root, a part of it, or its name."""
@@ -434,7 +427,7 @@ class Exclude:
         whole = os.path.normpath(os.path.join(folder, name))  # noqa: PTH118  # as below
         return any(map(self._globs.match, {whole, name, *tails, *heads}))
 
-    def _ignored_of(self, top: Path, folder: str, names: set[str]) -> set[str]:
+    def _ignored_by(self, top: Path, folder: str, names: set[str]) -> set[str]:
         places: dict[str, str] = {}  # name -> path below the top
         for name in names:
             # as text: pathlib takes several times as long, and a session names thousands
