@@ -89,7 +89,7 @@ _STRONG_ENTROPY = 3.2  # of a value that may look like code
 _CALL = re.compile(
     r"^[\w.$>:-]*\w[(\[].*[)\]];?$|://|^\w+(?:\.\w+)+[(\[]|^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$"
 )
-_TURN = re.compile(r"[a-z][A-Z0-9]|[0-9][A-Za-z]|[A-Z][0-9]|[A-Z]{2}(?=[a-z])")
+TURN = re.compile(r"[a-z][A-Z0-9]|[0-9][A-Za-z]|[A-Z][0-9]|[A-Z]{2}(?=[a-z])")
 _TURNS = 0.2  # of the characters of a random value; names in code have .15 and less
 _LETTER_TURNS = 0.3
 _LEAST_TURNS = 3
@@ -210,7 +210,7 @@ def _is_random(value: str) -> bool:
             letters and signs >= 2 and len(value) >= 8 and re.search(r"[!@#$%^&*+]", value)
         )
     least = _SIGN_ENTROPY if _SIGN.search(value) else _ENTROPY
-    return (len(value) >= 8 and _entropy(value) >= least) or _is_made_up(value)
+    return (len(value) >= 8 and entropy(value) >= least) or _is_made_up(value)
 
 
 def _is_made_up(value: str) -> bool:
@@ -227,17 +227,17 @@ def _is_made_up(value: str) -> bool:
         return True
     if _WORDS.fullmatch(value):
         return True
-    turns = len(_TURN.findall(value))
+    turns = len(TURN.findall(value))
     is_mixed = turns >= _LEAST_TURNS and turns / len(value) >= _TURNS
     if not is_mixed and (turns < _LEAST_TURNS - 1 or not _SIGN.search(value)):
         return False
     least = min(_ENTROPY, _OF_MOST_ENTROPY * math.log2(len(value)))
-    return _kinds(value) >= (3 if is_mixed else 4) and _entropy(value) >= least
+    return _kinds(value) >= (3 if is_mixed else 4) and entropy(value) >= least
 
 
 def _is_scrambled(value: str) -> bool:
     """Whether letters change their case too often for a name."""
-    turns = len(_TURN.findall(value))
+    turns = len(TURN.findall(value))
     return value.isalpha() and turns >= _LEAST_TURNS and turns / len(value) >= _LETTER_TURNS
 
 
@@ -268,7 +268,7 @@ def _is_strong(value: str) -> bool:
     if value.startswith(("/", "./", "~/")) or _CALL.search(value) or len(value) < 8:
         return False
     kinds = _kinds(value) - (len(value) < _LONG)
-    return kinds >= 3 and any(map(str.isdigit, value)) and _entropy(value) >= _STRONG_ENTROPY
+    return kinds >= 3 and any(map(str.isdigit, value)) and entropy(value) >= _STRONG_ENTROPY
 
 
 def _kinds(value: str) -> int:
@@ -283,12 +283,12 @@ def _is_encoded(value: str) -> bool:
     if decoded is None:
         return False
     if len(decoded) > _MAX_ENCODED_TEXT or not all(31 < byte < 127 for byte in decoded.strip()):
-        return _entropy(value) >= _STRONG_ENTROPY and any(map(str.isdigit, value))
+        return entropy(value) >= _STRONG_ENTROPY and any(map(str.isdigit, value))
     text = decoded.decode("ascii").strip().rpartition(":")[2]
     return len(text) >= 3 and not is_placeholder(text)
 
 
-def _entropy(value: str) -> float:
+def entropy(value: str) -> float:
     """Return the bits a character."""
     counts = Counter(value)
     return -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())

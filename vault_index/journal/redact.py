@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import math
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -106,7 +104,6 @@ _NO_KEY = re.compile(  # UUIDs and hashes
 )
 _UUID = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])")
 _HASHES = (40, 56, 64, 96, 128)  # hexadecimal digits of git's hashes and those of SHA-2
-_TURN = re.compile(r"[a-z][A-Z0-9]|[0-9][A-Za-z]|[A-Z][0-9]|[A-Z]{2}(?=[a-z])")
 _TURNS = 0.24  # of the characters of a random token; names in code have .15 and less
 _BITS = 3.2  # of entropy a character
 _INTEGRITY = re.compile(r"(?i)sha\d{1,3}[-:]$")
@@ -360,14 +357,14 @@ def _token(
     is_hex = _HEX.fullmatch(solid) is not None
     if is_hex and len(solid) in _HASHES:
         return
-    turns = len(_TURN.findall(bare)) / len(bare)
+    turns = len(secrets.TURN.findall(bare)) / len(bare)
     is_code = bare.isalnum() and bare.isupper()  # base32
     if turns < 0.08 and not is_hex and not is_code:
         return
     is_random = (
         len(bare) >= (_MIN_RANDOM if any(map(str.isdigit, bare)) else _MIN_LETTERS)
         and (turns >= _TURNS or (is_code and not bare.isalpha()))
-        and _entropy(bare) >= _BITS
+        and secrets.entropy(bare) >= _BITS
         and not _INTEGRITY.search(text, max(0, begin - 8), begin)
     )
     if within_path and is_hex:
@@ -376,13 +373,7 @@ def _token(
 
 
 def _mixed(run: str) -> bool:
-    return len(_TURN.findall(run)) / len(run) >= _TURNS / 2
-
-
-def _entropy(token: str) -> float:
-    """Return the bits a character."""
-    counts = Counter(token)
-    return -sum(n / len(token) * math.log2(n / len(token)) for n in counts.values())
+    return len(secrets.TURN.findall(run)) / len(run) >= _TURNS / 2
 
 
 # Files that the journal does not name: git ignores them, or the user's settings list their paths.
