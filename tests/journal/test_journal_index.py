@@ -94,7 +94,7 @@ def test_a_file_that_does_not_parse_keeps_its_rows_and_is_named(own_world: Path)
     index.sync(journal)
     file.write_text("no frontmatter at all\n")
     stats = index.sync(journal)
-    assert list(stats.problems) == [f"shop/2026-11/20-{FIRST}.md"]
+    assert [problem.path for problem in stats.problems] == [f"shop/2026-11/20-{FIRST}.md"]
     assert [text for _, text, _ in contents(journal)] == ["keep the query"]
 
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
         skill,
         state,
     )
-    from vault_index.index.stats import Problem
     from vault_index.journal.journal import Journal
+    from vault_index.store.manifest import Problem
     from vault_index.vault import Vault
 
 MODULES = (

@@ -193,7 +193,7 @@ def import_transcripts(
             caller.note(f"note: {went}")
         stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
         answer["seconds"] += stats.seconds
-        answer["problems"] += [f"{path}: {why}" for path, why in stats.problems.items()]
+        answer["problems"] += [f"{problem.path}: {problem.message}" for problem in stats.problems]
     return answer
 
 

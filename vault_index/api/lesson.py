@@ -17,8 +17,8 @@ from vault_index.search import contents, entries
 from vault_index.share.history import log, patch
 
 if TYPE_CHECKING:
-    from vault_index.index.stats import Problem
     from vault_index.search.entries import Entry
+    from vault_index.store.manifest import Problem
     from vault_index.vault import Vault
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from vault_index.index.stats import Stats
+    from vault_index.store.sync import Stats
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")

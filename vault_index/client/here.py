@@ -24,7 +24,7 @@ from vault_index.search import failures, floor
 
 if TYPE_CHECKING:
     from vault_index.config import Config
-    from vault_index.index.stats import Stats
+    from vault_index.store.sync import Stats
     from vault_index.vault import Vault
 
 PATIENCE_SECONDS = 3  # another process indexes a small change in that time

@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -326,6 +327,6 @@ def _vectors(
     hashes = list(by_hash)
     for start in range(0, len(hashes), _BATCH):
         some = {key: by_hash[key] for key in hashes[start : start + _BATCH]}
-        known |= cache.get_or_make(some, lambda new: rows.embed(embedder, new))
+        known |= cache.get_or_make(partial(rows.embed, embedder), some)
         progress(len(known), len(hashes))
     return np.array([known[row["content_hash"]] for row in everything], np.float32)

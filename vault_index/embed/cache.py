@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class VectorCache:
         self._trusted = trusted
         self._embedder = embedder
         self._dimension = dimension
+        self.made = 0  # vectors, by `get_or_make`
 
     def get(self, contents: Collection[str]) -> dict[str, np.ndarray]:
         """Return the vectors there are, float32[dimension], by content hash."""
@@ -66,29 +68,23 @@ class VectorCache:
         return vectors
 
     def get_or_make(
-        self, contents: Mapping[str, T], make: Callable[[list[T]], Sequence[np.ndarray]]
-    ) -> dict[str, np.ndarray]:
-        """Return the vectors of all contents, by hash; those that are not kept are made, and kept.
-
-        `make` returns float32[dimension] for each of a list; its errors pass through.
-        """
-        kept = self.get(contents.keys())
-        return kept | self.make_missing(contents, kept, make)
-
-    def make_missing(
         self,
+        make: Callable[[list[T]], Iterable[np.ndarray]],
         contents: Mapping[str, T],
-        kept: Collection[str],
-        make: Callable[[list[T]], Sequence[np.ndarray]],
+        known: Mapping[str, np.ndarray] = MappingProxyType({}),
     ) -> dict[str, np.ndarray]:
-        """Return, and keep, the vectors of the contents that are not among `kept`; see `get_or_make`."""
-        missing = [key for key in contents if key not in kept]
-        new = dict(
-            zip(missing, make([contents[key] for key in missing]) if missing else (), strict=True)
-        )
-        if new:
+        """Return the vectors of all contents, by hash; those neither `known` nor kept are made, and kept.
+
+        `make` returns float32[dimension] for each of a list; its errors pass through. `made` counts.
+        """
+        vectors = {**known, **self.get(contents.keys() - known.keys())}
+        missing = {key: what for key, what in contents.items() if key not in vectors}
+        if missing:
+            new = dict(zip(missing, make([*missing.values()]), strict=True))
             self.put(new)
-        return new
+            self.made += len(new)
+            vectors |= new
+        return vectors
 
     def put(self, vectors: Mapping[str, np.ndarray]) -> None:
         """Keep vectors, as far as that is possible."""

@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING
 
 from vault_index import files, git
 from vault_index.errors import LessonError
-from vault_index.index.stats import Problem
 from vault_index.lesson import file, parse
 from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import Lesson
 from vault_index.store import ownership
-from vault_index.store.manifest import FileEntry, Manifest
+from vault_index.store.manifest import FileEntry, Manifest, Problem
 from vault_index.vault import SourceFile, shown
 
 if TYPE_CHECKING:
     from vault_index import check
-    from vault_index.store.manifest import FileEntry, Manifest
-    from vault_index.store.schema import LessonRow
+    from vault_index.store.sync import ReadFile
     from vault_index.vault import Skipped, Vault
 
 # Who wrote each file and when, as git says: what differs from what the manifest says.
@@ -120,13 +118,12 @@ class Diff:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
+class _Parsed:
     """A file as it was just read. `lessons` is None when its rows stay as they are."""
 
     path: str
     entry: FileEntry
     lessons: Sequence[Lesson] | None = None
-    rows: Sequence[LessonRow] = ()
 
 
 def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = False) -> Diff:
@@ -212,7 +209,7 @@ class _Reader:
     authors: Mapping[str, git.Provenance]
     withheld: bool
 
-    def read(self, source: SourceFile, *, even_if_same: bool = False) -> ReadFile:
+    def read(self, source: SourceFile, *, even_if_same: bool = False) -> _Parsed:
         """Read a file. Its lessons are None if nothing of them changed, or it cannot be parsed."""
         path = source.path
         before = self.manifest.files.get(path)
@@ -223,28 +220,28 @@ class _Reader:
             is_same = before is not None and before.hash == hashed
             is_same = is_same and not ownership.has(self.vault.config.home, entry.held)
             if before and is_same and not even_if_same and not _has_other_author(before, entry):
-                return ReadFile(path, entry)
+                return _Parsed(path, entry)
             entry = replace(entry, hash=hashed)
             lessons = parse.parse_file(data, path)
             if self.withheld and (before is None or not is_same or before.problem):
                 why, until = withheld_by(self.vault, path, data)
                 entry = replace(entry, withheld=why, held=until)
         except LessonError as error:
-            return ReadFile(path, replace(entry, problem=error.message, line=error.line))
+            return _Parsed(path, replace(entry, problem=error.message, line=error.line))
         except FileNotFoundError:  # deleted since it was listed: the next look takes it out
-            return ReadFile(path, before or entry)
+            return _Parsed(path, before or entry)
         except OSError as error:
             problem = f"{path}: cannot be read: {error.strerror}"
-            return ReadFile(
+            return _Parsed(
                 path, replace(entry, problem=problem, line=0, hash=_UNREADABLE, stamp=[])
             )
         except Exception as error:  # noqa: BLE001  # a bug of ours, and one file is not the vault
-            return ReadFile(path, replace(entry, problem=_unexpected(path, error), line=0))
+            return _Parsed(path, replace(entry, problem=_unexpected(path, error), line=0))
         declared = lessons[0].declared if lessons else ""
         entry = replace(
             entry, problem="", line=0, declared=declared, owns_id=True, lessons=len(lessons)
         )
-        return ReadFile(path, entry, lessons)
+        return _Parsed(path, entry, lessons)
 
     def _entry(self, source: SourceFile, before: FileEntry | None) -> FileEntry:
         """Return the entry of a file before its content is looked at."""
@@ -282,17 +279,18 @@ def _unexpected(path: str, error: Exception) -> str:
     return f"{path}: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
+def _with_rows(file: _Parsed, before: FileEntry | None) -> ReadFile:
     """Return a file with its rows; where they cannot be made, those of before stay."""
+    from vault_index.store.sync import ReadFile  # a listing of files that did not change needs none
+
     if file.lessons is None:
-        return file
-    from vault_index.index import rows  # a listing of files that did not change needs none
+        return ReadFile(file.path, file.entry)
+    from vault_index.index import rows
 
     entry, author = file.entry, of_entry(file.entry)
     try:
         path = shown(file.path)
         made = rows.of_file(file.lessons, path, author, entry.hash, entry.withheld)
-        return replace(file, rows=made)
     except Exception as error:  # noqa: BLE001  # as in `_Reader.read`
         entry = replace(
             entry,
@@ -303,13 +301,14 @@ def _with_rows(file: ReadFile, before: FileEntry | None) -> ReadFile:
             line=0,
         )
         return ReadFile(file.path, entry)
+    return ReadFile(file.path, entry, made, {row["content_hash"]: row for row in made})
 
 
 # whose a declared id is
 
 
 def _owners(
-    manifest: Manifest, results: Mapping[str, ReadFile], removed: Iterable[str]
+    manifest: Manifest, results: Mapping[str, _Parsed], removed: Iterable[str]
 ) -> dict[str, str]:
     """Return the file that owns each declared id: the first by path. An id that is a path is taken."""
     declared = {path: entry.declared for path, entry in manifest.files.items()}
@@ -334,7 +333,7 @@ def _taken_or_freed(manifest: Manifest, owners: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _with_own_ids(file: ReadFile, owners: Mapping[str, str]) -> ReadFile:
+def _with_own_ids(file: _Parsed, owners: Mapping[str, str]) -> _Parsed:
     """Return a file with its path as id if it declares the id of another, which is its problem."""
     declared = file.entry.declared
     if not declared or file.lessons is None:
@@ -346,4 +345,4 @@ def _with_own_ids(file: ReadFile, owners: Mapping[str, str]) -> ReadFile:
     base = parse.id_of(file.path)
     lessons = [replace(lesson, id=base + lesson.id[len(declared) :]) for lesson in file.lessons]
     entry = replace(file.entry, owns_id=False, problem=problem)
-    return ReadFile(file.path, entry, lessons)
+    return _Parsed(file.path, entry, lessons)

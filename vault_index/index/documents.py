@@ -14,6 +14,7 @@ from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters
 from vault_index.store.schema import DOCUMENTS, DocumentRow
+from vault_index.store.sync import fill
 from vault_index.store.table import Table
 
 if TYPE_CHECKING:
@@ -34,16 +35,16 @@ def refresh(lessons: Table, embedder: Embedder | None, cache: VectorCache) -> No
     table = Table(lessons.index, lessons.dimension, DOCUMENTS)
     sources = lessons.rows(_SOURCE, filters.PASSAGES)
     rows = [*_documents(sources), *_categories(sources)]
-    if not table.exists():
-        if not rows:
-            return
-        table.create()
-    before = {row["id"]: row["content_hash"] for row in table.rows(("id", "content_hash"))}
-    if {row["id"]: row["content_hash"] for row in rows} != before:
-        if table.dimension and embedder is not None:
-            rows = _with_vectors(rows, embedder, cache)
-        table.replace_all(rows)
-        table.fold()
+    known = table.rows(("id", "content_hash")) if table.exists() else []
+    if {row["id"]: row["content_hash"] for row in rows} == {
+        row["id"]: row["content_hash"] for row in known
+    }:
+        return
+    if table.dimension and embedder is not None:
+        titles = {hash_of(row["title"]): row["title"] for row in rows}
+        vectors = cache.get_or_make(embedder.embed_documents, titles)
+        rows = [{**row, "vector": vectors[hash_of(row["title"])]} for row in rows]
+    fill(table, rows)
 
 
 def _documents(lessons: Sequence[dict[str, Any]]) -> list[DocumentRow]:
@@ -85,12 +86,3 @@ def _row(
         author=author,
         content_hash=hash_of(title, about, link, author),
     )
-
-
-def _with_vectors(
-    rows: Sequence[DocumentRow], embedder: Embedder, cache: VectorCache
-) -> list[DocumentRow]:
-    """Return rows with the vectors of their titles."""
-    titles = {hash_of(row["title"]): row["title"] for row in rows}
-    vectors = cache.get_or_make(titles, lambda new: list(embedder.embed_documents(new)))
-    return [{**row, "vector": vectors[hash_of(row["title"])]} for row in rows]

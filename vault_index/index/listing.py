@@ -25,7 +25,8 @@ from vault_index.store.manifest import Manifest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from vault_index.index.stats import Problem
+    from vault_index.store.manifest import Problem
+    from vault_index.store.sync import ReadFile
     from vault_index.store.table import Table
     from vault_index.vault import Vault
 
@@ -94,11 +95,11 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
     changes = diff.scan(vault, known, ask_git)
     if withheld and len(changes.touched) > MANY:
         return None
-    read: list[diff.ReadFile] = []
+    read: list[ReadFile] = []
     if not changes.is_empty(known):
         authors = diff.ask_git(vault, known, changes)
         read = diff.read(vault, known, changes, authors, withheld=withheld)
-    parsed = {file.path: file for file in read if file.lessons is not None}
+    parsed = {file.path: file for file in read if file.rows is not None}
     after = manifest.with_files(known, {file.path: file.entry for file in read}, changes.removed)
     entries = after.files
     values = {**saved, **{path: _values_of(file) for path, file in parsed.items()}}
@@ -166,8 +167,8 @@ def _load(index: Path, mark: str) -> dict[str, list[list[Any]]] | None:
         return None
 
 
-def _values_of(file: diff.ReadFile) -> list[list[Any]]:
-    return [_values(row) for row in file.rows if row["is_whole"]]
+def _values_of(file: ReadFile) -> list[list[Any]]:
+    return [_values(row) for row in file.rows or () if row["is_whole"]]
 
 
 def _values(row: Mapping[str, Any]) -> list[Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
@@ -25,10 +26,10 @@ from vault_index.lesson.file import hash_of
 from vault_index.skill import FILE, MAX_BYTES, Skill, project_folder, read, user_folder
 from vault_index.store import ownership
 from vault_index.store.schema import SKILLS, SkillRow
+from vault_index.store.sync import fill
 from vault_index.store.table import Table
 
 if TYPE_CHECKING:
-    from vault_index.embed import Embedder
     from vault_index.store.manifest import Manifest
     from vault_index.vault import Vault
 VAULT, USER, PROJECT = "vault", "user", "project"
@@ -85,14 +86,13 @@ def refresh(
     table = Table(lessons.index, lessons.dimension, SKILLS)
     if digest == manifest.skills_hash or not (skills or table.exists()):
         return after, None
-    if not table.exists():
-        table.create()
     if table.dimension and vault.embedder is not None:
-        every = [prompt for skill in read for prompt in (*skill.prompts, *skill.silent)]
-        titled = {hash_of(prompt): (prompt, prompt) for prompt in every}
-        skills = _with_vectors(skills, titled, vault.embedder, cache)
-    table.replace_all(skills)
-    table.fold()
+        titled = {row["content_hash"]: _titled(row) for row in skills}
+        for prompt in (prompt for skill in read for prompt in (*skill.prompts, *skill.silent)):
+            titled[hash_of(prompt)] = prompt, prompt
+        vectors = cache.get_or_make(partial(rows.embed_titled, vault.embedder), titled)
+        skills = [{**row, "vector": vectors[row["content_hash"]]} for row in skills]
+    fill(table, skills)
     return after, len(read)
 
 
@@ -195,18 +195,6 @@ def _row(vault: Vault, skill: Skill) -> SkillRow:
 
 def _words(name: str) -> str:
     return name.replace("-", " ")
-
-
-def _with_vectors(
-    skills: Sequence[SkillRow],
-    prompts: dict[str, tuple[str, str]],
-    embedder: Embedder,
-    cache: VectorCache,
-) -> list[SkillRow]:
-    """Return rows with vectors, made as those of lessons are. `prompts` are by their hash."""
-    by_hash = {row["content_hash"]: _titled(row) for row in skills} | prompts
-    vectors = cache.get_or_make(by_hash, lambda new: rows.embed_titled(embedder, new))
-    return [{**row, "vector": vectors[row["content_hash"]]} for row in skills]
 
 
 def _titled(row: SkillRow) -> tuple[str, str]:

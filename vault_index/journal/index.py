@@ -1,19 +1,17 @@
 """Make the journal's table equal to its session files, which are the truth.
 
-The index is a cache, laid out as that of a vault (see `store.manifest`): a folder that `current` names,
-one writer at a time, a mark on the files whose rows may be newer than the manifest. After a kill at any
-moment the next sync reads these once more. A rebuild is made in a folder beside the one in force.
+The index is a cache, made and repaired as that of a vault: see `store.sync`.
 """
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.embed.cache import VectorCache
@@ -23,14 +21,11 @@ from vault_index.journal.journal import SCHEMA, Journal, OpenJournal
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.lesson.file import hash_of, hash_of_file
 from vault_index.store import filters, manifest, ownership
-from vault_index.store.manifest import FileEntry, Manifest
+from vault_index.store.manifest import FileEntry, Manifest, Problem
 from vault_index.store.reader import Reader
-from vault_index.store.schema import JOURNAL, VECTOR, JournalRow
-from vault_index.store.sync import ASKED_FOR, DAMAGED, Source, batches
+from vault_index.store.schema import JOURNAL, JournalRow
+from vault_index.store.sync import ASKED_FOR, Progress, ReadFile, Source, Stats, Work, Writer
 from vault_index.store.table import Table
-
-if TYPE_CHECKING:
-    from vault_index.embed import Embedder
 
 # A session as rows of the journal's table: a row for each text that is embedded by itself.
 #
@@ -169,40 +164,24 @@ SMALL_ROWS = 20_000  # up to there it takes a tenth of a second
 _WAITING = "waiting"  # rows that the table's indexes do not have yet, in the manifest
 _FORGOTTEN = "something was forgotten"
 
-Progress = Callable[[int, int], None]  # (files done, files to do)
-
 
 @dataclass(frozen=True, slots=True)
-class Stats:
-    """The work of a sync, in session files; `embedded` counts texts."""
+class JournalStats(Stats):
+    """The result of a sync, in session files."""
 
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
-    unchanged: int = 0
     rows: int = 0  # written
-    embedded: int = 0
-    busy: bool = False  # another process is writing
-    rebuilt: str = ""  # why the whole index was rebuilt, if it was
-    seconds: float = 0.0
-    problems: Mapping[str, str] = field(default_factory=dict)  # path -> why it is not as on disk
-
-    @property
-    def wrote(self) -> bool:
-        """Whether the index is not what it was."""
-        return bool(self.added or self.changed or self.removed or self.rebuilt)
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """An index, what it was built from, and how the session files differ from that."""
+class Changes:
+    """How the session files differ from a manifest."""
 
-    index: Path
-    manifest: Manifest
-    version: files.Stamp  # of the manifest
     stamps: Mapping[str, files.Stamp]  # of the files that are other or new
     removed: Sequence[str]
     unchanged: int
+
+    def __len__(self) -> int:
+        return len(self.stamps) + len(self.removed)
 
 
 def sync(
@@ -210,33 +189,17 @@ def sync(
     *,
     rebuild: bool = False,
     wait: bool = True,
-    progress: Progress | None = None,
-) -> Stats:
+    progress: Progress = lambda _done, _all: None,
+) -> JournalStats:
     """Bring the index up to date with the session files, and return what was done.
 
     `rebuild` builds a new index beside the old one, embeds all of it, and swaps. Without `wait`, if
     another process is writing, nothing is done. Raises WriteError, EmbedderError, and
     IndexStateError for an index of a newer version.
     """
-    started = time.monotonic()
     if not journal.folder.is_dir():
-        return Stats()
-    reason, work = (ASKED_FOR, None) if rebuild else _look(journal)
-    if work and not work.stamps and not work.removed and not manifest.is_dirty(work.index):
-        return Stats(unchanged=work.unchanged, problems=_problems(work.manifest))
-    with ownership.held(journal.index_dir, wait=wait) as is_free:
-        if not is_free:
-            return Stats(busy=True)
-        if not rebuild and (work is None or _source(journal).is_outdated(work.index, work.version)):
-            reason, work = _look(journal)  # somebody wrote meanwhile
-        tell = progress or (lambda _done, _all: None)
-        try:
-            if work:
-                return replace(_update(journal, work, tell), seconds=time.monotonic() - started)
-        except IndexStateError:
-            reason = DAMAGED
-        stats = _rebuild(journal, reason, tell)
-    return replace(stats, seconds=time.monotonic() - started)
+        return JournalStats()
+    return Sessions(journal, progress).sync(rebuild=rebuild, wait=wait)
 
 
 def remove(journal: Journal, sessions: Collection[str]) -> None:
@@ -250,16 +213,19 @@ def remove(journal: Journal, sessions: Collection[str]) -> None:
         return
     with ownership.held(journal.index_dir, wait=True):
         index = manifest.current(journal.index_dir)
+        source = Sessions(journal)
         if index is not None:
             try:
                 known = manifest.load(index, SCHEMA)
                 table = Table(index, known.dimension, JOURNAL)
                 gone = table.rows(["content_hash"], filters.of_sessions(sessions))
-                _cache(journal).remove({row["content_hash"] for row in gone})
+                source.cache().remove({row["content_hash"] for row in gone})
+                if known.embedder == source.embedder:
+                    source.vectors_in = table
             except IndexStateError:
-                index = None
+                pass
         try:
-            _rebuild(journal, _FORGOTTEN, lambda _done, _all: None, vectors_of=index)
+            source.rebuild(_FORGOTTEN, resume=False, keep_seconds=-1)
         except (WriteError, IndexStateError, EmbedderError):
             manifest.remove_all(journal.index_dir)
     journal.opened = None
@@ -299,178 +265,100 @@ def _save_folded(journal: Journal, index: Path, known: Manifest) -> None:
         journal.opened = OpenJournal(table, known.embedder, len(known.files), version)
 
 
-# what is to be done
+class Sessions(Source[Changes, JournalStats]):
+    """The session files of the journal."""
 
+    columns = JOURNAL
+    schema = SCHEMA
 
-def _look(journal: Journal, index: Path | None = None) -> tuple[str, _Work | None]:
-    """Return how the files differ from an index, that in force, or why it has to be rebuilt."""
-    index = index or manifest.current(journal.index_dir)
-    version = manifest.version(index) if index else None
-    reason, recorded = _source(journal).why_rebuild(index)
-    if index is None or version is None or recorded is None:
-        return reason, None
-    stamps = dict(archive.stamps(journal.folder))
-    other = {path: stamp for path, stamp in stamps.items() if not _is_same(recorded, path, stamp)}
-    removed = sorted(recorded.files.keys() - stamps.keys())
-    return "", _Work(index, recorded, version, other, removed, len(stamps) - len(other))
+    def __init__(self, journal: Journal, progress: Progress = lambda _done, _all: None) -> None:
+        super().__init__(journal)
+        self.journal = journal
+        self.progress = progress
+        self.vectors_in: Table | None = None  # an index before this one, whose vectors still hold
 
+    def cache(self, *, trusted: bool = True) -> VectorCache:
+        """Return the vectors that are kept for the user; see `VectorCache` for `trusted`."""
+        dimension = self.journal.embedder.dimension if self.journal.embedder else 0
+        name = f"{self.embedder} {RECIPE}"
+        return VectorCache(self.journal.config.home, name, dimension, trusted=trusted)
 
-def _source(journal: Journal) -> Source:
-    return Source(journal, JOURNAL, SCHEMA)
+    def compare(self, known: Manifest, *, rebuild: bool = False) -> Changes:
+        """Return how the session files differ from a manifest, by their stamps."""
+        del rebuild
+        stamps = dict(archive.stamps(self.journal.folder))
+        other = {
+            path: stamp
+            for path, stamp in stamps.items()
+            if (entry := known.files.get(path)) is None or entry.stamp != list(stamp)
+        }
+        removed = sorted(known.files.keys() - stamps.keys())
+        return Changes(other, removed, len(stamps) - len(other))
 
+    def is_current(self, work: Work[Changes]) -> bool:
+        """Whether no file differs."""
+        return not len(work.changes) and not manifest.is_dirty(work.index)
 
-def _is_same(known: Manifest, path: str, stamp: files.Stamp) -> bool:
-    entry = known.files.get(path)
-    return entry is not None and entry.stamp == list(stamp)
+    def nothing(self, work: Work[Changes] | None) -> JournalStats:
+        """Return the result where nothing was done."""
+        if work is None:
+            return JournalStats()
+        return JournalStats(unchanged=work.changes.unchanged, problems=_problems(work.manifest))
 
+    def update(self, work: Work[Changes]) -> JournalStats:
+        """Write the rows of files that differ, a commit a batch; the caller holds the lock."""
+        table = Table(work.index, work.manifest.dimension, JOURNAL)
+        cache, embedder = self.cache(trusted=work.reason != ASKED_FOR), self.journal.embedder
+        vectors = partial(cache.get_or_make, embedder.embed_documents) if embedder else None
+        size = BATCH_ROWS if embedder else WORDS_ROWS
+        writer = Writer(table, vectors, size, vectors_in=self.vectors_in)
+        known, stamps = work.manifest.files, work.changes.stamps
+        done, written = Counter[str](), 0
 
-def _problems(known: Manifest) -> dict[str, str]:
-    return {path: entry.problem for path, entry in known.files.items() if entry.problem}
+        def tell(batch: Sequence[ReadFile], differing: int) -> None:
+            nonlocal written
+            written += differing
+            for file in batch:
+                is_new = file.path not in known
+                done["same" if file.rows is None else "added" if is_new else "changed"] += 1
+            self.progress(done.total(), len(stamps))
 
-
-# doing it
-
-
-def _rebuild(
-    journal: Journal, reason: str, progress: Progress, vectors_of: Path | None = None
-) -> Stats:
-    """Build a new index beside the one in force, then swap. An interrupted build is resumed."""
-    forgets = reason == _FORGOTTEN
-    source = _source(journal)
-    building = source.start_building(resume=reason != ASKED_FOR and not forgets)
-    _, work = _look(journal, building)
-    if work is None:
-        raise IndexStateError(DAMAGED, "run `lessons journal import`")
-    kept_in = None
-    if vectors_of is not None:
-        recorded = manifest.load(vectors_of, SCHEMA)
-        if (recorded.embedder, recorded.dimension) == (
-            work.manifest.embedder,
-            work.manifest.dimension,
-        ):
-            kept_in = Table(vectors_of, recorded.dimension, JOURNAL)
-    stats = _update(journal, work, progress, use_cache=reason != ASKED_FOR, kept_in=kept_in)
-    manifest.put_in_force(building, keep_seconds=-1 if forgets else manifest.KEEP_OLD_SECONDS)
-    return replace(stats, rebuilt=reason)
-
-
-def _update(
-    journal: Journal,
-    work: _Work,
-    progress: Progress,
-    *,
-    use_cache: bool = True,
-    kept_in: Table | None = None,
-) -> Stats:
-    """Write the rows of files that differ, a commit a batch; the caller holds the lock."""
-    table = Table(work.index, work.manifest.dimension, JOURNAL)
-    cache, embedded = _cache(journal, trusted=use_cache), 0
-    after, written, done = work.manifest, 0, 0
-    stats = Stats(removed=len(work.removed), unchanged=work.unchanged)
-    pending = set(work.stamps) | set(work.removed)
-    manifest.mark_dirty(work.index, pending)
-    if work.removed:
-        table.delete(filters.of_paths(work.removed))
-        after = manifest.with_files(after, {}, work.removed)
-    size = BATCH_ROWS if journal.embedder else WORDS_ROWS
-    read = _read(journal, after, work.stamps)
-    for batch in batches(read, lambda made: len(made.rows or ()), size):
-        changed = [made for made in batch if made.rows is not None]
-        pairs, stale = _differing(table, work.manifest, changed)
-        if pairs:
-            of_batch, made_now = _with_vectors(pairs, journal.embedder, kept_in or table, cache)
-            table.replace(of_batch, [])
-            embedded += made_now
-        if stale:
-            table.delete(filters.any_of("id", stale))
-        after = manifest.with_files(after, {made.path: made.entry for made in batch})
-        waiting = len(pairs) + int(after.derived.get(_WAITING, 0))
+        read = _read(self.journal, work.manifest, stamps)
+        after = writer.write(work.manifest, read, stamps, work.changes.removed, tell)
+        waiting = written + int(after.derived.get(_WAITING, 0))
         after = replace(after, derived={_WAITING: str(waiting)})
         manifest.save(work.index, after)  # readers see it from now on
-        pending -= {made.path for made in batch} | set(work.removed)
-        if pending:
-            manifest.mark_dirty(work.index, pending)
-        new = sum(made.path not in work.manifest.files for made in changed)
-        stats = replace(
-            stats,
-            added=stats.added + new,
-            changed=stats.changed + len(changed) - new,
-            unchanged=stats.unchanged + len(batch) - len(changed),
+        if _fold(table, waiting):
+            _save_folded(self.journal, work.index, after)
+        return JournalStats(
+            added=done["added"],
+            changed=done["changed"],
+            removed=len(work.changes.removed),
+            unchanged=work.changes.unchanged + done["same"],
+            embedded=cache.made,
+            problems=_problems(after),
+            rows=written,
         )
-        written, done = written + len(pairs), done + len(batch)
-        progress(done, len(work.stamps))
-    if pending:
-        manifest.save(work.index, after)
-    if _fold(table, after):
-        _save_folded(journal, work.index, after)
-    return replace(stats, rows=written, embedded=embedded, problems=_problems(after))
 
 
-def _with_vectors(
-    pairs: Sequence[tuple[JournalRow, str]],
-    embedder: Embedder | None,
-    table: Table,
-    cache: VectorCache,
-) -> tuple[list[JournalRow], int]:
-    """Return rows with their vectors, and how many were made. Raises EmbedderError."""
-    if embedder is None:
-        return [row for row, _ in pairs], 0
-    texts = {row["content_hash"]: text for row, text in pairs}
-    vectors = table.vectors(sorted(texts))
-    vectors |= cache.get(texts.keys() - vectors.keys())
-    new = cache.make_missing(texts, vectors, lambda some: list(embedder.embed_documents(some)))
-    vectors |= new
-    return [row | JournalRow(vector=vectors[row["content_hash"]]) for row, _ in pairs], len(new)
+def _problems(known: Manifest) -> list[Problem]:
+    return [Problem(path, 0, entry.problem) for path, entry in known.files.items() if entry.problem]
 
 
-def _cache(journal: Journal, *, trusted: bool = True) -> VectorCache:
-    """Return the vectors that are kept for the user; see `VectorCache` for `trusted`."""
-    dimension = journal.embedder.dimension if journal.embedder else 0
-    name = f"{_source(journal).embedder} {RECIPE}"
-    return VectorCache(journal.config.home, name, dimension, trusted=trusted)
-
-
-def _fold(table: Table, after: Manifest) -> bool:
+def _fold(table: Table, waiting: int) -> bool:
     """Fold new rows into the table's indexes: at once in a small table, in a large one when many wait.
 
     Whether that was done. In a large one it takes a second or two, and readers have the rows before.
     """
-    waiting = int(after.derived.get(_WAITING, 0))
     is_due = waiting >= FOLDED_ROWS or (waiting > 0 and table.count() <= SMALL_ROWS)
     if is_due:
         table.fold()
     return is_due
 
 
-def _differing(
-    table: Table, known: Manifest, changed: Sequence[_Read]
-) -> tuple[list[tuple[JournalRow, str]], list[str]]:
-    """Return the rows of these files that are not in the table as they are, and the ids of stale ones.
-
-    A session that goes on keeps the rows of its earlier turns. To replace all rows of a file in one
-    commit LanceDB goes through the whole table: 15 times what it takes to write those that differ.
-    """
-    pairs = [pair for made in changed for pair in made.rows or ()]
-    paths = [made.path for made in changed if made.path in known.files]
-    if not paths:
-        return pairs, []
-    columns = [name for name in JOURNAL.columns() if name != VECTOR]
-    there = {row["id"]: row for row in table.rows(columns, filters.of_paths(paths))}
-    ids = {row["id"] for row, _ in pairs}
-    other = [(row, text) for row, text in pairs if there.get(row["id"]) != row]
-    return other, sorted(there.keys() - ids)
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A session file that was read. `rows` are None where those in the table stay."""
-
-    path: str
-    entry: FileEntry
-    rows: list[tuple[JournalRow, str]] | None
-
-
-def _read(journal: Journal, known: Manifest, stamps: Mapping[str, files.Stamp]) -> Iterator[_Read]:
+def _read(
+    journal: Journal, known: Manifest, stamps: Mapping[str, files.Stamp]
+) -> Iterator[ReadFile]:
     """Read session files one after another; one that cannot be read keeps the rows it has."""
     for path, stamp in stamps.items():
         before = known.files.get(path)
@@ -479,12 +367,14 @@ def _read(journal: Journal, known: Manifest, stamps: Mapping[str, files.Stamp]) 
             data = files.read_file(journal.folder / path)
             content = hash_of_file(data)
             if before and before.hash == content and not before.problem:
-                yield _Read(path, replace(before, stamp=trusted), None)
+                yield ReadFile(path, replace(before, stamp=trusted))
                 continue
             session = session_file.parse(data, path)
         except VaultError as error:
             entry = replace(before or FileEntry("", []), stamp=trusted, problem=error.message)
-            yield _Read(path, entry, None)
+            yield ReadFile(path, entry)
             continue
+        pairs = of_session(session, path)
+        contents = {row["content_hash"]: text for row, text in pairs}
         entry = FileEntry(content, trusted, len(session.records))
-        yield _Read(path, entry, of_session(session, path))
+        yield ReadFile(path, entry, [row for row, _ in pairs], contents)

@@ -15,7 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index import files
@@ -342,10 +342,8 @@ def _vectors(vault: Vault, failed: Sequence[Failure]) -> dict[str, np.ndarray]:
         if len(failed) == 1:
             return {text: embedder.embed_query(text) for text in texts}
         cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
-        kept = cache.get_or_make(
-            {hash_of(text): text for text in texts},
-            lambda some: [embedder.embed_query(text) for text in some],
-        )
+        by_hash = {hash_of(text): text for text in texts}
+        kept = cache.get_or_make(partial(map, embedder.embed_query), by_hash)
     except EmbedderError:
         return {}
     return {text: kept[hash_of(text)] for text in texts}

@@ -196,10 +196,8 @@ def _vectors(vault: Vault, prompts: Sequence[str]) -> Mapping[str, np.ndarray]:
         return {}
     cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
     try:
-        kept = cache.get_or_make(
-            {hash_of(prompt): prompt for prompt in prompts},
-            lambda some: [embedder.embed_query(prompt) for prompt in some],
-        )
+        by_hash = {hash_of(prompt): prompt for prompt in prompts}
+        kept = cache.get_or_make(partial(map, embedder.embed_query), by_hash)
     except EmbedderError:  # each search says why it has full text only
         return {}
     return {prompt: kept[hash_of(prompt)] for prompt in prompts}

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check.finding import WARNING, Finding, line_of_key
+from vault_index.embed.cache import VectorCache
 from vault_index.errors import LessonError
 from vault_index.index import rows
 from vault_index.index.rows import FIRES, SILENT, hash_of_prompt
@@ -171,10 +173,11 @@ def vectors(vault: Vault, lessons: list[Lesson], path: str) -> list[np.ndarray]:
     if embedder is None or embedder.name != opened.embedder or not lessons:
         return []
     firsts = [rows.of_lesson(lesson, shown(path), None)[0] for lesson in lessons]
-    by_hash = opened.store.vectors(sorted({row["content_hash"] for row in firsts}))
-    new = [row for row in firsts if row["content_hash"] not in by_hash]
-    embedded = rows.embed(embedder, new) if new else []
-    by_hash |= {row["content_hash"]: vector for row, vector in zip(new, embedded, strict=True)}
+    contents = {row["content_hash"]: row for row in firsts}
+    name, dimension = f"{embedder.name} {rows.RECIPE}", opened.store.dimension
+    cache = VectorCache(vault.config.home, name, dimension)
+    known = opened.store.vectors(contents)
+    by_hash = cache.get_or_make(partial(rows.embed, embedder), contents, known)
     return [by_hash[row["content_hash"]] for row in firsts]
 
 

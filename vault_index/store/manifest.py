@@ -9,8 +9,8 @@
       owner            whose it is: see `ownership`
 
 A reader follows `current` once and then stays with one folder, so it never sees half an index. The
-manifest names the schema, the embedder and each file's hash, size, times and inode. `index.reconcile`
-draws what a killed writer leaves, and who repairs it.
+manifest names the schema, the embedder and each file's hash, size, times and inode. `sync` draws
+what a killed writer leaves, and who repairs it.
 """
 
 from __future__ import annotations
@@ -61,6 +61,15 @@ class FileEntry:
 
 # a value that most files have is not written: half of the time to load it
 _DEFAULTS = {column.name: column.default for column in fields(FileEntry)}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that is not in the index as it is on disk, and why. `line` is 0 when none is to blame."""
+
+    path: str
+    line: int
+    message: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,101 @@
-"""Which index is in force, whether it can be brought up to date, and where the next one is built.
+"""One engine that makes an index equal to files: to lessons, and to the journal's sessions.
 
-Lessons and the journal are laid out alike: see `manifest`. They differ in how their files are read and
-their rows are written.
+    compare -> read -> vectors -> table -> what follows from the rows -> manifest
+
+A `Source` is what differs between indexes: how its files are compared, read and embedded, and what is
+derived from their rows. All else is here. A kill after each step leaves this (the lock goes with the
+process):
+
+    step           on disk                  repaired by
+    -------------  -----------------------  -------------------------------------------------------
+    compare, read  nothing                  -
+      |
+    mark_dirty     dirty.json               the next sync: `manifest.load` calls the files in it
+      |                                     unknown, so they are read again, or removed
+    table.replace  rows that the manifest   the same: the rows of these files are compared once more
+      |            does not know of
+      | .. and before each batch but the first one
+      |  save      a manifest of the last   the next sync goes on with the files that are missing
+      |            batch
+      |  mark_dirty                         as above
+      |
+    derived        tables newer or older    the next full pass: `manifest.load` calls all of them
+      |            than the rows            stale as long as there is a dirty.json
+    manifest.save  all of it                -  (dirty.json goes last: a kill before that repeats work)
+
+A rebuild takes the same steps in the folder `building`, which nobody reads, and the next rebuild
+resumes it. After its rename and before `current` names it, it is an index that nobody reads: the
+next rebuild removes it. Readers stay at the version of the tables that they opened until the manifest
+is another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from vault_index import files
 from vault_index.errors import IndexStateError
-from vault_index.store import manifest, ownership
-from vault_index.store.manifest import Manifest
-from vault_index.store.schema import Schema
+from vault_index.store import filters, manifest, ownership
+from vault_index.store.manifest import FileEntry, Manifest, Problem
+from vault_index.store.schema import VECTOR, Schema
 from vault_index.store.table import Table
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    import numpy as np
 
 ASKED_FOR = "asked for"  # the reason of a rebuild: nothing that is kept is believed
 DAMAGED = "the index was damaged"
+
+Progress = Callable[[int, int], None]  # (done, to do)
+# what is embedded, by content hash, and the vectors that are known -> the vectors of all
+Vectors = Callable[[Mapping[str, Any], Mapping[str, "np.ndarray"]], Mapping[str, "np.ndarray"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The result of a sync, in files; `embedded` counts passages."""
+
+    added: int = 0
+    changed: int = 0
+    moved: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    embedded: int = 0
+    refiled: int = 0  # passages of lessons whose category the classifier now proposes otherwise
+    skills: int | None = None  # how many there are, if any of them changed
+    pending: int = 0  # files left for later: more than the caller has time for
+    busy: bool = False  # another process is writing
+    rebuilt: str = ""  # why the whole index was rebuilt, if it was
+    seconds: float = 0.0
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def wrote(self) -> bool:
+        """Whether the index is not what it was."""
+        some = self.added or self.changed or self.moved or self.removed or self.refiled
+        return bool(some or self.rebuilt or self.skills is not None)
+
+    def __str__(self) -> str:
+        names = ("added", "changed", "moved", "removed", "unchanged", "pending")
+        parts = [f"{getattr(self, name)} {name}" for name in names if getattr(self, name)]
+        if self.skills is not None:
+            parts.append(f"{self.skills} skills")
+        return f"{', '.join(parts) or 'no lessons'}; {self.embedded} embedded"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file as it was just read. `rows` are None where those in the table stay."""
+
+    path: str
+    entry: FileEntry
+    rows: Sequence[Mapping[str, Any]] | None = None
+    contents: Mapping[str, Any] = field(default_factory=dict)  # what is embedded, by content hash
 
 
 class Embedding(Protocol):
@@ -48,13 +122,89 @@ class Owner(Protocol):
         """The embedder, opened when it is first asked for. Raises EmbedderError."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The source of an index, its table, and the version of its rows and of what is embedded."""
+Changes = TypeVar("Changes", bound=Sized)
+Result = TypeVar("Result", bound=Stats)
 
-    owner: Owner
+
+@dataclass(frozen=True, slots=True)
+class Work(Generic[Changes]):
+    """An index, what it was built from, and how the files differ from that.
+
+    `reason` is why it is built from nothing, "" if it is not.
+    """
+
+    index: Path
+    manifest: Manifest
+    changes: Changes
+    reason: str = ""
+
+
+class Source(ABC, Generic[Changes, Result]):
+    """The files of an index, its table, and the version of its rows and of what is embedded."""
+
     columns: Schema
     schema: int
+
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+        self.started = time.monotonic()
+
+    @abstractmethod
+    def compare(self, known: Manifest, *, rebuild: bool = False) -> Changes:
+        """Return how the files differ from a manifest; its length is how many files do."""
+
+    @abstractmethod
+    def is_current(self, work: Work[Changes]) -> bool:
+        """Whether nothing is to be done."""
+
+    @abstractmethod
+    def nothing(self, work: Work[Changes] | None) -> Result:
+        """Return the result where nothing was done; of an index that is current if there is work."""
+
+    @abstractmethod
+    def update(self, work: Work[Changes]) -> Result:
+        """Write the rows of what differs and what follows; the caller holds the lock."""
+
+    def sync(
+        self, *, rebuild: bool = False, wait: bool = True, at_most: int | None = None
+    ) -> Result:
+        """Bring the index up to date; see `index.reconcile.sync`."""
+        folder = self.owner.index_dir
+        version, reason, work = (None, ASKED_FOR, None) if rebuild else self._look()
+        if work and self.is_current(work):
+            return self._timed(self.nothing(work))
+        if at_most is not None and (work is None or len(work.changes) > at_most):
+            changes = work.changes if work else self.compare(Manifest(self.schema, "", 0))
+            return replace(self.nothing(None), pending=len(changes))
+        with ownership.held(folder, wait=wait) as is_free:
+            if not is_free:
+                return replace(self.nothing(None), busy=True)
+            if not rebuild and (work is None or self._is_outdated(work.index, version)):
+                _, reason, work = self._look()
+            if work is None:
+                return self.rebuild(reason)
+            try:
+                return self._timed(self.update(work))
+            except IndexStateError:
+                return self.rebuild(DAMAGED)
+
+    def rebuild(
+        self, reason: str, *, resume: bool = True, keep_seconds: float = manifest.KEEP_OLD_SECONDS
+    ) -> Result:
+        """Build a new index beside the one in force, then swap. An interrupted build is resumed.
+
+        The caller holds the lock.
+        """
+        building = self._start_building(resume=resume and reason != ASKED_FOR)
+        known = self.load(building)
+        stats = self.update(Work(building, known, self.compare(known, rebuild=True), reason))
+        manifest.put_in_force(building, keep_seconds=keep_seconds)
+        return self._timed(replace(stats, rebuilt=reason))
+
+    def _timed(self, stats: Result) -> Result:
+        return replace(stats, seconds=time.monotonic() - self.started)
+
+    # which index is in force, and where the next one is built
 
     @property
     def embedder(self) -> str:
@@ -69,7 +219,16 @@ class Source:
         """Read the manifest of an index; see `manifest.load`."""
         return manifest.load(index, self.schema)
 
-    def why_rebuild(self, index: Path | None) -> tuple[str, Manifest | None]:
+    def _look(self) -> tuple[files.Stamp | None, str, Work[Changes] | None]:
+        """Return the version of the index in force, and its work or why it has to be rebuilt."""
+        index = manifest.current(self.owner.index_dir)
+        version = manifest.version(index) if index else None
+        reason, known = self._why_rebuild(index)
+        if index is None or known is None:
+            return version, reason, None
+        return version, "", Work(index, known, self.compare(known))
+
+    def _why_rebuild(self, index: Path | None) -> tuple[str, Manifest | None]:
         """Return why an index cannot be brought up to date, or its manifest.
 
         Raises IndexStateError for an index of a newer version.
@@ -90,13 +249,13 @@ class Source:
         is_whole = self.table(index, recorded.dimension).exists()
         return ("", recorded) if is_whole else (DAMAGED, None)
 
-    def is_outdated(self, index: Path | None, version: files.Stamp | None) -> bool:
+    def _is_outdated(self, index: Path, version: files.Stamp | None) -> bool:
         """Whether somebody wrote since this version, or was writing then; the caller holds the lock."""
-        if index is None or index != manifest.current(self.owner.index_dir):
+        if index != manifest.current(self.owner.index_dir):
             return True
         return manifest.version(index) != version or manifest.is_dirty(index)
 
-    def start_building(self, *, resume: bool) -> Path:
+    def _start_building(self, *, resume: bool) -> Path:
         """Return the folder of the next index: an empty one, or what an interrupted build left.
 
         The caller holds the lock, and puts it in force. Raises WriteError.
@@ -115,20 +274,80 @@ class Source:
     def _can_resume(self, building: Path) -> bool:
         """Whether an interrupted build left what can be brought up to date like any other index."""
         try:
-            return ownership.is_folder(building) and not self.why_rebuild(building)[0]
+            return ownership.is_folder(building) and not self._why_rebuild(building)[0]
         except IndexStateError:  # of a newer version
             return False
 
 
-def batches(read: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """Yield files that were read, so many that a batch has `most` rows or just above."""
-    batch: list[T] = []
-    size = 0
-    for file in read:
-        batch.append(file)
-        size += size_of(file)
-        if size >= most:
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes the rows of files that were read. `vectors` makes those of rows; None for none."""
+
+    table: Table
+    vectors: Vectors | None
+    max_rows: int  # of a batch, or just above
+    folder: str = ""  # in front of a file's path in its rows
+    vectors_in: Table | None = None  # that has vectors already, if not the table itself
+
+    def write(
+        self,
+        before: Manifest,
+        read: Iterable[ReadFile],
+        pending: Collection[str],
+        removed: Collection[str],
+        tell: Callable[[Sequence[ReadFile], int], None] = lambda _files, _rows: None,
+    ) -> Manifest:
+        """Write a commit a batch, and take out the rows of removed files after the last.
+
+        `pending` are the paths whose rows may change. `tell` gets the files of each batch and how
+        many rows differed. Return the manifest to save: the one on disk lacks the last batch.
+        """
+        after, left = before, {*pending, *removed}
+        if left:
+            manifest.mark_dirty(self.table.index, left)
+        for number, batch in enumerate(self._batches(read)):
+            if number:  # so that a kill does not lose the batch before
+                manifest.save(self.table.index, after)
+                manifest.mark_dirty(self.table.index, left)
+            changed = [file for file in batch if file.rows is not None]
+            known = [self.folder + file.path for file in changed if file.path in before.files]
+            every = [row for file in changed for row in file.rows or ()]
+            rows, stale = self.table.differing(every, known)
+            contents = {key: what for file in changed for key, what in file.contents.items()}
+            self.table.replace(self._with_vectors(rows, contents), stale)
+            after = manifest.with_files(after, {file.path: file.entry for file in batch})
+            left -= {file.path for file in batch}
+            tell(batch, len(rows))
+        if removed:
+            self.table.delete(filters.of_paths(self.folder + path for path in removed))
+            after = manifest.with_files(after, {}, removed)
+        return after
+
+    def _batches(self, read: Iterable[ReadFile]) -> Iterator[list[ReadFile]]:
+        batch: list[ReadFile] = []
+        size = 0
+        for file in read:
+            batch.append(file)
+            size += len(file.rows or ())
+            if size >= self.max_rows:
+                yield batch
+                batch, size = [], 0
+        if batch:
             yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+
+    def _with_vectors(
+        self, rows: Sequence[Mapping[str, Any]], contents: Mapping[str, Any]
+    ) -> Sequence[Mapping[str, Any]]:
+        if self.vectors is None or not rows:
+            return rows
+        wanted = {row["content_hash"]: contents[row["content_hash"]] for row in rows}
+        vectors = self.vectors(wanted, (self.vectors_in or self.table).vectors(wanted))
+        return [{**row, VECTOR: vectors[row["content_hash"]]} for row in rows]
+
+
+def fill(table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Make rows the only ones of a small table that is derived from others, or of few files."""
+    if not table.exists():
+        table.create()
+    table.replace_all(rows)
+    table.fold()

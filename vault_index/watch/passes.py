@@ -13,8 +13,8 @@ from typing import Any
 from vault_index import git
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.index import reconcile
-from vault_index.index.stats import Stats
 from vault_index.search import failures, floor
+from vault_index.store.sync import Stats
 from vault_index.watch import warming
 from vault_index.watch.current import CurrentVault, stamp
 from vault_index.watch.schedule import Outcome, Passed
