@@ -13,20 +13,25 @@ import contextlib
 import gc
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
 from vault_index.hotpath import log, start
 from vault_index.text.quote import visible_line
+
+if TYPE_CHECKING:
+    from vault_index.watch.page import Served
 
 # The system ends a process that hangs longer: on a dead network drive, or with a lock that keeps
 # others out.
 HANG_SECONDS = 60  # of the watcher's start
 CAPTURE_SECONDS = 1800
 LEARN_SECONDS = 3600  # a small model is slow, and nobody waits
+INSTALLED_SECONDS = 2.0  # without a change of the package
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
 PRIORITY = 10  # of a capture: lower than what people wait for
 
@@ -37,7 +42,7 @@ def main(words: list[str]) -> int | None:
     """Run the process that the words name and return its exit status; None for a command."""
     if len(words) == 5 and words[0] == "--vault" and words[2:4] == ["watch", "--lock"]:
         gc.disable()  # looking through what is loaded, which stays, takes a tenth of the start
-        return _run(HANG_SECONDS, lambda: watch(Path(words[1]), int(words[4]), _log))
+        return _run(HANG_SECONDS, lambda: _watch_on(words))
     if len(words) == 3 and words[:2] == [start.COMMAND, "--lock"]:
         return _run(CAPTURE_SECONDS, lambda: _capture(int(words[2])))
     return None
@@ -59,16 +64,45 @@ def _run(seconds: int, work: Callable[[], None]) -> int:
     return 0
 
 
-def watch(root: Path, lock: int, say: Say) -> None:
-    """Watch a vault, and others on demand, until there is a reason to end. Raises VaultError."""
+def _watch_on(words: list[str]) -> None:
+    """Watch, and go on as the version that was installed if the page is served: the lock stays ours."""
+    from vault_index.watch import page, watcher
+    from vault_index.watch.current import stamp_package
+
+    lock = int(words[4])
+    if watch(Path(words[1]), lock, _log) != watcher.UPGRADED or page.wish() is None:
+        return
+    before = None
+    while (now := stamp_package()) != before or not now:  # an installer is at work
+        before = now
+        time.sleep(INSTALLED_SECONDS)
+    os.set_inheritable(lock, True)
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "vault_index", *words])
+
+
+def _open_page(root: Path, port: int) -> Served:
+    """Serve a vault on this machine, in threads of this process. Raises VaultError."""
+    try:
+        from vault_index.entrypoints.web import server
+    except ModuleNotFoundError as error:
+        raise VaultError(
+            f"serving needs the package {error.name}", "install vault-index with the extra web"
+        ) from None
+    from vault_index.vault import open_vault
+
+    return server.Background(open_vault(root), port, _log)
+
+
+def watch(root: Path, lock: int, say: Say) -> str:
+    """Watch a vault, and others on demand; return the reason for the end. Raises VaultError."""
     from vault_index.watch.watcher import Watcher
 
     os.set_inheritable(lock, False)
     start.note_pid(lock, os.getpid())
-    watcher = Watcher(root, say)
+    watcher = Watcher(root, say, _open_page)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda got, _frame: watcher.end(signal.Signals(got).name))
-    watcher.run()  # it takes the alarm back
+    return watcher.run()  # it takes the alarm back
 
 
 def _capture(lock: int) -> None:

@@ -19,12 +19,14 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import index_files, protocol, start
 from vault_index.hotpath.start import LOCK, LOG, VAULT_LOCK
 from vault_index.store import ownership
+from vault_index.watch import page
 
 __all__ = [
-    "LOCK", "LOG", "VAULT_LOCK", "folder", "is_running", "open_in_background", "status", "stop",
-    "take_lock", "take_vault",
+    "LOCK", "LOG", "VAULT_LOCK", "folder", "is_running", "open_and_wait", "open_in_background",
+    "serve", "status", "stop", "stop_serving", "take_lock", "take_vault",
 ]  # fmt: skip
 
+START_SECONDS = 30  # to load the model and the tables: one on a quick machine
 STOP_SECONDS = 5  # for a watcher to end by itself; then it is killed
 OPEN_SECONDS = 1  # for a watcher that runs to open another vault, or to hear that it ends
 _STOP_OLD = b'{"protocol": 6, "ask": "stop"}\n'  # of 0.8.0, which had a process for each vault
@@ -65,6 +67,51 @@ def open_in_background(root: Path, index: Path) -> bool:
         finally:
             os.close(lock)
     return True
+
+
+def open_and_wait(root: Path, index: Path) -> tuple[dict[str, Any], bool]:
+    """Have the watcher open a vault; return its account of it, and whether that began here.
+
+    Raises VaultError where it does not start.
+    """
+    began = time.monotonic()
+    started = False
+    while time.monotonic() - began < START_SECONDS:
+        started = open_in_background(root, index) or started
+        state = status(root)
+        if state is not None:
+            return state, started
+        time.sleep(0.1)
+    raise VaultError(f"the watcher of {root} did not start", f"read {folder() / LOG}")
+
+
+def serve(root: Path, index: Path, port: int) -> tuple[str, bool]:
+    """Have the watcher serve a vault; return the address, and whether that began here.
+
+    Raises VaultError, also where something else is served.
+    """
+    open_and_wait(root, index)
+    question = {"ask": "serve", "port": port}
+    try:
+        answer = protocol.ask(str(root), question, START_SECONDS)
+    except (protocol.NoWatcher, protocol.NoAnswer) as error:
+        raise VaultError(
+            f"the watcher does not serve: {error or 'it ended'}",
+            "end it with `lessons watch --stop`, then try again",
+        ) from None
+    if "refused" in answer:
+        raise VaultError(answer["refused"], answer["hint"])
+    return str(answer["address"]), bool(answer["began"])
+
+
+def stop_serving() -> str:
+    """Serve nothing any more; return the address that was served or was to be, "" for none."""
+    with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
+        address = str(protocol.ask("", {"ask": "serve no more"}, STOP_SECONDS)["address"])
+        if address:
+            return address
+    wanted = page.forget()
+    return f"http://127.0.0.1:{wanted.port}" if wanted else ""
 
 
 @contextlib.contextmanager

@@ -20,19 +20,23 @@ from vault_index.hotpath import protocol
 from vault_index.watch import warming
 from vault_index.watch.current import SharedEmbedder, stamp_package
 from vault_index.watch.journal import JournalWatch
+from vault_index.watch.page import Open, Page
 from vault_index.watch.server import Server
 from vault_index.watch.vault_watch import AT_ONCE, VaultWatch
 
 FIRST_SECONDS = 10.0  # for the first vault to open; then others are answered all the same
 LOOK_SECONDS = 2.0  # between two looks at what no event reports
 LINGER_SECONDS = 3.0  # without an open vault: another may be asked about
+UPGRADED = "another version of vault-index was installed"
 CLOSE_SECONDS = 2.0  # for the vaults to close; whatever goes on then ends with the process
 
 
 class Watcher:
     """Runs until it is stopped or has no vault open. The caller holds the user's lock."""
 
-    def __init__(self, root: Path, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, root: Path, say: Callable[[str], None], open_page: Open | None = None
+    ) -> None:
         self.settings = protocol.settings_of(os.environ)
         self._root = os.path.realpath(root)
         self._say = say
@@ -42,6 +46,7 @@ class Watcher:
         self._opening = threading.Lock()
         self._journal = JournalWatch(self._embedder, say, self._sessions_went_on)
         self._began = self._used = time.monotonic()
+        self._page = Page(open_page, say)
         self._woken = threading.Event()
         self._stop = ""
 
@@ -60,6 +65,7 @@ class Watcher:
             reason = self._loop()
         finally:
             self._server.close()
+            self._page.close()
             until = time.monotonic() + CLOSE_SECONDS
             for watch in self._open_vaults():
                 watch.end("the watcher ends")
@@ -76,6 +82,7 @@ class Watcher:
     def _loop(self) -> str:
         while not (reason := self._reason_to_stop()):
             self._journal.look()
+            self._page.look()
             self._drop_closed()
             self._woken.wait(LOOK_SECONDS)
         return reason
@@ -86,8 +93,8 @@ class Watcher:
         if not self._server.is_reachable():
             return "its socket is gone"
         if stamp_package() != self._package:
-            return "another version of vault-index was installed"
-        if self._open_vaults():
+            return UPGRADED
+        if self._open_vaults() or self._page.address:
             self._used = time.monotonic()
         elif time.monotonic() - self._used > LINGER_SECONDS:
             return "no vault is open"
@@ -140,6 +147,10 @@ class Watcher:
             return {}
         if question.get("settings") != self.settings:
             return {"declined": "the watcher was started with other settings"}
+        if name == "serve":
+            return self._page.serve(root, int(question["port"]))
+        if name == "serve no more":
+            return self._page.stop()
         if name == "grown":
             self._journal.call()
             return {}
@@ -159,6 +170,7 @@ class Watcher:
             "pid": os.getpid(),
             "version": metadata.version("vault-index"),
             "socket": self._server.place,
+            "serves": self._page.address,
             **watch.status(),
             "vaults": sorted(str(each.root) for each in self._open_vaults()),
             "seconds": round(time.monotonic() - self._began),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+import shlex
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -107,25 +108,53 @@ HTTP_PORT = 7731
     "The file with the token of clients; without: ~/.lessons/token, made if missing."
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
+@click.option("--background", "how", flag_value="background", help="Go on without this terminal.")
+@click.option("--stop", "how", flag_value="stop", help="End what --background serves.")
+@click.option("--at-login", "how", flag_value="at-login", help="Serve from each login on.")
+@click.option("--remove", is_flag=True, help="With --at-login: take it back.")
 @click.pass_obj
 def serve_command(
-    named: str | None, port: int, host: str, token_file: Path | None, opens: bool
+    named: str | None,
+    port: int,
+    host: str,
+    token_file: Path | None,
+    opens: bool,
+    how: str | None,
+    remove: bool,
 ) -> None:
     """Serve the page and the HTTP routes to this machine.
 
     --open opens the page with a key, so that it shows the journal and may write. The routes are
     described at /openapi.json. Writes and the journal need the token; with a --host that other machines
     reach, every request needs that of --token-file, and pages get no key.
+
+    --background has your watcher serve them, until --stop; it starts again after an upgrade.
+    --at-login shows and writes a file for systemd or launchd, which has that done at each login.
     """
-    try:
-        from vault_index.entrypoints import guard
-        from vault_index.entrypoints.web import app, server
-    except ModuleNotFoundError as error:
-        raise VaultError(
-            f"`lessons serve` needs the package {error.name}",
-            "install it beside this program: pip install 'fastapi>=0.130' 'jinja2>=3.1' "
-            "'uvicorn>=0.40'",
-        ) from None
+    if how and (host != DEFAULT_HOST or token_file):
+        raise click.UsageError(f"--{how} serves this machine only, without --host and --token-file")
+    if remove and how != "at-login":
+        raise click.UsageError("--remove goes with --at-login")
+    if how == "stop":
+        _stop_serving()
+    elif how == "at-login":
+        _at_login(client.open_vault(named), port or HTTP_PORT, remove=remove)
+    else:
+        _serve(named, port, host, token_file, opens=opens, background=how == "background")
+
+
+def _serve(
+    named: str | None,
+    port: int,
+    host: str,
+    token_file: Path | None,
+    *,
+    opens: bool,
+    background: bool,
+) -> None:
+    app, server = _web()
+    from vault_index.entrypoints import guard
+
     if opens and not guard.is_loopback(host):
         raise VaultError(
             f"the page opens on this machine only, not on {host}",
@@ -138,9 +167,12 @@ def serve_command(
     if not secret and guard.is_loopback(host):
         secret = guard.load_token(vault.config.home)
     address = guard.address_of(host, port)
+    if background:
+        port, address = 1, _serve_in_background(vault, port)
     code = app.ask_running(address, secret, str(vault.root)) if opens and port else ""
     if code:
         _open(f"{address}/#once={code}")
+    if code or background:
         return
 
     def announce(address: str, code: str) -> None:
@@ -151,6 +183,59 @@ def serve_command(
             _say(vault, address, "" if opens else page)
 
     server.serve(vault, host, port, secret, announce, asking.note)
+
+
+def _web() -> tuple[Any, Any]:
+    """Return the modules that serve. Raises VaultError without the packages that they need."""
+    try:
+        from vault_index.entrypoints.web import app, server
+    except ModuleNotFoundError as error:
+        raise VaultError(
+            f"`lessons serve` needs the package {error.name}",
+            "install it beside this program: pip install 'fastapi>=0.130' 'jinja2>=3.1' "
+            "'uvicorn>=0.40'",
+        ) from None
+    return app, server
+
+
+def _stop_serving() -> None:
+    from vault_index.watch import launch
+
+    address = launch.stop_serving()
+    output.say(f"stopped serving {address}" if address else "nothing is served in the background")
+
+
+def _serve_in_background(vault: Vault, port: int) -> str:
+    """Have the watcher serve a vault, say so, and return the address. Raises VaultError."""
+    from vault_index.watch import launch
+
+    address, began = launch.serve(vault.root, vault.index_dir, port)
+    verb = "serving" if began else "already serving"
+    output.say(f"{verb} {vault.root} on {address}, until `lessons serve --stop`")
+    return address
+
+
+def _at_login(vault: Vault, port: int, *, remove: bool) -> None:
+    """Show the file that serves from the login on, write it, and put it in force where that works."""
+    from vault_index.entrypoints import login
+
+    file = login.login_file(vault.root, port)
+    if remove:
+        output.say(f"removed {file.path}" if file.remove() else f"there is no {file.path}")
+        return
+    _web()
+    output.say(f"{file.path}:")
+    for line in file.text.splitlines():
+        output.say(f"  {line}".rstrip())
+    if sys.stdin.isatty() and not output.confirm("write it?"):
+        asking.note("nothing written")
+        return
+    file.write()
+    if why := file.put_in_force():
+        asking.note(f"written, and not in force: {why}")
+        asking.note(f"to enable it: {' && '.join(map(shlex.join, file.enable))}")
+        return
+    output.say(f"serving {vault.root} on http://{DEFAULT_HOST}:{port}, now and at each login")
 
 
 def _say(vault: Vault, address: str, page: str) -> None:

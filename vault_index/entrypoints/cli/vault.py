@@ -12,7 +12,6 @@ import click
 from vault_index import api, client
 from vault_index.entrypoints.cli import asking, install, options, output
 from vault_index.entrypoints.words import status
-from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -234,8 +233,6 @@ def status_command(named: str | None, as_json: bool) -> None:
 
 # `lessons watch`.
 
-START_SECONDS = 30  # to load the model and the tables: one on a quick machine
-
 
 @click.command("watch", epilog="Example: lessons watch --background")
 @click.option("--background", "how", flag_value="background", help="Go on without this terminal.")
@@ -253,9 +250,14 @@ def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
     `autostart = false` under `[watch]`.
     """
     if how == "stop":  # wherever it is typed
-        from vault_index.watch import launch
+        from vault_index.watch import launch, page
 
+        wanted = page.wish()
         output.say("stopped" if launch.stop() else "there was no watcher")
+        if wanted:
+            asking.note(
+                "note: the next watcher serves the page again; `lessons serve --stop` ends that"
+            )
         return
     vault = client.open_vault(named)
     if how == "background":
@@ -287,19 +289,9 @@ def _say_now(message: str) -> None:
 def _start(vault: Vault) -> None:
     from vault_index.watch import launch
 
-    began = time.monotonic()
-    started = False
-    while time.monotonic() - began < START_SECONDS:
-        started = launch.open_in_background(vault.root, vault.index_dir) or started
-        state = launch.status(vault.root)
-        if state is not None:
-            verb = "watching" if started else "already watching"
-            output.say(f"{verb} {vault.lessons_dir} (pid {state['pid']})")
-            return
-        time.sleep(0.1)
-    raise VaultError(
-        f"the watcher of {vault.root} did not start", f"read {launch.folder() / launch.LOG}"
-    )
+    state, started = launch.open_and_wait(vault.root, vault.index_dir)
+    verb = "watching" if started else "already watching"
+    output.say(f"{verb} {vault.lessons_dir} (pid {state['pid']})")
 
 
 def _show_watcher(vault: Vault, as_json: bool) -> None:

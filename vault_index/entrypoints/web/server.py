@@ -19,6 +19,7 @@ from vault_index.entrypoints.guard import (
     address_of,
     is_loopback,
     listening,
+    load_token,
     rules_for,
     settings,
     token_alone,
@@ -31,6 +32,8 @@ from vault_index.entrypoints.web.vault_client import VaultClient
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
+LOOPBACK = "127.0.0.1"
+CLOSE_SECONDS = 2.0  # for a server in the watcher, whose vaults close meanwhile
 END_SECONDS = 8  # for what is being answered when the server ends: a service manager waits for ten
 
 
@@ -53,23 +56,54 @@ def serve(
         signal.signal(number, end)
     with listening(host, port) as ours:
         port = ours.getsockname()[1]
-        client = VaultClient(vault)
-        keys = PageKeys(token, str(vault.root)) if is_loopback(host) else None
-        accepts = keys.accepts if keys else token_alone
-        rules = rules_for(
-            host, port, token, needs_token=needs_token, accepts=accepts, max_body=MAX_BODY
-        )
-        app = application(client, note, keys)
-        config = settings(
-            Guard(cast("App", app), rules),
-            log_config=None,
-            lifespan="on",
-            timeout_graceful_shutdown=END_SECONDS,
-        )
-        logging.getLogger("uvicorn").addHandler(_Bugs(note, client))
-        threading.Thread(target=_begin, args=(client,), daemon=True, name="begin").start()
+        server, keys = _server(vault, host, port, token, note)
         announce(address_of(host, port), keys.new_code() if keys else "")
-        end.of(_Server(config, app.state.live, client)).run(sockets=[ours])
+        end.of(server).run(sockets=[ours])
+
+
+class Background:
+    """Serves a vault to this machine from threads of a process that does other work, too."""
+
+    def __init__(self, vault: Vault, port: int, note: Callable[[str], None]) -> None:
+        """Begin to serve, with the token of the user's folder. Raises VaultError."""
+        self._socket = listening(LOOPBACK, port)
+        self._port = self._socket.getsockname()[1]
+        self.address = address_of(LOOPBACK, self._port)
+        token = load_token(vault.config.home)
+        self._server, _ = _server(vault, LOOPBACK, self._port, token, note)
+        self._thread = threading.Thread(target=self._run, daemon=True, name="page")
+        self._thread.start()
+
+    def _run(self) -> None:
+        with self._socket:
+            self._server.run(sockets=[self._socket])
+
+    def close(self) -> None:
+        """End it, and wait a little for what it is answering."""
+        self._server.should_exit = True
+        self._thread.join(CLOSE_SECONDS)
+
+
+def _server(
+    vault: Vault, host: str, port: int, token: str, note: Callable[[str], None]
+) -> tuple[_Server, PageKeys | None]:
+    """Return a server of a vault, and the keys of its pages where they get some."""
+    client = VaultClient(vault)
+    keys = PageKeys(token, str(vault.root)) if is_loopback(host) else None
+    accepts = keys.accepts if keys else token_alone
+    rules = rules_for(
+        host, port, token, needs_token=needs_token, accepts=accepts, max_body=MAX_BODY
+    )
+    app = application(client, note, keys)
+    config = settings(
+        Guard(cast("App", app), rules),
+        log_config=None,
+        lifespan="on",
+        timeout_graceful_shutdown=END_SECONDS,
+    )
+    logging.getLogger("uvicorn").addHandler(_Bugs(note, client))
+    threading.Thread(target=_begin, args=(client,), daemon=True, name="begin").start()
+    return _Server(config, app.state.live, client), keys
 
 
 class _Server(uvicorn.Server):

@@ -1,0 +1,138 @@
+"""The file by which systemd (Linux) or launchd (macOS) has the page served from the login on.
+
+It starts `lessons serve --background`, which asks the user's one watcher: nothing stays beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from vault_index import files
+from vault_index.errors import VaultError
+from vault_index.hotpath import protocol
+
+UNIT, LABEL = "lessons.service", "vault-index.lessons"
+ASK_SECONDS = 60  # for a service manager to start the watcher, which loads a model
+
+
+@dataclass(frozen=True, slots=True)
+class LoginFile:
+    """A file of the user's service manager, and the commands that put it in force and out of it."""
+
+    path: Path
+    text: str
+    enable: tuple[tuple[str, ...], ...]
+    disable: tuple[str, ...]
+
+    def write(self) -> None:
+        """Write it in place of one of before. Raises WriteError."""
+        with files.writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            files.replace_file(self.path, self.text.encode())
+
+    def remove(self) -> bool:
+        """Remove it, out of force first. Whether it was there. Raises WriteError."""
+        if not os.path.lexists(self.path):
+            return False
+        if works():
+            _run(self.disable)
+        with files.writing(self.path):
+            self.path.unlink()
+        return True
+
+    def put_in_force(self) -> str:
+        """Have the service manager start it now and at each login; return why not, or ""."""
+        if not works():
+            return "no service manager of yours answers here"
+        for words in self.enable:
+            if said := _run(words):
+                return said
+        return ""
+
+
+def login_file(root: Path, port: int) -> LoginFile:
+    """Return the file for a vault. Raises VaultError on a system that has neither manager."""
+    words = [sys.executable, "-P", "-m", "vault_index", "--vault", str(root), "serve"]
+    environ = protocol.settings_of(os.environ)
+    if sys.platform == "darwin":
+        path = Path.home() / "Library/LaunchAgents" / f"{LABEL}.plist"
+        domain = f"gui/{os.getuid()}"
+        text = plistlib.dumps(
+            {
+                "Label": LABEL,
+                "ProgramArguments": [*words, "--background", "--port", str(port)],
+                "EnvironmentVariables": environ,
+                "RunAtLoad": True,
+                "AbandonProcessGroup": True,  # the watcher goes on when the command has ended
+            }
+        ).decode()
+        enable = (("launchctl", "bootstrap", domain, str(path)),)
+        return LoginFile(path, text, enable, ("launchctl", "bootout", f"{domain}/{LABEL}"))
+    if sys.platform != "linux":
+        raise VaultError(
+            f"--at-login knows no service manager of {sys.platform}",
+            "have `lessons serve --background` run at login",
+        )
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    control = ("systemctl", "--user")
+    return LoginFile(
+        folder / "systemd/user" / UNIT,
+        _unit(words, environ, port),
+        ((*control, "daemon-reload"), (*control, "enable", "--now", UNIT)),
+        (*control, "disable", "--now", UNIT),
+    )
+
+
+def _unit(words: list[str], environ: dict[str, str], port: int) -> str:
+    """Return a unit that is over once the watcher serves, and stays in force; see systemd.service(5)."""
+    command = " ".join(map(_quoted, words))
+    settings = [f"Environment={_quoted(f'{name}={value}')}" for name, value in environ.items()]
+    lines = [
+        "[Unit]",
+        "Description=The page of a vault of lessons",
+        "",
+        "[Service]",
+        "Type=oneshot",
+        "RemainAfterExit=yes",
+        "KillMode=process",  # the watcher ends by itself
+        *settings,
+        f"ExecStart={command} --background --port {port}",
+        f"ExecStop={command} --stop",
+        "",
+        "[Install]",
+        "WantedBy=default.target",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _quoted(word: str) -> str:
+    for char, spelled in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("$", "$$")):
+        word = word.replace(char, spelled)
+    return f'"{word}"'
+
+
+def works() -> bool:
+    """Whether the user's service manager answers: in a container there is none."""
+    if sys.platform == "darwin":
+        return shutil.which("launchctl") is not None
+    return shutil.which("systemctl") is not None and not _run(
+        ("systemctl", "--user", "show-environment")
+    )
+
+
+def _run(words: tuple[str, ...]) -> str:
+    """Run a command; return what it said where it failed, or ""."""
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False, timeout=ASK_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    said = (done.stderr or done.stdout).strip()
+    return "" if done.returncode == 0 else said or f"{words[0]} ended with {done.returncode}"
