@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.hook.test_agent_settings import FORMATS
+from tests.agents.test_agent_settings import FORMATS
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
 from vault_index.entrypoints import agents

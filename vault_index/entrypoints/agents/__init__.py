@@ -14,7 +14,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -28,7 +27,6 @@ from vault_index.errors import SettingsError
 
 # The plugin for opencode: a file of JavaScript that asks our hook.
 
-OPENCODE_FILE = ("plugins", "lessons.js")
 OPENCODE_SECTION = Section(
     "// lessons: plugin {stamp}, made by `lessons install opencode`", "// end"
 )
@@ -70,10 +68,7 @@ install, uninstall, commands = CLAUDE.install, CLAUDE.uninstall, CLAUDE.commands
 
 def claude_settings(project: Path | None) -> Path:
     """Return the settings.json of a project; without one the user's (`$CLAUDE_CONFIG_DIR`)."""
-    if project is not None:
-        return project / ".claude" / "settings.json"
-    named = os.environ.get("CLAUDE_CONFIG_DIR")
-    return (Path(named) if named else Path.home() / ".claude") / "settings.json"
+    return AGENTS[AGENT].place(project)
 
 
 def plugins(settings: Path) -> dict[str, Any]:
@@ -115,13 +110,18 @@ class Agent:
 
     name: str
     wiring: HookSettings | Plugin
-    own: Callable[[], Path]  # the user's own file
-    shared: tuple[str, ...]  # the file in a project
-    to_do: str = ""  # what is left to the user after `install`
+    file: str  # in a project, and in the user's home
+    variable: str = ""  # names the user's own folder of the agent
+    own: str = ""  # the file in the user's home, if it is another one
+    to_do: str = ""  # left to the user after `install`
 
     def place(self, project: Path | None) -> Path:
         """Return the file in a project; without one the user's own."""
-        return self.own() if project is None else project.joinpath(*self.shared)
+        if project is not None:
+            return project / self.file
+        folder, _, file = (self.own or self.file).partition("/")
+        named = os.environ.get(self.variable) if self.variable else ""
+        return (Path(named) if named else Path.home() / folder) / file
 
     def runs_hooks(self, place: Path) -> bool:
         """Whether a file runs our hook on prompts."""
@@ -139,40 +139,25 @@ class Agent:
             return set()
 
 
-def _folder(variable: str, *default: str) -> Path:
-    """Return the folder that the agent's own variable names, else the one in the user's home."""
-    named = os.environ.get(variable)
-    return Path(named) if named else Path.home().joinpath(*default)
-
-
 AGENTS = {
     agent.name: agent
     for agent in (
-        Agent("claude", CLAUDE, lambda: claude_settings(None), (".claude", "settings.json")),
+        Agent("claude", CLAUDE, ".claude/settings.json", "CLAUDE_CONFIG_DIR"),
         Agent(
             "codex",
             CODEX,
-            lambda: _folder("CODEX_HOME", ".codex") / "hooks.json",
-            (".codex", "hooks.json"),
-            "Codex runs new hooks only when you have trusted them: start codex, type /hooks",
+            ".codex/hooks.json",
+            "CODEX_HOME",
+            to_do="Codex runs new hooks only when you have trusted them: start codex, type /hooks",
         ),
-        Agent(
-            "gemini",
-            GEMINI,
-            lambda: Path.home() / ".gemini" / "settings.json",
-            (".gemini", "settings.json"),
-        ),
-        Agent(
-            "cursor",
-            CURSOR,
-            lambda: Path.home() / ".cursor" / "hooks.json",
-            (".cursor", "hooks.json"),
-        ),
+        Agent("gemini", GEMINI, ".gemini/settings.json"),
+        Agent("cursor", CURSOR, ".cursor/hooks.json"),
         Agent(
             "opencode",
             Plugin(),
-            lambda: _folder("XDG_CONFIG_HOME", ".config").joinpath("opencode", *OPENCODE_FILE),
-            (".opencode", *OPENCODE_FILE),
+            ".opencode/plugins/lessons.js",
+            "XDG_CONFIG_HOME",
+            ".config/opencode/plugins/lessons.js",
         ),
     )
 }

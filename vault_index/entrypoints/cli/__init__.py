@@ -113,9 +113,7 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except VaultError as error:
-            output.say(f"Error: {error.message}", err=True)
-            if error.hint:
-                output.say(f"Try: {error.hint}", err=True)
+            output.error(error.message, error.hint)
             ctx.exit(1)
         except BrokenPipeError:  # `lessons list | head`
             sys.stderr.close()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from vault_index.entrypoints.cli import asking, output
+
+if TYPE_CHECKING:
+    from vault_index.journal.journal import Journal
 
 # Begin and end to record sessions in the journal, for `install`, `uninstall` and `init`.
 
@@ -18,13 +22,18 @@ and keeps markdown files in {folder}: yours alone, never committed, no model ask
 with `lessons journal forget`."""
 
 
-def begin_recording(folder: Path | None) -> None:
-    """Record the sessions of a project or, for None, of all, and say so. Raises VaultError."""
+def _journal() -> Journal:
     from vault_index import config
-    from vault_index.journal import projects
     from vault_index.journal.journal import Journal
 
-    journal = Journal(config.load())
+    return Journal(config.load())
+
+
+def begin_recording(folder: Path | None) -> None:
+    """Record the sessions of a project or, for None, of all, and say so. Raises VaultError."""
+    from vault_index.journal import projects
+
+    journal = _journal()
     new = projects.record(journal, str(folder) if folder else projects.ALL)
     whose = f"sessions in {folder}" if folder else "all sessions"
     verb = "recorded from now on" if new else "recorded already"
@@ -35,11 +44,9 @@ def begin_recording(folder: Path | None) -> None:
 
 def end_recording(folder: Path | None) -> None:
     """Record no more sessions of a project or, for None, none at all; say so if any were."""
-    from vault_index import config
     from vault_index.journal import projects
-    from vault_index.journal.journal import Journal
 
-    journal = Journal(config.load())
+    journal = _journal()
     if projects.recorded_folders(journal) and projects.stop_recording(
         journal, str(folder) if folder else projects.ALL
     ):
@@ -52,11 +59,10 @@ def offer_recording(folder: Path) -> None:
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings
     from vault_index.journal import projects
-    from vault_index.journal.journal import Journal
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    journal = Journal(config.load())
+    journal = _journal()
     if projects.recorded(journal, str(folder)):
         return
     output.say(" ".join(ABOUT.format(folder=journal.folder).split()), err=True)

@@ -24,7 +24,8 @@ from vault_index.text.quote import as_json, visible, visible_line
 ELLIPSIS = "…"
 MIN_COLUMNS = 20  # in a narrower terminal, or one without a size, lines are not cut
 
-_ESCAPE = re.compile(r"(\x1b\[[0-9;]*m)")
+_ESCAPE = r"\x1b\[[0-9;]*m"
+_PIECE = re.compile(rf"({_ESCAPE})|(.)", re.DOTALL)
 
 
 def screen_width(*, err: bool = False) -> int | None:
@@ -45,36 +46,33 @@ def columns(text: str) -> int:
     return sum(map(_columns, text))
 
 
-def clip(line: str, most: int | None) -> str:
+def clip(line: str, room: int | None) -> str:
     """Cut a line to some columns and end it with "…"; escapes take none, and all of them stay."""
-    if most is None or _shown_columns(line) <= most:
+    if room is None or _visible_columns(line) <= room:
         return line
     parts: list[str] = []
-    room = most - columns(ELLIPSIS)
-    for number, piece in enumerate(_ESCAPE.split(line)):
-        if number % 2:
-            parts.append(piece)
+    room -= columns(ELLIPSIS)
+    for escape, char in _PIECE.findall(line):
+        if escape:
+            parts.append(escape)
         elif room >= 0:
-            end, room = _fitting(piece, room)
-            parts.append(piece[:end])
-            if end < len(piece):
-                parts.append(ELLIPSIS)
-                room = -1
+            room -= columns(char)
+            parts.append(char if room >= 0 else ELLIPSIS)
     return "".join(parts)
 
 
-def wrap(line: str, most: int | None, indent: int = 0) -> str:
+def wrap(line: str, room: int | None, indent: int = 0) -> str:
     """Break a line between words so that each part fits; what is one word, such as a path, stays whole.
 
     The parts after the first are indented.
     """
-    if most is None or _shown_columns(line) <= most:
+    if room is None or _visible_columns(line) <= room:
         return line
     lines: list[str] = []
     words = re.findall(r"\s*\S+", line)
     now = ""
     for word in words:
-        if now.strip() and _shown_columns(now + word) > most:
+        if now.strip() and _visible_columns(now + word) > room:
             lines.append(now)
             now = " " * indent + word.lstrip()
         else:
@@ -82,17 +80,8 @@ def wrap(line: str, most: int | None, indent: int = 0) -> str:
     return "\n".join([*lines, now])
 
 
-def _shown_columns(line: str) -> int:
-    return columns(_ESCAPE.sub("", line))
-
-
-def _fitting(text: str, room: int) -> tuple[int, int]:
-    """Return how many characters fit, and the columns that are left then; -1 if not all fit."""
-    for at, char in enumerate(text):
-        if _columns(char) > room:
-            return at, -1
-        room -= _columns(char)
-    return len(text), room
+def _visible_columns(line: str) -> int:
+    return columns(re.sub(_ESCAPE, "", line))
 
 
 def _columns(char: str) -> int:
@@ -137,6 +126,13 @@ def say(*parts: object, err: bool = False, indent: int = 0) -> None:
     At a terminal it is broken between words, and what follows is indented.
     """
     _emit(wrap(_line(parts), screen_width(err=err), indent), err)
+
+
+def error(message: str, hint: str = "") -> None:
+    """Print on stderr what went wrong and, if there is a hint, what to do."""
+    say(f"Error: {message}", err=True)
+    if hint:
+        say(f"Try: {hint}", err=True)
 
 
 def row(*parts: object) -> None:

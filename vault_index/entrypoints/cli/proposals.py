@@ -60,9 +60,7 @@ def learn_command(
     else:
         _show_learned(answer, why=why, dry_run=dry_run)
     if answer["trouble"]:
-        asking.note(f"Error: {answer['trouble']}")
-        if answer["hint"]:
-            asking.note(f"Try: {answer['hint']}")
+        output.error(answer["trouble"], answer["hint"])
         ctx.exit(1)
 
 
@@ -128,10 +126,10 @@ def each_proposal(
     ids: Sequence[str],
     session: str,
     as_json: bool,
-    decide: Callable[[str], dict[str, Any]],
-    show: Callable[[dict[str, Any]], None],
+    command: Callable[[str], api.Question[dict[str, Any]]],
+    said: Callable[[dict[str, Any]], str],
 ) -> None:
-    """Decide about proposals in their order, and print each; the first error ends it.
+    """Carry out the command of each proposal, in their order, and say so; the first error ends it.
 
     As JSON one id gives one object, several and a session a list.
     """
@@ -147,9 +145,9 @@ def each_proposal(
     decided: list[dict[str, Any]] = []
     try:
         for id in ids:
-            decided.append(decide(id))
+            decided.append(asking.ask(named, command(id)))
             if not as_json:
-                show(decided[-1])
+                output.say(said(decided[-1]))
     finally:
         if as_json and decided:
             output.json(decided[0] if is_one else decided)
@@ -217,14 +215,14 @@ def accept_command(
     lesson changes it.
     """
     root = client.open_vault(named).root
-
-    def accept(id: str) -> dict[str, Any]:
-        return asking.ask(named, api.proposal.accept(id=id, category=category, commit=commit))
-
-    def show(accepted: dict[str, Any]) -> None:
-        output.say(from_here(root / accepted["path"], root))
-
-    each_proposal(named, proposal_ids, session, as_json, accept, show)
+    each_proposal(
+        named,
+        proposal_ids,
+        session,
+        as_json,
+        lambda id: api.proposal.accept(id=id, category=category, commit=commit),
+        lambda accepted: from_here(root / accepted["path"], root),
+    )
 
 
 @click.command("reject", epilog="Example: lessons reject 3f9a")
@@ -239,14 +237,14 @@ def reject_command(
 
     ID is the id of a proposal or its beginning: see `lessons proposals`. Its text is not kept.
     """
-
-    def reject(id: str) -> dict[str, Any]:
-        return asking.ask(named, api.proposal.reject(id=id))
-
-    def show(rejected: dict[str, Any]) -> None:
-        output.say(f"rejected {rejected['id']}: {rejected['title']}")
-
-    each_proposal(named, proposal_ids, session, as_json, reject, show)
+    each_proposal(
+        named,
+        proposal_ids,
+        session,
+        as_json,
+        lambda id: api.proposal.reject(id=id),
+        lambda rejected: f"rejected {rejected['id']}: {rejected['title']}",
+    )
 
 
 BY = "command line"

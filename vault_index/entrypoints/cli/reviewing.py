@@ -97,8 +97,8 @@ class Review:
         self._category = ""
         try:
             self._show(id, number)
-        except VaultError as error:
-            _complain(error)  # it is gone: accepted or rejected elsewhere meanwhile
+        except VaultError as error:  # it is gone: accepted or rejected elsewhere meanwhile
+            output.error(error.message, error.hint)
             self._decided.add(id)
             return True
         while True:
@@ -113,7 +113,7 @@ class Review:
                 if action():
                     return True
             except VaultError as error:
-                _complain(error)
+                output.error(error.message, error.hint)
                 if not self._waits(id):  # decided elsewhere, or only its commit failed
                     self._decided.add(id)
                     return True
@@ -168,7 +168,7 @@ class Review:
                 self._ask(api.proposal.edit(id=self._card["id"], text=text, seen=seen))
                 break
             except VaultError as error:
-                _complain(error)
+                output.error(error.message, error.hint)
                 if output.press("[e]dit it again, or any other key to leave it as it was") != "e":
                     return False
         self._show(self._card["id"])
@@ -237,9 +237,3 @@ class Review:
 
     def _ask(self, question: api.Question[api.Answer]) -> api.Answer:
         return asking.ask(self._named, question)
-
-
-def _complain(error: VaultError) -> None:
-    asking.note(f"Error: {error.message}")
-    if error.hint:
-        asking.note(f"Try: {error.hint}")

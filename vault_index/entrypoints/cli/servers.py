@@ -77,7 +77,6 @@ def _serve_http(
 ) -> None:
     from vault_index import config
     from vault_index.entrypoints import guard
-    from vault_index.entrypoints.cli import output
     from vault_index.entrypoints.mcp import access, answering, lesson_tools
     from vault_index.entrypoints.mcp.agent import Agent
 

@@ -68,7 +68,7 @@ def check_command(
         if error_status == 1:
             raise
         # the hook takes 1 for a program that does not start, as Python ends with it, too
-        output.say(f"Error: {error.message}", err=True)
+        output.error(error.message)
         raise SystemExit(error_status) from None
     if has_errors:
         raise SystemExit(error_status)

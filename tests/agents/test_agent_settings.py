@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
 
-EVENTS = {"UserPromptSubmit", "SessionStart"}
+EVENTS = {"UserPromptSubmit", "SessionStart", "PostToolUseFailure"}
 OTHERS: dict[str, Any] = {
     "model": "opus",
     "permissions": {"allow": ["Bash(git *)"], "deny": []},
@@ -79,7 +79,7 @@ def ours(settings: Path) -> dict[str, list[dict[str, Any]]]:
 # install
 
 
-def test_install_writes_both_hooks_and_says_where(project: Path, settings: Path) -> None:
+def test_install_writes_the_hooks_and_says_where(project: Path, settings: Path) -> None:
     assert install(project).out == f"{settings}: hooks installed\n"
     hooks = ours(settings)
     assert hooks.keys() == EVENTS
@@ -88,7 +88,7 @@ def test_install_writes_both_hooks_and_says_where(project: Path, settings: Path)
         assert hook["type"] == "command"
         assert hook["command"] == str(BIN / "lessons-hook")  # no shell: a path may have blanks
         assert hook["args"] == []
-        assert hook["timeout"] == {"UserPromptSubmit": 5, "SessionStart": 10}[event]
+        assert hook["timeout"] == (10 if event == "SessionStart" else 5)
 
 
 @pytest.mark.slow
