@@ -147,14 +147,14 @@ def _packed(common: Path, branch: str) -> str:
     return ""
 
 
-def _read(file: Path, most: int = 4096) -> str:
+def _read(file: Path, limit: int = 4096) -> str:
     """Return the text of an ordinary file, without the space around it; "" without such a file."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
     try:
-        return os.fsdecode(os.read(handle, most)).strip()
+        return os.fsdecode(os.read(handle, limit)).strip()
     except OSError:  # a folder
         return ""
     finally:

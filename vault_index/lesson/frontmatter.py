@@ -80,15 +80,15 @@ def _events(block: str) -> Iterator[Any]:
         raise ValueError(f"nested deeper than {MAX_NESTING}") from None
 
 
-def brief(value: Any, most: int = 60) -> str:
+def brief(value: Any, limit: int = 60) -> str:
     """Return the beginning of a value in Python's spelling, whatever the value."""
     if isinstance(value, str):
-        value = value[:most]
+        value = value[:limit]
     try:
         shown = repr(value)
     except ValueError:  # a whole number of more than 4,300 digits
         shown = "a very long number"
-    return shown[:most]
+    return shown[:limit]
 
 
 _PROBLEM_CHARS = 200  # of what YAML says, which repeats what it does not like

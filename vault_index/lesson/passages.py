@@ -64,17 +64,17 @@ def cut(text: str) -> list[str]:
     return [text, *(piece.text for piece in pieces)]
 
 
-def _pack(units: list[_Unit], most: int, tail: str = "") -> list[_Piece]:
+def _pack(units: list[_Unit], room: int, tail: str = "") -> list[_Piece]:
     """Fill pieces with units; the first piece repeats `tail`."""
     pieces: list[_Piece] = []
     start, text = 0, tail
     for number, unit in enumerate(units):
         length = len(unit.text.rstrip())
-        if text.strip() and text != tail and len(text) + length > most:
+        if text.strip() and text != tail and len(text) + length > room:
             pieces.append(_Piece(text.strip(), start, tail))
             start, text = number, _tail(text)
             tail = text
-        if len(text) + length > most:
+        if len(text) + length > room:
             text = tail = ""  # a fence that leaves no room for what it would repeat
         text += unit.text
     if text.strip() and text != tail:

@@ -42,13 +42,13 @@ class Edit:
     why: str
 
 
-def log(vault: Vault, lesson_id: str, path: str, most: int | None = None) -> list[Edit]:
+def log(vault: Vault, lesson_id: str, path: str, limit: int | None = None) -> list[Edit]:
     """List the commits that changed a lesson, newest first; for a section only those that touched it.
 
-    `path` is the lesson's file from the vault's root. Renames are followed. `most` is how many
+    `path` is the lesson's file from the vault's root. Renames are followed. `limit` is how many
     commits of the file are looked at.
     """
-    versions = list(itertools.islice(git.versions(vault.root, path), most))
+    versions = list(itertools.islice(git.versions(vault.root, path), limit))
     if "#" not in lesson_id:
         return [
             Edit(version.commit, version.name, version.when, version.subject)
@@ -63,12 +63,12 @@ def log(vault: Vault, lesson_id: str, path: str, most: int | None = None) -> lis
     ]
 
 
-def patch(vault: Vault, path: str, commit: str, most: int) -> str:
-    """Return what a commit changed in a lesson's file, as a patch; "" unless it is among the last `most`.
+def patch(vault: Vault, path: str, commit: str, limit: int) -> str:
+    """Return the patch of a commit for a lesson's file; "" unless it is among the last `limit`.
 
-    `path` and `most` are those of `log`.
+    `path` and `limit` are those of `log`.
     """
-    versions = itertools.islice(git.versions(vault.root, path), most + 1)
+    versions = itertools.islice(git.versions(vault.root, path), limit + 1)
     for version in versions:
         if version.commit == commit:
             before = next(versions, None)

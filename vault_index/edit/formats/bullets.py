@@ -22,7 +22,7 @@ from vault_index.lesson.category import heading_of, slugify
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 
-FEWEST_WORDS = 4  # a bullet of fewer is a label: "Node 20", "see below"
+MIN_WORDS = 4  # a bullet of fewer is a label: "Node 20", "see below"
 
 _BULLET = re.compile(
     r"(?P<mark>(?:[-*+]|[0-9]{1,9}[.)])(?:[ ]{1,4}|$))(?:\[[ xX]\][ ])?(?P<text>.*)"
@@ -114,7 +114,7 @@ def _is_lesson(item: _Item) -> bool:
     text = "\n".join(item.lines).strip()
     if not has_body(text) or _ONLY_A_POINTER.fullmatch(text):
         return False
-    return item.nested or len(_WORD.findall(text)) >= FEWEST_WORDS
+    return item.nested or len(_WORD.findall(text)) >= MIN_WORDS
 
 
 def _parts(file: LessonFile) -> Iterator[_Part]:
