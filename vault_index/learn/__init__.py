@@ -7,7 +7,7 @@ significance   whether it is worth an analysis, in points
 by_rule        entries without a model: corrections, repairs
 excerpt        what a model is sent of the material
 stages         the analysis by a model; how much it sends, and to whom
-gate           an entry -> a proposal, or why it is none, by its evidence
+gate           an entry -> a proposal, or why not, by its evidence
 record         what was learned from which material, and what it took
 run            all of that in its order, also at the end of a session
 skills         accepted lessons -> skills

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import skills_ref
 
-from tests.learn_skills import patterns
-from tests.learn_skills.patterns import BY_TAG
+from tests.learn.skills import patterns
+from tests.learn.skills.patterns import BY_TAG
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, write
 from tests.support.indexed import copy_of, full_text_vault

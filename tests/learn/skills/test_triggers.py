@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.learn_skills import patterns
-from tests.learn_skills.patterns import BY_TAG, HELD_OUT
+from tests.learn.skills import patterns
+from tests.learn.skills.patterns import BY_TAG, HELD_OUT
 from tests.support.commands import run
 from tests.support.files import MakeVault
 from vault_index.index import reconcile
