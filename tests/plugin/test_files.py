@@ -93,7 +93,7 @@ def test_commands_are_called_by_people_only() -> None:
 def test_what_is_taught_is_there() -> None:
     """Each tool that the skill, a command or the README names is one of the server's."""
     listed = anyio.run(lesson_tools.build(Agent("/")).list_tools)
-    tools = {tool.name for tool in listed} | set(lesson_tools.NAMES)
+    tools = {tool.name for tool in listed} | set(lesson_tools.JOURNAL_TOOLS)
     named = {
         name
         for file in TEXTS

@@ -201,12 +201,6 @@ class ClaudeBackend(Backend):
 
     def ask(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply of one start of the program. Raises ModelCallError, and WriteError."""
-        reply = self._ask(question)
-        if take is not None and reply.text:
-            take(reply.text)
-        return reply
-
-    def _ask(self, question: Question) -> Reply:
         self._is_ended = False
         program = find_program(self._environ)
         if program is None:
@@ -228,7 +222,10 @@ class ClaudeBackend(Backend):
         if not prompt.startswith(spool.MARKER):
             prompt = f"{spool.MARKER}\n{prompt}"
         status, printed = self._run(command, prompt, environ, place)
-        return self._reply(status, printed)
+        reply = self._reply(status, printed)
+        if take is not None and reply.text:
+            take(reply.text)
+        return reply
 
     def _run(
         self, command: Sequence[str], prompt: str, environ: Mapping[str, str], place: Path

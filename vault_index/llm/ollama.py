@@ -80,7 +80,8 @@ class OllamaBackend(Backend):
         def error_of(status: int, message: str, hint: str) -> ModelCallError:
             if question.tools and status in (400, 501) and speaks_of_tools(message):
                 return ModelToolsError(f"{self.name} takes no tools", "choose another model")
-            return _error_of(status, message, hint)
+            error = (ModelAwayError if status in _AWAY else ModelCallError)(message, hint)
+            return PassingError(error) if status in _PASSING or passes(status) else error
 
         return self._server.call(ask, self._model, "take the model out of the settings", error_of)
 
@@ -138,8 +139,3 @@ def _context(chars: int) -> int:
     """Return the tokens of context for a prompt and its answer, in steps."""
     tokens = chars / CHARS_A_TOKEN + MAX_ANSWER_TOKENS
     return CONTEXT_STEP * (int(tokens) // CONTEXT_STEP + 1)
-
-
-def _error_of(status: int, message: str, hint: str) -> ModelCallError:
-    error = (ModelAwayError if status in _AWAY else ModelCallError)(message, hint)
-    return PassingError(error) if status in _PASSING or passes(status) else error

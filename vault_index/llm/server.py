@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     import httpx
 
 
-_LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a return at the end may be half of one
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n|\Z)){2}")  # a return at the end may be half of one
 _DONE = b"[DONE]"
 
 
@@ -110,45 +111,27 @@ class Events:
     """A reader of events, in whatever pieces the bytes come. Events without JSON are left out."""
 
     def __init__(self) -> None:
-        self._line = bytearray()
-        self._name = b""
-        self._data: list[bytes] = []
+        self._rest = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[dict[str, Any]]:
         """Yield the events that end in a piece."""
-        has_return = self._line.endswith(b"\r")
-        self._line += piece
-        if not has_return and b"\n" not in piece and b"\r" not in piece:
-            return
-        *lines, rest = _LINE_END.split(bytes(self._line))
-        self._line = bytearray(rest)
-        for line in lines:
-            yield from self._read(line)
+        has_return = self._rest.endswith(b"\r")
+        self._rest += piece
+        if has_return or b"\n" in piece or b"\r" in piece:
+            *events, rest = _EVENT_END.split(bytes(self._rest))
+            self._rest = bytearray(rest)
+            yield from (value for event in events if (value := _value(event)) is not None)
 
     def end(self) -> Iterator[dict[str, Any]]:
         """Yield the last event, where the line that ends it is missing."""
         yield from self.feed(b"\n\n")
 
-    def _read(self, line: bytes) -> Iterator[dict[str, Any]]:
-        if not line:
-            name, data = self._name, b"\n".join(self._data)
-            self._name, self._data = b"", []
-            event = _event(name, data)
-            if event is not None:
-                yield event
-            return
-        field, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        if field == b"data":
-            self._data.append(value)
-        elif field == b"error":  # as older servers of llama.cpp do
-            self._name, self._data = field, [value]
-        elif field == b"event":
-            self._name = value
 
-
-def _event(name: bytes, data: bytes) -> dict[str, Any] | None:
+def _value(event: bytes) -> dict[str, Any] | None:
     """Return the object of an event, {} for the mark at the end, None for all else."""
+    fields = [line.partition(b":") for line in _LINE_END.split(event)]
+    # older servers of llama.cpp have a field `error`
+    data = b"\n".join(value for name, _, value in fields if name in (b"data", b"error"))
     if data.strip() == _DONE:
         return {}
     try:
@@ -157,7 +140,10 @@ def _event(name: bytes, data: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(value, dict) or not value:
         return None
-    return {"error": value} if name == b"error" and "error" not in value else value
+    is_error = any(
+        name == b"error" or (name, rest.strip()) == (b"event", b"error") for name, _, rest in fields
+    )
+    return {"error": value} if is_error and "error" not in value else value
 
 
 RETRIES = 3

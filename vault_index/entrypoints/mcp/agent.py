@@ -42,7 +42,7 @@ class Agent:
 
     def ask_journal(self, question: api.Question[api.Answer]) -> api.Answer:
         """Ask the journal, which is there without a vault. Raises VaultError."""
-        place = self._found(self.folder) or self.folder
+        place = self._vault_root(self.folder) or self.folder
         return client.ask(place, question, client.Options(start=True, fetch=False))
 
     def root(self, project: str = "") -> str:
@@ -56,13 +56,13 @@ class Agent:
                     "name another, or none",
                 )
             return root
-        found = self._found(self.folder)
-        if found is None:
+        root = self._vault_root(self.folder)
+        if root is None:
             where = f" at or above {self.folder}" if self.folders else " here"
             raise NoVaultError(
                 f"no lesson vault{where}", "ask the user to make one with `lessons init`"
             )
-        return found
+        return root
 
     def where(self, project: str = "") -> dict[str, str]:
         """Return the project of the journal that is meant, as its questions take it."""
@@ -74,7 +74,7 @@ class Agent:
             return {"project": "", "folder": self._checked(project)}
         return {"project": project, "folder": ""}
 
-    def _found(self, folder: str) -> str | None:
+    def _vault_root(self, folder: str) -> str | None:
         try:
             return index_files.find(self.vault, folder, os.environ)
         except (ValueError, OSError) as error:

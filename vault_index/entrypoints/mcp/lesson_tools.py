@@ -135,10 +135,15 @@ def add_tool(
 
 # The tools of the journal: what was asked and done here before. They are there when it is on.
 
-NAMES = (
-    *("search_observations", "search_sessions", "search_user_prompts"),
-    *("find_by_concept", "find_by_file", "find_by_type", "get_context_timeline"),
-)
+JOURNAL_TOOLS = {
+    "search_observations": "Search past work",
+    "search_sessions": "Search past sessions",
+    "search_user_prompts": "Search past prompts",
+    "find_by_concept": "Past work by concept",
+    "find_by_file": "Past work on a file",
+    "find_by_type": "Past work by type",
+    "get_context_timeline": "Timeline of past work",
+}
 MAX_START = 900  # of a page; the journal returns up to 1,000 hits
 Depth = Annotated[int, Field(ge=0, le=50)]
 
@@ -165,19 +170,19 @@ class JournalTools:
         Use it for work that was done here before. project: a name, or all; since: 30d, a date, or all.
         """
         narrowed = {"type": type, "concept": concept, "file": file}
-        return self._search("observation", query, narrowed, project, since, limit, cursor)
+        return self._search("observation", query, project, since, limit, cursor, **narrowed)
 
     def search_sessions(
         self, query: str, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
     ) -> str:
         """Find earlier sessions by their summaries: what was asked, done and learned."""
-        return self._search("summary", query, {}, project, since, limit, cursor)
+        return self._search("summary", query, project, since, limit, cursor)
 
     def search_user_prompts(
         self, query: str, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
     ) -> str:
         """Find what the user asked for in earlier sessions."""
-        return self._search("prompt", query, {}, project, since, limit, cursor)
+        return self._search("prompt", query, project, since, limit, cursor)
 
     def find_by_concept(
         self,
@@ -188,7 +193,7 @@ class JournalTools:
         cursor: Name = "",
     ) -> str:
         """List observations of a concept: gotcha, trade-off, how-it-works, pattern."""
-        return self._search("observation", "", {"concept": concept}, project, since, limit, cursor)
+        return self._search("observation", "", project, since, limit, cursor, concept=concept)
 
     def find_by_file(
         self, file: Name, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
@@ -197,13 +202,13 @@ class JournalTools:
 
         Use it before you change a file whose history matters.
         """
-        return self._search("observation", "", {"file": file}, project, since, limit, cursor)
+        return self._search("observation", "", project, since, limit, cursor, file=file)
 
     def find_by_type(
         self, type: Name, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
     ) -> str:
         """List observations of a type: bugfix, feature, refactor, change, discovery, decision."""
-        return self._search("observation", "", {"type": type}, project, since, limit, cursor)
+        return self._search("observation", "", project, since, limit, cursor, type=type)
 
     def get_context_timeline(
         self,
@@ -228,11 +233,11 @@ class JournalTools:
         self,
         kind: str,
         query: str,
-        narrowed: dict[str, str],
         project: str,
         since: str,
         limit: int,
         cursor: str,
+        **narrowed: str,
     ) -> str:
         start = min(texts.position(cursor), MAX_START)
         values: dict[str, Any] = {
@@ -247,13 +252,8 @@ class JournalTools:
 def add_journal_tools(server: LessonsServer, agent: Agent) -> None:
     """Add the tools of the journal to a server."""
     tools = JournalTools(agent)
-    add_tool(server, tools.search_observations, "Search past work", READS)
-    add_tool(server, tools.search_sessions, "Search past sessions", READS)
-    add_tool(server, tools.search_user_prompts, "Search past prompts", READS)
-    add_tool(server, tools.find_by_concept, "Past work by concept", READS)
-    add_tool(server, tools.find_by_file, "Past work on a file", READS)
-    add_tool(server, tools.find_by_type, "Past work by type", READS)
-    add_tool(server, tools.get_context_timeline, "Timeline of past work", READS)
+    for name, title in JOURNAL_TOOLS.items():
+        add_tool(server, getattr(tools, name), title, READS)
 
 
 # The tools and prompts of the server, and its instructions.
@@ -281,7 +281,7 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
     is for stdio, where nobody else can ask.
     """
     server = LessonsServer(
-        lambda name: name not in NAMES or spool.is_on(),
+        lambda name: name not in JOURNAL_TOOLS or spool.is_on(),
         access,
         name=NAME,
         title=TITLE,

@@ -74,7 +74,7 @@ def search(
     with client.refusing(422):
         values |= moments.window(narrowed["since"] or None, narrowed["until"])
     answer = client.ask(api.journal.search(**values), status=422)
-    return shown(client, answer, "hits", "older", "project", "text_only")
+    return without_paths(client, answer, "hits", "older", "project", "text_only")
 
 
 @routes.get("/timeline")
@@ -95,7 +95,7 @@ def timeline(
         project=project,
     )
     answer = client.ask(question, status=404)
-    return shown(client, answer, "records", "anchor", "before")
+    return without_paths(client, answer, "records", "anchor", "before")
 
 
 @routes.get("/sessions")
@@ -110,7 +110,7 @@ def sessions(
     with client.refusing(422):
         window = moments.window(since or None, until)
     question = api.journal.sessions(project=project, limit=limit, **window)
-    return shown(client, client.ask(question, status=422), "sessions")
+    return without_paths(client, client.ask(question, status=422), "sessions")
 
 
 def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
@@ -118,7 +118,7 @@ def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
     return bool(query.strip() or narrowed["file"] or narrowed["concept"] or narrowed["type"])
 
 
-def shown(client: VaultClient, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+def without_paths(client: VaultClient, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """Return some of an answer, without the folders of this machine."""
     return {key: client.shown_values(answer[key], exclude=PATHS) for key in keys}
 
@@ -190,7 +190,7 @@ def calendar(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
 
 
 @page_routes.get(f"{PRIVATE}/day")
-def of_day(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
+def day_page(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
     """Show the sessions of a day, by default of the latest that has some."""
     if not spool.is_on():
         return fragment("journal_off.html")
@@ -218,7 +218,7 @@ def of_day(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
 
 
 @private.get("/session")
-def of_session(client: Client, id: Word) -> HTMLResponse:
+def session_page(client: Client, id: Word) -> HTMLResponse:
     """Show a session with its records in their order."""
     answer = client.ask(api.journal.show(name=id), status=404)
     records = [_record(client, each) for each in answer["records"]]
@@ -227,7 +227,7 @@ def of_session(client: Client, id: Word) -> HTMLResponse:
 
 
 @private.get("/around")
-def around_moment(client: Client, anchor: Word) -> HTMLResponse:
+def around_page(client: Client, anchor: Word) -> HTMLResponse:
     """Show what came before and after a record, a session's beginning or a time."""
     question = api.journal.timeline(anchor=anchor, before=AROUND, after=AROUND, full=True)
     answer = client.ask(question, status=404)

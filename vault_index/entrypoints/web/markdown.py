@@ -160,10 +160,10 @@ def _shown_address(address: str, path: str) -> str:
         return ""
     if address.startswith("/"):
         return address if _OWN_PAGE.match(address) else ""
-    return _of_lesson(unquote(parts.path), unquote(parts.fragment), path)
+    return _lesson_page(unquote(parts.path), unquote(parts.fragment), path)
 
 
-def _of_lesson(target: str, section: str, path: str) -> str:
+def _lesson_page(target: str, section: str, path: str) -> str:
     """Return the page of the lesson file that a link in another file means; "" for any other file."""
     file = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     folder, _, below = file.partition("/")

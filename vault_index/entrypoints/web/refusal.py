@@ -54,7 +54,7 @@ class Refusal(Exception):
         self.hint = hint
 
 
-def of_error(error: VaultError, status: int, shown: Callable[[str], str]) -> Refusal:
+def from_error(error: VaultError, status: int, shown: Callable[[str], str]) -> Refusal:
     """Return the refusal for an error; `status` where its kind does not say which."""
     own = next((own for kind, own in STATUSES if isinstance(error, kind)), status)
     return Refusal(own, shown(error.message), shown(error.hint))
@@ -69,7 +69,7 @@ def add_handlers(
         return as_page(refusal) if _is_of_page(request) else answer(refusal)
 
     def invalid(request: Request, error: Any) -> Response:
-        return refused(request, _of_values(error))
+        return refused(request, _from_values(error))
 
     def failed(request: Request, error: Any) -> Response:
         hint = "see `/openapi.json` for the routes" if error.status_code in (404, 405) else ""
@@ -108,7 +108,7 @@ def _is_of_page(request: Request) -> bool:
     return is_read and not request.url.path.startswith(("/api/", "/page/"))
 
 
-def _of_values(error: RequestValidationError) -> Refusal:
+def _from_values(error: RequestValidationError) -> Refusal:
     """Return the refusal of values that a route does not take; of the values nothing is repeated."""
     problems = error.errors()
     if any(problem["type"] == "json_invalid" for problem in problems):

@@ -269,7 +269,7 @@ def _newest(client: VaultClient, asked: Asked, *, private: bool = False) -> dict
     """Return the lessons that changed last, in or below the first category that is asked for."""
     values: dict[str, Any] = {"order": "updated", "limit": asked.count + 1}
     values["category"] = asked.categories[0] if asked.categories else None
-    entries = client.ask_once(api.lesson.select(**values), status=422)["entries"]
+    entries = client.ask_cached(api.lesson.select(**values), status=422)["entries"]
     newest = [each for each in entries[: asked.count] if private or not each["withheld"]]
     return {
         "newest": newest,
@@ -290,7 +290,7 @@ def prepare(client: VaultClient) -> None:
 
 
 def _tree(client: VaultClient, asked: Asked) -> dict[str, Any]:
-    return tree_of(client.ask_once(api.lesson.count())["counts"], asked.categories)
+    return tree_of(client.ask_cached(api.lesson.count())["counts"], asked.categories)
 
 
 MAX_TREE = 200  # categories: the largest, or the tree weighs more than the hits

@@ -58,7 +58,7 @@ def serve(
         port = ours.getsockname()[1]
         server, keys = _server(vault, host, port, token, note)
         announce(address_of(host, port), keys.new_code() if keys else "")
-        end.of(server).run(sockets=[ours])
+        end.attach(server).run(sockets=[ours])
 
 
 class Background:
@@ -149,7 +149,7 @@ class _End:
         if self._server is not None:
             self._server.should_exit = True
 
-    def of(self, server: uvicorn.Server) -> uvicorn.Server:
+    def attach(self, server: uvicorn.Server) -> uvicorn.Server:
         """Return a server, which ends at once where a signal came already."""
         self._server = server
         server.should_exit = self._is_asked

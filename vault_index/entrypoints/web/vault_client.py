@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends, Request
 
 from vault_index import api, client, files
-from vault_index.entrypoints.web.refusal import Refusal, of_error
+from vault_index.entrypoints.web.refusal import Refusal, from_error
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files, spool
 from vault_index.store import manifest
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 TYPED_AT_ONCE = 2  # searches of people who type; a page gives up those that wait
 ANSWERS = 4  # questions that models answer at once
 QUIET_SECONDS = 2.0  # without a question: the next one waits for the index, and delays nobody
-MAX_KEPT = 50  # answers of `ask_once`
+MAX_CACHED = 50  # answers of `ask_cached`
 FILES = frozenset({"files", "files_read", "files_modified"})  # keys of lists of paths
 _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":;,]+/)+")
 
@@ -59,7 +59,7 @@ class VaultClient:
         self._writes = 1  # what was saved before this server began counts as one
         self._seen = 0  # of them by a question that waited
         self._asked = 0.0
-        self._kept: dict[tuple[str, str], tuple[int, Any]] = {}  # when it was written
+        self._cached: dict[tuple[str, str], tuple[int, Any]] = {}  # when it was written
 
     def ask(
         self,
@@ -99,12 +99,11 @@ class VaultClient:
         notes: list[str] = []
         with self.refusing(422):
             vault = self._opened()
-            alone = not vault.config.watch_autostart
-            with self._alone if alone else contextlib.nullcontext():
+            with self._turn_of(vault):
                 answer = client.ask(vault, command, client.Options(start=True, note=notes.append))
         return answer, [self.shown_error(note) for note in notes]
 
-    def ask_once(self, question: api.Question[api.Answer], *, status: int = 503) -> api.Answer:
+    def ask_cached(self, question: api.Question[api.Answer], *, status: int = 503) -> api.Answer:
         """Answer as `ask` does at once, and from memory while the index is as it was.
 
         For questions that read all of 10,000 lessons to draw a page. While a first index is built, the
@@ -117,14 +116,14 @@ class VaultClient:
             if listed is not None:
                 return listed[0]
         key = question.name, json.dumps(question.values, sort_keys=True)
-        kept = self._kept.get(key)
-        if kept and kept[0] == written and self._seen >= self._writes and not self.is_alone():
-            remembered: api.Answer = kept[1]
+        cached = self._cached.get(key)
+        if cached and cached[0] == written and self._seen >= self._writes and not self.is_alone():
+            remembered: api.Answer = cached[1]
             return remembered
         answer = self.ask(question, status=status, at_once=True)
-        if len(self._kept) >= MAX_KEPT:
-            self._kept.clear()
-        self._kept[key] = written, answer
+        if len(self._cached) >= MAX_CACHED:
+            self._cached.clear()
+        self._cached[key] = written, answer
         return answer
 
     def change(
@@ -201,7 +200,7 @@ class VaultClient:
         try:
             yield
         except VaultError as error:
-            raise of_error(error, status, self.shown_error) from None
+            raise from_error(error, status, self.shown_error) from None
 
     def _put(
         self,
@@ -213,15 +212,18 @@ class VaultClient:
         **_: object,
     ) -> api.Answer:
         """Answer a question as fresh as its client needs it. Raises VaultError."""
-        alone = not vault.config.watch_autostart
         writes = self._writes
         stale = self._is_stale(at_once) or settled
-        with self._alone if alone else contextlib.nullcontext():
+        with self._turn_of(vault):
             options = client.Options(as_is=not stale, settled=settled, fetch=False, start=True)
             answer = client.ask(vault, question, options)
         if stale:
             self._seen = max(self._seen, writes)
         return answer
+
+    def _turn_of(self, vault: Vault) -> contextlib.AbstractContextManager[object]:
+        """Return what is held while this process answers; nothing where a watcher does."""
+        return contextlib.nullcontext() if vault.config.watch_autostart else self._alone
 
     def _is_stale(self, at_once: bool) -> bool:
         """Whether a question has to wait for the index; note that one was asked."""
@@ -257,9 +259,9 @@ class VaultClient:
         return [stamp(place) for place in places]
 
 
-async def _of_app(request: Request) -> VaultClient:
+async def _client_in(request: Request) -> VaultClient:
     client: VaultClient = request.app.state.client
     return client
 
 
-Client = Annotated[VaultClient, Depends(_of_app)]
+Client = Annotated[VaultClient, Depends(_client_in)]
