@@ -14,7 +14,7 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.mcp_servers import call, refusal
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
-from vault_index.entrypoints.mcp.lesson_tools import build
+from vault_index.entrypoints.mcp.tools import build
 
 pytestmark = pytest.mark.anyio
 NAMES = [

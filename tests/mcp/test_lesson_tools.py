@@ -21,7 +21,7 @@ from tests.support.mcp_servers import call, refusal
 from tests.support.three_lessons import FILES
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
-from vault_index.entrypoints.mcp.lesson_tools import build
+from vault_index.entrypoints.mcp.tools import build
 from vault_index.store import injections
 from vault_index.vault import Vault
 

@@ -14,8 +14,8 @@ import pytest
 
 from tests.support.places import PLUGIN, REPO
 from vault_index.entrypoints import agents
-from vault_index.entrypoints.mcp import lesson_tools
 from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.tools import JOURNAL_TOOLS, build
 
 SKILL = PLUGIN / "skills" / "lessons" / "SKILL.md"
 TEXTS = sorted(PLUGIN.rglob("*.md"))
@@ -92,8 +92,8 @@ def test_commands_are_called_by_people_only() -> None:
 
 def test_what_is_taught_is_there() -> None:
     """Each tool that the skill, a command or the README names is one of the server's."""
-    listed = anyio.run(lesson_tools.build(Agent("/")).list_tools)
-    tools = {tool.name for tool in listed} | set(lesson_tools.JOURNAL_TOOLS)
+    listed = anyio.run(build(Agent("/")).list_tools)
+    tools = {tool.name for tool in listed} | set(JOURNAL_TOOLS)
     named = {
         name
         for file in TEXTS

@@ -54,7 +54,7 @@ def mcp_command(
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.disable()  # what the SDK loads stays: looking through it again takes a tenth of the start
     try:
-        from vault_index.entrypoints.mcp import lesson_tools
+        from vault_index.entrypoints.mcp.tools import build
     except ModuleNotFoundError as error:
         raise VaultError(
             f"`lessons mcp` needs the package {error.name}",
@@ -68,7 +68,7 @@ def mcp_command(
     if sys.stdin.isatty():
         asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
         asking.note("      to add it to Claude Code: claude mcp add lessons -- lessons mcp")
-    serving = lesson_tools.build(Agent.here(named), tools)
+    serving = build(Agent.here(named), tools)
     _run(serving.run)
 
 
@@ -77,15 +77,16 @@ def _serve_http(
 ) -> None:
     from vault_index import config
     from vault_index.entrypoints import guard
-    from vault_index.entrypoints.mcp import access, answering, lesson_tools
+    from vault_index.entrypoints.mcp import server
     from vault_index.entrypoints.mcp.agent import Agent
+    from vault_index.entrypoints.mcp.tools import build
 
     secret = guard.read_token(token_file) if token_file else ""
     if not secret and guard.is_loopback(host):
         secret = guard.load_token(config.home_folder())
     agent = Agent.here(named, folders=False)
-    serving = lesson_tools.build(agent, tools, access.Access(secret))
-    _run(answering.serve, serving, host, port, secret, output.say)
+    serving = build(agent, tools, server.Access(secret))
+    _run(server.serve, serving, host, port, secret, output.say)
 
 
 def _run(serve: Callable[..., None], *values: object) -> None:

@@ -22,7 +22,7 @@ from vault_index.search.hit import percent_of
 
 WIDTH, HEIGHT = 480, 170
 LEFT, RIGHT, TOP, BOTTOM = 56, 8, 14, 20  # around the dots
-LEAST_MS = 1.0
+MIN_MS = 1.0
 STEPS = {1: "1 ms", 10: "10 ms", 100: "100 ms", 1000: "1 s", 10_000: "10 s"}
 
 
@@ -33,12 +33,17 @@ def plot(times: Sequence[Sequence[Any]], totals: Mapping[str, Any]) -> dict[str,
     """
     slowest = max(ms for _, ms, _ in times)
     most = 1.6 * max(DEFAULT_DEADLINE_MS, slowest)
-    lines = [
-        {"name": "p50", "text": f"p50 {milliseconds(totals['p50_ms'])}", "below": True},
-        {"name": "p90", "text": f"p90 {milliseconds(totals['p90_ms'])}", "below": False},
-        {"name": "deadline", "text": f"deadline {DEFAULT_DEADLINE_MS:,} ms", "below": True},
-    ]
-    of_lines = (totals["p50_ms"], totals["p90_ms"], DEFAULT_DEADLINE_MS)
+    p50, p90, deadline = totals["p50_ms"], totals["p90_ms"], DEFAULT_DEADLINE_MS
+    lines = (
+        {"name": "p50", "text": f"p50 {milliseconds(p50)}", "below": True, "y": _y(p50, most)},
+        {"name": "p90", "text": f"p90 {milliseconds(p90)}", "below": False, "y": _y(p90, most)},
+        {
+            "name": "deadline",
+            "text": f"deadline {deadline:,} ms",
+            "below": True,
+            "y": _y(deadline, most),
+        },
+    )
     dots = [
         (LEFT + (WIDTH - LEFT - RIGHT) * (at + 0.5) / len(times), _y(ms, most), came)
         for at, (_, ms, came) in enumerate(times)
@@ -50,10 +55,10 @@ def plot(times: Sequence[Sequence[Any]], totals: Mapping[str, Any]) -> dict[str,
         "right": WIDTH - RIGHT,
         "answered": _path((x, y) for x, y, came in dots if came),
         "silent": _path((x, y) for x, y, came in dots if not came),
-        "lines": [{**line, "y": _y(ms, most)} for line, ms in zip(lines, of_lines, strict=True)],
+        "lines": lines,
         "steps": [{"text": text, "y": _y(ms, most)} for ms, text in STEPS.items() if ms < most],
-        "first": times[0][0],
-        "last": times[-1][0],
+        "first": local(times[0][0]),
+        "last": local(times[-1][0]),
         "said": _said(times, totals, slowest),
     }
 
@@ -70,7 +75,7 @@ def _said(times: Sequence[Sequence[Any]], totals: Mapping[str, Any], slowest: fl
 
 
 def _y(ms: float, most: float) -> float:
-    share = math.log(max(ms, LEAST_MS) / LEAST_MS) / math.log(most / LEAST_MS)
+    share = math.log(max(ms, MIN_MS) / MIN_MS) / math.log(most / MIN_MS)
     return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
 
 
@@ -142,7 +147,7 @@ def list_(
         is_narrowed=any(values.values()),
         totals=totals,
         since=local(totals["since"] or ""),
-        plot=_plot(answer["times"], totals) if answer["times"] and not offset else None,
+        plot=plot(answer["times"], totals) if answer["times"] and not offset else None,
         sessions=_by_session(answer["records"]),
         has_journal=answer["journal"],
         more=following,
@@ -167,11 +172,6 @@ def teach(client: Client, body: TeachBody) -> HTMLResponse:
         record=record,
         typed=body.prompt,
     )
-
-
-def _plot(times: list[list[Any]], totals: Mapping[str, Any]) -> dict[str, Any]:
-    drawn = plot(times, totals)
-    return {**drawn, "first": local(drawn["first"]), "last": local(drawn["last"])}
 
 
 def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

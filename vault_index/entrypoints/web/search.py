@@ -159,6 +159,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 }
 SHOWN, MORE, MAX_SHOWN = 20, 40, 400  # hits: at first, with each "more", at most
 MAX_CATEGORIES = 20
+EMPTY: Mapping[str, Any] = {"newest": None, "groups": [], "silent": "", "reduced": ""}
 
 routes = APIRouter(include_in_schema=False)
 
@@ -255,7 +256,7 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
     floors = {"lessons": answer["floor"], "skills": answer["skills_floor"]}
     is_reduced = answer["text_only"] and answer["embedder"] != "none"
     return {
-        "newest": None,
+        **EMPTY,
         "groups": with_floor(hits, floors, injected_in(recall), asked.text, client.shown),
         "count": len(hits),
         "has_more": len(answer["hits"]) >= asked.count < MAX_SHOWN,
@@ -272,13 +273,11 @@ def _newest(client: VaultClient, asked: Asked, *, private: bool = False) -> dict
     entries = client.ask_cached(api.lesson.select(**values), status=422)["entries"]
     newest = [each for each in entries[: asked.count] if private or not each["withheld"]]
     return {
+        **EMPTY,
         "newest": newest,
-        "groups": [],
         "count": len(newest),
         "has_more": len(entries) > asked.count < MAX_SHOWN,
         "more": asked.address(asked.count + MORE),
-        "silent": "",
-        "reduced": "",
     }
 
 

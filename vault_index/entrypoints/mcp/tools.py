@@ -12,10 +12,9 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from vault_index import api
-from vault_index.entrypoints.mcp import answering, texts
-from vault_index.entrypoints.mcp.access import Access
+from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
-from vault_index.entrypoints.mcp.answering import LessonsServer
+from vault_index.entrypoints.mcp.server import Access, LessonsServer, add_prompts
 from vault_index.entrypoints.words import moments
 from vault_index.hotpath import spool
 
@@ -291,7 +290,7 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
     )
     if tools != JOURNAL:
         add(server, agent)
-        answering.add(server, agent)
+        add_prompts(server, agent)
     if tools != LESSONS:
         add_journal_tools(server, agent)
     return server
