@@ -118,7 +118,7 @@ def _quoted(word: str) -> str:
 
 
 def works() -> bool:
-    """Whether the user's service manager answers: in a container there is none."""
+    """Whether the user's service manager answers, which a container lacks."""
     if sys.platform == "darwin":
         return shutil.which("launchctl") is not None
     return shutil.which("systemctl") is not None and not _run(

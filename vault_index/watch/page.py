@@ -1,7 +1,7 @@
 """The page and the HTTP routes in the watcher, for as long as its user wants them served.
 
 The wish is a file beside the watcher's lock: the next watcher, after an upgrade, a kill or a login,
-serves again. What serves is a door, which this room does not know: `entrypoints.background` brings it.
+serves again. The server is a door, which this room does not know: `entrypoints.background` brings it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Open = Callable[[Path, int], Served]  # the root of a vault, and a port; raises 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to be served."""
+    """The vault and the port to be served."""
 
     root: str
     port: int
@@ -63,7 +63,7 @@ def _file() -> Path:
 
 
 class Page:
-    """What one watcher serves; `address` is "" while it serves nothing."""
+    """The page that one watcher serves; `address` is "" while it serves nothing."""
 
     def __init__(self, open_: Open | None, say: Callable[[str], None]) -> None:
         self._open = open_
