@@ -93,12 +93,12 @@ def fetch(
     """
     import tempfile
 
-    from filelock import FileLock
+    from vault_index.files import private
 
     target = folder(home)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(lock_file(home)):
+        with private.locked(lock_file(home)):
             if is_ready(home):
                 return "already there"
             for rest in target.parent.glob(f".{_NAME}-*"):  # of a fetch that was interrupted
@@ -224,19 +224,12 @@ def _wheel(scratch: Path, progress: bool) -> Path:
     raise _SourceFailed(problem)
 
 
-def _pips() -> Iterator[list[str]]:
+def _pips() -> list[list[str]]:
     """List the ways to run pip from here: environments of uv and pipx have none of their own."""
     if importlib.util.find_spec("pip"):
-        yield [sys.executable, "-m", "pip"]
-        return
-    for name in ("pip3", "pip"):
-        if program := shutil.which(name):
-            yield [program]
-            return
-    if program := shutil.which("uvx"):
-        yield [program, "pip"]
-    if program := shutil.which("pipx"):
-        yield [program, "run", "pip"]
+        return [[sys.executable, "-m", "pip"]]
+    ways = (["pip3"], ["pip"], ["uvx", "pip"], ["pipx", "run", "pip"])
+    return [way for way in ways if shutil.which(way[0])]
 
 
 def _unpack(wheel: Path, place: Path) -> Path:

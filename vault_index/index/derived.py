@@ -8,8 +8,9 @@ whoever writes rows empties it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from vault_index.embed.cache import VectorCache
 from vault_index.index import classifier, documents, listing, rows, skills
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _TITLES = "titles"  # the recipe under which vectors of titles alone are kept
 _FRESH = "fresh"  # for a table that depends on nothing but the rows
+_LISTING = "listing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,102 +50,80 @@ class Refreshed:
     skills: int | None = None  # how many there are, if any of them changed
 
 
-class Derived(Protocol):
-    """A derived table."""
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A derived table.
 
-    is_quick: bool  # whether a quick pass refreshes it, too
+    `is_stale` is whether it says other than what it is derived from. `refresh` makes it again, while the
+    caller holds the index's lock; it raises WriteError, EmbedderError.
+    """
 
-    def is_stale(self, vault: Vault, manifest: Manifest, /) -> bool:
-        """Whether it says other than what it is derived from."""
-
-    def refresh(self, sources: Sources) -> Refreshed:
-        """Make it again. The caller holds the index's lock. Raises WriteError, EmbedderError."""
-
-
-class Categories:
-    """The classifier's proposals, in the rows of lessons that nobody filed."""
-
-    is_quick = False
-
-    def is_stale(self, vault: Vault, manifest: Manifest) -> bool:
-        """Whether rows or the classifier's settings changed."""
-        return listing.categories_are_stale(vault, manifest)
-
-    def refresh(self, sources: Sources) -> Refreshed:
-        """Propose again. All that follows the rows is stale then."""
-        config = sources.vault.config
-        refiled = classifier.reclassify(sources.lessons, config.keywords, config.taxonomy)
-        fresh = {listing.CATEGORIES: listing.classifier_settings(sources.vault)}
-        return Refreshed(replace(sources.manifest, derived=fresh), refiled=refiled)
+    name: str
+    is_stale: Callable[[Vault, Manifest], bool]
+    refresh: Callable[[Sources], Refreshed]
+    is_quick: bool = False  # whether a quick pass refreshes it, too
 
 
-class TextIndex:
-    """The full-text index of the lessons' table, which counts words of old and new rows together."""
+def _of_rows(name: str, make: Callable[[Sources], object]) -> Derived:
+    """Return a table that follows the lessons' rows alone."""
 
-    is_quick = False
-    name = "text index"
+    def refresh(sources: Sources) -> Refreshed:
+        make(sources)
+        return Refreshed(_with_fresh(sources.manifest, name))
 
-    def is_stale(self, _vault: Vault, manifest: Manifest) -> bool:
-        """Whether rows changed."""
-        return self.name not in manifest.derived
-
-    def refresh(self, sources: Sources) -> Refreshed:
-        """Take the new rows in."""
-        sources.lessons.fold()
-        return Refreshed(_with_fresh(sources.manifest, self.name))
+    return Derived(name, lambda _vault, manifest: name not in manifest.derived, refresh)
 
 
-class Documents:
-    """The table of documents and categories."""
+def _classify(sources: Sources) -> Refreshed:
+    """Write the classifier's proposals into the rows of lessons that nobody filed.
 
-    is_quick = False
-    name = "documents"
-
-    def is_stale(self, _vault: Vault, manifest: Manifest) -> bool:
-        """Whether rows changed."""
-        return self.name not in manifest.derived
-
-    def refresh(self, sources: Sources) -> Refreshed:
-        """Write what differs."""
-        documents.refresh(sources.lessons, sources.vault.embedder, sources.cache(_TITLES))
-        return Refreshed(_with_fresh(sources.manifest, self.name))
+    All that follows the rows is stale then.
+    """
+    config = sources.vault.config
+    refiled = classifier.reclassify(sources.lessons, config.keywords, config.taxonomy)
+    fresh = {listing.CATEGORIES: listing.classifier_settings(sources.vault)}
+    return Refreshed(replace(sources.manifest, derived=fresh), refiled=refiled)
 
 
-class Skills:
-    """The table of skills, which follows the SKILL.md files."""
-
-    is_quick = False
-
-    def is_stale(self, vault: Vault, manifest: Manifest) -> bool:
-        """Whether a SKILL.md changed."""
-        return not manifest.skills_hash or skills.differ(vault, manifest.skills)
-
-    def refresh(self, sources: Sources) -> Refreshed:
-        """Write all of them if one differs."""
-        cache = sources.cache(rows.RECIPE)
-        after, count = skills.refresh(sources.vault, sources.lessons, sources.manifest, cache)
-        return Refreshed(after, skills=count)
+def _fold(sources: Sources) -> None:
+    """Have the full-text index count words of old and new rows together."""
+    sources.lessons.fold()
 
 
-class Listing:
-    """The file that `list` and `show` read: in each pass, as they may be asked before a full one."""
-
-    is_quick = True
-    name = "listing"
-
-    def is_stale(self, _vault: Vault, manifest: Manifest) -> bool:
-        """Whether rows changed."""
-        return not manifest.listing or manifest.derived.get(self.name) != manifest.listing
-
-    def refresh(self, sources: Sources) -> Refreshed:
-        """Write it."""
-        mark = listing.save(sources.lessons)
-        manifest = _with_fresh(sources.manifest, self.name, mark)
-        return Refreshed(replace(manifest, listing=mark))
+def _write_documents(sources: Sources) -> None:
+    documents.refresh(sources.lessons, sources.vault.embedder, sources.cache(_TITLES))
 
 
-DERIVED: tuple[Derived, ...] = (Categories(), TextIndex(), Documents(), Skills(), Listing())
+def _skills_changed(vault: Vault, manifest: Manifest) -> bool:
+    return not manifest.skills_hash or skills.differ(vault, manifest.skills)
+
+
+def _write_skills(sources: Sources) -> Refreshed:
+    """Write all skills if a SKILL.md differs."""
+    cache = sources.cache(rows.RECIPE)
+    after, count = skills.refresh(sources.vault, sources.lessons, sources.manifest, cache)
+    return Refreshed(after, skills=count)
+
+
+def _listing_is_stale(_vault: Vault, manifest: Manifest) -> bool:
+    return not manifest.listing or manifest.derived.get(_LISTING) != manifest.listing
+
+
+def _write_listing(sources: Sources) -> Refreshed:
+    """Write the file that `list` and `show` read, in each pass: they may be asked before a full one."""
+    mark = listing.save(sources.lessons)
+    manifest = _with_fresh(sources.manifest, _LISTING, mark)
+    return Refreshed(replace(manifest, listing=mark))
 
 
 def _with_fresh(manifest: Manifest, name: str, mark: str = _FRESH) -> Manifest:
     return replace(manifest, derived={**manifest.derived, name: mark})
+
+
+DERIVED = (
+    Derived(listing.CATEGORIES, listing.categories_are_stale, _classify),
+    _of_rows("text index", _fold),
+    _of_rows("documents", _write_documents),
+    Derived("skills", _skills_changed, _write_skills),
+    Derived(_LISTING, _listing_is_stale, _write_listing, is_quick=True),
+)

@@ -15,7 +15,7 @@ from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
 from vault_index.lesson import file
 from vault_index.recall import block
-from vault_index.search import floor, query, scoring, unindexed
+from vault_index.search import floor, scoring, unindexed
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
 from vault_index.store import filters, schema
@@ -193,18 +193,12 @@ def _suggested(
 ) -> list[Hit]:
     """Return trusted skills that a prompt asks for and that the session has not received."""
     k = vault.config.prompt_skills
-    least = floor.for_skills(vault, text_only=text_only) if k else None
-    if least is None:
+    if not k:
         return []
-    wanted = k + len(already)
     asked = Query(
-        prompt, wanted,
-        min_score=least, project=str(project or ""), text_only=text_only, for_agent=True,
-    )  # fmt: skip
-    results = query.skills(vault, asked)
-    if results.text_only and not text_only:
-        least = floor.for_skills(vault, text_only=True)
-        results = query.skills(vault, replace(asked, min_score=least, text_only=True))
+        prompt, k + len(already), project=str(project or ""), text_only=text_only, for_agent=True
+    )
+    results = floor.skills_above(vault, asked)
     trusted = only_trusted(vault, [hit for hit in results.hits if not hit.withheld])
     return [hit for hit in trusted if hit.lesson_id not in already][:k]
 
@@ -256,34 +250,13 @@ def _usable(vault: Vault, text: str, k: int, text_only: bool) -> _Usable:
     """
     wanted = k
     while True:
-        results, least = _over_floor(vault, text, wanted, text_only)
+        results, least = floor.lessons_above(vault, Query(text, wanted, text_only=text_only))
         hits = [hit for hit in results.hits if not hit.withheld]
         if len(hits) >= k or len(results.hits) < wanted:
             left_out = {hit.path: hit.withheld for hit in results.hits if hit.withheld}
             near = next((hit for hit, _ in results.dropped if not results.hits), None)
             return _Usable(hits[:k], left_out, least, near)
         wanted *= 4
-
-
-def _over_floor(vault: Vault, text: str, k: int, text_only: bool) -> tuple[query.Results, float]:
-    """Search for hits above the floor: that of the vectors or, where they fail, of full text.
-
-    Full text answers also while no floor of the vectors is fitted yet: there is no window of silence.
-    """
-    least = None if text_only else floor.in_force(vault)
-    if least is None:
-        text_only, least = True, _full_text_floor(vault)
-    results = query.run(vault, Query(text, k, floor=least, text_only=text_only))
-    if results.text_only and not text_only:
-        least = _full_text_floor(vault)
-        results = query.run(vault, Query(text, k, floor=least, text_only=True))
-    return results, least
-
-
-def _full_text_floor(vault: Vault) -> float:
-    """Return the floor of full text; until one is fitted, a score that is clear in any vault."""
-    least = floor.in_force(vault, text_only=True)
-    return floor.before_fit(vault.open_index().lessons) if least is None else least
 
 
 def _words(branch: str) -> list[str]:

@@ -78,6 +78,44 @@ def in_force(vault: Vault, *, text_only: bool = False) -> float | None:
     return fitted.full_text if text_only else fitted.vectors
 
 
+def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, float]:
+    """Search the lessons above the floor: that of the vectors or, where they fail, of full text.
+
+    Full text answers also while no floor of the vectors is fitted yet: there is no window of silence.
+    """
+
+    def search(least: float, text_only: bool) -> query.Results:
+        return query.run(vault, replace(asked, floor=least, text_only=text_only))
+
+    of_text = in_force(vault, text_only=True)
+    if of_text is None:
+        of_text = before_fit(vault.open_index().lessons)
+    return _above(search, None if asked.text_only else in_force(vault), of_text)
+
+
+def skills_above(vault: Vault, asked: Query) -> query.Results:
+    """Search the skills above their floor, as `lessons_above`; return none until it is fitted."""
+
+    def search(least: float, text_only: bool) -> query.Results:
+        return query.skills(vault, replace(asked, min_score=least, text_only=text_only))
+
+    of_text = for_skills(vault, text_only=True)
+    if of_text is None:
+        return query.Results([])
+    return _above(search, None if asked.text_only else for_skills(vault), of_text)[0]
+
+
+def _above(
+    search: Callable[[float, bool], query.Results], of_vectors: float | None, of_text: float
+) -> tuple[query.Results, float]:
+    """Search with the floor of the vectors; by full text, with its own, where that fails."""
+    if of_vectors is not None:
+        results = search(of_vectors, False)
+        if not results.text_only:
+            return results, of_vectors
+    return search(of_text, True), of_text
+
+
 def before_fit(lessons: int) -> float:
     """Return the floor of full text alone that holds until one is fitted to a vault of this size.
 

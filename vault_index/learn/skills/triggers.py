@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.hotpath import chatter
 from vault_index.learn.skills import build, cluster
 from vault_index.learn.skills.cluster import PREFIX
-from vault_index.search import floor, query
+from vault_index.search import floor
 from vault_index.search.query import Query
 
 if TYPE_CHECKING:
@@ -55,13 +55,6 @@ def rates(vault: Vault, tags: Sequence[str] = ()) -> list[dict[str, Any]]:
 
 def _search(vault: Vault, prompt: str) -> list[str]:
     """Return the names of the skills that a prompt gets, as `recall.select` chooses them."""
-    for text_only in (False, True):
-        least = floor.for_skills(vault, text_only=text_only)
-        if least is None:
-            return []
-        count = max(1, vault.config.prompt_skills)
-        asked = Query(prompt, count, min_score=least, text_only=text_only, for_agent=True)
-        results = query.skills(vault, asked)
-        if text_only or not results.text_only:
-            break
+    asked = Query(prompt, max(1, vault.config.prompt_skills), for_agent=True)
+    results = floor.skills_above(vault, asked)
     return [hit.title for hit in results.hits if not hit.withheld]
