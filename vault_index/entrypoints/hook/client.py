@@ -44,6 +44,7 @@ FIELDS = ("hook_event_name", "source", "session_id", "prompt_id", "cwd")
 TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
 # a command of the agent failed; a person waits for the agent, which runs hundreds of them
 FAILURE = "PostToolUseFailure"
+FAILURE_VARIABLE = "LESSONS_FAILURE_DEADLINE_MS"
 FAILURE_MS = 300  # a hard limit: nobody notices 60 ms a call, and people complain from a second on
 FAILURE_FIELDS = ("hook_event_name", "session_id", "prompt_id", "cwd", "agent_id", "tool_use_id")
 COMMANDS = ("Bash", "PowerShell")  # the tools that run them
@@ -74,7 +75,7 @@ def main() -> None:
         event.update(pid=os.getpid(), began=time.time() - _age() + TICK_SECONDS)  # for `once`
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
         if event.get("hook_event_name") == FAILURE:
-            _arm(event, started, FAILURE_MS)
+            _arm(event, started, _deadline(FAILURE_VARIABLE, FAILURE_MS))
         if event.get("hook_event_name") in TURN_ENDS:
             _after_turn(event)
         elif _worth_asking(event):
@@ -255,7 +256,7 @@ def _answer_failure(root: str, event: dict[str, object], started: float) -> obje
 
     from vault_index.hotpath import protocol
 
-    patience = max(0.001, _left(FAILURE_MS) - PRINT_SECONDS)
+    patience = max(0.001, _left(_deadline(FAILURE_VARIABLE, FAILURE_MS)) - PRINT_SECONDS)
     until = time.monotonic() + patience
     question = _question(event, started, until)
     try:
@@ -320,11 +321,11 @@ def _question(event: dict[str, object], started: float, until: float) -> dict[st
     return {"ask": "search.hook", "with": asked}
 
 
-def _deadline() -> int:
+def _deadline(variable: str = "LESSONS_DEADLINE_MS", default: int = DEFAULT_DEADLINE_MS) -> int:
     import os
 
-    named = os.environ.get("LESSONS_DEADLINE_MS", "")
-    return int(named) if named.isdigit() else DEFAULT_DEADLINE_MS
+    named = os.environ.get(variable, "")
+    return int(named) if named.isdigit() else default
 
 
 def _arm(event: dict[str, object], started: float, limit_ms: int | None = None) -> None:

@@ -1,0 +1,180 @@
+"""The hook at a failed command: one lesson where one helps, soon, and nothing where anything is odd."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text
+from tests.support.watchers import soon, watched
+from vault_index.search import failures
+from vault_index.store import injections
+from vault_index.vault import Vault, open_vault
+from vault_index.watch import launch
+
+PATIENT = {
+    "LESSONS_DEADLINE_MS": "30000",
+    "LESSONS_FAILURE_DEADLINE_MS": "30000",
+    "LESSONS_EMBEDDER": "none",
+}
+GREENLET = "sqlalchemy.exc.MissingGreenlet: greenlet_spawn has not been called"
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+FILES = {
+    "development/greenlet.md": "---\ntitle: SQLAlchemy async and lazy loads\n"
+    "fires_on_error: [greenlet_spawn has not been called]\n---\n"
+    "Use selectinload: a lazy attribute was read outside of the session.\n",
+    "devops/helm.md": lesson_text(
+        "A helm release that hangs in pending-upgrade",
+        "When a deploy is killed half way, helm says `another operation (install/upgrade/rollback) is in "
+        "progress`. Roll back to the last good revision.",
+    ),
+    "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
+    "conventions/names.md": lesson_text("Tables have plural names", "orders, not order."),
+}
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    vault = make_vault(FILES)
+    run("lessons", "index", cwd=vault.root, env=PATIENT)
+    yield vault
+    launch.stop()
+
+
+def failed(vault: Vault, error: str = f"Exit code 1\n{GREENLET}", **more: Any) -> str:
+    """Send a failed call to a real hook process, and return what it prints."""
+    event = {
+        "hook_event_name": "PostToolUseFailure",
+        "session_id": "s1",
+        "cwd": str(vault.root),
+        "prompt_id": "p1",
+        "tool_name": "Bash",
+        "tool_input": {"command": "pytest tests/api"},
+        "tool_use_id": f"toolu_{time.monotonic_ns()}",
+        "error": error,
+        "is_interrupt": False,
+    } | more
+    done = run("lessons-hook", cwd=vault.root, stdin=json.dumps(event), env=PATIENT)
+    assert done.err == ""
+    return done.out
+
+
+def context(printed: str) -> str:
+    output = json.loads(printed)["hookSpecificOutput"]
+    assert output["hookEventName"] == "PostToolUseFailure"
+    return str(output["additionalContext"])
+
+
+def records(vault: Vault) -> list[dict[str, Any]]:
+    return [
+        each for each in injections.records(vault.index_dir) if each["event"] == injections.FAILURE
+    ]
+
+
+@pytest.mark.slow
+def test_a_failure_gets_one_lesson_and_the_second_the_same_said_as_such(team: Vault) -> None:
+    with watched(team, **PATIENT):
+        first = context(failed(team))
+        assert "Use selectinload" in first
+        assert first.count("  lessons/") == 1
+        again = context(failed(team))
+        assert "The same failure as before" in again
+        assert "Use selectinload" in again
+        assert failed(team) == ""
+        assert "same failure" not in context(failed(team, agent_id="a1"))  # it has its own context
+        assert failed(team, error="Exit code 1\nKeyError: 'price'") == ""
+        assert "Use selectinload" in context(failed(team, session_id="s2"))
+    told = records(team)
+    assert [bool(each["lessons"]) for each in told] == [True, True, False, True, False, True]
+    assert told[0]["said"] == GREENLET
+    assert told[2]["silent"] == "told twice already"
+    assert len({each["prompt"] for each in told}) == 2
+    last = run("lessons", "last", "-n", "9", cwd=team.root, env=PATIENT).out
+    assert f"failed: {GREENLET}" in last
+    assert "the same failure came again" in last
+    assert "it did not come again" in last
+
+
+@pytest.mark.slow
+def test_the_floor_is_fitted_after_the_first_failure(team: Vault) -> None:
+    message = "Error: UPGRADE FAILED: another operation (install/upgrade/rollback) is in progress"
+    helm = {"tool_input": {"command": "helm upgrade api charts/api"}}
+    with watched(team, **PATIENT):
+        assert failed(team, error=message, **helm) == ""
+        run("lessons", "index", cwd=team.root, env=PATIENT)  # or the watcher, when it is quiet
+        soon(lambda: failures.load(open_vault(team.root)) is not None)
+        assert "Roll back" in context(failed(team, error=message, session_id="s2", **helm))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"is_interrupt": True},
+        {"tool_name": "Edit"},
+        {"tool_input": {"file_path": "a.py"}},
+        {"tool_input": "pytest"},
+        {"error": None},
+        {"error": {"a": GREENLET}},
+        {"error": ""},
+        {"error": "Command timed out after 2m 0.0s"},
+        {"error": "The user doesn't want to proceed with this tool use. The tool use was rejected"},
+        {"hook_event_name": "PostToolUse"},
+    ],
+)
+def test_anything_odd_gets_nothing(team: Vault, odd: dict[str, Any]) -> None:
+    with watched(team, **PATIENT):
+        assert failed(team, **odd) == ""
+
+
+@pytest.mark.slow
+def test_any_output_is_read(team: Vault) -> None:
+    with watched(team, **PATIENT):
+        for number, error in enumerate(
+            (
+                "all is well\n" * 100_000 + GREENLET,
+                f"\x1b[31mE   {GREENLET}\x1b[0m\r\n",
+                f"\0\x01\x02\ufffd\ud800 binary\n{GREENLET}",
+                f"Fehler: nichts geht mehr\nエラー\n{GREENLET}",
+            )
+        ):
+            assert "Use selectinload" in context(
+                failed(team, error=error, session_id=f"any{number}")
+            )
+        assert failed(team, error="x" * 10_000_000 + GREENLET, session_id="large") == ""  # not read
+
+
+@pytest.mark.slow
+def test_a_secret_in_the_output_is_never_stored(team: Vault, own_world: Path) -> None:
+    with watched(team, **PATIENT):
+        failed(team, error=f"fatal: token {SECRET} was refused by greenlet_spawn")
+        failed(team, tool_input={"command": f"curl -H 'Authorization: Bearer {SECRET}' x"})
+    for place in (team.root, own_world):
+        for file in place.rglob("*"):
+            if file.is_file() and not file.is_symlink():
+                assert SECRET.encode() not in file.read_bytes(), file
+
+
+@pytest.mark.slow
+def test_without_a_watcher_there_is_no_answer_and_no_wait(team: Vault) -> None:
+    began = time.monotonic()
+    event = {
+        "hook_event_name": "PostToolUseFailure",
+        "session_id": "s1",
+        "cwd": str(team.root),
+        "tool_name": "Bash",
+        "tool_input": {"command": "pytest"},
+        "error": GREENLET,
+    }
+    done = run(
+        "lessons-hook", cwd=team.root, stdin=json.dumps(event), env={"LESSONS_EMBEDDER": "none"}
+    )
+    assert (done.out, done.err) == ("", "")
+    assert time.monotonic() - began < 5  # 0.3 s, and the start of a process on a busy machine
