@@ -113,25 +113,26 @@ def test_the_floor_is_fitted_after_the_first_failure(team: Vault) -> None:
         assert "Roll back" in context(failed(team, error=message, session_id="s2", **helm))
 
 
+ODD: list[dict[str, Any]] = [
+    {"is_interrupt": True},
+    {"tool_name": "Edit"},
+    {"tool_input": {"file_path": "a.py"}},
+    {"tool_input": "pytest"},
+    {"error": None},
+    {"error": {"a": GREENLET}},
+    {"error": ""},
+    {"error": "Command timed out after 2m 0.0s"},
+    {"error": "The user doesn't want to proceed with this tool use. The tool use was rejected"},
+    {"hook_event_name": "PostToolUse"},
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"is_interrupt": True},
-        {"tool_name": "Edit"},
-        {"tool_input": {"file_path": "a.py"}},
-        {"tool_input": "pytest"},
-        {"error": None},
-        {"error": {"a": GREENLET}},
-        {"error": ""},
-        {"error": "Command timed out after 2m 0.0s"},
-        {"error": "The user doesn't want to proceed with this tool use. The tool use was rejected"},
-        {"hook_event_name": "PostToolUse"},
-    ],
-)
-def test_anything_odd_gets_nothing(team: Vault, odd: dict[str, Any]) -> None:
+def test_anything_odd_gets_nothing(team: Vault) -> None:
     with watched(team, **PATIENT):
-        assert failed(team, **odd) == ""
+        for odd in ODD:
+            assert failed(team, **odd) == "", odd
+        assert failed(team) != ""
 
 
 @pytest.mark.slow

@@ -51,11 +51,16 @@ def test_the_marketplace_has_the_plugin_by_the_name_that_commands_know() -> None
 
 def test_its_hooks_are_those_that_install_writes() -> None:
     hooks = values(PLUGIN / "hooks" / "hooks.json")["hooks"]
-    modes = {"UserPromptSubmit": "prompt", "SessionStart": "start"}
+    modes = {
+        "UserPromptSubmit": "prompt",
+        "SessionStart": "start",
+        "PostToolUseFailure": "failure",
+    }
     wanted = agents.EVENTS | agents.JOURNAL_EVENTS
     assert set(hooks) == set(wanted)
     for event, groups in hooks.items():
         ((hook,),) = [group["hooks"] for group in groups]
+        assert groups[0].get("matcher") == agents.MATCHERS.get(event)
         mode = modes.get(event, "end")
         assert hook == {
             "type": "command",

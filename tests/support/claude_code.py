@@ -34,6 +34,7 @@ def environment(api: MessagesApi, home: Path) -> dict[str, str]:
         "HOME": str(home),
         "LESSONS_HOME": str(home),
         "LESSONS_DEADLINE_MS": "15000",  # a busy CI machine is no reason to be silent
+        "LESSONS_FAILURE_DEADLINE_MS": "15000",
         "ANTHROPIC_API_KEY": "sk-ant-dummy",
         "ANTHROPIC_BASE_URL": api.url,
         "DISABLE_TELEMETRY": "1",

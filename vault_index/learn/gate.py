@@ -27,6 +27,7 @@ from vault_index.lesson import parse, passages
 from vault_index.proposals import draft, fingerprint, review
 from vault_index.proposals.draft import Proposal
 from vault_index.store import injections
+from vault_index.text import failure
 
 TITLE_WORDS = (5, 10)
 CONFIDENCE = (1, 5)
@@ -174,13 +175,36 @@ def _proven(entry: Entry, context: Context) -> Entry:
         quotes=tuple(quotes[:MAX_QUOTES]),
         fires_on=tuple(fires_on[:MAX_QUOTES]),
         silent_on=tuple(silent_on[:MAX_QUOTES]),
+        fires_on_error=tuple(_repaired_lines(entry, material)[:1]),
     )
+
+
+def _repaired_lines(entry: Entry, material: Material) -> list[str]:
+    """Return the lines of repaired failures that an entry is about: it quotes them.
+
+    What a check printed before it passed is evidence already; a test's own assertion is no key.
+    """
+    about = [*entry.quotes, *passages.text_of(entry.parts).splitlines()]
+    quoted = {failure.normalise(text) for text in about} - {""}
+    lines: list[str] = []
+    for repair in material.repairs:
+        failed = failure.read(repair.command, repair.failed)
+        if not failed.is_assertion and not failed.is_none:
+            lines += [
+                line
+                for line in failed.lines
+                if failure.is_specific(line)
+                and len(line) <= draft.MAX_MEMBER_CHARS
+                and any(failure.normalise(line) in text for text in quoted)
+            ]
+    return list(dict.fromkeys(lines))
 
 
 def _refuse_worthless(entry: Entry, context: Context) -> None:
     """Raise _Dropped for an entry that is not worth a person's time."""
     text = f"{entry.title}\n\n{passages.text_of(entry.parts)}"
-    everything = "\n".join([text, *entry.tags, *entry.fires_on, *entry.silent_on, *entry.quotes])
+    taught = (*entry.fires_on, *entry.silent_on, *entry.fires_on_error)
+    everything = "\n".join([text, *entry.tags, *taught, *entry.quotes])
     if redact(everything) != everything:
         raise _Dropped(SECRET)
     if any(evidence.obeys(everything, order) for order in context.orders):
@@ -208,6 +232,7 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         type=entry.type,
         confidence=entry.confidence,
         silent_on=entry.silent_on,
+        fires_on_error=entry.fires_on_error,
         quotes=entry.quotes,
         why=context.why,
         session=private_id(context.material.session),

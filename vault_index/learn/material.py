@@ -109,6 +109,7 @@ class Entry:
     confidence: int = DEFAULT_CONFIDENCE
     fires_on: tuple[str, ...] = ()
     silent_on: tuple[str, ...] = ()
+    fires_on_error: tuple[str, ...] = ()  # lines that a repaired failure printed
     quotes: tuple[str, ...] = ()
     changes: str = ""
     by_rule: bool = False

@@ -47,6 +47,7 @@ class Change:
     tags: tuple[str, ...]
     fires_on: tuple[str, ...]
     silent_on: tuple[str, ...]
+    fires_on_error: tuple[str, ...]
     before: str
     diff: str
 
@@ -157,6 +158,7 @@ def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
         tags=_united(entry["tags"], proposal.tags),
         fires_on=fires_on,
         silent_on=_united(entry.get("silent_on"), silent_on),
+        fires_on_error=_united(entry.get("fires_on_error"), proposal.fires_on_error),
         before=hash_of(entry["title"], entry["text"]),
         diff="".join(shown),
     )
@@ -183,6 +185,7 @@ def _update(step: _Step, entry: Entry, seen: str | None) -> Path:
     _note(step, entry["path"], hash_of(change.title, change.text))
     has_new_tags = len(change.tags) > len(entry["tags"] or ())
     has_new_prompts = len(change.fires_on) > len(entry["fires_on"] or ())
+    has_new_errors = len(change.fires_on_error) > len(entry.get("fires_on_error") or ())
     has_new_silent = len(change.silent_on) > len(entry.get("silent_on") or ())
     return update.write(
         vault,
@@ -192,6 +195,7 @@ def _update(step: _Step, entry: Entry, seen: str | None) -> Path:
         tags=change.tags if has_new_tags else None,
         fires_on=change.fires_on if has_new_prompts else None,
         silent_on=change.silent_on if has_new_silent else None,
+        fires_on_error=change.fires_on_error if has_new_errors else None,
         shown=entry,
         unchanged=True,
         first=step.commit,

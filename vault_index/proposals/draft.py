@@ -63,6 +63,7 @@ class Proposal:
     type: str = ""
     confidence: int = DEFAULT_CONFIDENCE
     silent_on: tuple[str, ...] = ()
+    fires_on_error: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ()
     why: str = ""
     session: str = ""
@@ -136,6 +137,7 @@ def to_bytes(proposal: Proposal) -> bytes:
         "confidence": None if proposal.confidence == DEFAULT_CONFIDENCE else proposal.confidence,
         "fires_on": list(proposal.fires_on) or None,
         "silent_on": list(proposal.silent_on) or None,
+        "fires_on_error": list(proposal.fires_on_error) or None,
         "created": datetime.fromisoformat(proposal.created),
         KEY: {name: value for name, value in about.items() if value} or None,
     }
@@ -169,6 +171,7 @@ def from_bytes(id: str, data: bytes) -> Proposal:
         type=lesson.type,
         confidence=lesson.confidence,
         silent_on=lesson.silent_on,
+        fires_on_error=lesson.fires_on_error,
         quotes=_texts(about.get("quotes")),
         **{name: str(about.get(name) or "") for name in _TEXTS},
         is_draft=about.get("is_draft") is True,

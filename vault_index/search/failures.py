@@ -182,6 +182,8 @@ def _search(
     strength = score / ((score + others) or 1)
     strength += COSINE * hit.cosine + COMMAND_RUN * evidence.command_run
     strength += RARE_WORDS * evidence.rare + MESSAGE * message.total
+    if vector is None and not evidence.rare:  # the same command says nothing of why it failed
+        strength = 0.0
     least = fitted.full_text if vector is None else fitted.vectors
     return Answer([hit for _, hit, _ in best[:k]], strength, least)
 

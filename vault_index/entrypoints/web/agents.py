@@ -99,7 +99,7 @@ class TeachBody(BaseModel):
     """A prompt of a session that a lesson should fire at, or should not."""
 
     lesson: Id
-    kind: Literal["fires_on", "silent_on"]
+    kind: Literal["fires_on", "silent_on", "fires_on_error", "silent_on_error"]
     session: Id = ""
     key: Id = ""  # the hash of the prompt
     prompt: Annotated[Text, Field(max_length=MAX_PROMPT_CHARS)] = ""  # where the journal has it not
@@ -193,6 +193,8 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
         "took": "" if record["ms"] is None else milliseconds(record["ms"]),
         "is_start": record["event"] == "SessionStart",
         "can_be_marked": bool(record["prompt"]),
+        "fires": "fires_on_error" if record["kind"] == "error" else "fires_on",
+        "silences": "silent_on_error" if record["kind"] == "error" else "silent_on",
         "why": "" if record["lessons"] or record["skills"] else _why(record),
     }
 

@@ -102,6 +102,9 @@ def _journal(state: Values) -> Iterator[str]:
 def _used(injected: Values) -> Iterator[str]:
     if injected["missed"]:
         yield f"missed     {count(injected['missed'], 'answer')}, at prompts or starts of sessions"
+    if failures := injected["failures"]:
+        told, again = injected["failures_answered"], injected["came_again"]
+        yield f"failures   {count(failures, 'failed command')}, {told} told; {again} came again after it"
     if not injected["prompts"]:
         yield "prompts    none searched for yet"
         return

@@ -1,0 +1,94 @@
+"""With the real agent: a command fails, and the lesson is in the next request to the model.
+
+Claude Code comes from npm; its model is a stub on loopback, so nothing leaves the machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.claude_code import OpenSession, environment
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
+from tests.support.watchers import watched
+from vault_index.store import injections
+from vault_index.vault import Vault
+
+pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.timeout(900)]
+
+MESSAGE = "greenlet_spawn has not been called"
+ADVICE = "Use selectinload: a lazy attribute was read outside of the session."
+FAILS = f"echo 'sqlalchemy.exc.MissingGreenlet: {MESSAGE}' >&2; exit 2"
+MAIN, DELEGATE = "run the api tests", "delegate the api tests"
+SUBTASK = "SUBTASK run the tests of the api"
+FILES = {
+    "development/greenlet.md": f"---\ntitle: Lazy loads\nfires_on_error: [{MESSAGE}]\n---\n{ADVICE}\n",
+    "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
+}
+
+
+@pytest.fixture
+def team(
+    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Vault]:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    vault = make_vault(FILES)
+    write(vault.lessons_dir / "vault.toml", "session_sources = []\n")
+    run("lessons", "index", cwd=vault.root)
+    run("lessons", "install", "claude", cwd=vault.root)
+    with watched(vault, LESSONS_EMBEDDER="none"):
+        yield vault
+
+
+def answer(request: dict[str, Any]) -> Blocks:
+    """Answer as a model that runs the tests, or has a subagent run them."""
+    last = last_text(request)
+    if "tool_result" in last:
+        return [text("done")]
+    if SUBTASK in last or MAIN in last:
+        return [tool_use("Bash", command=FAILS, description="Run the tests")]
+    if DELEGATE in last:
+        names = {tool["name"] for tool in request.get("tools", [])}
+        tool = "Agent" if "Agent" in names else "Task"
+        return [
+            tool_use(tool, description="Run tests", prompt=SUBTASK, subagent_type="general-purpose")
+        ]
+    return [text("ok")]
+
+
+def hold(claude: Path, api: MessagesApi, team: Vault, home: Path, prompt: str) -> list[str]:
+    """Hold a session; return what the model was sent after the failed command, as JSON."""
+    world = environment(api, home) | {"LESSONS_EMBEDDER": "none"}
+    api.answer = answer
+    with OpenSession(claude, team.root, world) as session:
+        session.say(prompt)
+        session.answer()
+    sent = [json.dumps(request["messages"]) for request in api.requests]
+    return [each for each in sent if MESSAGE in each and "tool_result" in each]
+
+
+def test_a_lesson_is_in_the_request_after_the_failure(
+    claude: Path, api: MessagesApi, team: Vault, own_world: Path
+) -> None:
+    after = hold(claude, api, team, own_world, MAIN)
+    assert after
+    assert ADVICE in after[0]
+    (told,) = [
+        each for each in injections.records(team.index_dir) if each["event"] == injections.FAILURE
+    ]
+    assert told["lessons"] == ["development/greenlet"]
+
+
+def test_a_subagent_is_told_in_its_own_context(
+    claude: Path, api: MessagesApi, team: Vault, own_world: Path
+) -> None:
+    after = hold(claude, api, team, own_world, DELEGATE)
+    of_subagent = [each for each in after if SUBTASK in each and DELEGATE not in each]
+    assert of_subagent
+    assert ADVICE in of_subagent[0]
