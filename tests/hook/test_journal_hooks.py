@@ -59,7 +59,7 @@ def settled(home: Path) -> bool:
     if notes(home):
         return False
     folder = spool.open_spool(str(home / "journal"))
-    lock = start.take_lock(folder)
+    lock = start.take_lock_in(folder, start.CAPTURE_LOCK)
     os.close(folder)
     if lock is not None:
         os.close(lock)
@@ -97,7 +97,7 @@ def test_what_is_noted_while_another_process_takes_in_is_taken_in_by_it(
     shop: Path, own_world: Path
 ) -> None:
     folder = spool.open_spool(str(own_world / "journal"))
-    lock = start.take_lock(folder)
+    lock = start.take_lock_in(folder, start.CAPTURE_LOCK)
     assert lock is not None
     hook(about_redirects(shop).event("Stop"), shop)
     assert len(notes(own_world)) == 1  # nobody was started beside the holder

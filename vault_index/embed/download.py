@@ -7,7 +7,6 @@ sums below. Only the converted form (23 MB) and the tokenizer are kept.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -21,6 +20,8 @@ from typing import TYPE_CHECKING
 
 from vault_index.embed import minilm
 from vault_index.errors import ModelError, WriteError
+from vault_index.files import private
+from vault_index.hotpath import index_files
 
 if TYPE_CHECKING:
     from vault_index.config import Config
@@ -92,8 +93,6 @@ def fetch(
     that is fetching is waited for. Raises ModelError, WriteError.
     """
     import tempfile
-
-    from vault_index.files import private
 
     target = folder(home)
     try:
@@ -378,9 +377,6 @@ def _is_being_fetched(home: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except OSError:
-        return True
+        return not index_files.try_lock(lock, shared=True)
     finally:
         os.close(lock)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vault_index.errors import WriteError
 from vault_index.files import writing
+from vault_index.hotpath import index_files
 
 
 def make_folder(folder: Path) -> None:
@@ -51,12 +52,9 @@ def alone(file: Path) -> Iterator[bool]:
 def hold(descriptor: int, *, wait: bool = True) -> Iterator[bool]:
     """Hold the lock of an open file, and close the file. Without `wait`: False while another has it."""
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_held = True
-        except BlockingIOError:
-            is_held = False
-        yield is_held
+        if wait:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield wait or index_files.try_lock(descriptor)
     finally:
         os.close(descriptor)
 

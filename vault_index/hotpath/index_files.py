@@ -22,6 +22,20 @@ def open_folder(folder: str) -> int:
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
+def try_lock(handle: int, *, shared: bool = False) -> bool:
+    """Take the lock of an open file without waiting; False while another process has it.
+
+    The system takes it from a process that dies.
+    """
+    import fcntl  # a warm hook takes none
+
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def open_in(folder: int, name: str, flags: int) -> int:
     """Open a file of a folder that is open and return its descriptor; with O_CREAT it is 0600.
 

@@ -80,7 +80,6 @@ def append(
 
 def open_for_appending(folder: int, name: str, *, max_bytes: int = MAX_BYTES, old: str = "") -> int:
     """Open a log of an open folder, as `append` does, and return its descriptor. Raises OSError."""
-    import fcntl
     import os
 
     from vault_index.hotpath import index_files
@@ -90,10 +89,8 @@ def open_for_appending(folder: int, name: str, *, max_bytes: int = MAX_BYTES, ol
     opened = os.fstat(handle)
     if opened.st_size <= max_bytes:
         return handle
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another process moves it, or writes to it for as long as it runs
-        return handle
+    if not index_files.try_lock(handle):
+        return handle  # another process moves it, or writes to it for as long as it runs
     try:
         if os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino == opened.st_ino:
             os.replace(name, old or f"{name}.old", src_dir_fd=folder, dst_dir_fd=folder)

@@ -10,7 +10,6 @@ Standard library only, and no more of it than needed: a first prompt waits for i
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
 import time
@@ -87,17 +86,15 @@ def open_folder() -> int:
 
 
 def take_lock_in(folder: int, name: str = LOCK) -> int | None:
-    """Take a watcher's lock in an open folder and return its descriptor; None if it is held.
+    """Take a process's lock in an open folder and return its descriptor; None if it is held.
 
     A process that only looks holds it for an instant too: hence the second try. Raises OSError.
     """
     lock = index_files.open_in(folder, name, os.O_RDWR | os.O_CREAT)
     for pause in (0.002, 0.0):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if index_files.try_lock(lock):
             return lock
-        except OSError:
-            time.sleep(pause)
+        time.sleep(pause)
     os.close(lock)
     return None
 
@@ -176,10 +173,8 @@ def _is_starting(folder: int) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except OSError:
-        return -1 <= time.time() - os.fstat(lock).st_mtime < STARTING_SECONDS
+        is_free = index_files.try_lock(lock, shared=True)
+        return not is_free and -1 <= time.time() - os.fstat(lock).st_mtime < STARTING_SECONDS
     finally:
         os.close(lock)
 
@@ -237,17 +232,6 @@ CAPTURE_LOCK, CAPTURE_LOG = "lock", "log"
 COMMAND = "journal-take"
 
 
-def take_lock(spool: int) -> int | None:
-    """Take the lock of the process that captures; None if it is held. Raises OSError."""
-    lock = index_files.open_in(spool, CAPTURE_LOCK, os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return lock
-    except OSError:
-        os.close(lock)
-        return None
-
-
 def start_process(journal: str) -> bool:
     """Start a process that captures what grew, unless one runs. Whether it was started.
 
@@ -255,7 +239,7 @@ def start_process(journal: str) -> bool:
     """
     folder = spool.open_spool(journal)
     try:
-        lock = take_lock(folder)
+        lock = take_lock_in(folder, CAPTURE_LOCK)
         if lock is None:
             return False
         try:

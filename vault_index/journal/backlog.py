@@ -82,7 +82,7 @@ def lock(journal: Journal) -> int | None:
     with files.writing(folder):
         opened = spool.open_spool(str(journal.folder))
         try:
-            return start.take_lock(opened)
+            return start.take_lock_in(opened, start.CAPTURE_LOCK)
         finally:
             os.close(opened)
 

@@ -9,7 +9,6 @@ not ten, and one that fails is not repeated with each prompt.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
@@ -55,13 +54,10 @@ def _take_log(folder: Path) -> int | None:
         output = log.open_for_appending(opened, LOG)
     finally:
         os.close(opened)
-    try:
-        fcntl.flock(output, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if index_files.try_lock(output):
         last = os.fstat(output)
         if not last.st_size or not 0 <= time.time() - last.st_mtime < RESTART_SECONDS:
             return output
-    except OSError:  # one runs
-        pass
     os.close(output)
     return None
 
