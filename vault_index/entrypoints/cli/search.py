@@ -249,9 +249,9 @@ def eval_command(
     if lessons is None:
         figures = asking.ask(named, asked)
     else:
-        from vault_index.api import state
+        from vault_index.api.state import scratch_vault  # `api.state` makes questions
 
-        with state.scratch_vault(str(lessons)) as scratch:
+        with scratch_vault(str(lessons)) as scratch:
             figures = asking.ask(scratch, asked)
     if as_json:
         output.json(figures)
