@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
@@ -12,9 +13,7 @@ from vault_index.api.question import Caller, Question, command, question
 from vault_index.errors import VaultError
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
-from vault_index.recall.select import for_prompt
-from vault_index.search import contents, entries
-from vault_index.share.history import log, patch
+from vault_index.search import entries
 
 if TYPE_CHECKING:
     from vault_index.search.entries import Entry
@@ -99,14 +98,14 @@ def page(vault: Vault, name: str) -> dict[str, Any]:
         "entry": as_json(entry),
         "near": [],
         "metadata": _metadata(vault, entry["path"]),
-        "of_file": contents.of_file(vault, entry["path"]),
+        "of_file": _loaded("search.contents").of_file(vault, entry["path"]),
     }
 
 
 @question
 def nearest(vault: Vault, id: str, most: int = 5) -> dict[str, Any]:
     """List the lessons that are most like one: `lessons`, see `around.nearest`."""
-    return {"lessons": contents.nearest(vault, _entry(vault, id), most)}
+    return {"lessons": _loaded("search.contents").nearest(vault, _entry(vault, id), most)}
 
 
 @question
@@ -131,14 +130,16 @@ def prompts(vault: Vault, id: str) -> dict[str, Any]:
 
 def _comes(vault: Vault, prompt: str, id: str) -> bool:
     """Whether an agent would get a lesson for a prompt."""
-    return any(hit.lesson_id == id for hit in for_prompt(vault, prompt).hits)
+    return any(
+        hit.lesson_id == id for hit in _loaded("recall.select").for_prompt(vault, prompt).hits
+    )
 
 
 @command
 def history(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
     """List the last commits that changed a lesson: `edits`, newest first, and if there are `more`."""
     path = _path(caller, id)
-    every = log(vault, id, path, MAX_EDITS + 1)
+    every = _loaded("share.history").log(vault, id, path, MAX_EDITS + 1)
     return {
         "path": path,
         "edits": [asdict(edit) for edit in every[:MAX_EDITS]],
@@ -149,7 +150,7 @@ def history(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
 @command
 def diff(vault: Vault, caller: Caller, id: str, commit: str) -> dict[str, Any]:
     """Return the `patch` of a lesson's file in one of the commits that `history` lists."""
-    return {"patch": patch(vault, _path(caller, id), commit, MAX_EDITS)}
+    return {"patch": _loaded("share.history").patch(vault, _path(caller, id), commit, MAX_EDITS)}
 
 
 def _entry(vault: Vault, id: str) -> entries.Entry:
@@ -216,3 +217,8 @@ def as_json(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry as JSON values; moments are ISO 8601."""
     moments = {key: entry[key].isoformat() for key in ("created_at", "updated_at") if entry[key]}
     return {**entry, **moments}
+
+
+def _loaded(module: str) -> Any:
+    """Return a module that only the page of a lesson needs: a list of lessons does not wait for it."""
+    return importlib.import_module(f"vault_index.{module}")
