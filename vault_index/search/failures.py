@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import files
@@ -67,6 +68,7 @@ class Fitted:
     lessons: int
     words: dict[str, int] = field(default_factory=dict)  # in two lessons and more
     errors: dict[str, int] = field(default_factory=dict)  # in foreign failures
+    foreign: int = 0  # how many these are
 
     def rarity(self, word: str) -> float:
         """Return how much it says that a lesson has a word: the logarithm of how few have it."""
@@ -76,7 +78,7 @@ class Fitted:
         """Return the same for a word of a message: what many failures say, says little."""
         if word in scoring.STOP_WORDS:
             return 0.0
-        common = 1.3 * math.log((len(foreign()) + 1) / (self.errors.get(word, 0) + 0.5))
+        common = 1.3 * math.log((self.foreign + 1) / (self.errors.get(word, 0) + 0.5))
         return min(self.rarity(word), common, COMMON_RARITY)
 
 
@@ -166,7 +168,9 @@ def _search(
         vector = sum(
             share * vectors[each] for share, each in zip(TEXTS, failed.queries, strict=True)
         )
-    scored = scoring.candidates(vault.open_index().store, text, vector, range(POOL), None, None)
+    scored = scoring.candidates(
+        vault.open_index().store, text, vector, range(POOL), None, None, exact=False
+    )
     message = Message(fitted, failed)
     best = []
     for hit in scored.hits:
@@ -302,7 +306,8 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
     for each in foreign():
         errors.update({word for line in each.lines for word in failure.words_of_line(line)})
     words = {word: count for word, count in counted.items() if count > 1}
-    fitted = Fitted(0.0, 0.0, opened.lessons, words, dict(errors))
+    known = opened.lessons, words, dict(errors), len(foreign())
+    fitted = Fitted(0.0, 0.0, *known)
     asked = [each for each in foreign() if not (each.is_none or each.is_assertion)]
     query.load_ahead(vault, rows=True)
     vectors = _vectors(vault, asked)
@@ -313,9 +318,7 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
             strengths[True].append(_search(vault, fitted, each, 1, vectors).strength)
         progress(number, len(asked))
     floors = {kind: floor.quantile(values, QUANTILE) for kind, values in strengths.items()}
-    fitted = Fitted(
-        floors[True] or floors[False], floors[False], opened.lessons, words, dict(errors)
-    )
+    fitted = Fitted(floors[True] or floors[False], floors[False], *known)
     with files.writing(opened.store.index):
         data = json.dumps(asdict(fitted), ensure_ascii=False).encode()
         files.replace_file(opened.store.index / _FILE, data)
@@ -325,9 +328,18 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
 def load(vault: Vault) -> Fitted | None:
     """Return the floor of the vault's index; None if none was fitted yet."""
     try:
-        return Fitted(**json.loads(ownership.read_text(vault.open_index().store.index / _FILE)))
+        file = vault.open_index().store.index / _FILE
+        stamp = files.stamp_of(file.lstat())
+        known = _loaded.get(file)
+        if known is None or known[0] != stamp:
+            values = json.loads(ownership.read_text(file))
+            known = _loaded[file] = stamp, Fitted(**values)
+        return known[1]
     except (OSError, ValueError, TypeError, VaultError):
         return None
+
+
+_loaded: dict[Path, tuple[files.Stamp, Fitted]] = {}  # a warm process reads 200 KB once
 
 
 def _vectors(vault: Vault, failed: Sequence[Failure]) -> dict[str, np.ndarray]:

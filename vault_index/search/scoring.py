@@ -218,14 +218,18 @@ def candidates(
     where: str | None,
     least: float | None,
     floor: float | None = None,
+    *,
+    exact: bool = True,
 ) -> Scored:
     """Score every lesson; return those at the places `wanted` by score that reach `least`.
 
-    Those that do not reach a `floor` come after those that do.
+    Those that do not reach a `floor` come after those that do. Without `exact` no exact words are looked
+    up, which for a long text takes longer than the rest.
     """
     import numpy as np
 
-    evidence = _evidence(table, query, vector, where, wanted.stop)
+    words = look_up(table, query, where) if exact else Exact()
+    evidence = _evidence(table, query, vector, where, wanted.stop, words)
     silenced = evidence.rows.places.searchsorted(np.array(sorted(evidence.taught.silent), int))
     (score, reason), is_left_out = evidence.scores(), evidence.is_piece.copy()
     is_left_out[silenced] = True
@@ -253,7 +257,7 @@ def rank_of(score: float, confidence: int) -> float:
 
 
 def _evidence(
-    table: Reader, query: str, vector: np.ndarray | None, where: str | None, stop: int
+    table: Reader, query: str, vector: np.ndarray | None, where: str | None, stop: int, words: Exact
 ) -> _Lessons:
     """Return the evidence for every lesson; in a large table for the best `stop` of them.
 
@@ -263,7 +267,6 @@ def _evidence(
     import numpy as np
 
     mask = None if vector is None else table.mask(where)
-    words = look_up(table, query, where)
     acting = Taught()
     if vector is None and query and table.schema.has_pieces:
         acting = taught.acting(table.families, *taught.equal(table, query, where))
