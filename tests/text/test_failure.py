@@ -84,7 +84,10 @@ def test_a_taught_line_is_found_whatever_changes() -> None:
     assert port.has("listen EADDRINUSE: address already in use :::8080")
 
 
-@pytest.mark.parametrize("line", ["error", "failed", "Exit code 1", "not found", "   ", "12:30:11"])
+@pytest.mark.parametrize(
+    "line",
+    ["error", "Exit code 1", "not found", "   ", "12:30:11", "Traceback (most recent call last):"],
+)
 def test_a_line_that_any_failure_has_is_not_specific(line: str) -> None:
     assert not failure.is_specific(line)
 

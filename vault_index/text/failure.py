@@ -129,7 +129,8 @@ _BESIDE = frozenset("cd tail head grep echo true fi done export set source".spli
 _NO_PROGRAM = re.compile(r"[-<>&\d]|.*=")  # an option, a redirection, a variable
 _GENERAL = frozenset(
     """a an and at by code command could error errors exit failed failure fatal file for found from in
-    is it line no not of on or such the to unable was with""".split()
+    is it line no not of on or such the to unable was with traceback most recent call last test tests
+    session starts short summary info failures""".split()
 )
 
 
