@@ -1,0 +1,70 @@
+"""Failed commands at the command line: try one, teach a line of it, measure many."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from vault_index.vault import Vault
+
+BUSY = "Error: listen EADDRINUSE: address already in use :::3000"
+FILES = {
+    "ops/proxy.md": lesson_text("The proxy keeps its port", "Restart the proxy."),
+    "ops/dates.md": lesson_text("Dates are UTC", "Store dates in UTC."),
+}
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    return make_vault(FILES)
+
+
+def test_a_line_is_taught_acts_and_is_taken_back(team: Vault) -> None:
+    file = team.lessons_dir / "ops/proxy.md"
+    before = file.read_bytes()
+    asked = ("lessons", "recall", "--error", "npm", "start")
+    assert run(*asked, cwd=team.root, stdin=BUSY).out == ""
+
+    done = run("lessons", "teach", "--error", "--fires", "ops/proxy", cwd=team.root, stdin=BUSY)
+    assert "ops/proxy fires at a failure that prints: " in done.out
+    assert f"fires_on_error: ['{BUSY}']" in file.read_text("utf-8").replace('"', "'")
+    other = BUSY.replace("3000", "8080")
+    assert "Restart the proxy" in run(*asked, cwd=team.root, stdin=other).out
+
+    line = ("lessons", "teach", "--error", BUSY)
+    run(*line, "--not", "ops/proxy", cwd=team.root)
+    assert "silent_on_error" in file.read_text("utf-8")
+    assert run(*asked, cwd=team.root, stdin=other).out == ""
+    run(*line, "--not", "ops/proxy", "--undo", cwd=team.root)  # it was moved, and moves back
+    assert "silent_on_error" not in file.read_text("utf-8")
+    run(*line, "--fires", "ops/proxy", "--undo", cwd=team.root)
+    assert file.read_bytes() == before
+
+
+def test_a_line_that_any_failure_has_is_refused(team: Vault) -> None:
+    words = ("lessons", "teach", "--error", "command failed", "--fires", "ops/proxy")
+    refused = run(*words, cwd=team.root, check=False)
+    assert refused.code == 1
+    assert "many failures say this" in refused.err
+    text = FILES["ops/proxy.md"].replace("---\n", "---\nfires_on_error: [command failed]\n", 1)
+    write(team.lessons_dir / "ops/proxy.md", text)
+    checked = run("lessons", "check", cwd=team.root, check=False)
+    assert checked.code == 1
+    assert "many failures say 'command failed'" in checked.out
+
+
+def test_without_a_record_the_last_failure_is_nobodys(team: Vault) -> None:
+    words = ("lessons", "teach", "--error", "--fires", "ops/proxy")
+    assert "no failure in the record" in run(*words, cwd=team.root, stdin="", check=False).err
+
+
+def test_failures_of_a_file_are_measured(team: Vault, tmp_path: Path) -> None:
+    lines = [{"command": "npm start", "error": BUSY, "relevant": []}]
+    write(tmp_path / "failures.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    said = run("lessons", "eval", "--errors", tmp_path / "failures.jsonl", cwd=team.root).out
+    assert "strength below which a hook injects nothing" in said
