@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -27,6 +28,9 @@ from vault_index.edit import init
 from vault_index.vault import Vault, open_vault
 
 REPOSITORY = REPO
+# hundreds of processes start, and none shall compile all its modules anew: users have them compiled
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 NO_HURRY = ("LESSONS_DEADLINE_MS", "60000")  # hooks answer on a busy machine, too
 
 

@@ -13,7 +13,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -119,7 +118,7 @@ def test_both_match_the_same_words(filled: Path, text: str, where: str | None) -
 def test_both_make_the_same_table(tmp_path: Path) -> None:
     single = ("id", "lesson_id", "path", "content_hash")
     Table(tmp_path / "lessons", DIMENSION).create()
-    keyed = lancedb.connect(tmp_path / "lessons").open_table(LESSONS.table).schema
+    keyed = lancedb_package.connect(tmp_path / "lessons").open_table(LESSONS.table).schema
     schema = pa.schema([pa.field(one.name, one.type, one.nullable) for one in keyed])
     one = ours(tmp_path / "ours")
     one.create(schema, "id", (FULL_TEXT, IDENTIFIERS), single, LEVELS)
@@ -133,7 +132,8 @@ def test_both_make_the_same_table(tmp_path: Path) -> None:
         door.delete("path = 'lessons/o''1.md'")
         door.optimize(None)
     tables = [
-        lancedb.connect(tmp_path / name).open_table(LESSONS.table) for name in ("ours", "theirs")
+        lancedb_package.connect(tmp_path / name).open_table(LESSONS.table)
+        for name in ("ours", "theirs")
     ]
     assert tables[0].schema.equals(tables[1].schema, check_metadata=True)
     kinds = [
@@ -173,7 +173,7 @@ def test_each_table_has_the_columns_of_its_rows(
 
 
 def test_both_refuse_the_same(store: Table, tmp_path: Path) -> None:
-    schema = lancedb.connect(store.index).open_table(LESSONS.table).schema
+    schema = lancedb_package.connect(store.index).open_table(LESSONS.table).schema
     holes = some_rows(2, 9)
     holes[1]["vector"] = np.full(DIMENSION, np.nan, np.float32)
     errors = (IndexStateError, ValueError, RuntimeError)

@@ -7,9 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import lancedb
-
 if TYPE_CHECKING:
+    import lancedb
     import pyarrow as pa
 
 MAX_WORD = 100  # bytes of a word that is indexed whole
@@ -18,15 +17,18 @@ _ALWAYS = timedelta(0)  # see what other processes committed
 
 def create(folder: Path, name: str, schema: pa.Schema) -> Opened:
     """Make a table without rows, and open it."""
-    return Opened(_connect(folder).create_table(name, schema=schema))
+    return Opened(connect(folder).create_table(name, schema=schema))
 
 
 def open_table(folder: Path, name: str) -> Opened:
     """Open a table."""
-    return Opened(_connect(folder).open_table(name))
+    return Opened(connect(folder).open_table(name))
 
 
-def _connect(folder: Path) -> lancedb.db.DBConnection:
+def connect(folder: Path) -> lancedb.db.DBConnection:
+    """Connect to a folder of tables, whatever other processes commit."""
+    import lancedb  # takes a second, which only tests that come here pay
+
     return lancedb.connect(folder, read_consistency_interval=_ALWAYS)
 
 
