@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from vault_index.index import rows
 from vault_index.lesson.category import (
@@ -33,21 +33,18 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from vault_index.config import Config
     from vault_index.store.table import Table
     from vault_index.vault import Vault
 
 # How far to believe the classifier: a share of evidence -> the probability that it is right.
 #
-# A share says how much better the best category is than the others, and comes near 1 wherever one
-# is in
-# front: with three categories, or where one of them has most lessons, it says nothing about being
-# right.
-# So the curve is fitted to each vault: its own lessons are classified, each as if it were missing,
-# and
-# a logistic curve is fitted to how often that was right, lessons of categories too small to be
-# learned
-# included. A vault of few lessons shows little of that: an average of vaults fills in.
-
+# A share says how much better the best category is than the others, and comes near 1 wherever one is
+# in front: with three categories, or where one of them has most lessons, it says nothing about being
+# right. So the curve is fitted to each vault: its own lessons are classified, each as if it were
+# missing, and a logistic curve is fitted to how often that was right, lessons of categories too small
+# to be learned included. A vault of few lessons shows little of that: an average of vaults fills in.
+#
 # Measured by cross-validation on three sets of notes, halves and tenths of them, and on 100 vaults of
 # 3 to 6 categories, a third of whose new lessons are of subjects that the vault has not.
 INTERCEPT, SLOPE = -1.8, 1.0  # of the curve where a vault says nothing
@@ -122,9 +119,7 @@ def of_vault(
 
 MAX_CATEGORIES = 3  # categories of a proposal
 LEARNED_FROM = 3  # lessons that a category needs before one is said to be like them
-MIN_CATEGORIES = (
-    3  # of such, before likeness says anything: of one or two, one is always the likest
-)
+MIN_CATEGORIES = 3  # of such, before likeness counts: of one or two, one is always the likest
 YOUNG_VAULT = 20  # filed lessons: below that the default phrases hold for categories not used yet
 
 # Found on the evaluation set by five-fold cross-validation, see benchmarks/.
@@ -188,8 +183,7 @@ class Proposal:
     file_hash: str = ""  # of the file that was looked at
 
 
-@dataclass(frozen=True, slots=True)
-class Classification:
+class Classification(NamedTuple):
     """The categories of a text, and why. `sure` is 0..1 for the first."""
 
     categories: tuple[CategoryPath, ...]
@@ -213,44 +207,36 @@ class Classifier:
         taxonomy: Sequence[CategoryPath] = (),
     ) -> None:
         self._titles = titles
-        used = Counter(category for many in filed for category in set(many))
-        self._keywords = _in_force(used, keywords or {}, taxonomy)
-        self._known = sorted(path for path, count in used.items() if count >= LEARNED_FROM)
-        self._counts = used
-        self._names = {path: _plain(path.rpartition("/")[2]) for path in self._known}
+        self._counts = Counter(category for many in filed for category in set(many))
+        self._keywords = _in_force(self._counts, keywords or {}, taxonomy)
+        self._known = sorted(path for path, used in self._counts.items() if used >= LEARNED_FROM)
+        self._names = [_plain(path.rpartition("/")[2]) for path in self._known]
         self._vectors = vectors if len(self._known) >= MIN_CATEGORIES else None
         if self._vectors is not None:
-            self._learn(filed)
+            self._learn(self._vectors, filed)
 
-    def _learn(self, filed: Sequence[Sequence[CategoryPath]]) -> None:
+    def _learn(self, vectors: np.ndarray, filed: Sequence[Sequence[CategoryPath]]) -> None:
         import numpy as np
 
-        assert self._vectors is not None
-        member = np.zeros((len(self._known), len(filed)), np.float32)
-        place = {category: at for at, category in enumerate(self._known)}
-        for number, many in enumerate(filed):
-            for category in many:
-                if category in place:
-                    member[place[category], number] = 1
-        sums = member @ self._vectors
-        self._member = member
+        member = [[category in many for many in filed] for category in self._known]
+        self._member = np.array(member, np.float32)
+        sums = self._member @ vectors
         self._centroids = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-        self._certainty = of_vault(self._vectors, member, NEIGHBOURS, _shares)
+        self._certainty = of_vault(vectors, self._member, NEIGHBOURS, _shares)
 
     def classify(self, title: str, text: str, vector: np.ndarray | None) -> Classification:
         """Return what a lesson is about. `vector` is its own, float32[dimension]."""
         head, body = _plain(title), _plain(text)
         verdict = self._by_keyword(head, body)
         if verdict is None and vector is not None and self._vectors is not None:
-            verdict = self._by_likeness(head, body, vector)
-        return verdict or Classification((UNCATEGORIZED,), 0.0, (self._why_nothing(),))
-
-    def _why_nothing(self) -> str:
-        if len(self._known) < MIN_CATEGORIES:
-            return (
-                f"fewer than {MIN_CATEGORIES} categories have {LEARNED_FROM} lessons to learn from"
-            )
-        return "nothing it is like"
+            verdict = self._by_likeness(self._vectors, head, body, vector)
+        if verdict is not None:
+            return verdict
+        too_few = (
+            f"fewer than {MIN_CATEGORIES} categories have {LEARNED_FROM} lessons to learn from"
+        )
+        why = too_few if len(self._known) < MIN_CATEGORIES else "nothing it is like"
+        return Classification((UNCATEGORIZED,), 0.0, (why,))
 
     def _by_keyword(self, head: str, body: str) -> Classification | None:
         """Look for the phrases that name a category: those in the title count first."""
@@ -268,37 +254,33 @@ class Classifier:
         best = sorted(named, key=lambda path: (-named[path][0], path))[:MAX_CATEGORIES]
         return Classification(tuple(best), 1.0, tuple(f"{path}: {named[path][1]}" for path in best))
 
-    def _by_likeness(self, head: str, body: str, vector: np.ndarray) -> Classification:
+    def _by_likeness(
+        self, vectors: np.ndarray, head: str, body: str, vector: np.ndarray
+    ) -> Classification:
         import numpy as np
 
-        assert self._vectors is not None
-        cosines = self._vectors @ vector
+        cosines = vectors @ vector
         near = np.argsort(-cosines, kind="stable")[:NEIGHBOURS]
-        weight = np.maximum(cosines[near], 0) ** 2 / NEIGHBOURS
         like = self._centroids @ vector
-        score = like + self._member[:, near] @ weight
-        for at, category in enumerate(self._known):
-            name = self._names[category]
-            if name and name in head:
-                score[at] += NAME_IN_TITLE
-            elif name and name in body:
-                score[at] += NAME_IN_TEXT
+        score = like + self._member[:, near] @ (np.maximum(cosines[near], 0) ** 2 / NEIGHBOURS)
+        for at, name in enumerate(self._names):
+            if name and (name in head or name in body):
+                score[at] += NAME_IN_TITLE if name in head else NAME_IN_TEXT
         share = _shares(score[None])[0]
-        order = np.argsort(-share, kind="stable")
-        first, sure = self._known[order[0]], self._certainty.of(float(share[order[0]]))
-        why = f"{like[order[0]]:.0%} like the {self._counts[first]} lessons of {first}"
+        best, *others = np.argsort(-share, kind="stable")
+        first, sure = self._known[best], self._certainty.of(float(share[best]))
+        why = f"{like[best]:.0%} like the {self._counts[first]} lessons of {first}"
         why += f", and like {self._titles[near[0]]!r:.60}"
-        if self._names[first] and self._names[first] in head:
+        if self._names[best] and self._names[best] in head:
             why += ", and its title names it"
-        if like[order[0]] < MIN_LIKENESS:
+        if like[best] < MIN_LIKENESS:
             return Classification((UNCATEGORIZED,), sure, (f"{why}; that is too little",))
         if sure >= MIN_CERTAINTY:
-            beside = [
-                self._known[at] for at in order[1:MAX_CATEGORIES] if share[at] >= MIN_SECOND_SHARE
-            ]
-            return Classification((first, *beside), sure, (why, *(f"or {path}" for path in beside)))
-        above, of_above = _broadest(self._known, share.tolist())
-        sure_above = self._certainty.of(of_above)
+            beside = others[: MAX_CATEGORIES - 1]
+            more = [self._known[at] for at in beside if share[at] >= MIN_SECOND_SHARE]
+            return Classification((first, *more), sure, (why, *(f"or {path}" for path in more)))
+        above, its_share = _broadest(self._known, share.tolist())
+        sure_above = self._certainty.of(its_share)
         if sure_above >= MIN_CERTAINTY:
             return Classification((above,), sure_above, (f"{why}; of {above} at least it is sure",))
         return Classification((UNCATEGORIZED,), sure, (f"{why}; not sure enough ({sure:.0%})",))
@@ -309,27 +291,17 @@ def propose(vault: Vault) -> list[Proposal]:
 
     Raises IndexStateError without one.
     """
-    opened = vault.open_index()
-    return _proposals(opened.store, vault.config.keywords, vault.config.taxonomy)
+    return _proposals(vault.open_index().store, vault.config)
 
 
 def of_draft(vault: Vault, title: str, text: str, vector: np.ndarray | None) -> Classification:
     """Return what a lesson that is in no file yet is about. Raises IndexStateError without an index."""
-    keywords = tuple(sorted(vault.config.keywords.items()))
-    classifier = _kept(vault.open_index().store, keywords, vault.config.taxonomy)
-    return classifier.classify(title, text, vector)
+    return _learned(vault.open_index().store, *_settings(vault.config)).classify(
+        title, text, vector
+    )
 
 
-@lru_cache(maxsize=1)  # a reader's table stays at its version; of 10,000 lessons it takes a second
-def _kept(
-    table: Table, keywords: tuple[tuple[str, CategoryPath], ...], taxonomy: tuple[CategoryPath, ...]
-) -> Classifier:
-    return _learned(table, dict(keywords), taxonomy)
-
-
-def reclassify(
-    table: Table, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
-) -> int:
+def reclassify(table: Table, config: Config) -> int:
     """Write the proposals into the rows of an index, for filters; return the number of rows changed.
 
     The caller holds the index's lock. Files are never touched.
@@ -339,7 +311,7 @@ def reclassify(
         for row in table.rows(("lesson_id", "categories", "filed_by"), _UNFILED)
     }
     after: dict[str, tuple[list[CategoryPath], str]] = {}
-    for proposal in _proposals(table, keywords, taxonomy) if before else ():
+    for proposal in _proposals(table, config) if before else ():
         source = rows.NOBODY if proposal.categories == (UNCATEGORIZED,) else CLASSIFIER
         if before.get(proposal.lesson_id) != (list(proposal.categories), source):
             after[proposal.lesson_id] = list(proposal.categories), source
@@ -352,39 +324,38 @@ def reclassify(
     return len(changed)
 
 
-def _proposals(
-    table: Table, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
-) -> list[Proposal]:
-    columns = ("id", "lesson_id", "path", "title", "text", "categories", "file_hash")
-    unfiled, their_vectors = table.rows_and_vectors(
-        columns, filters.all_of(_UNFILED, filters.WHOLE)
-    )
+def _proposals(table: Table, config: Config) -> list[Proposal]:
+    where = filters.all_of(_UNFILED, filters.WHOLE)
+    columns = ("id", "lesson_id", "path", "title", "text", "file_hash")
+    unfiled, vectors = table.rows_and_vectors(columns, where)
     if not unfiled:
         return []
-    classifier = _learned(table, keywords, taxonomy)
+    classifier = _learned(table, *_settings(config))
     proposals = []
-    for number, row in enumerate(unfiled):
-        vector = None if their_vectors is None else their_vectors[number]
+    for row, vector in zip(
+        unfiled, [None] * len(unfiled) if vectors is None else vectors, strict=True
+    ):
         verdict = classifier.classify(row["title"], row["text"], vector)
-        proposals.append(
-            Proposal(
-                *(row["lesson_id"], row["path"], row["title"]),
-                *(verdict.categories, verdict.sure, verdict.why),
-                file_hash=row["file_hash"],
-            )
-        )
+        about = row["lesson_id"], row["path"], row["title"]
+        proposals.append(Proposal(*about, *verdict, file_hash=row["file_hash"]))
     return proposals
 
 
+def _settings(config: Config) -> tuple[tuple[tuple[str, CategoryPath], ...], tuple[str, ...]]:
+    return tuple(config.keywords.items()), tuple(config.taxonomy)
+
+
+@lru_cache(maxsize=1)  # a reader's table stays at its version; of 10,000 lessons it takes a second
 def _learned(
-    table: Table, keywords: Mapping[str, CategoryPath], taxonomy: Sequence[CategoryPath]
+    table: Table, keywords: Sequence[tuple[str, CategoryPath]], taxonomy: Sequence[CategoryPath]
 ) -> Classifier:
     """Return what knows the lessons that somebody filed."""
-    filed, vectors = table.rows_and_vectors(
-        ("id", "title", "categories"), filters.all_of(_FILED, filters.WHOLE)
-    )
+    where = filters.all_of(_FILED, filters.WHOLE)
+    filed, vectors = table.rows_and_vectors(("id", "title", "categories"), where)
     categories = [row["categories"] for row in filed]
-    return Classifier(vectors, categories, [row["title"] for row in filed], keywords, taxonomy)
+    return Classifier(
+        vectors, categories, [row["title"] for row in filed], dict(keywords), taxonomy
+    )
 
 
 def _in_force(
@@ -411,12 +382,10 @@ def _shares(evidence: np.ndarray) -> np.ndarray:
 
 def _broadest(known: Sequence[CategoryPath], shares: Sequence[float]) -> tuple[CategoryPath, float]:
     """Return the top category whose lessons, all below it together, are likeliest, and its share."""
-    total: dict[CategoryPath, float] = {}
+    total: defaultdict[CategoryPath, float] = defaultdict(float)
     for category, share in zip(known, shares, strict=True):
-        top = category.split("/")[0]
-        total[top] = total.get(top, 0.0) + share
-    best = max(total, key=lambda path: total[path])
-    return best, total[best]
+        total[category.split("/")[0]] += share
+    return max(total.items(), key=lambda each: each[1])
 
 
 def _plain(text: str) -> str:

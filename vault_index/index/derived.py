@@ -79,8 +79,7 @@ def _classify(sources: Sources) -> Refreshed:
 
     All that follows the rows is stale then.
     """
-    config = sources.vault.config
-    refiled = classifier.reclassify(sources.lessons, config.keywords, config.taxonomy)
+    refiled = classifier.reclassify(sources.lessons, sources.vault.config)
     fresh = {listing.CATEGORIES: listing.classifier_settings(sources.vault)}
     return Refreshed(replace(sources.manifest, derived=fresh), refiled=refiled)
 
