@@ -388,35 +388,42 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:$")
 _END = ".,:"  # of a sentence, not of a path
 
 
+def glob_matcher(globs: Iterable[str]) -> Callable[..., bool]:
+    """Return what says whether a glob matches a path, a part or the name of it, or another text."""
+    match = re.compile("|".join(map(fnmatch.translate, globs)) or "(?!)").match
+
+    def is_listed(path: str, *others: str) -> bool:
+        parts = path.split("/")
+        tails = ("/".join(parts[start:]) for start in range(len(parts)))
+        heads = ("/".join(parts[:end]) + "/" for end in range(1, len(parts)))
+        return any(map(match, (*others, *tails, *heads)))
+
+    return is_listed
+
+
 class Exclude:
     """Knows which paths are excluded: `globs` of the settings, and what git ignores, asked once."""
 
     def __init__(self, globs: Iterable[str] = ()) -> None:
-        globs = list(globs)
-        self._globs = re.compile("|".join(map(fnmatch.translate, globs))) if globs else None
+        self._globs = [*globs]
+        self._is_listed = glob_matcher(self._globs)
         self._ignored: dict[tuple[Path, str], bool] = {}
 
     def apply(self, session: Session) -> Session:
         """Return a session whose records name nothing that is excluded."""
         here = Path(session.folder)
         top = git.top_of(here) if session.folder.startswith("/") and here.is_dir() else None
-        if self._globs is None and top is None:
+        if not self._globs and top is None:
             return session
         names = {name for record in session.records for name in _names_in(record)}
-        out = {name for name in names if self._globs and self._is_listed(session.folder, name)}
+        out = set[str]()
+        for name in names if self._globs else ():  # from the root, too, if it is not so written
+            if self._is_listed(name, os.path.normpath(os.path.join(session.folder, name))):  # noqa: PTH118  # as below
+                out.add(name)
         out |= self._ignored_by(top, session.folder, names - out) if top else set()
         if not out:
             return session
         return replace(session, records=tuple(_without(record, out) for record in session.records))
-
-    def _is_listed(self, folder: str, name: str) -> bool:
-        """Whether a glob matches a path as written, from the root, a part of it, or its name."""
-        assert self._globs
-        parts = name.split("/")
-        tails = {"/".join(parts[start:]) for start in range(len(parts))}
-        heads = {"/".join(parts[:end]) + "/" for end in range(1, len(parts))}
-        whole = os.path.normpath(os.path.join(folder, name))  # noqa: PTH118  # as below
-        return any(map(self._globs.match, {whole, name, *tails, *heads}))
 
     def _ignored_by(self, top: Path, folder: str, names: set[str]) -> set[str]:
         places: dict[str, str] = {}  # name -> path below the top

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import itertools
 import os
 import re
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from vault_index import git
-from vault_index.journal.redact import redact, redact_lines
+from vault_index.journal.redact import glob_matcher, redact, redact_lines
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, FileChange
 from vault_index.transcripts import events
 
@@ -21,24 +20,14 @@ _MAX_RAW = 3 * MAX_CHARS  # before what is generated is left out
 MAX_LINE = 1_500  # characters; a file with a longer line is minified
 _FOLDERS = frozenset(
     "node_modules .git vendor .vault_index bower_components site-packages .venv venv __pycache__"
-    " .tox .mypy_cache .pytest_cache"
-    " .ruff_cache .next .nuxt .gradle .terraform Pods DerivedData dist .yarn".split()
-)  # fmt: skip
-_LOCK_FILES = frozenset(
-    "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock"
-    " poetry.lock pdm.lock uv.lock"
-    " pipfile.lock conda-lock.yml pixi.lock cargo.lock go.sum go.work.sum gemfile.lock"
-    " composer.lock mix.lock pubspec.lock podfile.lock"
-    " cartfile.resolved package.resolved gradle.lockfile packages.lock.json paket.lock flake.lock"
-    " .terraform.lock.hcl chart.lock stack.yaml.lock"
-    " cabal.project.freeze rebar.lock shard.lock project.assets.json gopkg.lock glide.lock"
-    " elm-stuff module.bazel.lock".split()
-)  # fmt: skip
+    " .tox .mypy_cache .pytest_cache .ruff_cache .next .nuxt .gradle .terraform Pods DerivedData dist"
+    " .yarn elm-stuff".split()
+)
 _GENERATED = re.compile(
     r"\.min\.(?:js|css|mjs)$|\.(?:map|snap|pyc|pyo|class|o|so|dll|exe|jar|wasm|lock|log|orig|rej|svg"
-    r"|ipynb)$"
-    r"|\.pb\.(?:go|cc|h)$|_pb2(?:_grpc)?\.pyi?$|\.g\.(?:dart|cs)$|\.generated\.\w+$|_generated\.\w+$"
-    r"|(?:^|/)zz_generated"
+    r"|ipynb)$|[-.]lock(?:file|b)?(?:\.(?:json|ya?ml|hcl))?$|\.(?:resolved|freeze)$"
+    r"|^(?:npm-shrinkwrap\.json|go(?:\.work)?\.sum|project\.assets\.json)$"
+    r"|\.pb\.(?:go|cc|h)$|_pb2(?:_grpc)?\.pyi?$|\.g\.(?:dart|cs)$|[._]generated\.\w+$|^zz_generated"
     r"|\.(?:png|jpe?g|gif|webp|ico|pdf|zip|gz|tgz|bz2|xz|7z|tar|woff2?|ttf|otf|eot|mp[34]|mov|avi"
     r"|wav|ogg|bin|dat|db|sqlite3?|parquet|npy|onnx)$",
     re.IGNORECASE,
@@ -48,15 +37,13 @@ _SAYS_GENERATED = re.compile(
 )
 _SIGNS = ("+", "-", " ")  # of lines of a diff
 _KINDS = {"A": ADDED, "D": REMOVED, "R": MOVED, "C": ADDED}
-_CODE = frozenset(
-    "py pyi js mjs cjs ts tsx jsx vue svelte go rs rb java kt kts scala swift c h cc cpp hpp cs php"
-    " pl lua sh bash sql proto graphql"
-    " prisma tf ex exs erl hs ml clj dart r jl zig nim cr yml yaml toml json xml html css scss"
-    " gradle dockerfile".split()
-)
 _MODULES = frozenset(
     "py js mjs ts tsx jsx vue svelte go rs rb java kt scala swift c cc cpp cs php ex exs hs dart jl"
     " zig".split()
+)
+_CODE = _MODULES | frozenset(
+    "pyi cjs kts h hpp pl lua sh bash sql proto graphql prisma tf erl ml clj r nim cr yml yaml toml"
+    " json xml html css scss gradle dockerfile".split()
 )
 
 
@@ -76,19 +63,14 @@ def wanted(globs: Iterable[str] = (), folders: Iterable[str] = ()) -> Callable[[
 
     `globs` are of the settings, `folders` are left out with all that is below them.
     """
-    listed = [*globs]
-    matches = re.compile("|".join(map(fnmatch.translate, listed))).match if listed else None
+    is_listed = glob_matcher(globs)
     left_out = tuple(f"{folder.rstrip('/')}/" for folder in folders)
 
     def is_wanted(path: str) -> bool:
         parts = path.replace("\\", "/").split("/")
-        if not _FOLDERS.isdisjoint(parts) or parts[-1].lower() in _LOCK_FILES:
+        if not _FOLDERS.isdisjoint(parts) or _GENERATED.search(parts[-1]):
             return False
-        if _GENERATED.search(parts[-1]) or path.startswith(left_out):
-            return False
-        names = {path, *("/".join(parts[at:]) for at in range(len(parts)))}
-        names |= {"/".join(parts[:end]) + "/" for end in range(1, len(parts))}
-        return matches is None or not any(map(matches, names))
+        return not path.startswith(left_out) and not is_listed("/".join(parts), path)
 
     return is_wanted
 
@@ -223,10 +205,6 @@ def _novel(changes: Sequence[FileChange], before: Sequence[str]) -> tuple[str, .
 
 def _ending(path: str) -> str:
     name = PurePosixPath(path).name.lower()
-    return (
-        "dockerfile"
-        if name.startswith("dockerfile")
-        else name.rpartition(".")[2]
-        if "." in name[1:]
-        else ""
-    )
+    if name.startswith("dockerfile"):
+        return "dockerfile"
+    return name.rpartition(".")[2] if "." in name[1:] else ""
