@@ -29,7 +29,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -47,21 +47,37 @@ from vault_index.journal.record import (
 
 _MARK = "<!-- record "
 _MARK_END = " -->"
-_ANSWERS, _FACTS = "In answer to", "Facts"
-_READ, _MODIFIED, _COMMANDS, _ERRORS = "Files read", "Files modified", "Commands", "Errors"
+_LABELS = {
+    "context": "In answer to",
+    "facts": "Facts",
+    "files_read": "Files read",
+    "files_modified": "Files modified",
+    "commands": "Commands",
+    "errors": "Errors",
+}
 _FIELD_LABELS = {name: name.replace("_", " ").capitalize() for name in FIELDS}
-_FIELD_OF = {label: name for name, label in _FIELD_LABELS.items()}
-_LABELS = (_ANSWERS, _FACTS, _READ, _MODIFIED, _COMMANDS, _ERRORS, *_FIELD_OF)
-_LABEL = re.compile(rf"\*\*({'|'.join(_LABELS)})\*\*")
+_ANY_LABEL = rf"\*\*({'|'.join((*_LABELS.values(), *_FIELD_LABELS.values()))})\*\*"
+_LABEL = re.compile(_ANY_LABEL)
 # what a line of a text may not look like, with the backslashes that it may have already
-_OURS = re.compile(rf"^\\*(?={_MARK}|\*\*(?:{'|'.join(_LABELS)})\*\*$)", re.MULTILINE)
-_ESCAPED = re.compile(rf"^\\(?=\\*(?:{_MARK}|\*\*(?:{'|'.join(_LABELS)})\*\*$))", re.MULTILINE)
+_OURS = re.compile(rf"^\\*(?={_MARK}|{_ANY_LABEL}$)", re.MULTILINE)
+_ESCAPED = re.compile(rf"^\\(?=\\*(?:{_MARK}|{_ANY_LABEL}$))", re.MULTILINE)
 _HEADING = re.compile(r"#{2,3} (?:Prompt|Observation|Summary)\b[^:]*(?::\d\d[^:]*)?(?:: (.*))?")
 _TITLE = re.compile(r"[^\s](?:[^\n\r]*[^\s])?")  # one that a heading can carry
 _PLAIN = re.compile(r"[A-Za-z0-9/~.][\w/~.@+ -]*(?<! )(?::[\w/~.@+-]+)*")  # needs no quotes
 _TICKS = re.compile(r"`{3,}")
 _PROMPT_LINE = re.compile(r"^\\*(?=\$ )", re.MULTILINE)
+_ESCAPED_PROMPT = re.compile(r"^\\(?=\\*\$ )", re.MULTILINE)
 _STATUS = re.compile(r"\[(?:exit (-?\d+)|exit unknown)(, failed)?\]")
+# values of a record in its mark, as they are without it
+_MARKED: dict[str, Any] = {
+    "id": "",
+    "kind": "",
+    "number": 0,
+    "at": "",
+    "branch": "",
+    "origin": "",
+    "type": "",
+}
 _NUMBERS = {"prompts", "tool_calls", "errors", "unread"}
 _KEYS = {"session": "id"} | {
     field.name: field.name
@@ -118,15 +134,7 @@ def _frontmatter(session: Session) -> Iterator[str]:
         value = getattr(session, name)
         if value or name == "id":
             yield f"{key}: {_scalar(value)}"
-    read = session.read
-    values: dict[str, Any] = {
-        "bytes": read.bytes,
-        "hash": read.hash,
-        "number": read.number,
-        "size": read.size,
-        "state": dict(read.state),
-    }
-    yield f"read: {json.dumps(values, ensure_ascii=False)}"
+    yield f"read: {json.dumps(asdict(session.read), ensure_ascii=False)}"
 
 
 def _scalar(value: str | int) -> str:
@@ -172,18 +180,10 @@ def _read_to(values: dict[str, Any]) -> ReadTo:
 
 def _record(record: Record) -> Iterator[str]:
     titled = _TITLE.fullmatch(record.title) is not None
-    values: dict[str, Any] = {
-        "id": record.id,
-        "kind": record.kind,
-        "number": record.number,
-        "at": record.at,
-        "branch": record.branch,
-        "origin": record.origin,
-        "type": record.type,
-        "concepts": record.concepts,
-        "uuids": record.uuids,
-        "title": "" if titled else record.title,
-        "fields": {key: text for key, text in record.fields.items() if key not in _FIELD_LABELS},
+    values = {name: getattr(record, name) for name in (*_MARKED, "concepts", "uuids")}
+    values["title"] = "" if titled else record.title
+    values["fields"] = {
+        key: text for key, text in record.fields.items() if key not in _FIELD_LABELS
     }
     mark = json.dumps({key: value for key, value in values.items() if value}, ensure_ascii=False)
     yield _MARK + mark.replace("-->", "--\\u003e") + _MARK_END
@@ -191,19 +191,9 @@ def _record(record: Record) -> Iterator[str]:
     yield ""
     if record.text:
         yield from (_escaped(record.text), "")
-    if record.context:
-        yield from _part(_ANSWERS, "\n".join(f"> {line}" for line in record.context.split("\n")))
-    for label, items in (
-        (_FACTS, record.facts),
-        (_READ, record.files_read),
-        (_MODIFIED, record.files_modified),
-    ):
-        if items:
-            yield from _part(label, "\n".join(_bullet(item) for item in items))
-    if record.commands:
-        yield from _part(_COMMANDS, _fenced("\n".join(map(_command, record.commands)), "console"))
-    if record.errors:
-        yield from _part(_ERRORS, "\n".join(_fenced(error, "text") for error in record.errors))
+    for name, (write, _) in _FORMS.items():
+        if value := getattr(record, name):
+            yield from _part(_LABELS[name], write(value))
     for key, label in _FIELD_LABELS.items():
         if key in record.fields:
             yield from _part(label, record.fields[key])
@@ -227,8 +217,8 @@ def _escaped(text: str) -> str:
     return _OURS.sub(r"\\\g<0>", text) if "**" in text or _MARK in text else text
 
 
-def _bullet(item: str) -> str:
-    return "- " + item.replace("\n", "\n  ")
+def _bullets(items: Iterable[str]) -> str:
+    return "\n".join("- " + item.replace("\n", "\n  ") for item in items)
 
 
 def _fenced(text: str, language: str) -> str:
@@ -249,8 +239,8 @@ def _command(command: Command) -> str:
 def _read_record(lines: Sequence[str]) -> Record:
     """Return a record from its lines, of which the first is its mark. Raises ValueError and such."""
     values = json.loads(lines[0].rstrip()[len(_MARK) : -len(_MARK_END)])
-    if not isinstance(values, dict):
-        raise ValueError("its mark holds no object")
+    if not isinstance(values, dict) or "kind" not in values:
+        raise ValueError("its mark holds no object with a kind")
     heading = _HEADING.fullmatch(lines[1]) if len(lines) > 1 else None
     body = lines[2:] if heading else lines[1:]
     parts = [("", 0)] + [
@@ -268,54 +258,30 @@ def _read_record(lines: Sequence[str]) -> Record:
             some.pop()  # the line between two parts
         text = "\n".join(some)
         texts[name] = _ESCAPED.sub("", text) if "\\" in text else text
-    return Record(
-        id=str(values.get("id", "")),
-        kind=str(values["kind"]),
-        number=int(values.get("number", 0)),
-        at=str(values.get("at", "")),
-        title=(heading[1] if heading else "") or str(values.get("title", "")),
-        branch=str(values.get("branch", "")),
-        origin=str(values.get("origin", "")),
-        type=str(values.get("type", "")),
-        concepts=tuple(map(str, values.get("concepts", ()))),
-        uuids=tuple(map(str, values.get("uuids", ()))),
-        fields={**values.get("fields", {})}
-        | {_FIELD_OF[label]: text for label, text in texts.items() if label in _FIELD_OF},
-        **_read_parts(texts),
-    )
-
-
-def _read_parts(texts: dict[str, str]) -> dict[str, Any]:
-    answered = texts.get(_ANSWERS, "").split("\n")
-    values: dict[str, Any] = {
-        "text": texts[""],
-        "context": "\n".join(line[2:] if line[:2] == "> " else line for line in answered),
+    read: dict[str, Any] = {
+        name: type(default)(values.get(name, default)) for name, default in _MARKED.items()
     }
-    readers: dict[str, tuple[str, Callable[[str], Iterable[Any]]]] = {
-        "facts": (_FACTS, _read_bullets),
-        "files_read": (_READ, _read_bullets),
-        "files_modified": (_MODIFIED, _read_bullets),
-        "commands": (_COMMANDS, _read_commands),
-        "errors": (_ERRORS, _read_fences),
-    }
-    for name, (label, read) in readers.items():
-        if label in texts:
-            values[name] = tuple(read(texts[label]))
-    return values
+    read |= {name: tuple(map(str, values.get(name, ()))) for name in ("concepts", "uuids")}
+    for name, (_, reader) in _FORMS.items():
+        if _LABELS[name] in texts:
+            read[name] = reader(texts[_LABELS[name]])
+    said = {name: texts[label] for name, label in _FIELD_LABELS.items() if label in texts}
+    title = (heading[1] if heading else "") or str(values.get("title", ""))
+    return Record(**read, title=title, text=texts[""], fields={**values.get("fields", {}), **said})
 
 
-def _read_bullets(text: str) -> list[str]:
+def _read_bullets(text: str) -> tuple[str, ...]:
     items: list[list[str]] = []
     for line in text.split("\n"):
         if line.startswith("- "):
             items.append([line[2:]])
         elif items and line:  # an empty one is between two bullets
             items[-1].append(line[2:] if line.startswith("  ") else line)
-    return ["\n".join(item) for item in items]
+    return tuple(map("\n".join, items))
 
 
-def _read_fences(text: str) -> list[str]:
-    blocks, ticks, inside = [], "", list[str]()
+def _read_fences(text: str) -> tuple[str, ...]:
+    blocks, ticks, inside = list[str](), "", list[str]()
     for line in text.split("\n"):
         if not ticks:
             opening = _TICKS.match(line)
@@ -327,10 +293,11 @@ def _read_fences(text: str) -> list[str]:
             inside.append(line)
     if ticks:
         raise ValueError("a fence in it is not closed")
-    return blocks
+    return tuple(blocks)
 
 
-def _read_commands(text: str) -> Iterator[Command]:
+def _read_commands(text: str) -> tuple[Command, ...]:
+    commands = []
     lines = "\n".join(_read_fences(text)).split("\n")
     starts = [number for number, line in enumerate(lines) if line.startswith("$ ")]
     for start, end in zip(starts, [*starts, len(lines)][1:], strict=True):
@@ -340,13 +307,27 @@ def _read_commands(text: str) -> Iterator[Command]:
         command = [line[2:] for line in lines[start:after]]
         status = _STATUS.fullmatch(lines[after]) if after < end else None
         output = lines[after + 1 if status else after : end]
-        yield Command(
-            text="\n".join(command),
-            status=int(status[1]) if status and status[1] else None,
-            failed=bool(status and status[2]),
-            output="\n".join(line[1:] if _is_escaped(line) else line for line in output),
+        commands.append(
+            Command(
+                text="\n".join(command),
+                status=int(status[1]) if status and status[1] else None,
+                failed=bool(status and status[2]),
+                output=_ESCAPED_PROMPT.sub("", "\n".join(output)),
+            )
         )
+    return tuple(commands)
 
 
-def _is_escaped(line: str) -> bool:
-    return line.startswith("\\") and line.lstrip("\\").startswith("$ ")
+def _read_quote(text: str) -> str:
+    return "\n".join(line.removeprefix("> ") for line in text.split("\n"))
+
+
+# of each part of a record: how it is written, and read
+_FORMS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    "context": (lambda text: "\n".join(f"> {line}" for line in text.split("\n")), _read_quote),
+    "facts": (_bullets, _read_bullets),
+    "files_read": (_bullets, _read_bullets),
+    "files_modified": (_bullets, _read_bullets),
+    "commands": (lambda all: _fenced("\n".join(map(_command, all)), "console"), _read_commands),
+    "errors": (lambda all: "\n".join(_fenced(each, "text") for each in all), _read_fences),
+}
