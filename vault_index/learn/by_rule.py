@@ -153,14 +153,13 @@ def _any(*words: str) -> re.Pattern[str]:
 
 
 _WRONG = re.compile(
-    r"\b(?:not|isn't|aren't|is|are|was|that's) (?:\w+ )?(?:correct|right|true|incorrect|wrong)\b"
+    r"(?i)\b(?:not|isn't|aren't|is|are|was|that's) (?:\w+ )?(?:correct|right|true|incorrect|wrong)\b"
     r"|\b(?:doesn't|does not|won't|can't|didn't) work\b|\bi (?:already )?(?:said|told you)\b"
     r"|\byou (?:didn't|did not|forgot|missed|should(?:n't| not)? have|keep)\b"
-    r"|\b(?:ist|war) (?:falsch|nicht richtig)\b|yanl\u0131ş|değil\b|틀렸|잘못|아니라|違|間違|ではなく",
-    re.IGNORECASE,
+    r"|\b(?:ist|war) (?:falsch|nicht richtig)\b|yanl\u0131ş|değil\b|틀렸|잘못|아니라|違|間違|ではなく"
 )
 _NO_NOUN = re.compile(
-    r"^\W*no (?!(?:i|we|you|it|that|this|the|don't|do|use|not|just|need)\b)[a-z]", re.I
+    r"(?i)^\W*no (?!(?:i|we|you|it|that|this|the|don't|do|use|not|just|need)\b)[a-z]"
 )
 _WANTS = _any(
     r"i (?:don't|do not) (?:want|like|need)",
@@ -178,20 +177,18 @@ _CONTRAST = re.compile(
     r"|stays?|only\b.*\b(?:if|when|for))\b|, not \S|\bONLY\b|대신|말고|ではなく",
 )  # the case of ONLY matters
 _FACT = re.compile(
-    r"\b(?:is|are|was|has|have|can|can't|cannot|never|always|will|won't|doesn't|does|uses?|stays?"
-    r"|ist|sind|hat|wird)\b|합니다|입니다|です|ます",
-    re.IGNORECASE,
+    r"(?i)\b(?:is|are|was|has|have|can|can't|cannot|never|always|will|won't|doesn't|does|uses?|stays?"
+    r"|ist|sind|hat|wird)\b|합니다|입니다|です|ます"
 )
 # a request of the moment: it has no effect on later work
 _REQUEST = re.compile(
-    r"^\W*(?:(?:ok|okay|yes|great|now|then|and|also|please|so|next)[, !.]+)*"
+    r"(?i)^\W*(?:(?:ok|okay|yes|great|now|then|and|also|please|so|next)[, !.]+)*"
     r"(?:please |can you |could you |can we |let's |let us |i'd like (?:to|you) |we (?:should|need to"
     r"|have to|could) )?(?:also |please )?"
     r"(?:commit|push|re-?run|run|continue|go|proceed|merge|open|show|explain|look|check|tell|review"
     r"|summari[sz]e|write|make|add|create|build|implement|put|rename|remove|delete|change|update|fix"
     r"|bump|install|try|start|set up|copy|do|give|find|replace|search|list|print|read|help|see|work"
-    r"|move|port|investigate|take|have|clean|leave|close|discuss|figure)\b",
-    re.IGNORECASE,
+    r"|move|port|investigate|take|have|clean|leave|close|discuss|figure)\b"
 )
 _OF_THE_MOMENT = _any(
     r"in this (?:branch|pr|session|chat|conversation)",
@@ -203,21 +200,18 @@ _OF_THE_MOMENT = _any(
     r"confus\w+|maybe|might|would|seem",
 )
 _FOUL = re.compile(
-    r"\b(?:fuck\w*|shit\w*|(?:god)?damn\w*|wtf|idiot\w*|stupid|crap|hell|bullshit|oh my god|painful"
-    r"|you are (?:always )?wrong|mess)\b|[!?]{3,}",
-    re.IGNORECASE,
+    r"(?i)\b(?:fuck\w*|shit\w*|(?:god)?damn\w*|wtf|idiot\w*|stupid|crap|hell|bullshit|oh my god|painful"
+    r"|you are (?:always )?wrong|mess)\b|[!?]{3,}"
 )
 _QUESTION = re.compile(
-    r"\?\s*$|^\W*(?:why|what|how|is there|are there|does|do you|did|which|who|where|could|can we"
-    r"|would|should we|is it|are you|any)\b",
-    re.IGNORECASE,
+    r"(?i)\?\s*$|^\W*(?:why|what|how|is there|are there|does|do you|did|which|who|where|could|can we"
+    r"|would|should we|is it|are you|any)\b"
 )
 # what a task demands is no rule of the project, unless it says so
 _OF_PROJECT = re.compile(
-    r"\b(?:we|our|us|this (?:project|repo\w*|codebase|team)|from now on|in future|convention"
+    r"(?i)\b(?:we|our|us|this (?:project|repo\w*|codebase|team)|from now on|in future|convention"
     r"|commits?|tests?|pull requests?|PRs?|branch(?:es)?|migrations?|releases?|wir|unser\w*|biz\w*)\b"
-    r"|[\uac00-\ud7a3\u3040-\u30ff]",
-    re.IGNORECASE,
+    r"|[\uac00-\ud7a3\u3040-\u30ff]"
 )
 _PERSON = _any(
     "i|we|you|our|my|your|let's|please|should|must|always|don't|want|need|ich|wir|bitte|biz|lütfen"
@@ -293,31 +287,28 @@ def _is_overtaken(stated: _Statement, numbers: set[int], prompts: Sequence[Said]
 # What failed: checks that passed later, errors whose cause the agent named.
 
 _ENVIRONMENT = re.compile(
-    r"command not found|not recognized|permission|denied|protected branch|GH\d{3}|\b40[13]\b|\b429\b"
+    r"(?i)command not found|not recognized|permission|denied|protected branch|GH\d{3}|\b40[13]\b|\b429\b"
     r"|exit(?:ed with)? code 12[67]|no module named|cannot find module|module not found|not installed"
     r"|ENOENT|ECONN|EACCES|ENOMEM|EADDRINUSE|out of memory|heap|timed? ?out|rate limit|deprecated"
     r"|unsupported|incompatible|version mismatch|requires? \S+ version|certificate|ssl|signing|locked"
     r"|already in use|no space|quota|(?:unable to|could not) resolve|conflict|peer dep|hook declined"
-    r"|disallowed|not allowed",
-    re.IGNORECASE,
+    r"|disallowed|not allowed"
 )
 _NO_ERROR = re.compile(r"Exit code \d+$|===|\?|ok\b|(?:---? )?PASS|.*\(cached\)$|> |\$ ")
 _REPORTS = re.compile(
-    r"\b(?:error|fail\w*|broken?|crash\w*|bug|exception|traceback|denied|fatal|doesn't work|wrong"
+    r"(?i)\b(?:error|fail\w*|broken?|crash\w*|bug|exception|traceback|denied|fatal|doesn't work|wrong"
     r"|not working|stopped|issue|problem|corrupt\w*|hang\w*|stuck|regress\w*|unable|cannot|can't|why"
-    r"|fix|Fehler|kaputt|geht nicht|hata|çal\u0131şm\u0131yor)\b|오류|에러|실패|エラー|失敗|動かない",
-    re.IGNORECASE,
+    r"|fix|Fehler|kaputt|geht nicht|hata|çal\u0131şm\u0131yor)\b|오류|에러|실패|エラー|失敗|動かない"
 )
 _DENIES = re.compile(
     r"\b(?:still|again|not working|(?:doesn't|didn't) work|broken|wrong|same (?:error|issue|problem)"
     r"|NO|nope|never|regress|are you sure|cannot fix|immer noch|weiterhin|hâlâ)\b|여전히|まだ"
 )  # the case of NO matters
 _OWN_WORK = re.compile(
-    r"^\W*(?:added|created|updated|wrote|fixed|changed|documented|committed|removed|moved|renamed)\b"
+    r"(?i)^\W*(?:added|created|updated|wrote|fixed|changed|documented|committed|removed|moved|renamed)\b"
     r"|\bnot (?:caused|because|due)\b|\b(?:i|my|i've|i'd|i'm|we just|our (?:fix|change)|the new test"
     r"|the test|just (?:added|fixed|wrote|changed))\b|\blines? \d+|\bindent|\btypo\b"
-    r"|\bspaces?\b.*\balign",
-    re.IGNORECASE,
+    r"|\bspaces?\b.*\balign"
 )
 _LASTS = _any(
     r"always|never|only|requires?|no longer|by default|does(?:n't| not) support|read-only|must",
@@ -400,34 +391,31 @@ def _error_of(repair: Repair) -> str:
 
 MIN_TITLE, MAX_TITLE = 4, 10  # words
 _OPENING = re.compile(
-    r"^(?:(?:no|nope|nein|wait|stop|ok|okay|oh|well|yes|again|actually|sorry|u[hm]+|and|but|so|also|now"
+    r"(?i)^(?:(?:no|nope|nein|wait|stop|ok|okay|oh|well|yes|again|actually|sorry|u[hm]+|and|but|so|also|now"
     r"|please|bitte|hey|hay\u0131r|non|아니요?|いいえ|いや)\b(?![-_./'`])[,.!:\u3001 ]+"
     r"|i (?:think|mean|guess|believe|know|said|told you)(?: that)?,? |just to be sure,? |in short:? "
     r"|(?:it )?(?:seems|looks) like |(?:it )?turns out(?: that)? |from now on,? |in future,? "
     r"|(?:the|a|our|this) (?:\w+ )?(?:problem|issue|bug|reason|cause|error)(?: here)?"
     r"(?: is| was)?(?::| that| because|(?= the\b)|(?= `)) ?"
     r"|(?:can|could|would) you |you (?:did(?:n't| not)|forgot|should have|need)(?: \w+ out)? to "
-    r"|(?:you|we) should |/[\w:-]+ |(?:we|wir) (?=\w))",
-    re.IGNORECASE,
+    r"|(?:you|we) should |/[\w:-]+ |(?:we|wir) (?=\w))"
 )
-_WISHES = (
-    (re.compile(r"^i (?:don't|do not) (?:want|need|like) (?:to have |to see )?"
-        r"(?:a (?:bunch|lot) of |any )?", re.I), "No "),
-    (re.compile(r"^i(?:'d| would)? (?:want|like|prefer) ([^,;]{2,60}?) to be ", re.I), r"\1 should be "),
-    (re.compile(r" (?:is|are) not (?:correct|right|true),? (?:that|it|this) is ", re.I), " is "),
-    (re.compile(r" that (?:is|are) (\w+ed)\b", re.I), r" \1"),
-)  # fmt: skip
+_WISHES = {
+    r"(?i)^i (?:don't|do not) (?:want|need|like) (?:to (?:have|see) )?"
+    r"(?:a (?:bunch|lot) of |any )?": "No ",
+    r"(?i)^i(?:'d| would)? (?:want|like|prefer) ([^,;]{2,60}?) to be ": r"\1 should be ",
+    r"(?i) (?:is|are) not (?:correct|right|true),? (?:that|it|this) is ": " is ",
+    r"(?i) that (?:is|are) (\w+ed)\b": r" \1",
+}
 _ASIDE = re.compile(r"\s+(?:\([^()]+\)|\[[^\[\]]*\])(?!\()")
 _CLAUSE_END = re.compile(
-    r"[,;:](?=\s|$)|\s[-\u2013\u2014]{1,2}\s|\.\s|[\u3001\u3002\uff0c]"
-    r"|,?\s(?:because|since|so that|so|but|although|unless|weil|aber|denn|damit|çünkü)\s",
-    re.IGNORECASE,
+    r"(?i)[,;:](?=\s|$)|\s[-\u2013\u2014]{1,2}\s|\.\s|[\u3001\u3002\uff0c]"
+    r"|,?\s(?:because|since|so that|so|but|although|unless|weil|aber|denn|damit|çünkü)\s"
 )
 _POINTS_AWAY = re.compile(  # at what only the conversation shows
-    r"^(?:then|which|because|of|this|that|it|they|he|she|these|those|there|here|i|i'[mdv]\w?|you|your|das|es"
+    r"(?i)^(?:then|which|because|of|this|that|it|they|he|she|these|those|there|here|i|i'[mdv]\w?|you|your|das|es"
     r"|was|is|are|were|would|has|have|and|or)\b(?!-)"
-    r"|\b(?:option \w|lines? \d+|first part|number \d|above|below|this one|these|those|i)\b",
-    re.IGNORECASE,
+    r"|\b(?:option \w|lines? \d+|first part|number \d|above|below|this one|these|those|i)\b"
 )
 _TAIL = re.compile(r"\s(?:at|in|on|during|for|with|as|via)\s\S+(?:\s\S+){0,4}$", re.IGNORECASE)
 _NAME = re.compile(
@@ -450,8 +438,8 @@ def _reworded(sentence: str) -> str:
     text = sentence.strip()
     while (shorter := _OPENING.sub("", text).strip()) not in ("", text):
         text = shorter
-    for wish, rule in _WISHES:
-        text = wish.sub(rule, text)
+    for wish, rule in _WISHES.items():
+        text = re.sub(wish, rule, text)
     return text
 
 

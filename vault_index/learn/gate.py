@@ -58,8 +58,8 @@ REJECTED = "it was rejected before"
 ABSENT = "the lesson was there and did not come"
 _REFUSED = {prompt_injection.RULE: ORDER, secrets.RULE: SECRET}  # by the check
 _BREAK = re.compile(
-    r"[,;:.(\u2013\u2014]|\s-\s|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b",
-    re.IGNORECASE,
+    r"(?i)[,;:.(\u2013\u2014]|\s-\s"
+    r"|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b"
 )
 _ITEM = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 _CODE_BLOCK = re.compile(r"(?ms)^(```|~~~).*?^\1[^\n]*$")

@@ -17,9 +17,8 @@ from vault_index.learn.material import MOVED, FileChange, Material
 MIN_FILES, MIN_LINES, MIN_CORRECTIONS = 5, 150, 2
 MAX_NAMES = 500  # new functions whose use is looked for
 _SUBJECT = re.compile(
-    r"\b(?:refactor(?:s|ed|ings?)?|(?:bug|hot)?fix(?:e[sd]|ing)?|bugs?|security"
-    r"|optimi[sz](?:e[sd]?|ing|ations?)|improv(?:e[sd]?|ing|ements?))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:refactor(?:s|ed|ings?)?|(?:bug|hot)?fix(?:e[sd]|ing)?|bugs?|security"
+    r"|optimi[sz](?:e[sd]?|ing|ations?)|improv(?:e[sd]?|ing|ements?))\b"
 )
 _HEADER = re.compile(r"^(?:\+\+\+ b/(.+)|--- (?:a/)?(.+))$")
 _TEST = re.compile(
@@ -48,10 +47,9 @@ _DEPENDENCY = re.compile(
 _ALONE = re.compile(r"^[\"']?([A-Za-z][\w.-]*)(?:\[[\w,-]+\])?[\"']?,?$")
 _OF_PYTHON = re.compile(r"requirements|pyproject\.toml$|Pipfile$|setup\.cfg$")
 _NO_DEPENDENCY = re.compile(
-    r"^[\"']?(?:name|version|description|license|type|main|module|private|author|homepage|python|go"
+    r"(?i)^[\"']?(?:name|version|description|license|type|main|module|private|author|homepage|python|go"
     r"|toolchain|requires-python|readme|edition|rust-version|node|npm|packageManager|line-length"
-    r"|target-version|minversion|requires|build-backend|target|engines)\b",
-    re.IGNORECASE,
+    r"|target-version|minversion|requires|build-backend|target|engines)\b"
 )
 _PUBLIC = {  # what defines a public function or class, by the kind of file
     r"\.pyi?$": r"^(?:async )?def ([a-z]\w*)\s*\(|^class ([A-Z]\w*)",

@@ -49,9 +49,8 @@ _PLAN = "Implement the following plan:"
 _REASON = re.compile(r"the user said:\s*(.*)\Z", re.DOTALL)
 _QUESTIONS = "The user wants to clarify these questions."
 _ANSWERS = re.compile(
-    r"(?:User has answered your questions|Your questions have been answered):(.*?)"
-    r"(?:\. You can now continue.*)?\Z",
-    re.DOTALL,
+    r"(?s)(?:User has answered your questions|Your questions have been answered):(.*?)"
+    r"(?:\. You can now continue.*)?\Z"
 )
 _ANSWER = re.compile(r'"([^"]*)"="([^"]*)"')
 _EXITED = re.compile(r"Exit code (\d{1,9})\b")

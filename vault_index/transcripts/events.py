@@ -41,13 +41,12 @@ MARKER = spool.MARKER
 # somebody had said it there, and come back at the next prompt. A fence is left out wherever it is quoted.
 _OPEN, _CLOSE = r"(?:<|\\u003c)", r"(?:>|\\u003e)"
 _FENCE = re.compile(
-    rf"{_OPEN}lessons{_CLOSE}.*?{_OPEN}\\?/lessons{_CLOSE}"
+    rf"(?s){_OPEN}lessons{_CLOSE}.*?{_OPEN}\\?/lessons{_CLOSE}"
     # cut off before its end: it fills its line, or is quoted in JSON
-    rf"|{_OPEN}lessons{_CLOSE}(?:[ \t]*\n|\\n).*",
-    re.DOTALL,
+    rf"|{_OPEN}lessons{_CLOSE}(?:[ \t]*\n|\\n).*"
 )
 _OF_PROGRAMS = re.compile(
-    r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>.*?(?:</\1>|\Z)", re.DOTALL
+    r"(?s)<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>.*?(?:</\1>|\Z)"
 )
 
 

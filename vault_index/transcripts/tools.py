@@ -43,9 +43,7 @@ MAX_COMMAND = 4_000  # characters that are looked at
 _COMMIT = re.compile(r"\bgit\s+(?:-\S+\s+\S+\s+)*commit\b")
 _COMMITTED = re.compile(r"^\[[^\]\n]*?[0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n\s*(.+)")
-_HERE_DOCUMENT = re.compile(
-    r"(<<-?[ \t]*['\"]?(\w+)['\"]?)[^\n]*\n.*?(?:^[ \t]*\2\b|\Z)", re.DOTALL | re.MULTILINE
-)
+_HERE_DOCUMENT = re.compile(r"(?ms)(<<-?[ \t]*['\"]?(\w+)['\"]?)[^\n]*\n.*?(?:^[ \t]*\2\b|\Z)")
 _LONG_QUOTATION = re.compile(r"\"[^\"\n]*\n[^\"]*\"|'[^'\n]*\n[^']*'")
 _MESSAGE = re.compile(r"""\s-(?:a?m|-message)[ =]?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL)
 _PULL_REQUEST = re.compile(
@@ -53,10 +51,9 @@ _PULL_REQUEST = re.compile(
 )
 # Lines by which checks say that they failed, though their status is that of `| tail`.
 _FAILED = re.compile(
-    r"^(?:FAIL\b|FAILED\b|--- FAIL|E   |panic:|fatal:|error(?:\[\w+\])?:|Error:|npm ERR!|make: \*\*\*"
+    r"(?m)^(?:FAIL\b|FAILED\b|--- FAIL|E   |panic:|fatal:|error(?:\[\w+\])?:|Error:|npm ERR!|make: \*\*\*"
     r"|Traceback \(most|Build FAILED|.{0,80}\berror TS\d+:|\S+:\d+:\d+: (?:error|undefined|cannot)"
-    r"|.{0,60}\b[1-9]\d* (?:failed|failures?|errors?)\b)",
-    re.MULTILINE,
+    r"|.{0,60}\b[1-9]\d* (?:failed|failures?|errors?)\b)"
 )
 _REDIRECTION = re.compile(r"\d?>>?(?:&\d|\s*\S+)")
 _READERS = ("cat", "head", "tail", "sed", "nl", "less", "bat")

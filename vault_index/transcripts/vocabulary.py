@@ -22,9 +22,7 @@ _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
 _SENTENCE_END = re.compile(  # also of Chinese and Japanese, whose full stops no space follows
     r"[.!?][\"')\]*`]*(?:\s+|$)|[\u3002\uff01\uff1f]"
 )
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)|(?:^|\s)[A-Z])\.$", re.IGNORECASE
-)
+_ABBREVIATION = re.compile(r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)|(?:^|\s)[A-Z])\.$")
 _RULE_LINE = re.compile(r"^[\s|:=_*─━-]*$")
 
 
@@ -131,6 +129,10 @@ def _any_of(alternatives: str, *, begin: str = r"\b", end: str = r"\b") -> re.Pa
     return re.compile(f"{begin}(?:{lines}){end}", re.IGNORECASE)
 
 
+def _named(begin: str = r"\b", **alternatives: str) -> dict[str, re.Pattern[str]]:
+    return {name: _any_of(words, begin=begin) for name, words in alternatives.items()}
+
+
 _CORRECTION = _any_of(
     r"""
     (?:or |well,? |oh,? |hmm+,? |uh,? )?(?:no|nope|nah)
@@ -175,40 +177,28 @@ _CHOICE = _any_of(
     prefer
     """
 )
-_SUBJECTS = (
-    ("bugfix", "fix|fixes|bugfix|hotfix|repair|correct|resolve|prevent|avoid"),
-    ("feature", "feat|feature|add|adds|implement|introduce|support|allow|enable|create"),
-    ("refactor", "refactor|rename|move|extract|simplify|clean|reorgani[sz]e|split|deduplicate"),
+_BY_SUBJECT = _named(
+    begin=r"\s*",
+    bugfix="fix|fixes|bugfix|hotfix|repair|correct|resolve|prevent|avoid",
+    feature="feat|feature|add|adds|implement|introduce|support|allow|enable|create",
+    refactor="refactor|rename|move|extract|simplify|clean|reorgani[sz]e|split|deduplicate",
 )
-_REQUESTS = (
-    ("bugfix", r"fix|bug|broken|fails?|failing|error|crash\w*|wrong|doesn't work|not working"),
-    ("refactor", r"refactor\w*|renam\w+|extract|simplif\w+|clean ?up|reorgani[sz]e|split"),
-    (
-        "feature",
-        r"add|implement|create|build|support|introduce|new (?:command|option|flag|feature)",
-    ),
+_BY_REQUEST = _named(
+    bugfix=r"fix|bug|broken|fails?|failing|error|crash\w*|wrong|doesn't work|not working",
+    refactor=r"refactor\w*|renam\w+|extract|simplif\w+|clean ?up|reorgani[sz]e|split",
+    feature="add|implement|create|build|support|introduce|new (?:command|option|flag|feature)",
 )
-_CONCEPTS = (
-    (
-        "why-it-exists",
-        r"why (?:do|does|did|was|we)|the reason|exists? (?:because|to|for)|historically"
+_BY_CONCEPT = _named(
+    **{
+        "why-it-exists": r"why (?:do|does|did|was|we)|the reason|exists? (?:because|to|for)|historically"
         r"|was (?:added|introduced) (?:to|because|for)",
-    ),
-    (
-        "gotcha",
-        r"gotcha|pitfall|caveat|beware|careful|silently|surprising\w*|unexpected\w*|turns out"
+        "gotcha": r"gotcha|pitfall|caveat|beware|careful|silently|surprising\w*|unexpected\w*|turns out"
         r"|subtle|footgun|misleading|counter-?intuitive",
-    ),
-    (
-        "pattern",
-        r"(?:this|same|common|design|usual|existing) patterns?|conventions?|idiom\w*"
+        "pattern": r"(?:this|same|common|design|usual|existing) patterns?|conventions?|idiom\w*"
         r"|best practice|same (?:approach|way) as",
-    ),
-    (
-        "trade-off",
-        r"trade-?offs?|pros and cons|pros|cons|downsides?|drawbacks?|versus|alternatives?"
+        "trade-off": r"trade-?offs?|pros and cons|pros|cons|downsides?|drawbacks?|versus|alternatives?"
         r"|option [ab12]",
-    ),
+    }
 )
 # By these words a result says that the user refused the call.
 _REFUSED = r"(?:The user doesn't want to|The tool use was rejected)"
@@ -277,93 +267,68 @@ _IS_ABOUT_REST = _any_of(
     r"next steps?|remaining|to-?dos?|follow-?ups?|open (?:questions?|items?|points?)|what(?:'s| is) left",
     begin="",
 )
-_BY_REQUEST = tuple((name, _any_of(words)) for name, words in _REQUESTS)
-_BY_SUBJECT = tuple((name, _any_of(words, begin=r"\s*")) for name, words in _SUBJECTS)
-_BY_CONCEPT = tuple((name, re.compile(rf"\b(?:{words})\b")) for name, words in _CONCEPTS)
-
 _CORRECTION_ABROAD = re.compile(
-    r"\s*(?:"
+    r"(?i)\s*(?:"
     r"nein\b|falsch\b|nicht so\b|stopp?\b|halt\b|doch nicht\b|das (?:ist|war) (?:falsch|nicht)"
     r"|hay[\u0131i]r\b|yanl[\u0131i][şs]\b|dur\b|öyle değil|yapma\b"
     r"|아니|틀렸|잘못|그게 아니|하지 ?마|멈춰"
     r"|いや|いいえ|違[うい]|ちがう|そうじゃな|やめて|間違"
     r"|non\b|pas (?:comme|ça)|no,? (?:así|eso)"
-    r")",
-    re.IGNORECASE,
+    r")"
 )
 _INSTEAD = re.compile(
-    r"\bstatt(?:dessen)?\b|\bsondern\b|\byerine\b|대신|말고"
-    r"|ではなく|じゃなくて|の代わりに|\bau lieu\b|\ben lugar de\b",
-    re.IGNORECASE,
+    r"(?i)\bstatt(?:dessen)?\b|\bsondern\b|\byerine\b|대신|말고"
+    r"|ではなく|じゃなくて|の代わりに|\bau lieu\b|\ben lugar de\b"
 )
 # A rule is said with one of these words; a request is not.
 _RULE = re.compile(
-    r"\b(?:always|never|must(?:n't| not)?|do(?:n't| not) (?:ever |just |edit |use |commit |put |add "
-    r"|change "
-    r"|touch |push |run |want |need |allow|support|create|modify|write|include|mock|rely|import|call)"
+    r"(?i)\b(?:always|never|must(?:n't| not)?|do(?:n't| not) (?:ever |just |edit |use |commit |put |add "
+    r"|change |touch |push |run |want |need |allow|support|create|modify|write|include|mock|rely"
+    r"|import|call)"
     r"|let's (?:not|never|always|only|keep|stick)|we (?:don't|do not|never|always|only|use|prefer"
     r"|keep|decided|agreed|want|require|follow|should)"
     r"|should (?:always|never|not|only|be|use|stay|keep|go|live|match|have|get)|shouldn't"
     r"|has to|have to|needs? to be|not allowed|prefer|instead of|rather than|from now on|in future"
     r"|the convention|by convention|make sure|be sure|ensure|only (?:use|ever|when|if|for)|at most"
-    r"|at least"
-    r"|each|every|keep (?:it|the|each|every|them|all)|avoid|no longer|stick (?:to|with))\b"
+    r"|at least|each|every|keep (?:it|the|each|every|them|all)|avoid|no longer|stick (?:to|with))\b"
     r"|\b(?:immer|niemals|nie|müssen|darf nicht|dürfen nicht|nicht verwenden|grundsätzlich|stattdessen"
     r"|wir (?:verwenden|nutzen|benutzen|machen)|bitte (?:immer|nie))\b"
     r"|\b(?:her zaman|asla|sak[\u0131i]n|kullanma(?:y[\u0131i]n)?|gerekir|zorunda"
     r"|kullan[\u0131i]yoruz|yerine)\b"
     r"|항상|절대|반드시|하지 ?마|하면 안|쓰지 마|사용하지|대신|해야"
-    r"|必ず|常に|絶対|決して|しないで|使わない|べき|ではなく|てはいけない|禁止",
-    re.IGNORECASE,
+    r"|必ず|常に|絶対|決して|しないで|使わない|べき|ではなく|てはいけない|禁止"
 )
 _STRONG_RULE = re.compile(
-    r"\b(?:always|never|must(?:n't| not)?|from now on|every time|in future|we (?:don't|do not|never"
-    r"|always|only"
-    r"|use|prefer|decided|agreed|require)|not allowed|by convention|the convention|immer|niemals"
-    r"|grundsätzlich"
-    r"|wir (?:verwenden|nutzen|benutzen)|her zaman|asla|sak[\u0131i]n|kullan[\u0131i]yoruz)\b"
-    r"|항상|절대|반드시|必ず|常に|絶対|決して|禁止",
-    re.IGNORECASE,
+    r"(?i)\b(?:always|never|must(?:n't| not)?|from now on|every time|in future|we (?:don't|do not|never"
+    r"|always|only|use|prefer|decided|agreed|require)|not allowed|by convention|the convention"
+    r"|immer|niemals|grundsätzlich|wir (?:verwenden|nutzen|benutzen)"
+    r"|her zaman|asla|sak[\u0131i]n|kullan[\u0131i]yoruz)\b"
+    r"|항상|절대|반드시|必ず|常に|絶対|決して|禁止"
 )
 _REASON = re.compile(
-    r"\b(?:because|since|so that|otherwise|that's why|as it|which means|due to|the reason"
+    r"(?i)\b(?:because|since|so that|otherwise|that's why|as it|which means|due to|the reason"
     r"|for (?:clarity|consistency|safety|security|performance|readability|simplicity)|weil|damit|sonst"
-    r"|denn|çünkü|yoksa|aksi halde)\b|때문|그래서|않으면|から|ので|ため|さもないと",
-    re.IGNORECASE,
+    r"|denn|çünkü|yoksa|aksi halde)\b|때문|그래서|않으면|から|ので|ため|さもないと"
 )
-_CAUSES = (
-    (re.compile(r"\broot cause\b|\bculprit\b|\bturns out\b|근본 원인|원인은|原因は|\bUrsache\b"
-        r"|kök neden", re.I), 4),
-    (
-        re.compile(
-            r"\bthe (?:real |actual |underlying |main )?(?:problem|issue|bug|reason|cause)"
-            r"(?: here| there)? (?:is|was|comes|occurs|happens)\b"
-            r"|\bthe (?:error|failure) (?:is|was|comes|occurs|happens) (?:because|caused|due|from"
-            r"|when|that)\b"
-            r"|\bdas (?:Problem|eigentliche Problem) (?:ist|war|lag)\b|\bSorun\b.*\b(?:çünkü"
-            r"|nedeniyle)\b|문제는|問題は",
-            re.I,
-        ),
-        3,
-    ),
-    (re.compile(r"\b(?:caused by|because|due to|çünkü|nedeniyle|weil|wegen)\b|때문|ため|ので", re.I), 2),
-    (
-        re.compile(
-            r"\b(?:was|were|is|are|isn't|wasn't|aren't|don't|doesn't|didn't) (?:\w+ )?(?:getting "
-            r"|being )?(?:clobbered"
-            r"|overwritten|removed|missing|ignored|dropped|skipped|not (?:installed|found|set)"
-            r"|installed|deprecated)\b"
-            r"|\b(?:requires?|doesn't support|does not support|no longer|silently)\b",
-            re.I,
-        ),
-        1,
-    ),
-)  # fmt: skip
+_CAUSES = {
+    re.compile(form): points
+    for form, points in {
+        r"(?i)\broot cause\b|\bculprit\b|\bturns out\b|근본 원인|원인은|原因は|\bUrsache\b|kök neden": 4,
+        r"(?i)\bthe (?:real |actual |underlying |main )?(?:problem|issue|bug|reason|cause)"
+        r"(?: here| there)? (?:is|was|comes|occurs|happens)\b"
+        r"|\bthe (?:error|failure) (?:is|was|comes|occurs|happens) (?:because|caused|due|from|when|that)\b"
+        r"|\bdas (?:Problem|eigentliche Problem) (?:ist|war|lag)\b"
+        r"|\bSorun\b.*\b(?:çünkü|nedeniyle)\b|문제는|問題は": 3,
+        r"(?i)\b(?:caused by|because|due to|çünkü|nedeniyle|weil|wegen)\b|때문|ため|ので": 2,
+        r"(?i)\b(?:was|were|is|are|isn't|wasn't|aren't|don't|doesn't|didn't) (?:\w+ )?(?:getting |being )?"
+        r"(?:clobbered|overwritten|removed|missing|ignored|dropped|skipped|not (?:installed|found|set)"
+        r"|installed|deprecated)\b"
+        r"|\b(?:requires?|doesn't support|does not support|no longer|silently)\b": 1,
+    }.items()
+}
 _DOUBTS = re.compile(
-    r"\b(?:maybe|might|perhaps|probably|possibly|could be|may be|let me|i'll|i will|i need|i think"
-    r"|not sure|if you"
-    r"|would|want me|should i|should now|now fixed|be fixed|something is wrong)\b|\?$",
-    re.IGNORECASE,
+    r"(?i)\b(?:maybe|might|perhaps|probably|possibly|could be|may be|let me|i'll|i will|i need|i think"
+    r"|not sure|if you|would|want me|should i|should now|now fixed|be fixed|something is wrong)\b|\?$"
 )
 MIN_CAUSE, MAX_CAUSE = 30, 320  # characters of a sentence that names a cause
 
@@ -387,19 +352,19 @@ def chooses(prompt: str) -> bool:
 def type_of_subject(subject: str) -> str:
     """Return the type of an observation by the subject of its commit."""
     kind = subject.split(":")[0] if ":" in subject[:40] else subject
-    return next((name for name, words in _BY_SUBJECT if words.match(kind)), "change")
+    return next((name for name, words in _BY_SUBJECT.items() if words.match(kind)), "change")
 
 
 def type_of_request(prompt: str) -> str:
     """Return the type of an observation with changes by the prompt that asked for them."""
     text = straight(prompt[:600])
-    return next((name for name, words in _BY_REQUEST if words.search(text)), "change")
+    return next((name for name, words in _BY_REQUEST.items() if words.search(text)), "change")
 
 
 def concepts(text: str) -> set[str]:
     """Return the concepts that a text names."""
     text = straight(text).lower()
-    return {name for name, words in _BY_CONCEPT if words.search(text)}
+    return {name for name, words in _BY_CONCEPT.items() if words.search(text)}
 
 
 def is_mundane_error(text: str) -> bool:
@@ -453,7 +418,7 @@ def cause_strength(sentence: str) -> int:
         return 0
     if _DOUBTS.search(text) or is_chatter(text):
         return 0
-    return max((points for words, points in _CAUSES if words.search(text)), default=0)
+    return max((points for words, points in _CAUSES.items() if words.search(text)), default=0)
 
 
 def cause(texts: Sequence[str]) -> str:

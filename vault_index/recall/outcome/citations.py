@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _CODE = re.compile(
-    r"^(`{3,}|~{3,})(?![`~]).*?(?:^\1[`~]*[ \t]*$|\Z)|(?<!`)(`{1,3})[^`\n]+\2(?!`)",
-    re.MULTILINE | re.DOTALL,
+    r"(?ms)^(`{3,}|~{3,})(?![`~]).*?(?:^\1[`~]*[ \t]*$|\Z)|(?<!`)(`{1,3})[^`\n]+\2(?!`)"
 )
 _PATH = re.compile(
     r"(?<![\w/.:@~$*<{-])(?:\./)?((?:[\w.@+-]+/)+[\w.@+-]*[\w+-]|[\w-][\w.-]*\.[A-Za-z]\w{0,7})"
@@ -94,7 +93,7 @@ def _reader(path: str) -> Callable[[str], dict[str, str]] | None:
 
 _FIRST = re.compile(r"v?(\d+(?:\.\d+)+)")
 _REQUIREMENT = re.compile(
-    r"^\s*([A-Za-z][\w.-]*)(?:\[[^\]]*\])?\s*[=~>^]=?=?\s*v?(\d+(?:\.\d+)+)", re.MULTILINE
+    r"(?m)^\s*([A-Za-z][\w.-]*)(?:\[[^\]]*\])?\s*[=~>^]=?=?\s*v?(\d+(?:\.\d+)+)"
 )
 _GO = re.compile(r"^\s*(?:require\s+)?([\w.-]+\.[\w./-]+)\s+v(\d+(?:\.\d+)+)", re.MULTILINE)
 

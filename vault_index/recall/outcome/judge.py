@@ -39,31 +39,26 @@ MIN_NAMED = 0.5  # weight of a word by which a user names what the lesson advise
 SHOWN, MAX_LINES = 200, 400  # characters of a reason; lines of an output that are looked at
 
 _WRONG = re.compile(
-    r"\b(?:out of date|outdated|obsolete|stale|deprecated|wrong|incorrect|mistaken|no longer"
+    r"(?i)\b(?:out of date|outdated|obsolete|stale|deprecated|wrong|incorrect|mistaken|no longer"
     r" (?:true|valid|applies|works|exists|needed|supported|correct|necessary|used|there)"
     r"|(?:is|are|was|were) (?:gone|removed|dropped)|does(?:n't| not) (?:exist|work)"
-    r"|(?:isn't|is not|not) (?:true|valid|there|right)(?: any ?more)?|any ?more)\b",
-    re.IGNORECASE,
+    r"|(?:isn't|is not|not) (?:true|valid|there|right)(?: any ?more)?|any ?more)\b"
 )
 _LESSON = re.compile(
-    r"\b(?:lessons?|(?:team|vault|injected|recorded) (?:notes?|advice|guidance)"
-    r"|the (?:advice|note|guidance))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:lessons?|(?:team|vault|injected|recorded) (?:notes?|advice|guidance)"
+    r"|the (?:advice|note|guidance))\b"
 )
 _NOT_KNOWN = re.compile(
-    r"\b(?:unknown|unrecogni[sz]ed|no such|invalid|unexpected|bad|undefined|not found|cannot find|not"
-    r" defined|does not exist|doesn't exist|not a (?:valid|known))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:unknown|unrecogni[sz]ed|no such|invalid|unexpected|bad|undefined|not found|cannot find|not"
+    r" defined|does not exist|doesn't exist|not a (?:valid|known))\b"
 )
 _REFUSES = re.compile(
-    r"\b(?:not needed|isn't needed|is not needed|no need|won't|will not|not going to|does(?:n't| not)"
-    r" apply|do(?:n't| not) (?:need|apply|use)|rather than|instead of|not relevant|unrelated|skip)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:not needed|isn't needed|is not needed|no need|won't|will not|not going to|does(?:n't| not)"
+    r" apply|do(?:n't| not) (?:need|apply|use)|rather than|instead of|not relevant|unrelated|skip)\b"
 )
 _TAKE_BACK = re.compile(
-    r"\s*(?:no[,.!]?\s+)?(?:please\s+)?(?:revert|undo|take (?:that|it) back|roll (?:that|it) back|"
-    r"(?:that|this|it)(?:'s| is| was) (?:wrong|not (?:it|right|what)))\b",
-    re.IGNORECASE,
+    r"(?i)\s*(?:no[,.!]?\s+)?(?:please\s+)?(?:revert|undo|take (?:that|it) back|roll (?:that|it) back|"
+    r"(?:that|this|it)(?:'s| is| was) (?:wrong|not (?:it|right|what)))\b"
 )
 BARE_WORDS = 2  # of content; a correction without more means the last work
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")

@@ -30,27 +30,23 @@ _TOKEN = re.compile(
 )
 _WORD = re.compile(r"[\w-]+")
 _SHELLS = frozenset("bash sh shell zsh console fish".split())
-_FENCE = re.compile(
-    r"^(`{3,}|~{3,})(?![`~])([^\n]*)\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
-)
+_FENCE = re.compile(r"(?ms)^(`{3,}|~{3,})(?![`~])([^\n]*)\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)")
 _SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n](?:[^\n]*?[^`\n])?)\1(?!`)")
-_CLAUSES = re.compile(r"(?:[.!?:;](?=\s|$)|,\s+(?=(?:but|then|and then|so|set|use|run|add|raise|"
+_CLAUSES = re.compile(r"(?i)(?:[.!?:;](?=\s|$)|,\s+(?=(?:but|then|and then|so|set|use|run|add|raise|"
                       r"create|put|install|choose|write|do|call|pass|not|never|which)\b)|\n\s*\n|\n[-*] )"
-                      r"|,\s|\bbut\b", re.IGNORECASE)  # fmt: skip
+                      r"|,\s|\bbut\b"
+)  # fmt: skip
 _NOT = re.compile(
-    r"\b(?:do not|don't|does not|never|not|avoid|instead of|rather than|no longer|without|stop|"
-    r"unlike|neither|nor)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:do not|don't|does not|never|not|avoid|instead of|rather than|no longer|without|stop|"
+    r"unlike|neither|nor)\b"
 )
 _FAILS = re.compile(
-    r"\b(?:when|if|fails?|failed|dies|crash(?:es)?|hangs?|breaks?|errors?|says?|raises?|complains?|"
-    r"refuses?|lost|prints?|doubles?|reports?|after a change|is about)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:when|if|fails?|failed|dies|crash(?:es)?|hangs?|breaks?|errors?|says?|raises?|complains?|"
+    r"refuses?|lost|prints?|doubles?|reports?|after a change|is about)\b"
 )
 _ORDERS = re.compile(
-    r"\b(?:use|run|set|add|create|put|install|call|pass|write|choose|raise|log with|switch to|they are"
-    r" in|it is in|are in|is in|lives? in|needs?)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:use|run|set|add|create|put|install|call|pass|write|choose|raise|log with|switch to"
+    r"|they are in|it is in|are in|is in|lives? in|needs?)\b"
 )
 
 _CAMEL = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}")
