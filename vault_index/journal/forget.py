@@ -78,6 +78,16 @@ class _Wanted:
     texts: tuple[str, ...] = ()  # what to look for in the bytes of files
     expired: bool = False  # files stay for a week, and what was made of them expires by itself
 
+    @property
+    def needles(self) -> set[bytes]:
+        """The texts as files may have them."""
+        return {form for text in self.texts for form in _forms(text)}
+
+    @property
+    def ids(self) -> set[bytes]:
+        """The ids of the sessions, the same way."""
+        return {form for session in self.sessions for form in _forms(session)}
+
 
 def forget(
     journal: Journal, *, session: str = "", project: str = "", before: str = "", matching: str = ""
@@ -223,7 +233,7 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     if wanted.sessions or is_pending(journal) or _search(indexes)[2]:
         index.remove(journal, wanted.sessions)
         (journal.folder / _CALLS).unlink(missing_ok=True)
-    others = needles - _ids(wanted)  # hooks and counts keep the ids of sessions
+    others = needles - wanted.ids  # hooks and counts keep the ids of sessions
     searched, size, found = _search(
         (file, needles if journal.folder in file.parents else others)
         for file in _all_files(journal)
@@ -260,26 +270,23 @@ def _remove_from(journal: Journal, file: Path, wanted: _Wanted) -> bool:
 
 def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
     """Remove proposals and conversations that were made of what goes; return how many."""
-    own = {private_id(session).encode() for session in wanted.sessions}
-    needles = {form for text in wanted.texts for form in _forms(text)}
+    needles = wanted.needles
     if not wanted.matching:  # a session's id says nothing, and is where hooks are recorded
-        needles = (needles - _ids(wanted)) | own
+        own = {private_id(session).encode() for session in wanted.sessions}
+        needles = (needles - wanted.ids) | own
     removed = 0
     home = journal.config.home
-    away = (each for kind in MADE_OF_SESSIONS for each in expiry.put_away_in(home, kind))
-    for file in (*_files_below(home, MADE_OF_SESSIONS), *_files_below(home, map(str, away))):
-        data = (files.read_if_any(file) or b"").lower()
-        if not any(needle in data for needle in needles):
+    away = (str(each) for kind in MADE_OF_SESSIONS for each in expiry.put_away_in(home, kind))
+    for file in _files_below(home, (*MADE_OF_SESSIONS, *away)):
+        data = files.read_if_any(file) or b""
+        if not _has_any(data, needles):
             continue
         removed += 1
         with files.writing(file):
             if file.suffix == ".jsonl":  # what was rejected, a proposal a line
-                lines = [
-                    line
-                    for line in (files.read_if_any(file) or b"").splitlines(keepends=True)
-                    if not any(needle in line.lower() for needle in needles)
-                ]
-                files.replace_file(file, b"".join(lines))
+                lines = data.splitlines(keepends=True)
+                rest = b"".join(line for line in lines if not _has_any(line, needles))
+                files.replace_file(file, rest)
             else:
                 file.unlink(missing_ok=True)
     return removed
@@ -313,16 +320,11 @@ def _needles(journal: Journal, wanted: _Wanted) -> set[bytes]:
 
     Not so a text that was asked for.
     """
-    needles = {form for text in wanted.texts for form in _forms(text)}
-    if not wanted.matching:
-        for file in _session_files(journal):
-            data = files.read_file(file).lower()
-            needles -= {needle for needle in needles if needle in data}
+    needles = wanted.needles
+    for file in () if wanted.matching else _session_files(journal):
+        data = files.read_file(file).lower()
+        needles = {needle for needle in needles if needle not in data}
     return needles
-
-
-def _ids(wanted: _Wanted) -> set[bytes]:
-    return {form for session in wanted.sessions for form in _forms(session)}
 
 
 def _search(some: Iterable[tuple[Path, set[bytes]]]) -> tuple[int, int, list[str]]:
@@ -338,8 +340,7 @@ def _search(some: Iterable[tuple[Path, set[bytes]]]) -> tuple[int, int, list[str
             rest = b""
             while chunk := opened.read(_CHUNK):
                 size += len(chunk)
-                data = (rest + chunk).lower()
-                if any(needle in data for needle in needles):
+                if _has_any(rest + chunk, needles):
                     found.append(str(file))
                     break
                 rest = chunk[-longest:]
@@ -355,8 +356,8 @@ def _indexes(journal: Journal) -> Iterator[Path]:
 def _all_files(journal: Journal) -> Iterator[Path]:
     """Yield the user's files, but those of models, and the vaults that sessions were about."""
     home = journal.config.home
-    names = [each.name for each in _entries(home)]
-    yield from _files_below(home, [name for name in names if name != MODELS and name[0] != "."])
+    names = sorted(each.name for each in home.glob("[!.]*") if each.name != MODELS)
+    yield from _files_below(home, names)
     vaults = {Path(folder) for each in projects.projects(journal.folder) for folder in each.folders}
     if journal.config.vault is not None:
         vaults.add(journal.config.vault)
@@ -373,10 +374,6 @@ def _files_below(top: Path, names: Iterable[str]) -> Iterator[Path]:
                 yield file
 
 
-def _entries(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
-
-
 def _forms(text: str) -> set[bytes]:
     """Return a text as files may have it: as it is, in JSON, in 16 bits a character; small letters."""
     lowered = text.lower()
@@ -385,3 +382,8 @@ def _forms(text: str) -> set[bytes]:
         json.dumps(lowered)[1:-1].encode(),
         lowered.encode("utf-16-le", "replace"),
     }
+
+
+def _has_any(data: bytes, needles: set[bytes]) -> bool:
+    lowered = data.lower()
+    return any(needle in lowered for needle in needles)

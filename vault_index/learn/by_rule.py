@@ -532,12 +532,8 @@ def _is_prose(sentence: str) -> bool:
 
 MAX_FIRES, MAX_TAGS = 3, 5
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_COMMON = frozenset(
-    "the and for that this with not are was but you can have has from all our its what when how why"
-    " should would could does did don't will just into also then than them they there here which been"
-    " about make want need like only some any let get now use used using one two file files code"
-    " please add new see look still work works working before after where more again same other each"
-    "".split()
+_COMMON = vocabulary.STOP_WORDS | frozenset(
+    "add again code file files like look new please see want work working works".split()
 )
 _OUTPUT = re.compile(r"::|\S@\S|<[^>]+>|\s{3,}|\.\.\.$|[%$] \S+/|\[[\w/]+ [0-9a-f]{7,}\]")
 _ERROR = _any("error|fatal|denied|exception|cannot|failed")
@@ -569,7 +565,7 @@ _PLACES = {
 
 def _words(text: str) -> set[str]:
     """Return the words of a text that say what it is about."""
-    return {word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON}
+    return {*_WORD.findall(text.lower())} - _COMMON
 
 
 def _fires_on(material: Material, number: int, text: str, told: Collection[int]) -> tuple[str, ...]:

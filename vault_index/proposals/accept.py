@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,19 +183,18 @@ def _update(step: _Step, entry: Entry, seen: str | None) -> Path:
     if step.commit and not _committed(vault, step.data):
         _refuse_unfinished(vault, entry["path"])
     _note(step, entry["path"], hash_of(change.title, change.text))
-    has_new_tags = len(change.tags) > len(entry["tags"] or ())
-    has_new_prompts = len(change.fires_on) > len(entry["fires_on"] or ())
-    has_new_errors = len(change.fires_on_error) > len(entry.get("fires_on_error") or ())
-    has_new_silent = len(change.silent_on) > len(entry.get("silent_on") or ())
+    before: Mapping[str, Any] = entry
+    new: dict[str, Any] = {
+        name: getattr(change, name)
+        for name in ("tags", "fires_on", "silent_on", "fires_on_error")
+        if len(getattr(change, name)) > len(before.get(name) or ())
+    }
     return update.write(
         vault,
         entry["id"],
         title=change.title if change.title != entry["title"] else None,
         text=change.text,
-        tags=change.tags if has_new_tags else None,
-        fires_on=change.fires_on if has_new_prompts else None,
-        silent_on=change.silent_on if has_new_silent else None,
-        fires_on_error=change.fires_on_error if has_new_errors else None,
+        **new,
         shown=entry,
         unchanged=True,
         first=step.commit,

@@ -35,7 +35,10 @@ MAX_MEMBER_CHARS = 500
 MAX_BY_CHARS = 80
 MIN_IDENTITY_WORDS = 8  # of a text: a shorter one may be said under many titles
 ID_BYTES = 4
+# in the frontmatter as a lesson has them, and in the key `proposal`
+_KEYS = ("tags", "type", "confidence", "fires_on", "silent_on", "fires_on_error")
 _TEXTS = ("why", "session", "changes", "base", "added")
+_ABOUT = ("by", "findings", "near", "quotes", *_TEXTS, "is_draft")
 
 Json = Mapping[str, Any]
 
@@ -121,27 +124,17 @@ def create(
 
 def to_bytes(proposal: Proposal) -> bytes:
     """Return the file of a proposal. Raises VaultError for a text that holds several lessons."""
-    about = {
-        "by": proposal.by,
+    values = proposal.as_json()
+    values |= {
+        "categories": [proposal.category] if proposal.category else None,
+        "confidence": None if proposal.confidence == DEFAULT_CONFIDENCE else proposal.confidence,
+        "created": datetime.fromisoformat(proposal.created),
         "findings": [dict(finding) for finding in proposal.findings],
         "near": [list(near) for near in proposal.near],
-        "quotes": list(proposal.quotes),
-        **{name: getattr(proposal, name) for name in _TEXTS},
-        "is_draft": proposal.is_draft,
     }
-    keys = {
-        "title": proposal.title,
-        "categories": [proposal.category] if proposal.category else None,
-        "tags": list(proposal.tags) or None,
-        "type": proposal.type or None,
-        "confidence": None if proposal.confidence == DEFAULT_CONFIDENCE else proposal.confidence,
-        "fires_on": list(proposal.fires_on) or None,
-        "silent_on": list(proposal.silent_on) or None,
-        "fires_on_error": list(proposal.fires_on_error) or None,
-        "created": datetime.fromisoformat(proposal.created),
-        KEY: {name: value for name, value in about.items() if value} or None,
-    }
-    given = {name: value for name, value in keys.items() if value is not None}
+    values[KEY] = {name: values[name] for name in _ABOUT if values[name]}
+    given = {name: values[name] for name in ("title", "categories", *_KEYS, "created", KEY)}
+    given = {name: value for name, value in given.items() if value}
     data = edits.set_keys(f"---\n---\n{proposal.text}\n".encode(), given)
     if len(parse_file(data, f"{proposal.id}.md")) != 1:
         hint = "split it: one proposal for each, without `## Lesson:` headings"
@@ -157,23 +150,16 @@ def from_bytes(id: str, data: bytes) -> Proposal:
     lesson, about = lessons[0], edits.keys_of(data).get(KEY)
     about = about if isinstance(about, dict) else {}
     filed = [path for path in map(category.normalise, lesson.categories) if path]
+    values: dict[str, Any] = {name: getattr(lesson, name) for name in ("title", "text", *_KEYS)}
+    values |= {name: str(about.get(name) or "") for name in ("by", *_TEXTS)}
     return Proposal(
-        id=id,
-        title=lesson.title,
-        text=lesson.text,
+        id,
+        **values,
         category=filed[0] if filed else "",
-        tags=lesson.tags,
-        fires_on=lesson.fires_on,
-        by=str(about.get("by") or ""),
         created=lesson.created.isoformat() if lesson.created else "",
         findings=_findings(about.get("findings")),
         near=_near(about.get("near")),
-        type=lesson.type,
-        confidence=lesson.confidence,
-        silent_on=lesson.silent_on,
-        fires_on_error=lesson.fires_on_error,
-        quotes=_texts(about.get("quotes")),
-        **{name: str(about.get(name) or "") for name in _TEXTS},
+        quotes=tuple(map(str, _list(about.get("quotes")))),
         is_draft=about.get("is_draft") is True,
     )
 
@@ -224,22 +210,22 @@ def _members(name: str, values: Any) -> tuple[str, ...]:
     return members
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _findings(values: Any) -> tuple[Json, ...]:
     names = ("level", "rule", "message")
     return tuple(
         {name: str(value.get(name) or "") for name in names}
-        for value in (values if isinstance(values, list) else ())
+        for value in _list(values)
         if isinstance(value, dict)
     )
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    return tuple(map(str, values)) if isinstance(values, list) else ()
 
 
 def _near(values: Any) -> tuple[Sequence[Any], ...]:
     return tuple(
         (str(value[0]), str(value[1]), float(value[2]))
-        for value in (values if isinstance(values, list) else ())
-        if isinstance(value, list) and len(value) == 3 and isinstance(value[2], (int, float))
+        for value in map(_list, _list(values))
+        if len(value) == 3 and isinstance(value[2], (int, float))
     )

@@ -119,6 +119,17 @@ def verbatim(sentence: str, texts: Iterable[str]) -> str:
     return ""
 
 
+# Words that do not say what a text is about.
+STOP_WORDS = frozenset(
+    """
+    the and for that this with not from but you are was were has have had its it's they them then than
+    when where which what who how why can will would should could may must does did do done been being
+    don't doesn't use used using run runs make makes into onto over under also only just now here there
+    all any each one two our your their his her out off set get got let say says said any more last
+    month week day still need needs way thing things some other same about after before because since
+    """.split()
+)
+
 MIN_CORRECTION = 8  # characters of one in another language than English
 _LOOKED_AT = 400  # characters of a prompt, where a correction is said
 
@@ -316,11 +327,13 @@ _CAUSES = {
         r"(?i)\broot cause\b|\bculprit\b|\bturns out\b|근본 원인|원인은|原因は|\bUrsache\b|kök neden": 4,
         r"(?i)\bthe (?:real |actual |underlying |main )?(?:problem|issue|bug|reason|cause)"
         r"(?: here| there)? (?:is|was|comes|occurs|happens)\b"
-        r"|\bthe (?:error|failure) (?:is|was|comes|occurs|happens) (?:because|caused|due|from|when|that)\b"
+        r"|\bthe (?:error|failure) (?:is|was|comes|occurs|happens) (?:because|caused|due|from|when"
+        r"|that)\b"
         r"|\bdas (?:Problem|eigentliche Problem) (?:ist|war|lag)\b"
         r"|\bSorun\b.*\b(?:çünkü|nedeniyle)\b|문제는|問題は": 3,
         r"(?i)\b(?:caused by|because|due to|çünkü|nedeniyle|weil|wegen)\b|때문|ため|ので": 2,
-        r"(?i)\b(?:was|were|is|are|isn't|wasn't|aren't|don't|doesn't|didn't) (?:\w+ )?(?:getting |being )?"
+        r"(?i)\b(?:was|were|is|are|isn't|wasn't|aren't|don't|doesn't|didn't) (?:\w+ )?(?:getting "
+        r"|being )?"
         r"(?:clobbered|overwritten|removed|missing|ignored|dropped|skipped|not (?:installed|found|set)"
         r"|installed|deprecated)\b"
         r"|\b(?:requires?|doesn't support|does not support|no longer|silently)\b": 1,

@@ -18,6 +18,7 @@ from vault_index.lesson.frontmatter import metadata_of
 from vault_index.skill import FILE, PROMPTS, SILENT
 from vault_index.text import blocks
 from vault_index.text.quote import clean
+from vault_index.transcripts.vocabulary import one_line
 
 # Texts of lessons as they may be written into a skill's files: data, whatever they say.
 #
@@ -39,20 +40,12 @@ def line(text: str, most: int = 300) -> str:
     plain = _READ_IN.sub("@ ", _FILLED_IN.sub("$ ", _RUN.sub("! ", plain)))
     if plain.startswith(("#", "-", "*", "+", ">", "|", "=", "@")):
         plain = plain.lstrip("#-*+>|=@ ")
-    return shortened(plain, most)
+    return one_line(plain, most)
 
 
 def phrase(text: str, most: int = 160) -> str:
     """Return a text for a description: in one line, and without angle brackets, which it may not have."""
     return line(text.replace("<", " ").replace(">", " "), most).replace('"', "'").rstrip(" .;:,")
-
-
-def shortened(text: str, most: int) -> str:
-    """Return a text of at most so many characters, cut at a word where it is longer."""
-    if len(text) <= most:
-        return text
-    kept = text[: most - 3]
-    return f"{kept.rpartition(' ')[0] or kept}..."
 
 
 def part(text: str) -> str:
@@ -174,7 +167,7 @@ def description(cluster: Cluster) -> str:
     quoted = "; ".join(f"'{text}'" for text in into["asked"])
     said += [f"Use for requests like {quoted}."] if quoted else []
     said += [] if len(said) > 1 else [f"Use when the work is about {cluster.tag}."]
-    return shortened(" ".join(said), MAX_DESCRIPTION_CHARS)
+    return one_line(" ".join(said), MAX_DESCRIPTION_CHARS)
 
 
 def _turns(pattern: Pattern) -> list[tuple[str, str]]:
@@ -271,12 +264,8 @@ def _check(cluster: Cluster, skill: str) -> None:
 # Line ends do not count: git may change them. An id is no key: a hash behind `password:` reads
 # like one.
 
-TAG, COMMIT, REFERENCE_HASH, SKILL = (
-    "learned-tag",
-    "learned-commit",
-    "learned-reference",
-    "learned-skill",
-)
+TAG, COMMIT = "learned-tag", "learned-commit"
+REFERENCE_HASH, SKILL = "learned-reference", "learned-skill"
 MARK = f"{TAG}:".encode()  # in each SKILL.md that was built
 LESSON = "lesson-"  # begins the key of a lesson
 _UNSIGNED = "0" * 32

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from vault_index.lesson import passages
+from vault_index.transcripts.vocabulary import STOP_WORDS
 
 ADVICE, AGAINST, SYMPTOM = "advice", "against", "symptom"
 PROGRAM = "$"  # in front of a word: as a program that is run, `$pnpm`
@@ -173,19 +174,8 @@ def plain_words(text: str) -> frozenset[str]:
     return frozenset(
         _stem(word)
         for word in re.findall(r"[a-z][a-z0-9_]{2,}", text.lower())
-        if word not in _STOP_WORDS
+        if word not in STOP_WORDS
     )
-
-
-_STOP_WORDS = frozenset(
-    """
-    the and for that this with not from but you are was were has have had its it's they them then than
-    when where which what who how why can will would should could may must does did do done been being
-    don't doesn't use used using run runs make makes into onto over under also only just now here there
-    all any each one two our your their his her out off set get got let say says said any more last
-    month week day still need needs way thing things some other same about after before because since
-    """.split()
-)
 
 
 def _stem(word: str) -> str:
