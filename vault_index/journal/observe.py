@@ -352,21 +352,20 @@ def _is_told_elsewhere(fact: str, record: Record) -> bool:
 
 def _completed(observations: Sequence[Record]) -> list[str]:
     """Return what was done: commits, else changes by their titles, and the checks that pass."""
-    lines, passing = [], dict[str, None]()
+    lines = []
     for record in observations:
         if record.files_modified or any(tools.is_commit(c.text) for c in record.commands):
             files = ", ".join(record.files_modified[:5])
             lines.append(f"{record.title} ({files})" if files else record.title)
-        for command in record.commands:
-            if tools.is_check(command.text) and not tools.is_commit(command.text):
-                check = tools.same_as(command.text)
-                passing.pop(check, None)
-                if command.status == 0 and not command.failed:
-                    passing[check] = None
+    passing = [
+        check
+        for check, command in _last_checks(observations).items()
+        if command.status == 0 and not command.failed and not tools.is_commit(command.text)
+    ]
     lines = list(dict.fromkeys(lines))
     if passing:
         lines = lines[-(MAX_LINES - 1) :]
-        lines.append(f"Passing: {', '.join(f'`{check}`' for check in list(passing)[-5:])}")
+        lines.append(f"Passing: {', '.join(f'`{check}`' for check in passing[-5:])}")
     return lines[-MAX_LINES:]
 
 
@@ -396,15 +395,21 @@ def _notes(observations: Sequence[Record]) -> list[str]:
         for record in observations
         if record.type == "decision"
     ]
-    failing: dict[str, Command] = {}
-    for record in observations:
-        for command in record.commands:
-            check = tools.same_as(command.text)
-            failing.pop(check, None)
-            if command.failed and tools.is_check(command.text):
-                failing[check] = command
+    checks = _last_checks(observations)
+    failing = [(check, command) for check, command in checks.items() if command.failed]
     errors = [
         f"Not resolved: `{check}`: {signs.error_line(command.output)}"
-        for check, command in list(failing.items())[-3:]
+        for check, command in failing[-3:]
     ]
     return decisions[-(MAX_LINES - len(errors)) :] + errors
+
+
+def _last_checks(observations: Sequence[Record]) -> dict[str, Command]:
+    """Return the last run of each check, in the order of these runs."""
+    last: dict[str, Command] = {}
+    for command in (command for record in observations for command in record.commands):
+        if tools.is_check(command.text):
+            check = tools.same_as(command.text)
+            last.pop(check, None)
+            last[check] = command
+    return last

@@ -361,14 +361,14 @@ class _Player:
             replay.uuids.append(prompt.uuid)
 
     def _said(self, turn: Turn, prompt: events.Event) -> Said:
-        is_refusal, corrects = signs.kind_of_prompt(prompt.text, turn.context, prompt.kind)
+        is_refusal = prompt.kind == events.REFUSAL
         before = [call for _, call in self._calls[-12:] if call.kind != tools.TODO]
         refused = [call for call in before if call.result_uuid == prompt.uuid]
         before = refused if is_refusal and refused else before[-MAX_DID:]
         return Said(
             prompt.text,
             turn.context,
-            is_correction=corrects or (not is_refusal and signs.is_correction(turn)),
+            is_correction=not is_refusal and signs.is_correction(turn),
             is_refusal=is_refusal,
             origin=prompt.kind,
             did=tuple(map(self._shown, before)),
@@ -378,7 +378,7 @@ class _Player:
     def _shown(self, call: Call) -> str:
         """Return a call as a line: its tool, and the command or file."""
         named = [self._path(path, call) for path in tools.files_of(call.input)]
-        about = str(call.input.get("command") or "") or ", ".join(named[:2])
+        about = call.command or ", ".join(named[:2])
         return vocabulary.one_line(f"{call.tool}: {about}" if about else call.tool, 200)
 
     def _path(self, path: str, call: Call) -> str:
@@ -405,14 +405,14 @@ class _Player:
             between = [
                 change for call in calls[begin + 1 : end] for change in self._changes_by(call)
             ]
-            if repair.passed.input.get("command") != repair.failed.input.get("command"):
+            if repair.passed.command != repair.failed.command:
                 between.append(_ran(repair.passed))
             first = self._first_failure(begin)
             number = self._calls[first][0]
             before = [call for other, call in self._calls[:first] if other == number]
             texts = [text for place, text in self._texts if begin < place <= end + 2]
             yield Repair(
-                command=_command(repair.failed),
+                command=repair.failed.command,
                 failed=edges(repair.failed.text),
                 passed=edges(_clean(repair.passed.printed)),
                 files=tuple(dict.fromkeys(path for path, _ in between if path)),
@@ -429,11 +429,11 @@ class _Player:
 
     def _first_failure(self, place: int) -> int:
         """Return where the check that failed at a place failed first, since it passed."""
-        check = tools.same_as(_command(self._calls[place][1]))
+        check = tools.same_as(self._calls[place][1].command)
         for at in range(place - 1, -1, -1):
             call = self._calls[at][1]
-            if call.kind == tools.SHELL and call.is_done and _command(call):
-                if tools.same_as(_command(call)) != check:
+            if call.kind == tools.SHELL and call.is_done and call.command:
+                if tools.same_as(call.command) != check:
                     continue
                 if not signs.failed(call):
                     break
@@ -441,13 +441,9 @@ class _Player:
         return place
 
 
-def _command(call: Call) -> str:
-    return str(call.input.get("command") or "")
-
-
 def _ran(call: Call) -> _Change:
     """Return a command as the change of no file."""
-    return "", [f"$ {vocabulary.head(_command(call), MAX_COMMAND)}"]
+    return "", [f"$ {vocabulary.head(call.command, MAX_COMMAND)}"]
 
 
 def _clean(text: str) -> str:
@@ -488,7 +484,8 @@ def _from_records(session: Session) -> Replay:
     for record in session.records:
         if record.kind == PROMPT:
             text, answers = record.text, record.context
-            is_refusal, corrects = signs.kind_of_prompt(text, answers, record.origin)
+            is_refusal = record.origin == events.REFUSAL
+            corrects = not is_refusal and signs.corrects(text, answers, record.origin)
             said = Said(text, answers, corrects, is_refusal, record.id, record.origin)
             there.prompts.append(replace(said, first=len(there.narrative)))
         elif record.kind == OBSERVATION:

@@ -89,24 +89,21 @@ _STRUCTURE = {  # what a path is a part of
     ),
 }
 # what lines of a file change, by the file's path
-_LINES = (
-    (
-        "a schema",
+_LINES = {
+    "a schema": (
         r"\.(?:sql|py|rb)$",
         r"(?i)^\s*(?:CREATE|ALTER|DROP)\s+(?:TABLE|TYPE|INDEX|VIEW|SCHEMA)\b",
     ),
-    (
-        "the build",
+    "the build": (
         r"(?:pyproject\.toml|package\.json)$",
         r"build-backend|\[build-system\]|\[tool\.(?:hatch|setuptools|poetry)\.|^\s*requires = \["
         r"|\"scripts\": *\{",
     ),
-    (
-        "the public interface",
+    "the public interface": (
         r"(?:^|/)(?:__init__\.py|index\.[jt]sx?|lib\.rs|mod\.rs)$",
         r"^\s*__all__\b|^export (?:\*|\{|type \{)|^\s*pub (?:mod|use)\b|^module\.exports\b|^exports\.\w+",
     ),
-)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +247,7 @@ def _architecture(changes: Sequence[FileChange], parts: Sequence[_Part]) -> str:
             if form.search(change.path):
                 return f"{name}: {change.path}"
     for part in parts:
-        for name, kind, line_form in _LINES:
+        for name, (kind, line_form) in _LINES.items():
             is_one = re.search(kind, part.path) and not part.is_test
             if is_one and any(re.search(line_form, each) for each in (*part.added, *part.removed)):
                 return f"{name}: {part.path}"

@@ -17,7 +17,6 @@ MIN_EXPLANATION = 120  # characters of an answer that explains how something wor
 DISCOVERY = "discovery"
 GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
 PROSE = (".md", ".rst", ".txt", ".adoc")
-_NO_CORRECTION = frozenset({events.ANSWER, events.PLAN, events.SHELL_COMMAND})
 _EXIT_CODE = re.compile(r"Exit code \d+")
 _WRONG = re.compile(r"\b(?:error|fatal|panic|exception|undefined|cannot|FAIL)\b", re.IGNORECASE)
 MIN_CONCLUSION = 80  # and of a text whose sentences may be facts
@@ -107,32 +106,24 @@ def is_correction(turn: Turn, place: int = 0) -> bool:
     prompt = turn.prompt
     if prompt is None or place:
         return False
-    if prompt.kind == events.REFUSAL:
-        return True
-    return _is_answer(turn) and (
-        vocabulary.corrects(prompt.text) or (turn.is_interruption and len(prompt.text) > GO_ON)
+    return prompt.kind == events.REFUSAL or corrects(
+        *(prompt.text, turn.context, prompt.kind), is_interruption=turn.is_interruption
     )
 
 
-def kind_of_prompt(prompt: str, answers: str, origin: str) -> tuple[bool, bool]:
-    """Return whether a prompt with this origin refuses a call of a tool, and whether it corrects."""
-    if origin == events.REFUSAL:
-        return True, False
-    may_correct = bool(answers) and origin not in _NO_CORRECTION
-    return False, may_correct and vocabulary.corrects(prompt)
+def corrects(prompt: str, answers: str, origin: str, *, is_interruption: bool = False) -> bool:
+    """Whether a typed prompt says that what the agent had said, or was doing, is wrong."""
+    if origin not in events.TYPED or not answers:
+        return False
+    return vocabulary.corrects(prompt) or (is_interruption and len(prompt) > GO_ON)
 
 
 def is_choice(turn: Turn) -> bool:
     """Whether the prompt chooses among what the agent offered."""
     prompt = turn.prompt
-    if prompt is None or not _is_answer(turn):
+    if prompt is None or prompt.kind not in events.TYPED or not turn.context:
         return False
     return prompt.kind == events.ANSWER or vocabulary.chooses(prompt.text)
-
-
-def _is_answer(turn: Turn) -> bool:
-    """Whether a person typed the prompt after the agent had said something."""
-    return turn.prompt is not None and turn.prompt.kind in events.TYPED and bool(turn.context)
 
 
 def type_of(
