@@ -170,7 +170,7 @@ def test_a_file_that_changed_since_its_proposal_is_left_alone(make_vault: MakeVa
     other = lesson_text("Bread", "Bake it.")
     write(vault.lessons_dir / "a.md", other)
     assert categories.write(vault, proposals) == (
-        [],
+        {},
         ["lessons/a.md changed since this was proposed"],
     )
     assert (vault.lessons_dir / "a.md").read_text() == other

@@ -91,7 +91,7 @@ def test_add_import_and_classify_leave_another_repository_alone(with_repository:
     path = "lessons/devops/shared/new.md"
     proposal = Proposal("new", path, "New", ("devops",), 0.9, ())
     written, failed = categories.write(with_repository, [proposal])
-    assert written == []
+    assert written == {}
     assert "git repository of its own" in failed[0]
     assert everything_in(with_repository.lessons_dir) == before
 

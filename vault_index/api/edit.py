@@ -145,11 +145,9 @@ def accept(
         )
         for proposal in proposals
     ]
-    planned, failed = categories.preview(vault, given)
-    written: list[str] = []
-    if write:
-        written, failed = categories.write(vault, given)
-    return {"files": planned, "written": written, "failed": failed}
+    planned, failed = categories.write(vault, given, preview=True)
+    written, failed = categories.write(vault, given) if write else ({}, failed)
+    return {"files": planned, "written": list(written), "failed": failed}
 
 
 @command

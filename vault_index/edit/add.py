@@ -49,15 +49,20 @@ def write(
         wanted["created"] = datetime.now(UTC).replace(microsecond=0)
     data = edits.set_keys(source, _given(wanted))
     path = place_of(vault, data, title=title, categories=filed)
-    files.refuse_other_repository(path.parent, vault.lessons_dir)
     data = data if data.endswith(b"\n") else data + b"\n"
-    check.refuse_errors(str(path.relative_to(vault.lessons_dir)), data)
-    if first is not None:
-        first(path, data)
-    if not files.create_file(path, data, within=vault.root):
+    if not _create(vault, path, data, first):
         where = path.relative_to(vault.root)
         raise VaultError(f"{where} is there already", "edit it, or give another --title")
     return path
+
+
+def _create(vault: Vault, path: Path, data: bytes, first: First | None = None) -> bool:
+    """Create a lesson file that `lessons check` lets pass; False if there is one."""
+    files.refuse_other_repository(path.parent, vault.lessons_dir)
+    check.refuse_errors(str(path.relative_to(vault.lessons_dir)), data)
+    if first is not None:
+        first(path, data)
+    return files.create_file(path, data, within=vault.root)
 
 
 def place_of(
@@ -117,9 +122,8 @@ def try_to_write(
     id, filed = item.get("id") or "", item.get("categories") or ()
     try:
         if id in taken:
-            raise ChangedError(
-                f"there is a lesson {id!r}", "choose another id, or change that lesson"
-            )
+            hint = "choose another id, or change that lesson"
+            raise ChangedError(f"there is a lesson {id!r}", hint)
         made, path, filed = ingest(
             vault, item["text"], id=id, categories=filed, source=item.get("source") or ""
         )
@@ -149,9 +153,8 @@ def ingest(
     keys["categories"] = filed if filed and filed != [folder] else None
     keys["source"] = " ".join(source.split())
     keys["created"] = datetime.now(UTC).replace(microsecond=0)
-    given = {key: value for key, value in keys.items() if value}
-    data = edits.set_keys(f"---\n---\n{text.strip()}\n".encode(), given)
     below = f"{stem}.md"
+    data = edits.set_keys(f"---\n---\n{text.strip()}\n".encode(), _given(keys))
     lessons = parse.parse_file(data, below)
     if not any(lesson.text for lesson in lessons):
         raise VaultError("a lesson needs some text", "write more than a heading")
@@ -160,13 +163,9 @@ def ingest(
             "a text with a line `## Lesson:` is several lessons", "split it, and add each by itself"
         )
     path = vault.lessons_dir / below
-    files.refuse_other_repository(path.parent, vault.lessons_dir)
-    check.refuse_errors(below, data)
-    if not files.create_file(path, data, within=vault.root):
-        raise ChangedError(
-            f"{path.relative_to(vault.root)} is there already",
-            "choose another id, or change that lesson",
-        )
+    if not _create(vault, path, data):
+        where = path.relative_to(vault.root)
+        raise ChangedError(f"{where} is there already", "choose another id, or change that lesson")
     files.make_durable(path, within=vault.root)
     own = [folder] if folder and category.is_category(folder) else []
     return lessons[0].id, path, filed or own

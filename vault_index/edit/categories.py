@@ -66,21 +66,17 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
     skipped: list[str] = []
     lessons = {file.path for file in vault.files()[0]}
     for path in sorted(lessons | set(_beside(vault))):
+        change = None
         try:
             change = _change(vault, path, before, after, path in lessons)
-        except VaultError as error:
-            skipped.append(error.message)
-            continue
-        if change is None:
-            continue
-        try:
-            for place in (change.path, change.to):
+            for place in (change.path, change.to) if change else ():
                 files.refuse_other_repository((vault.lessons_dir / place).parent, vault.lessons_dir)
-            changes.append(change)
         except VaultError as error:
-            if change.to != change.path:
+            if change and change.to != change.path:
                 raise
-            skipped.append(f"{change.path}: {error.message}")
+            skipped.append(f"{change.path}: {error.message}" if change else error.message)
+        else:
+            changes += [change] if change else []
     if not any(change.path in lessons for change in changes):
         hint = "see the tree with `lessons categories`; proposed categories are in no file yet"
         raise VaultError(f"no lesson is in {before}", hint)
@@ -182,10 +178,8 @@ def _refuse_collisions(vault: Vault, changes: Sequence[Change]) -> None:
 
 
 def _in_the_way(change: Change) -> VaultError:
-    return VaultError(
-        f"{change.path} cannot become {change.to}: that is there already",
-        "rename one of them first",
-    )
+    message = f"{change.path} cannot become {change.to}: that is there already"
+    return VaultError(message, "rename one of them first")
 
 
 def _in_order(changes: Sequence[Change]) -> list[Change]:
@@ -196,12 +190,9 @@ def _in_order(changes: Sequence[Change]) -> list[Change]:
     ordered: list[Change] = []
     waiting = list(changes)
     while waiting:
-        occupied = {change.path for change in waiting}
-        free = [
-            change for change in waiting if change.to == change.path or change.to not in occupied
-        ]
-        ordered += free
-        waiting = [change for change in waiting if change not in free]
+        there = {change.path for change in waiting if change.to != change.path}
+        ordered += [change for change in waiting if change.to not in there]
+        waiting = [change for change in waiting if change.to in there]
     return ordered
 
 
@@ -239,27 +230,16 @@ def _undo(vault: Vault, done: Sequence[Change]) -> list[str]:
 # Write accepted categories into lesson files.
 
 
-def write(vault: Vault, proposals: Iterable[Proposal]) -> tuple[list[str], list[str]]:
-    """Write proposals into the frontmatter of their files; return the paths of those changed.
+def write(
+    vault: Vault, proposals: Iterable[Proposal], *, preview: bool = False
+) -> tuple[dict[str, list[CategoryPath]], list[str]]:
+    """Write proposals into the frontmatter of their files; return what each changed file gets.
 
     Also return why others are left as they are: they have categories by now, cannot be edited or
     read, were saved meanwhile, or are in a repository of their own. A file of several lessons has
-    one frontmatter, which gets the categories that most of them were given. Raises WriteError.
+    one frontmatter, which gets the categories that most of them were given. A `preview` writes
+    nothing. Raises WriteError.
     """
-    given, failed = _change_files(vault, proposals, write=True)
-    return list(given), failed
-
-
-def preview(
-    vault: Vault, proposals: Iterable[Proposal]
-) -> tuple[dict[str, list[CategoryPath]], list[str]]:
-    """Return what `write` would give to each file, and why it would leave others as they are."""
-    return _change_files(vault, proposals, write=False)
-
-
-def _change_files(
-    vault: Vault, proposals: Iterable[Proposal], *, write: bool
-) -> tuple[dict[str, list[CategoryPath]], list[str]]:
     by_path: dict[str, list[Proposal]] = {}
     for proposal in proposals:
         if proposal.categories != (UNCATEGORIZED,):
@@ -270,19 +250,16 @@ def _change_files(
         given = Counter(category for proposal in several for category in proposal.categories)
         chosen = [category for category, _ in given.most_common(MAX_CATEGORIES)]
         try:
-            before, after = _filed_under(
-                vault, path, chosen, {proposal.file_hash for proposal in several}
-            )
-            if write:
+            hashes = {proposal.file_hash for proposal in several}
+            before, after = _filed_under(vault, path, chosen, hashes)
+            if not preview:
                 files.change_file(vault.root / path, after, expected=before, within=vault.root)
             written[path] = chosen
-        except ChangedError as error:
-            failed.append(error.message)
-        except WriteError as error:
-            if written:
-                error.message += f"; written before that: {', '.join(written)}"
-            raise
         except VaultError as error:
+            if isinstance(error, WriteError) and not isinstance(error, ChangedError):
+                if written:
+                    error.message += f"; written before that: {', '.join(written)}"
+                raise
             failed.append(error.message)
     return written, failed
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,14 +73,6 @@ class Plan:
         return [item for item in self.items if item.verdict == WRITE]
 
 
-@dataclass(slots=True)
-class _Draft:
-    """An item with the rows of its lessons' first passages."""
-
-    item: Item
-    firsts: list[LessonRow] = field(default_factory=list)
-
-
 def read(
     source: Path | bytes, format: str = ""
 ) -> tuple[list[tuple[str, Draft]], list[str], list[str]]:
@@ -138,18 +130,15 @@ def plan(
     if category and not filed:
         raise VaultError(f"not a category: {category!r}", "name one such as devops/ci-cd")
     pairs, problems, empty = read(source, format)
-    drafts: list[_Draft] = []
+    items: list[Item] = []
     taken: dict[str, bytes] = {}
     for name, draft in pairs:
         try:
-            item = _placed(vault, name, draft, filed, taken)
+            items.append(_judged(_placed(vault, name, draft, filed, taken)))
         except VaultError as error:
             problems.append(f"{name}:{draft.line}: {error.message}")
-            continue
-        drafts.append(_Draft(_judged(item)))
-    compared = [draft for draft in drafts if draft.item.verdict in (WRITE, TAKEN)]
-    _without_duplicates(vault, compared, progress)
-    return Plan(tuple(draft.item for draft in drafts), tuple(problems), tuple(empty))
+    items = _without_duplicates(vault, items, progress)
+    return Plan(tuple(items), tuple(problems), tuple(empty))
 
 
 def apply(vault: Vault, planned: Plan, progress: Progress = lambda _done, _all: None) -> list[Path]:
@@ -244,37 +233,43 @@ def _judged(item: Item) -> Item:
     return replace(item, verdict=REFUSED, why=f"{error.rule}: {error.message}")
 
 
-def _without_duplicates(vault: Vault, drafts: list[_Draft], progress: Progress) -> None:
-    """Mark the drafts all of whose lessons are, nearly so, in the vault or in a draft that comes in.
+def _without_duplicates(vault: Vault, items: list[Item], progress: Progress) -> list[Item]:
+    """Mark the items all of whose lessons are, nearly so, in the vault or in an item that comes in.
 
-    In their order: a draft that is left out does not cause another to be left out.
+    In their order: an item that is left out does not cause another to be left out.
     """
-    for draft in drafts:
-        lessons = parse.parse_file(draft.item.data, draft.item.path)
-        draft.firsts = [rows.of_lesson(each, draft.item.path, None)[0] for each in lessons]
-    everything = [row for draft in drafts for row in draft.firsts]
+    firsts = [_firsts(item) if item.verdict in (WRITE, TAKEN) else [] for item in items]
     columns = ("id", "path", "content_hash")
     known, vectors = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
     paths = [str(row["path"]) for row in known]
     same = {str(row["content_hash"]): path for row, path in zip(known, paths, strict=True)}
+    everything = [row for rows_of_item in firsts for row in rows_of_item]
     new = None if vectors is None else _vectors(vault, everything, progress)
     nearest = None if new is None or vectors is None else _Nearest(vectors, paths, new)
-    at = 0
-    for draft in drafts:
-        numbers = range(at, at + len(draft.firsts))
-        at = numbers.stop
+    judged: list[Item] = []
+    end = 0
+    for item, own in zip(items, firsts, strict=True):
+        numbers = range(end, end + len(own))
+        end = numbers.stop
         likest = []
-        for number, row in zip(numbers, draft.firsts, strict=True):
+        for number, row in zip(numbers, own, strict=True):
             there = same.get(row["content_hash"])
             likest.append((1.0, there) if there else nearest.to(number) if nearest else (0.0, ""))
-        best, path = max(likest, default=(0.0, ""))
         if likest and min(likest)[0] >= DUPLICATE_COSINE:
-            draft.item = replace(draft.item, verdict=DUPLICATE, why=f"{best:.0%} like {path}")
-        elif draft.item.verdict == WRITE:
-            shown = f"lessons/{draft.item.path}"
-            same |= {row["content_hash"]: shown for row in draft.firsts}
+            best, path = max(likest)
+            item = replace(item, verdict=DUPLICATE, why=f"{best:.0%} like {path}")
+        elif item.verdict == WRITE:
+            same |= {row["content_hash"]: f"lessons/{item.path}" for row in own}
             if nearest:
-                nearest.add(numbers, shown)
+                nearest.add(numbers, f"lessons/{item.path}")
+        judged.append(item)
+    return judged
+
+
+def _firsts(item: Item) -> list[LessonRow]:
+    """Return the rows of the first passages of an item's lessons."""
+    lessons = parse.parse_file(item.data, item.path)
+    return [rows.of_lesson(each, item.path, None)[0] for each in lessons]
 
 
 class _Nearest:
@@ -287,28 +282,23 @@ class _Nearest:
         import numpy as np
 
         self._paths, self._new = list(paths), new
-        self._added, self._count = np.empty_like(new), 0
-        self._best = [(0.0, -1)] * len(new)  # with the vault alone; -1: it is empty
-        for start in range(0, len(new) if len(known) else 0, _BATCH):
-            cosines = new[start : start + _BATCH] @ known.T
-            best = zip(cosines.max(axis=1).tolist(), cosines.argmax(axis=1).tolist(), strict=True)
-            self._best[start : start + _BATCH] = best
+        self._compared = np.empty((len(known) + len(new), new.shape[1]), np.float32)
+        if len(known):
+            self._compared[: len(known)] = known
 
     def to(self, number: int) -> tuple[float, str]:
         """Return the cosine with the most similar lesson, and its path; (0.0, "") before the first."""
-        best, place = self._best[number]
-        cosines = self._added[: self._count] @ self._new[number]
-        if self._count and cosines.max() > best:
-            best = float(cosines.max())
-            place = len(self._paths) - self._count + int(cosines.argmax())
-        return (best, self._paths[place]) if place >= 0 else (0.0, "")
+        if not self._paths:
+            return 0.0, ""
+        cosines = self._compared[: len(self._paths)] @ self._new[number]
+        place = int(cosines.argmax())
+        return float(cosines[place]), self._paths[place]
 
     def add(self, numbers: range, path: str) -> None:
         """Add new lessons to those that are compared."""
-        end = self._count + len(numbers)
-        self._added[self._count : end] = self._new[numbers.start : numbers.stop]
+        start = len(self._paths)
         self._paths += [path] * len(numbers)
-        self._count = end
+        self._compared[start : len(self._paths)] = self._new[numbers.start : numbers.stop]
 
 
 def _vectors(

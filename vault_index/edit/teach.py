@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 FIRES, SILENT = "fires_on", "silent_on"
 FIRES_ON_ERROR, SILENT_ON_ERROR = failures.FIRES, failures.SILENT
 PROMPTS, ERRORS = (FIRES, SILENT), (FIRES_ON_ERROR, SILENT_ON_ERROR)
-_OTHER = {
-    FIRES: SILENT,
-    SILENT: FIRES,
-    FIRES_ON_ERROR: SILENT_ON_ERROR,
-    SILENT_ON_ERROR: FIRES_ON_ERROR,
-}
+_OTHER = {FIRES: SILENT, FIRES_ON_ERROR: SILENT_ON_ERROR}
+_OTHER |= {other: kind for kind, other in _OTHER.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +51,7 @@ def write(vault: Vault, entry: entries.Entry, prompt: str, kind: str) -> Change:
     lists = _lists(vault, entry)
     _refuse(prompt, lists[kind], entry["path"], kind)
     moved = _has(lists[_OTHER[kind]], prompt)
-    after = {_OTHER[kind]: _without(lists[_OTHER[kind]], prompt)} if moved else {}
-    if not _has(lists[kind], prompt):
-        after[kind] = [*lists[kind], prompt]
-    file, changed = _save(vault, entry, after)
-    return Change(file, prompt, changed, moved)
+    return _move(vault, entry, prompt, lists, _OTHER[kind], kind, moved=moved)
 
 
 def undo(
@@ -70,12 +62,8 @@ def undo(
     Raises LessonError and ChangedError as `write` does.
     """
     prompt = " ".join(prompt.split())
-    lists = _lists(vault, entry)
-    after = {kind: _without(lists[kind], prompt)} if _has(lists[kind], prompt) else {}
-    if moved and not _has(lists[_OTHER[kind]], prompt):
-        after[_OTHER[kind]] = [*lists[_OTHER[kind]], prompt]
-    file, changed = _save(vault, entry, after)
-    return Change(file, prompt, changed, moved)
+    to = _OTHER[kind] if moved else ""
+    return _move(vault, entry, prompt, _lists(vault, entry), kind, to, moved=moved)
 
 
 def _lists(vault: Vault, entry: entries.Entry) -> dict[str, list[str]]:
@@ -84,12 +72,27 @@ def _lists(vault: Vault, entry: entries.Entry) -> dict[str, list[str]]:
     return {kind: list(getattr(lesson, kind)) for kind in (*PROMPTS, *ERRORS)}
 
 
-def _save(vault: Vault, entry: entries.Entry, after: dict[str, list[str]]) -> tuple[Path, bool]:
-    """Write the lists that changed; return the file, and whether it changed."""
+def _move(
+    vault: Vault,
+    entry: entries.Entry,
+    prompt: str,
+    lists: dict[str, list[str]],
+    out: str,
+    into: str,
+    *,
+    moved: bool,
+) -> Change:
+    """Take a prompt out of a list of a lesson's file, and put it into another, if one is named."""
+    after: dict[str, list[str]] = {}
+    if _has(lists[out], prompt):
+        after[out] = [each for each in lists[out] if not _has([each], prompt)]
+    if into and not _has(lists[into], prompt):
+        after[into] = [*lists[into], prompt]
     before = entries.content(vault, entry)
     keys = {kind: prompts or None for kind, prompts in after.items()}
     data = edits.set_keys(before, keys, entry["path"])
-    return update.put(vault, entry["path"], data, before), bool(after)
+    file = update.put(vault, entry["path"], data, before)
+    return Change(file, prompt, bool(after), moved)
 
 
 def _refuse(prompt: str, prompts: Iterable[str], path: str, kind: str) -> None:
@@ -109,10 +112,6 @@ def _refuse(prompt: str, prompts: Iterable[str], path: str, kind: str) -> None:
     if len(list(prompts)) >= MAX_TAUGHT and not _has(prompts, prompt):
         message = f"{path} has {MAX_TAUGHT} prompts in {kind} already"
         raise VaultError(message, f"remove some of its {kind} first")
-
-
-def _without(prompts: Iterable[str], prompt: str) -> list[str]:
-    return [each for each in prompts if not _has([each], prompt)]
 
 
 def _has(prompts: Iterable[str], prompt: str) -> bool:

@@ -33,6 +33,7 @@ from pathlib import Path
 
 from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
 from vault_index.files import atomic
+from vault_index.hotpath import index_files
 
 RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
 
@@ -319,23 +320,13 @@ def remove_left_over(file: Path) -> None:
     try:
         seen = file.lstat()
         if owner[1] == _machine():
-            is_left = not _is_alive(int(owner[2]))
+            is_left = not index_files.is_alive(int(owner[2]))
         else:
             is_left = time.time() - seen.st_mtime > _LEFT_SECONDS
         if is_left and stat.S_ISREG(seen.st_mode):
             file.unlink()
     except OSError:  # gone, or not ours
         return
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True
 
 
 @lru_cache(maxsize=1)
@@ -359,19 +350,9 @@ def _umask() -> int:
 def _content(file: Path) -> bytes | None:
     """Return the content of an ordinary file; None for a link, a pipe, or what cannot be read."""
     try:
-        # a pipe that is opened without O_NONBLOCK waits for a writer
-        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return index_files.read(file)
     except OSError:
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        with os.fdopen(handle, "rb", closefd=False) as opened:
-            return opened.read()
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
 
 
 def _put_back_unless(file: Path, aside: Path, data: bytes, expected: bytes) -> None:

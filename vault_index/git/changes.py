@@ -11,22 +11,22 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from stat import S_ISREG
 
 from vault_index.git.history import name_changes
 from vault_index.git.run import Repo, ask, ask_bytes, repository
+from vault_index.hotpath import index_files
 
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all",
          "--src-prefix=a/", "--dst-prefix=b/")  # fmt: skip
-_FILE = re.compile(rb"^--- (?:a/(.*?)|/dev/null)\t?$")
+_FILE = re.compile(rb"(?m)^--- (?:a/(.*?)|/dev/null)\t?$")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """The fate of a file since a commit: the lines that are gone, and whether all of it is."""
 
-    is_deleted: bool = False
-    gone: list[bytes] = field(default_factory=list)
+    is_deleted: bool
+    gone: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,12 @@ class Past:
         how = ("-U0", "--no-renames", "--diff-filter=MDT", *_DIFF)
         diff = ask_bytes(self.repo, "diff", *how, commit, "HEAD", "--")
         changes: dict[str, Change] = {}
-        change = Change()
-        in_head = False
-        for line in diff.split(b"\n"):
-            if line.startswith(b"diff --git "):
-                change, in_head = Change(), True
-            elif in_head and line.startswith(b"deleted file mode"):
-                change.is_deleted = True
-            elif in_head and (name := _FILE.match(line)):
-                if name[1]:
-                    changes[os.fsdecode(name[1])] = change
-            elif line.startswith(b"@@"):
-                in_head = False
-            elif not in_head and line.startswith(b"-"):
-                change.gone.append(line[1:])
+        for part in re.split(rb"(?m)^(?=diff --git )", diff):
+            head, _, hunks = part.partition(b"\n@@")
+            if (name := _FILE.search(head)) and name[1]:
+                lines = [line[1:] for line in hunks.split(b"\n") if line.startswith(b"-")]
+                is_deleted = b"\ndeleted file mode" in head
+                changes[os.fsdecode(name[1])] = Change(is_deleted, lines)
         return changes
 
     def renames(self, commit: str) -> dict[str, str]:
@@ -267,9 +259,8 @@ def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
             continue
         lines = data.decode("utf-8", "replace").splitlines()
         result.files.append(ChangedFile(path, "A", len(lines)))
-        text = "\n".join(
-            [f"--- {os.devnull}", f"+++ b/{path}", *(f"+{line}" for line in lines), ""]
-        )
+        head = [f"--- {os.devnull}", f"+++ b/{path}"]
+        text = "\n".join([*head, *(f"+{line}" for line in lines), ""])
         if len(text) <= room:
             result.patch[path] = text
             room -= len(text)
@@ -281,22 +272,16 @@ def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
 def _content(file: Path) -> bytes | None:
     """Return an ordinary file that is not big; None for others."""
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = index_files.read(file, BIG_FILE_BYTES + 1)
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as opened_file:
-        state = os.fstat(handle)
-        if not S_ISREG(state.st_mode) or state.st_size > BIG_FILE_BYTES:
-            return None
-        return opened_file.read(BIG_FILE_BYTES)
+    return data if len(data) <= BIG_FILE_BYTES else None
 
 
 def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: int) -> None:
     """Add the patches of files, those with the fewest lines first, as long as there is room."""
-    there = [
-        file for file in result.files if file.path not in result.patch and file.added + file.removed
-    ]
-    there.sort(key=lambda file: file.added + file.removed)
+    there = [file for file in result.files if file.path not in result.patch]
+    there = sorted(filter(_lines, there), key=_lines)
     left = 0
     for at in range(0, len(there), _BATCH):
         some = there[at : at + _BATCH]
@@ -304,10 +289,8 @@ def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: 
             left += len(some)
             continue
         paths = [path for file in some for path in (file.before, file.path) if path]
-        printed = ask_bytes(repo, *_CHANGES, "-U3", *revisions, "--", *paths).decode(
-            "utf-8", "replace"
-        )
-        for path, text in _by_file(printed):
+        printed = ask_bytes(repo, *_CHANGES, "-U3", *revisions, "--", *paths)
+        for path, text in _by_file(printed.decode("utf-8", "replace")):
             if len(text) > room:
                 left += 1
                 continue
@@ -315,6 +298,10 @@ def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: 
             room -= len(text)
     if left:
         result.left_out.append(f"the text of {left} files")
+
+
+def _lines(file: ChangedFile) -> int:
+    return file.added + file.removed
 
 
 def _by_file(printed: str) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
 from vault_index.git.dotgit import is_bare
-from vault_index.git.run import Repo, ask, ask_bytes, command, repository, user_setting
+from vault_index.git.run import SUBMODULE, Repo, ask, ask_bytes, command, repository, user_setting
+from vault_index.hotpath import index_files
 
 RECENT_COMMITS = 10
 _ASIDE = "lessons-commit-"  # a folder for the content of a commit; the process's id follows
@@ -236,19 +237,12 @@ def _remove_asides() -> None:
 
     for folder in Path(tempfile.gettempdir()).glob(f"{_ASIDE}*-*"):
         pid = folder.name.removeprefix(_ASIDE).partition("-")[0]
-        if pid.isdigit() and not is_alive(int(pid)) and folder.lstat().st_uid == os.geteuid():
+        if (
+            pid.isdigit()
+            and not index_files.is_alive(int(pid))
+            and folder.lstat().st_uid == os.geteuid()
+        ):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process is there."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def start_repository(folder: Path) -> bool:
@@ -269,7 +263,7 @@ def start_repository(folder: Path) -> bool:
 
 # What a move of the checked-out branch would overwrite without git saying a word.
 
-_ABSENT, _SUBMODULE = "000000", "160000"
+_ABSENT = "000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,14 +289,14 @@ def overwritten_files(top: Path, old: str, new: str) -> Iterator[Overwritten]:
             continue
         if was == _ABSENT and path.casefold() in removed and checkout.ignores_case:
             continue  # the same file: only the case of its name changes
-        if was not in (_ABSENT, _SUBMODULE) and not os.path.lexists(top / path):
+        if was not in (_ABSENT, SUBMODULE) and not os.path.lexists(top / path):
             if path not in checkout.left_out:
                 yield Overwritten(
                     path,
                     "is deleted here and changed there",
                     f"commit the deletion, or git restore {path}, then lessons sync",
                 )
-        elif was in (_ABSENT, _SUBMODULE) and becomes != _SUBMODULE:
+        elif was in (_ABSENT, SUBMODULE) and becomes != SUBMODULE:
             blocking = checkout.blocking(path)
             if blocking:
                 yield Overwritten(
@@ -346,14 +340,7 @@ class _Checkout:
             below = (
                 str((Path(folder) / name).relative_to(self.top))
                 for folder, folders, names in os.walk(place)
-                for name in [
-                    *names,
-                    *(
-                        folder_name
-                        for folder_name in folders
-                        if (Path(folder) / folder_name).is_symlink()
-                    ),
-                ]
+                for name in names + [each for each in folders if Path(folder, each).is_symlink()]
             )
             return next((file for file in below if file not in self.tracked), "")
         return path if os.path.lexists(place) and path not in self.tracked else ""

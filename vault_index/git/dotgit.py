@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from vault_index.hotpath import index_files
+
 MAX_BYTES = 64 * 1024 * 1024  # of an index that is read whole
 
 MAX_SETTINGS = 1024 * 1024
@@ -150,12 +152,6 @@ def _packed(common: Path, branch: str) -> str:
 def _read(file: Path, limit: int = 4096) -> str:
     """Return the text of an ordinary file, without the space around it; "" without such a file."""
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return os.fsdecode(index_files.read(file, limit)).strip()
     except OSError:
         return ""
-    try:
-        return os.fsdecode(os.read(handle, limit)).strip()
-    except OSError:  # a folder
-        return ""
-    finally:
-        os.close(handle)

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vault_index.errors import GitError
-from vault_index.git.run import Repo, ask, ask_bytes, command, repository
+from vault_index.git.run import SUBMODULE, Repo, ask, ask_bytes, command, repository
 
 _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
-SUBMODULE = "160000"  # the mode of a path that is a commit of another repository
 
 
 @dataclass(frozen=True, slots=True)

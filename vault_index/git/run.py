@@ -32,6 +32,7 @@ from vault_index.git.dotgit import head_of, top_of, tracks_nothing_named
 # that starts nothing.
 
 _REPOSITORY = ("local", "worktree")  # the scopes of git's settings that come with a folder
+SUBMODULE = "160000"  # the mode of a path that is a commit of another repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,37 +99,26 @@ def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, st
     needs none.
     """
     own = {setting.key: setting.value for setting in settings if not setting.is_of_repository}
-    overruled = [
-        setting
+    overruled: list[tuple[str, str]] = []
+    for key in dict.fromkeys(
+        setting.key
         for setting in settings
         if setting.is_of_repository or (not filters and _FILTER.fullmatch(setting.key))
-    ]
-    return [*_programs(overruled, own, filters=filters), *_helpers(settings)]
-
-
-def _programs(
-    overruled: Iterable[Setting], own: dict[str, str], *, filters: bool
-) -> Iterator[tuple[str, str]]:
-    for key in dict.fromkeys(setting.key for setting in overruled):
-        wanted = own if filters or not _FILTER.fullmatch(key) else {}
-        for form, value in _INSTEAD:
-            if form.fullmatch(key):
-                yield key, wanted.get(key, value)
+    ):
         driver, hook = _FILTER.fullmatch(key), _HOOK.fullmatch(key)
+        wanted = {} if driver and not filters else own
+        instead_of = (value for form, value in _INSTEAD if form.fullmatch(key))
+        overruled += [(key, wanted.get(key, value)) for value in instead_of]
         if driver and key not in wanted:
-            yield f"{driver[1]}.required", "false"
+            overruled.append((f"{driver[1]}.required", "false"))
         if hook:
-            yield f"{hook[1]}.enabled", "false"
-
-
-def _helpers(settings: Iterable[Setting]) -> Iterator[tuple[str, str]]:
-    """Yield an empty credential helper, which takes all back, and then the user's own."""
+            overruled.append((f"{hook[1]}.enabled", "false"))
     helpers = [setting for setting in settings if _HELPER.fullmatch(setting.key)]
     if any(setting.is_of_repository for setting in helpers):
-        yield "credential.helper", ""
-        yield from (
-            (setting.key, setting.value) for setting in helpers if not setting.is_of_repository
-        )
+        # an empty helper takes all back; then come the user's own
+        overruled.append(("credential.helper", ""))
+        overruled += [(each.key, each.value) for each in helpers if not each.is_of_repository]
+    return overruled
 
 
 def refused(settings: Iterable[Setting]) -> str:
@@ -139,9 +129,7 @@ def refused(settings: Iterable[Setting]) -> str:
 
 def of_user(settings: Iterable[Setting], key: str) -> str:
     """Return the value of a setting that the user or the system made, or ""."""
-    values = [
-        setting.value for setting in settings if setting.key == key and not setting.is_of_repository
-    ]
+    values = [each.value for each in settings if each.key == key and not each.is_of_repository]
     return values[-1] if values else ""
 
 
@@ -309,9 +297,8 @@ def _settings(folder: Path) -> list[Setting]:
 def _hooks_of_user(settings: Sequence[Setting]) -> str:
     """Return the folder of hooks that the user chose for all repositories, or ""."""
     hooks = of_user(settings, "core.hookspath")
-    return (
-        hooks if hooks and Path(hooks).expanduser().is_absolute() else ""
-    )  # else in the repository
+    # a relative one is in the repository
+    return hooks if hooks and Path(hooks).expanduser().is_absolute() else ""
 
 
 def _has_hook(top: Path, name: str) -> bool:

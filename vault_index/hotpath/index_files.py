@@ -79,8 +79,8 @@ def refused(name: str) -> OSError:
 def is_ours(folder: str, home: str) -> bool:
     """Whether a `.vault_index` carries the mark of this user and this checkout."""
     try:
-        key = _read(f"{home}/{KEY}")
-        written = _read(f"{folder}/{OWNER}")
+        key = read(f"{home}/{KEY}", 128)
+        written = read(f"{folder}/{OWNER}", 128)
     except OSError:
         return False
     import hmac
@@ -96,12 +96,28 @@ def mark(folder: str, key: bytes) -> bytes:
     return hashlib.blake2b(checkout, key=key.strip(), digest_size=32).hexdigest().encode()
 
 
-def _read(path: str) -> bytes:
+def read(path: str | os.PathLike[str], limit: int = -1) -> bytes:
+    """Return the beginning of an ordinary file. Raises OSError for a link, a pipe, a folder."""
+    # a pipe that is opened without O_NONBLOCK waits for a writer
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        return os.read(handle, 128)
+        if os.fstat(handle).st_mode & _TYPE != _PLAIN:
+            raise refused(os.fspath(path))
+        with open(handle, "rb", closefd=False) as opened:
+            return opened.read(limit)
     finally:
         os.close(handle)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there, of any user."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 # Where the vault is: named, around a folder, or the user's default. Nothing else looks for one.

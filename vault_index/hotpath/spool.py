@@ -87,13 +87,10 @@ def is_on() -> bool:
 def _lines(journal: str) -> list[str]:
     """Return the lines of `recorded`, without comments; none where it cannot be read."""
     try:
-        handle = os.open(f"{journal}/{RECORDED}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        data = index_files.read(f"{journal}/{RECORDED}", MAX_BYTES)
     except OSError:
         return []
-    try:
-        lines = os.read(handle, MAX_BYTES).decode("utf-8", "replace").split("\n")
-    finally:
-        os.close(handle)
+    lines = data.decode("utf-8", "replace").split("\n")
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
@@ -148,11 +145,7 @@ def _main_worktree(folder: str) -> str:
         if os.path.isdir(place):
             return ""
         try:
-            handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                line = os.read(handle, 4096).decode("utf-8", "replace").split("\n")[0]
-            finally:
-                os.close(handle)
+            line = index_files.read(place, 4096).decode("utf-8", "replace").split("\n")[0]
             return line.removeprefix("gitdir:").strip().partition("/.git/worktrees/")[0]
         except OSError:
             pass

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import check, git
 from vault_index.errors import GitError, VaultError
+from vault_index.hotpath import index_files
 from vault_index.vault import printable
 
 if TYPE_CHECKING:
@@ -332,7 +333,7 @@ def tidy_up(top: Path) -> None:
     pattern = rf"^worktree (.*/{_PREFIX}(\d+)-[^/\n]+)/aside$"
     for match in re.finditer(pattern, listed, re.MULTILINE):
         folder = Path(match[1])
-        if os.path.realpath(folder.parent) == scratch and not git.is_alive(int(match[2])):
+        if os.path.realpath(folder.parent) == scratch and not index_files.is_alive(int(match[2])):
             git.command(top, "worktree", "remove", "--force", f"{folder}/aside", check=False)
             shutil.rmtree(folder, ignore_errors=True)
 
