@@ -46,7 +46,7 @@ def findings(
         *_types(shown, text, metadata),
         *_categories(shown, text, path, lessons, known),
         *_size(shown, lessons),
-        *_taught_both(shown, text, lessons),
+        *_taught(shown, text, lessons),
     ]
     return problems, lessons
 
@@ -92,17 +92,15 @@ def _categories(
     for raw in declared:
         category = normalise(raw)
         filed.append(category)
+        problem, severity = "", WARNING
         if not category:
-            yield Finding(
-                shown, line, "category", f"{brief(raw)} is not a category: write devops/ci-cd"
-            )
+            problem, severity = f"{brief(raw)} is not a category: write devops/ci-cd", ERROR
         elif category != raw:
-            yield Finding(
-                shown, line, "category", f"write {category[:200]}, not {brief(raw, 200)}", WARNING
-            )
+            problem = f"write {category[:200]}, not {brief(raw, 200)}"
         elif category.count("/") >= MAX_DEPTH:
-            hint = f"deeper than {MAX_DEPTH} levels: a filter ends there"
-            yield Finding(shown, line, "category", f"{category} is {hint}", WARNING)
+            problem = f"{category} is deeper than {MAX_DEPTH} levels: a filter ends there"
+        if problem:
+            yield Finding(shown, line, "category", problem, severity)
     for category in filed or [from_folder(path) or ""]:
         meant = _one_typo_away(category, known)
         if meant:
@@ -133,29 +131,30 @@ def _is_typo(name: str, other: str) -> bool:
     return name != other and OSA.distance(name, other, score_cutoff=1) <= 1
 
 
-def _taught_both(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
-    """Report prompts in both lists of a file: they can fire its lessons or silence them, not both."""
-    for lesson in lessons[:1]:  # the prompts are those of the file
-        fires = {" ".join(prompt.split()).casefold() for prompt in lesson.fires_on}
-        for prompt in lesson.silent_on:
-            if " ".join(prompt.split()).casefold() in fires:
-                message = f"{brief(prompt)} is in fires_on, too: remove it from one of them"
-                yield Finding(shown, line_of_key(text, "silent_on"), "taught-both", message)
-        yield from _taught_errors(shown, text, lesson)
+def _taught(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
+    """Report what is in both lists of a file, and lines of failures that any failure has.
 
-
-def _taught_errors(shown: str, text: str, lesson: Lesson) -> Iterator[Finding]:
-    """Report lines of failures that are in both lists, and those that any failure has."""
-    fires = set(map(failure.normalise, lesson.fires_on_error))
-    for line in lesson.silent_on_error:
-        if failure.normalise(line) in fires:
-            message = f"{brief(line)} is in fires_on_error, too: remove it from one of them"
-            yield Finding(shown, line_of_key(text, "silent_on_error"), "taught-both", message)
+    A prompt or line can fire the file's lessons or silence them, not both.
+    """
+    for fires, silent, same in (
+        ("fires_on", "silent_on", _folded),
+        ("fires_on_error", "silent_on_error", failure.normalise),
+    ):
+        for lesson in lessons[:1]:  # the prompts are those of the file
+            taught = set(map(same, getattr(lesson, fires)))
+            for said in getattr(lesson, silent):
+                if same(said) in taught:
+                    message = f"{brief(said)} is in {fires}, too: remove it from one of them"
+                    yield Finding(shown, line_of_key(text, silent), "taught-both", message)
     for key in ("fires_on_error", "silent_on_error"):
-        for line in getattr(lesson, key):
-            if not failure.is_specific(line):
-                message = f"{key}: many failures say {brief(line)}: write more of the message"
+        for said in getattr(lessons[0], key) if lessons else ():
+            if not failure.is_specific(said):
+                message = f"{key}: many failures say {brief(said)}: write more of the message"
                 yield Finding(shown, line_of_key(text, key), "any-failure", message)
+
+
+def _folded(prompt: str) -> str:
+    return " ".join(prompt.split()).casefold()
 
 
 def _size(shown: str, lessons: list[Lesson]) -> Iterator[Finding]:

@@ -69,18 +69,11 @@ def without_reported(text: str) -> str:
     for match in quotations:
         around = unquoted[max(0, match.start() - _BEFORE_CHARS) : match.end() + _AFTER_CHARS]
         is_kept = _NAME.fullmatch(match[0]) or _OWN_FENCE.search(match[0])
-        if not is_kept and _is_report(around):
+        is_report = _has("report-subject", around) and _has("report-verb", around)
+        if is_report and not is_kept and not _has("report-obey", around):
             pieces += [text[end : match.start()], "." * len(match[0])]
             end = match.end()
     return "".join([*pieces, text[end:]])
-
-
-def _is_report(words: str) -> bool:
-    return (
-        _has("report-subject", words)
-        and _has("report-verb", words)
-        and not _has("report-obey", words)
-    )
 
 
 def _has(pattern_id: str, words: str) -> bool:
@@ -160,7 +153,7 @@ _ALL_OF_THEM = re.compile(r"(?i)\b(?:all|any|every|each|your)\b")
 _GATED = ("", "sign", "turn")  # views in which a warning needs a score, too
 _WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2}|\\w+")
 _FEW_WORDS = 13  # in a text with fewer, a score says little
-_ENDLESS = 5000  # characters of a line
+_ENDLESS = 5000  # characters of a line, more than people write: padded, an order scores low
 _SCORED = "scored"
 _SCORED_WHY = (
     "reads like orders to an agent, by its words taken together: say what people should do and why,"
@@ -182,8 +175,11 @@ def findings(path: str, text: str) -> Iterator[Finding]:
         for number, (written, plain) in enumerate(pairs, start=1):
             if written != plain:
                 yield Finding(path, number, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
-    is_likely = any(piece.score > scorer.UNLIKELY for piece in scores)
-    is_likely = is_likely or len(_WORD.findall(text)) < _FEW_WORDS or _has_endless_line(text)
+    is_likely = (
+        any(piece.score > scorer.UNLIKELY for piece in scores)
+        or len(_WORD.findall(text)) < _FEW_WORDS
+        or any(len(line) > _ENDLESS for line in text.splitlines())
+    )
     worst = {
         where: (severity, rule)
         for where, (severity, rule) in worst.items()
@@ -197,11 +193,6 @@ def findings(path: str, text: str) -> Iterator[Finding]:
         is_new = not any(piece.first <= line <= piece.last for line, _ in worst)
         if is_new and piece.is_suspect:
             yield Finding(path, piece.first, RULE, _SCORED_WHY, WARNING, _SCORED, piece.is_sure)
-
-
-def _has_endless_line(text: str) -> bool:
-    """Whether a line is longer than people write: padded with words, an order scores low."""
-    return any(len(line) > _ENDLESS for line in text.splitlines())
 
 
 def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_Piece]]:
@@ -223,19 +214,19 @@ def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_Piece]]:
 def _scores(plain: str) -> list[_Piece]:
     """Return the pieces of a text as it is read that may be an attack."""
     line = line_counter(plain)
-    possible = [each for each in scorer.scores(plain) if each[2] > scorer.POSSIBLE]
     return [
         _Piece(line(start), line(start + len(piece)), score, _signs_add(piece))
-        for start, piece, score in possible
+        for start, piece, score in scorer.scores(plain)
+        if score > scorer.POSSIBLE
     ]
 
 
 def _signs_add(piece: str) -> float:
     """Return what the signs in a piece add to its score; they take from it where it asks for care."""
-    signs = [rule.weight for rule in _matching("sign", piece)]
+    signs = [rule.weight for rule in _matching(_patterns("sign"), piece)]
     if min(signs, default=0) < 0:
         return _SIGN_WORTH * min(signs)
-    acts = sum(rule.weight for rule in _matching("act", piece))
+    acts = sum(rule.weight for rule in _matching(_patterns("act"), piece))
     return _SIGN_WORTH * sum(signs) + _ACT_WORTH * acts
 
 
@@ -317,12 +308,17 @@ def _is_order(plain: str, start: int) -> bool:
 def _signs(plain: str) -> Iterator[_Found]:
     """Find paragraphs in which signs add up: each alone is what teams write, too."""
     line = line_counter(plain)
-    for start, paragraph in _paragraphs(plain):
-        signs = _matching("sign", paragraph)
+    lowered = pattern.in_lower_case(_joined(plain))
+    # once for the text: most rules have no keyword in it
+    sign, act = (
+        [rule for rule in _patterns(where) if rule.may_match(lowered)] for where in ("sign", "act")
+    )
+    for start, paragraph in _paragraphs(plain) if sign else ():
+        signs = _matching(sign, paragraph)
         spoken = sum(rule.weight for rule in signs)
         if spoken < 0 or not signs:
             continue
-        acts = _matching("act", paragraph)
+        acts = _matching(act, paragraph)
         weight = sum(rule.weight for rule in signs + acts)
         if weight >= (_SUSPECT_WEIGHT if spoken >= _MIN_SIGN_WEIGHT else _ACTS_WEIGHT):
             reasons = dict.fromkeys(rule.why for rule in signs + acts if rule.weight > 0)
@@ -331,11 +327,11 @@ def _signs(plain: str) -> Iterator[_Found]:
             yield line(start), max(signs, key=lambda rule: rule.weight), message, severity
 
 
-def _matching(where: str, paragraph: str) -> list[Pattern]:
-    """Return the rules of a kind that match in a paragraph."""
+def _matching(rules: list[Pattern], paragraph: str) -> list[Pattern]:
+    """Return the rules that match in a paragraph."""
     joined = _joined(paragraph)
     lowered = pattern.in_lower_case(joined)
-    return [rule for rule in _patterns(where) if next(rule.find(joined, lowered), None)]
+    return [rule for rule in rules if next(rule.find(joined, lowered), None)]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -352,16 +348,15 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
 def _marks(text: str) -> Iterator[_Found]:
     lowered = pattern.in_lower_case(text)
     line = line_counter(text)
-    for rule in _patterns("mark"):
-        for match in rule.find(text, lowered):
-            yield line(match.start()), rule, rule.why, rule.severity
     file = LessonFile.of_text(text, "")
-    for rule in _patterns("turn"):
+    for rule in _patterns("mark") + _patterns("turn"):
         for match in rule.find(text, lowered):
-            number = line(match.start())
-            in_code = file.fence_starts[number - 1] is not None
-            shown = in_code or not _begins_line(text, match.start())
-            yield number, rule, rule.why, WARNING if shown else rule.severity
+            number, severity = line(match.start()), rule.severity
+            if rule.where == "turn" and (
+                file.fence_starts[number - 1] is not None or not _begins_line(text, match.start())
+            ):
+                severity = WARNING
+            yield number, rule, rule.why, severity
 
 
 def _begins_line(text: str, index: int) -> bool:
@@ -495,10 +490,8 @@ def _if_orders(line: str, plain: str) -> str:
 def _has_orders(words: str) -> bool:
     every = _words(words)
     orders = [word for word in every if word in _ORDERS]
-    if _COMMAND.search(words):
-        return True
     enough = len(orders) >= _MIN_ORDERS or 2 * len(orders) > len(every)
-    return enough and len(_TELLING.intersection(orders)) >= 1
+    return bool(_COMMAND.search(words)) or (enough and not _TELLING.isdisjoint(orders))
 
 
 def _words(text: str) -> list[str]:
@@ -519,15 +512,10 @@ def _from_blob(blob: re.Match[str]) -> str:
     try:
         if blob["hex"]:
             digits = re.sub(r"\\x|[ :]", "", blob["hex"])
-            return _readable(bytes.fromhex(digits[: len(digits) // 2 * 2]))
-        return _readable(base64.b64decode(blob[0] + "=" * (-len(blob[0]) % 4)))
-    except ValueError:
-        return ""
-
-
-def _readable(data: bytes) -> str:
-    try:
+            data = bytes.fromhex(digits[: len(digits) // 2 * 2])
+        else:
+            data = base64.b64decode(blob[0] + "=" * (-len(blob[0]) % 4))
         text = data.decode("utf-8")
-    except UnicodeDecodeError:
+    except ValueError:
         return ""
     return " ".join(text.split()) if text.isprintable() or "\n" in text else ""

@@ -152,9 +152,8 @@ def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
     value = match["value"].rstrip(_ENDS)
     if rule.value == "quoted":
         return not _is_sample(value) and _is_quoted(match["value"])
-    if rule.value == "made-up":
-        return not is_placeholder(value) and _is_made_up(match["value"].rstrip(_PAUSES))
-    return not is_placeholder(value) and _LOOKS[rule.value](value)
+    looked_at = match["value"].rstrip(_PAUSES) if rule.value == "made-up" else value
+    return not is_placeholder(value) and _LOOKS[rule.value](looked_at)
 
 
 def _is_sample(value: str) -> bool:
@@ -190,9 +189,8 @@ def _is_password(value: str) -> bool:
         return _is_made_up(value)
     if _is_scrambled(value):
         return True
-    letters = sum(map(str.isalpha, value))
-    digits = sum(map(str.isdigit, value))
-    signs = len(re.findall(r"[!@#$%^&*+?~§]", value))
+    letters, digits = _counts(value)
+    signs = re.search(r"[!@#$%^&*+?~§]", value)
     return bool(letters and (signs or (digits and len(value) >= 8)))
 
 
@@ -202,8 +200,7 @@ def _is_random(value: str) -> bool:
         return False
     if _CODE.search(value):
         return _is_made_up(value)
-    letters = sum(map(str.isalpha, value))
-    digits = sum(map(str.isdigit, value))
+    letters, digits = _counts(value)
     signs = len(value) - letters - digits
     if not digits or not letters:
         return _is_scrambled(value) or bool(
@@ -215,17 +212,13 @@ def _is_random(value: str) -> bool:
 
 def _is_made_up(value: str) -> bool:
     """Whether a value is so mixed that it is a password wherever it stands."""
-    if len(value) < 8 or not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
+    if len(value) < 8 or not all(_counts(value)):
         return False
-    if _CALL.search(value) or _NAME.search(value) or _VERSION.search(value):
+    if any(form.search(value) for form in (_CALL, _NAME, _VERSION, _HASH, _PUBLIC)):
         return False
-    if value.startswith(("/", "./", "~/", "-")) or value.count("/") > 1:
+    if value.startswith(("/", "./", "~/", "-")) or value.count("/") > 1 or _stands_for_text(value):
         return False
-    if _HASH.search(value) or _PUBLIC.search(value) or _stands_for_text(value):
-        return False
-    if _WORD_AND_SIGN.search(value) and not _CODE.search(value):
-        return True
-    if _WORDS.fullmatch(value):
+    if _WORDS.fullmatch(value) or (_WORD_AND_SIGN.search(value) and not _CODE.search(value)):
         return True
     turns = len(TURN.findall(value))
     is_mixed = turns >= _LEAST_TURNS and turns / len(value) >= _TURNS
@@ -233,6 +226,11 @@ def _is_made_up(value: str) -> bool:
         return False
     least = min(_ENTROPY, _OF_MOST_ENTROPY * math.log2(len(value)))
     return _kinds(value) >= (3 if is_mixed else 4) and entropy(value) >= least
+
+
+def _counts(value: str) -> tuple[int, int]:
+    """Return how many letters and digits a value has."""
+    return sum(map(str.isalpha, value)), sum(map(str.isdigit, value))
 
 
 def _is_scrambled(value: str) -> bool:
@@ -300,6 +298,5 @@ _LOOKS: dict[str, Callable[[str], bool]] = {
     "random": _is_random,
     "made-up": _is_made_up,
     "base64": _is_encoded,
-    "quoted": _is_quoted,
     "argument": _is_argument,
 }

@@ -91,16 +91,11 @@ def _file(vault: Vault, path: str) -> Path:
 
 def _content(file: Path, path: str) -> bytes:
     """Read an ordinary file of the size of a lesson. Raises VaultError for any other."""
-    with files.writing(file):
-        try:
-            size = file.lstat().st_size
-        except FileNotFoundError:
-            raise ChangedError(f"{path} is gone", "see `lessons log`") from None
-    if size > MAX_BYTES:
-        raise LessonError(f"{path} is larger than a lesson may be", 1, "edit it in your editor")
-    data = files.read_if_any(file)
+    data = files.read_if_any(file, MAX_BYTES + 1)
     if data is None:
         raise ChangedError(f"{path} is gone", "see `lessons log`")
+    if len(data) > MAX_BYTES:
+        raise LessonError(f"{path} is larger than a lesson may be", 1, "edit it in your editor")
     return data
 
 
@@ -127,9 +122,9 @@ def with_ends_of(file: LessonFile, text: str) -> str:
     """
     old = list(file.lines)
     new = lines_of(text.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n"))
-    bare = [_with_feed(line) for line in old]
+    bare = [line.replace("\r\n", "\n") for line in old]
     first = _same(bare, new)
-    last = min(_same(bare[::-1], new[::-1]), min(len(old), len(new)) - first)
+    last = _same(bare[first:][::-1], new[first:][::-1])
     middle = new[first : len(new) - last]
     if file.newline == "\r\n":
         middle = [line.removesuffix("\n") + "\r\n" * line.endswith("\n") for line in middle]
@@ -139,11 +134,4 @@ def with_ends_of(file: LessonFile, text: str) -> str:
 def _same(some: list[str], others: list[str]) -> int:
     """Return how many lines at the beginning are the same."""
     pairs = zip(some, others, strict=False)
-    return next(
-        (number for number, (line, other) in enumerate(pairs) if line != other),
-        min(len(some), len(others)),
-    )
-
-
-def _with_feed(line: str) -> str:
-    return f"{line[:-2]}\n" if line.endswith("\r\n") else line
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -74,12 +74,12 @@ def read_file(file: Path) -> bytes:
     return data
 
 
-def read_if_any(file: Path) -> bytes | None:
-    """Return the content of a file that is not the vault's, such as .gitignore; None without one.
+def read_if_any(file: Path, limit: int = -1) -> bytes | None:
+    """Return a file that is not the vault's, such as .gitignore, or its beginning; None without one.
 
     Raises WriteError for a link, which would bring in text from elsewhere, and for a device or pipe.
     """
-    data = _content(file)
+    data = _content(file, limit)
     if data is None and os.path.lexists(file):
         kind = "a link" if file.is_symlink() else "not a file that can be read"
         raise WriteError(f"{file} is {kind}", "put an ordinary file in its place")
@@ -347,10 +347,10 @@ def _umask() -> int:
     return mask
 
 
-def _content(file: Path) -> bytes | None:
+def _content(file: Path, limit: int = -1) -> bytes | None:
     """Return the content of an ordinary file; None for a link, a pipe, or what cannot be read."""
     try:
-        return index_files.read(file)
+        return index_files.read(file, limit)
     except OSError:
         return None
 

@@ -83,9 +83,7 @@ def levels(categories: Iterable[CategoryPath]) -> list[list[CategoryPath]]:
 
 def own_counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, int]:
     """Count lessons at each category itself, not below it, sorted by path."""
-    tally: Counter[CategoryPath] = Counter()
-    for categories, lessons in Counter(map(tuple, of_lessons)).items():  # few differ
-        tally.update(dict.fromkeys(categories, lessons))
+    tally = Counter(category for categories in of_lessons for category in set(categories))
     return dict(sorted(tally.items()))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from vault_index.text import blocks
 
@@ -28,17 +29,11 @@ _SENTENCE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """A part that is not cut: a sentence with the space after it, or a code fence."""
+class _Piece(NamedTuple):
+    """A passage, the number of its first unit, and the text that it repeats before that.
 
-    text: str
-    is_code: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A passage, the number of its first unit, and the text that it repeats before that."""
+    A unit is not cut: a sentence with the space after it, or a code fence.
+    """
 
     text: str
     start: int
@@ -59,24 +54,24 @@ def cut(text: str) -> list[str]:
         # a short rest would be found for its brevity and say little: share with the piece before
         before = pieces[-2]
         rest = units[before.start :]
-        half = sum(len(unit.text) for unit in rest) // 2 + OVERLAP_CHARS
+        half = sum(map(len, rest)) // 2 + OVERLAP_CHARS
         pieces[-2:] = _pack(rest, min(half, PIECE_CHARS), before.tail)
     return [text, *(piece.text for piece in pieces)]
 
 
-def _pack(units: list[_Unit], room: int, tail: str = "") -> list[_Piece]:
+def _pack(units: list[str], room: int, tail: str = "") -> list[_Piece]:
     """Fill pieces with units; the first piece repeats `tail`."""
     pieces: list[_Piece] = []
     start, text = 0, tail
     for number, unit in enumerate(units):
-        length = len(unit.text.rstrip())
+        length = len(unit.rstrip())
         if text.strip() and text != tail and len(text) + length > room:
             pieces.append(_Piece(text.strip(), start, tail))
             start, text = number, _tail(text)
             tail = text
         if len(text) + length > room:
             text = tail = ""  # a fence that leaves no room for what it would repeat
-        text += unit.text
+        text += unit
     if text.strip() and text != tail:
         pieces.append(_Piece(text.strip(), start, tail))
     return pieces
@@ -98,34 +93,34 @@ def prose(text: str) -> str:
 
 def _fences(text: str) -> list[tuple[int, int]]:
     """Return where each code fence begins and ends in a text, in characters: whole lines."""
-    fences = [block for block in blocks.of_text(text) if block.kind == blocks.FENCE]
+    fences = blocks.fences(text)
     if not fences:
         return []
     starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
     return [(starts[fence.start], starts[fence.end] - 1) for fence in fences]
 
 
-def _units(text: str) -> list[_Unit]:
+def _units(text: str) -> list[str]:
     """Split into sentences and code fences; a sentence longer than a piece is split at words."""
-    units: list[_Unit] = []
+    units: list[str] = []
     position = 0
     for start, end in _fences(text):
         units += _sentences(text[position:start])
         space = _SPACE.match(text, end)
         position = space.end() if space else end
-        units.append(_Unit(text[start:position], is_code=True))
+        units.append(text[start:position])
     return units + _sentences(text[position:])
 
 
-def _sentences(text: str) -> list[_Unit]:
-    units: list[_Unit] = []
+def _sentences(text: str) -> list[str]:
+    units: list[str] = []
     for sentence in _SENTENCE.findall(text):
         while len(sentence.rstrip()) > PIECE_CHARS:
             end = max(sentence.rfind(space, PIECE_CHARS // 4, PIECE_CHARS) for space in " \n") + 1
             end = end or PIECE_CHARS
-            units.append(_Unit(sentence[:end]))
+            units.append(sentence[:end])
             sentence = sentence[end:]
-        units.append(_Unit(sentence))
+        units.append(sentence)
     return units
 
 
@@ -139,9 +134,9 @@ def _tail(piece: str) -> str:
     if len(plain) <= OVERLAP_CHARS:
         return plain.lstrip()
     start = len(plain) - OVERLAP_CHARS
-    beginnings = [match.start() for match in _SENTENCE.finditer(plain)]
-    first = next((beginning for beginning in beginnings if beginning >= start), None)
-    if first is None or not plain[first:].strip():
+    beginnings = (match.start() for match in _SENTENCE.finditer(plain))
+    first = next((beginning for beginning in beginnings if beginning >= start), len(plain))
+    if not plain[first:].strip():
         space = re.search(r"\s", plain[start:])
         first = start + space.end() if space else start
     return plain[first:]

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index import files, git
 from vault_index.errors import GitError, LessonError, VaultError
@@ -22,9 +22,6 @@ from vault_index.hotpath import index_files
 from vault_index.lesson import parse
 from vault_index.store import ownership
 from vault_index.vault import Vault, shown
-
-if TYPE_CHECKING:
-    from vault_index.lesson.parse import Lesson
 
 KEPT_TREES = 5  # of those that were asked for last
 BUILDING_SECONDS = 600  # a folder that is older was left by one that was killed
@@ -49,18 +46,12 @@ def log(vault: Vault, lesson_id: str, path: str, limit: int | None = None) -> li
     commits of the file are looked at.
     """
     versions = list(itertools.islice(git.versions(vault.root, path), limit))
-    if "#" not in lesson_id:
-        return [
-            Edit(version.commit, version.name, version.when, version.subject)
-            for version in versions
-        ]
-    slug = lesson_id.partition("#")[2]
-    texts = [_section(version.content, version.path, slug) for version in versions]
-    return [
-        Edit(version.commit, version.name, version.when, version.subject)
-        for version, text, before in zip(versions, texts, [*texts[1:], None], strict=True)
-        if text != before
-    ]
+    if "#" in lesson_id:
+        slug = lesson_id.partition("#")[2]
+        texts = [_section(version.content, version.path, slug) for version in versions]
+        pairs = zip(versions, texts, [*texts[1:], None], strict=True)
+        versions = [version for version, text, before in pairs if text != before]
+    return [Edit(each.commit, each.name, each.when, each.subject) for each in versions]
 
 
 def patch(vault: Vault, path: str, commit: str, limit: int) -> str:
@@ -88,10 +79,7 @@ def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
     """
     path, mark, section = name.strip().partition("#")
     wanted = "/" + path.removesuffix(".md").strip("/").removeprefix(f"{index_files.FOLDER}/")
-    gone = (
-        (commit, f"{index_files.FOLDER}/{below}")
-        for commit, below in git.deleted(vault.lessons_dir)
-    )
+    gone = ((commit, shown(below)) for commit, below in git.deleted(vault.lessons_dir))
     present = (("", shown(file.path)) for file in vault.files()[0])
     for commit, file in (*(present if mark else ()), *gone):
         id = parse.id_of(file.partition("/")[2])
@@ -106,13 +94,10 @@ def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
 
 def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:
     try:
-        lessons: list[Lesson] = parse.parse_file(content, path)
+        lessons = parse.parse_file(content, path)
     except LessonError:
         return None
-    return next(
-        (section for section in ((f.title, f.text) for f in lessons if f.id.endswith(f"#{slug}"))),
-        None,
-    )
+    return next(((each.title, each.text) for each in lessons if each.id.endswith(f"#{slug}")), None)
 
 
 def signed(vault: Vault, commit: str, hits: Iterable[dict[str, Any]]) -> None:

@@ -61,6 +61,11 @@ def of_text(text: str) -> Sequence[Block]:
     return blocks if is_certain or text.count("\n") > MAX_LINES else _of_markdown_it(text)
 
 
+def fences(text: str) -> list[Block]:
+    """Return the code fences in a markdown text, in order."""
+    return [block for block in of_text(text) if block.kind == FENCE]
+
+
 def flags(blocks: Iterable[Block], lines: int, kinds: Collection[str] = KINDS) -> list[bool]:
     """Return for each of so many lines whether it is in a block of these kinds."""
     inside = [False] * lines

@@ -82,9 +82,7 @@ def _header(lines: list[str], path: str) -> tuple[int, dict[str, str]]:
 
 def _parts(lines: list[str], start: int, path: str) -> list[_Part]:
     """Cut the lines at the lessons' headings; a heading in a code fence is text."""
-    fences = [
-        block for block in blocks.of_text("\n".join(lines[start:])) if block.kind == blocks.FENCE
-    ]
+    fences = blocks.fences("\n".join(lines[start:]))
     parts: list[_Part] = []
     in_fence = blocks.flags(fences, len(lines) - start)
     for n, code in enumerate(in_fence, start=start):

@@ -77,11 +77,10 @@ def first_sentence(text: str) -> str:
     "" for text without a letter or digit.
     """
     lines = text.split("\n")
-    fences = [block for block in blocks.of_text(text) if block.kind == blocks.FENCE]
+    fences = blocks.fences(text)
     marks = {fence.start for fence in fences} | {f.end - 1 for f in fences if f.is_closed}
-    first = next(
-        (line for n, line in enumerate(lines) if n not in marks and _WORD.search(line)), ""
-    )
+    prose = (line for n, line in enumerate(lines) if n not in marks)
+    first = next(filter(_WORD.search, prose), "")
     sentence = " ".join(_LEAD.sub("", f" {first[:1000]}").replace("**", "").split())
     end = _SENTENCE_END.search(sentence)
     if end:
@@ -166,9 +165,7 @@ def draft_of(text: str, path: str, file_title: str) -> list[Draft]:
         return []
     data = text.encode() if text.endswith("\n") else f"{text}\n".encode()
     titles = [stem_of(path)]
-    if not any(
-        "#" in lesson.id for lesson in lessons
-    ):  # no sections, which have titles of their own
+    if all("#" not in lesson.id for lesson in lessons):  # sections have titles of their own
         title = _own_title(text, path, lessons[0])
         titles.insert(0, title or file_title)
         if not title:
