@@ -174,10 +174,10 @@ def test_a_worktree_of_a_recorded_project_is_recorded(
     assert not spool.is_recorded(journal, f"{shop}-2")
 
 
-def test_no_hook_is_installed_on_tool_calls(shop: Path, own_world: Path) -> None:
-    """500 tool calls of a session cost nothing."""
+def test_no_hook_is_installed_on_tool_calls_that_succeed(shop: Path, own_world: Path) -> None:
+    """500 tool calls of a session cost nothing, but for those that fail."""
     hooks = json.loads((own_world / ".claude" / "settings.json").read_text())["hooks"]
-    assert set(hooks) == {"UserPromptSubmit", "SessionStart", *TURN_ENDS}
+    assert set(hooks) == {"UserPromptSubmit", "SessionStart", "PostToolUseFailure", *TURN_ENDS}
 
 
 @pytest.mark.slow

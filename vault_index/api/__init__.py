@@ -122,7 +122,7 @@ def from_files(
 
     See `lesson.from_files`. Outcomes and injections are in no table.
     """
-    if question.name in ("injection.tally", "injection.select"):
+    if question.name in ("lesson.tally", "injection.select"):
         return answer(vault, question), []
     if question.name not in ("lesson.show", "lesson.select", "lesson.count"):
         return None

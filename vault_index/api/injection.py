@@ -111,14 +111,6 @@ def _key(prompt: str) -> str:
 _JUDGING_SECONDS = 600.0  # of somebody who asks for a report and sees how far it is
 
 
-@question
-def tally(vault: Vault, id: str) -> dict[str, Any]:
-    """Return the `outcome` of a lesson's injections: `injected`, `taken`, `ignored`, `contradicted`,
-    `unknown`.
-    """
-    return {"outcome": asdict(outcome.tally(vault).get(id, outcome.Tally()))}
-
-
 @command
 def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
     """List why lessons should be looked at again: `reasons`, each with what to `do`, and `lessons`.

@@ -103,6 +103,15 @@ def page(vault: Vault, name: str) -> dict[str, Any]:
 
 
 @question
+def tally(vault: Vault, id: str) -> dict[str, Any]:
+    """Return the `outcome` of a lesson's injections: `injected`, `taken`, `ignored`, `contradicted`,
+    `unknown`.
+    """
+    outcome = _loaded("recall.outcome")
+    return {"outcome": asdict(outcome.tally(vault).get(id, outcome.Tally()))}
+
+
+@question
 def nearest(vault: Vault, id: str, most: int = 5) -> dict[str, Any]:
     """List the lessons that are most like one: `lessons`, see `around.nearest`."""
     return {"lessons": _loaded("search.contents").nearest(vault, _entry(vault, id), most)}

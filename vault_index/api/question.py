@@ -10,7 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from vault_index.store.sync import Stats
@@ -53,10 +63,20 @@ class Form(Generic[Parameters, Answer]):
         return Question(self.name, values)
 
 
-class Ask(Protocol):
-    """Puts another question: `caller.ask(api.lesson.show(name="heap"))`; see `client.Options`."""
+class AskOptions(TypedDict, total=False):
+    """The options of `client.Options` that a command may set for a question of its own."""
 
-    def __call__(self, question: Question[Answer], **options: Any) -> Answer:
+    settled: bool
+    fetch: bool
+    names_only: bool
+    prompts: bool
+    note: Callable[[str], None]
+
+
+class Ask(Protocol):
+    """Puts another question: `caller.ask(api.lesson.show(name="heap"))`."""
+
+    def __call__(self, question: Question[Answer], **options: Unpack[AskOptions]) -> Answer:
         """Return the answer. Raises VaultError."""
 
 

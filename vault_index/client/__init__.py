@@ -14,7 +14,8 @@ import importlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
 
 from vault_index import api
 from vault_index.api import codec
@@ -24,6 +25,7 @@ from vault_index.hotpath import index_files, protocol, spool
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vault_index.api.question import AskOptions
     from vault_index.vault import Vault
 
 
@@ -54,7 +56,7 @@ class Options:
     note: Note = silent
     progress: api.Progress = silent
     event: Callable[[Mapping[str, Any]], None] = silent  # parts of an answer before the whole
-    put: Callable[..., Any] | None = None  # called as put(vault, question, **options)
+    put: Callable[..., Any] | None = None  # called as put(vault, question, **AskOptions)
 
 
 USUAL = Options()
@@ -71,24 +73,40 @@ def ask(
     options = replace(options, note=_each_once(options.note))
     _finish_forgetting(options.note)
     commands = api.is_command(question)
-    if not commands:
-        answered = _from_watcher(place, question, options)
-        if answered is not None:
-            return answered[0]
+    answered: api.Answer
+    if not commands and (told := _from_watcher(place, question, options)) is not None:
+        return told[0]
     if question.is_about_journal:
-        return _of_journal(question, options)
+        answered = _loaded("here").answer_about_journal(question, options)
+        return answered
     vault = _warned(open_vault(place), options.note)
     if not commands and (read := _from_files(vault, question, options)) is not None:
         return read[0]
-    from vault_index.client import here
+    if commands:
+        answered = _loaded("here").run(vault, question, options, partial(_put, vault, options))
+    else:
+        answered = _loaded("here").answer(vault, question, options)
+    return answered
 
-    return (here.run if commands else here.answer)(vault, question, options)
+
+def _put(
+    vault: Vault,
+    options: Options,
+    question: api.Question[api.Answer],
+    **more: Unpack[AskOptions],
+) -> api.Answer:
+    """Answer a question that a command puts while it works."""
+    if options.put is not None:
+        answered: api.Answer = options.put(vault, question, **more)
+        return answered
+    heard = Options(start=options.start, note=options.note, progress=options.progress)
+    return ask(vault, question, replace(heard, **more))
 
 
 def _finish_forgetting(on_note: Note) -> None:
     """Take out of the journal what an earlier command noted and did not finish."""
     if os.path.lexists(f"{index_files.home_folder(os.environ)}/{spool.JOURNAL}/{spool.FORGETTING}"):
-        importlib.import_module(f"{__name__}.here").finish_forgetting(on_note)
+        _loaded("here").finish_forgetting(on_note)
 
 
 def _warned(vault: Vault, on_problem: Note) -> Vault:
@@ -96,12 +114,6 @@ def _warned(vault: Vault, on_problem: Note) -> Vault:
     for line in vault.config.warnings():
         on_problem(line)
     return vault
-
-
-def _of_journal(question: api.Question[api.Answer], options: Options) -> api.Answer:
-    here = importlib.import_module(f"{__name__}.here")
-    answered: api.Answer = here.answer_about_journal(question, options)
-    return answered
 
 
 def _each_once(note: Note) -> Note:
@@ -172,14 +184,14 @@ def _from_watcher(
     try:
         answer = protocol.ask(root, asked, protocol.WATCHER_SECONDS)
     except protocol.NoWatcher:
-        answer = _staying().from_started(root, asked) if start and root else None
+        answer = _loaded("staying").from_started(root, asked) if start and root else None
     except (protocol.Gone, protocol.DeclinedForNow):
-        answer = _staying().from_next(root, asked) if start and root else None
+        answer = _loaded("staying").from_next(root, asked) if start and root else None
     except protocol.Declined:
         return None
     except protocol.NoAnswer:
         if start:
-            raise _staying().busy() from None
+            raise _loaded("staying").busy() from None
         return None
     if answer is None:
         return None
@@ -190,9 +202,9 @@ def _from_watcher(
     return (codec.from_wire(answer),)
 
 
-def _staying() -> Any:
-    """Return the module for processes that stay: it loads what starts a watcher."""
-    return importlib.import_module(f"{__name__}.staying")
+def _loaded(name: str) -> Any:
+    """Return `here`, or `staying`, which loads what starts a watcher: few callers need them."""
+    return importlib.import_module(f"{__name__}.{name}")
 
 
 def _from_files(

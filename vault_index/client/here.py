@@ -9,12 +9,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api, config
-from vault_index.client import Options, ask
 from vault_index.embed import download
 from vault_index.errors import EmbedderError, IndexStateError, ModelError, VaultError, WriteError
 from vault_index.index import reconcile
@@ -23,6 +21,8 @@ from vault_index.journal.journal import Journal
 from vault_index.search import failures, floor
 
 if TYPE_CHECKING:
+    from vault_index.api.question import Ask
+    from vault_index.client import Options
     from vault_index.config import Config
     from vault_index.store.sync import Stats
     from vault_index.vault import Vault
@@ -49,14 +49,8 @@ def answer(vault: Vault, question: api.Question[api.Answer], options: Options) -
     return api.answer(vault, question)
 
 
-def run(vault: Vault, command: api.Question[api.Answer], options: Options) -> api.Answer:
-    """Carry out a command, which puts its own questions. Raises VaultError."""
-    heard = Options(start=options.start, note=options.note, progress=options.progress)
-
-    def put(question: api.Question[Any], **more: Any) -> Any:
-        if options.put is not None:
-            return options.put(vault, question, **more)
-        return ask(vault, question, replace(heard, **more))
+def run(vault: Vault, command: api.Question[api.Answer], options: Options, put: Ask) -> api.Answer:
+    """Carry out a command; `put` answers its own questions. Raises VaultError."""
 
     def index(other: Vault, *, or_stale: bool = False, **more: Any) -> Stats | None:
         if or_stale:

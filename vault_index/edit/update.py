@@ -55,10 +55,8 @@ def write(
     title = None if title is None else " ".join(title.split())
     _refuse(name, title, text, type, confidence)
     data = before = entries.content(vault, entry, unchanged=unchanged)
-    declared = edits.keys_of(data, entry["path"])
-    filed = [path for path in map(category.normalise, categories or ()) if path]
     keys: dict[str, Any] = {
-        "categories": None if categories is None else filed,
+        "categories": categories and list(filter(None, map(category.normalise, categories))),
         "tags": tags,
         "type": type,
         "confidence": confidence,
@@ -69,13 +67,23 @@ def write(
     }
     # an empty value removes its key
     keys = {key: value or None for key, value in keys.items() if value is not None}
-    if categories is not None and "category" in declared:
-        keys["category"] = None
-    if title is not None and not slug and ("title" in declared or not _has_heading(data, entry)):
-        keys["title"] = title
+    keys |= _replaced(data, entry, categories is not None, None if slug else title)
     data = edits.set_text(data, slug, text, title, entry["path"])
     data = edits.set_keys(data, keys, entry["path"])
     return put(vault, entry["path"], data, before, first)
+
+
+def _replaced(
+    data: bytes, entry: entries.Entry, has_categories: bool, title: str | None
+) -> dict[str, Any]:
+    """Return the keys that go with others: an older `category`, and a title that is no heading."""
+    declared = edits.keys_of(data, entry["path"])
+    keys: dict[str, Any] = {}
+    if has_categories and "category" in declared:
+        keys["category"] = None
+    if title is not None and ("title" in declared or not _has_heading(data, entry)):
+        keys["title"] = title
+    return keys
 
 
 def put(vault: Vault, path: str, data: bytes, before: bytes, first: First | None = None) -> Path:

@@ -77,7 +77,7 @@ def login_file(root: Path, port: int) -> LoginFile:
     if sys.platform != "linux":
         raise VaultError(
             f"--at-login knows no service manager of {sys.platform}",
-            "have `lessons serve --background` run at login",
+            "run `lessons serve --background` at login",
         )
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     control = ("systemctl", "--user")

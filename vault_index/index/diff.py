@@ -17,12 +17,11 @@ from vault_index.lesson import file, parse
 from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import Lesson
 from vault_index.store import ownership
-from vault_index.store.manifest import FileEntry, Manifest, Problem
+from vault_index.store.manifest import FileEntry, Manifest, Problem, ReadFile
 from vault_index.vault import SourceFile, shown
 
 if TYPE_CHECKING:
     from vault_index import check
-    from vault_index.store.sync import ReadFile
     from vault_index.vault import Skipped, Vault
 
 # Who wrote each file and when, as git says: what differs from what the manifest says.
@@ -281,8 +280,6 @@ def _unexpected(path: str, error: Exception) -> str:
 
 def _with_rows(file: _Parsed, before: FileEntry | None) -> ReadFile:
     """Return a file with its rows; where they cannot be made, those of before stay."""
-    from vault_index.store.sync import ReadFile  # a listing of files that did not change needs none
-
     if file.lessons is None:
         return ReadFile(file.path, file.entry)
     from vault_index.index import rows

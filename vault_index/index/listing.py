@@ -25,8 +25,7 @@ from vault_index.store.manifest import Manifest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from vault_index.store.manifest import Problem
-    from vault_index.store.sync import ReadFile
+    from vault_index.store.manifest import Problem, ReadFile
     from vault_index.store.table import Table
     from vault_index.vault import Vault
 

@@ -22,9 +22,9 @@ from vault_index.index.derived import DERIVED, Derived, Sources
 from vault_index.index.diff import Diff
 from vault_index.lesson.parse import id_of
 from vault_index.store import injections, manifest, ownership
-from vault_index.store.manifest import Manifest
+from vault_index.store.manifest import Manifest, ReadFile
 from vault_index.store.schema import LESSONS
-from vault_index.store.sync import ASKED_FOR, Progress, ReadFile, Source, Stats, Work, Writer
+from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
 from vault_index.store.table import Table
 
 if TYPE_CHECKING:

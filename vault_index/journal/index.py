@@ -21,10 +21,10 @@ from vault_index.journal.journal import SCHEMA, Journal, OpenJournal
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.lesson.file import hash_of, hash_of_file
 from vault_index.store import filters, manifest, ownership
-from vault_index.store.manifest import FileEntry, Manifest, Problem
+from vault_index.store.manifest import FileEntry, Manifest, Problem, ReadFile
 from vault_index.store.reader import Reader
 from vault_index.store.schema import JOURNAL, JournalRow
-from vault_index.store.sync import ASKED_FOR, Progress, ReadFile, Source, Stats, Work, Writer
+from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
 from vault_index.store.table import Table
 
 # A session as rows of the journal's table: a row for each text that is embedded by itself.

@@ -182,7 +182,7 @@ def _proven(entry: Entry, context: Context) -> Entry:
 def _repaired_lines(entry: Entry, material: Material) -> list[str]:
     """Return the lines of repaired failures that an entry is about: it quotes them.
 
-    What a check printed before it passed is evidence already; a test's own assertion is no key.
+    The lines of a check that passed later are evidence already; a test's own assertion is no key.
     """
     about = [*entry.quotes, *passages.text_of(entry.parts).splitlines()]
     quoted = {failure.normalise(text) for text in about} - {""}

@@ -21,7 +21,7 @@ import os
 import time
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index import files
 from vault_index.errors import IndexStateError
@@ -29,7 +29,7 @@ from vault_index.hotpath import index_files
 from vault_index.store import ownership
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 SCHEMA = 10  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one
@@ -61,6 +61,16 @@ class FileEntry:
 
 # a value that most files have is not written: half of the time to load it
 _DEFAULTS = {column.name: column.default for column in fields(FileEntry)}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file as it was just read. `rows` are None where those in the table stay."""
+
+    path: str
+    entry: FileEntry
+    rows: Sequence[Mapping[str, Any]] | None = None
+    contents: Mapping[str, Any] = field(default_factory=dict)  # what is embedded, by content hash
 
 
 @dataclass(frozen=True, slots=True)

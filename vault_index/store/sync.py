@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from vault_index import files
 from vault_index.errors import IndexStateError
 from vault_index.store import filters, manifest, ownership
-from vault_index.store.manifest import FileEntry, Manifest, Problem
+from vault_index.store.manifest import Manifest, Problem, ReadFile
 from vault_index.store.schema import VECTOR, Schema
 from vault_index.store.table import Table
 
@@ -86,16 +86,6 @@ class Stats:
         if self.skills is not None:
             parts.append(f"{self.skills} skills")
         return f"{', '.join(parts) or 'no lessons'}; {self.embedded} embedded"
-
-
-@dataclass(frozen=True, slots=True)
-class ReadFile:
-    """A file as it was just read. `rows` are None where those in the table stay."""
-
-    path: str
-    entry: FileEntry
-    rows: Sequence[Mapping[str, Any]] | None = None
-    contents: Mapping[str, Any] = field(default_factory=dict)  # what is embedded, by content hash
 
 
 class Embedding(Protocol):

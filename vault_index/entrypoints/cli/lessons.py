@@ -114,7 +114,7 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
     else:
         values = {"name": client.name_in_vault(named, lesson_id)}
         entry = asking.ask_as_of(named, at, api.lesson.show(**values))["entry"]
-    asked = api.injection.tally(id=entry["id"])
+    asked = api.lesson.tally(id=entry["id"])
     outcome = {} if at else asking.ask(named, asked, as_is=True)["outcome"]
     if as_json:
         entry |= {"outcome": outcome} if outcome else {}

@@ -345,7 +345,7 @@ def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLR
 @page_routes.get(f"{PRIVATE}/outcome")
 def outcome(client: Client, id: LessonId) -> HTMLResponse:
     """Show what became of its injections."""
-    tally = client.ask(api.injection.tally(id=id))["outcome"]
+    tally = client.ask(api.lesson.tally(id=id))["outcome"]
     rows = [(name, tally[name], meaning) for name, meaning in OUTCOMES]
     return fragment("lesson_outcome.html", rows=rows, any=any(tally.values()))
 
