@@ -94,11 +94,12 @@ def page(vault: Vault, name: str) -> dict[str, Any]:
     entry, near = entries.entry_or_near(vault, name)
     if entry is None:
         return {"entry": None, "near": [list(other) for other in near]}
+    parts = _loaded("search.contents").parts(vault, [entry["path"]])[entry["path"]]
     return {
         "entry": as_json(entry),
         "near": [],
         "metadata": _metadata(vault, entry["path"]),
-        "of_file": _loaded("search.contents").of_file(vault, entry["path"]),
+        "of_file": [{"id": part.id, "title": part.title} for part in parts],
     }
 
 

@@ -179,21 +179,6 @@ def _week(day: date) -> date:
 # What is around a lesson: the others of its file, and those that are most like it.
 
 CANDIDATES = 64  # passages, of which several may be of the same lesson
-LAST = 1 << 31
-
-
-def of_file(vault: Vault, path: str) -> list[dict[str, Any]]:
-    """List the lessons of a file, named from the vault's root, in their order: `id` and `title`."""
-    columns = ("lesson_id", "title", "position")
-    places: dict[str, tuple[int, str]] = {}
-    for row in vault.open_index().store.rows(columns, filters.of_paths([path])):
-        # a whole lesson that also has pieces has no place of its own
-        place = row["position"] if row["position"] >= 0 else LAST
-        places[row["lesson_id"]] = min(
-            (place, row["title"]), places.get(row["lesson_id"], (LAST, ""))
-        )
-    ordered = sorted(places.items(), key=lambda item: (item[1][0], item[0]))
-    return [{"id": id, "title": title} for id, (_, title) in ordered]
 
 
 def nearest(vault: Vault, entry: Entry, most: int) -> list[dict[str, Any]]:

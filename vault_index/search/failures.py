@@ -15,14 +15,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import files
-from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, VaultError
-from vault_index.lesson.file import hash_of
 from vault_index.search import floor, query, scoring
 from vault_index.search.hit import Hit
 from vault_index.store import filters, ownership, schema
@@ -110,7 +108,7 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
         return Answer([], why_silent="nothing failed that says why")
     if fitted is None:
         return Answer([], why_silent="no floor is fitted yet")
-    answer = _search(vault, fitted, failed, k, _vectors(vault, [] if text_only else [failed]))
+    answer = _search(vault, fitted, failed, k, {} if text_only else _vectors(vault, failed))
     dropped = [(hit, silent[hit.lesson_id]) for hit in answer.hits if hit.lesson_id in silent]
     hits = [hit for hit in answer.hits if hit.lesson_id not in silent]
     why = "a line of its silent_on_error" if dropped and dropped[0][0] is answer.hits[0] else ""
@@ -310,7 +308,7 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
     fitted = Fitted(0.0, 0.0, *known)
     asked = [each for each in foreign() if not (each.is_none or each.is_assertion)]
     query.load_ahead(vault, rows=True)
-    vectors = _vectors(vault, asked)
+    vectors = query.kept_vectors(vault, {text for each in asked for text in each.queries})
     strengths: dict[bool, list[float]] = {True: [], False: []}
     for number, each in enumerate(asked, start=1):
         strengths[False].append(_search(vault, fitted, each, 1, {}).strength)
@@ -342,22 +340,9 @@ def load(vault: Vault) -> Fitted | None:
 _loaded: dict[Path, tuple[files.Stamp, Fitted]] = {}  # a warm process reads 200 KB once
 
 
-def _vectors(vault: Vault, failed: Sequence[Failure]) -> dict[str, np.ndarray]:
-    """Return the vectors of the texts of failures; those of foreign ones are kept for all vaults.
-
-    None without an embedder.
-    """
-    opened = vault.open_index()
-    embedder, _ = query.embedder_for(vault, opened)
-    texts = {text for each in failed for text in each.queries}
-    if embedder is None or not texts:
-        return {}
-    try:
-        if len(failed) == 1:
-            return {text: embedder.embed_query(text) for text in texts}
-        cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
-        by_hash = {hash_of(text): text for text in texts}
-        kept = cache.get_or_make(partial(map, embedder.embed_query), by_hash)
-    except EmbedderError:
-        return {}
-    return {text: kept[hash_of(text)] for text in texts}
+def _vectors(vault: Vault, failed: Failure) -> dict[str, np.ndarray]:
+    """Return the vectors of the texts of a failure; none without an embedder."""
+    embedder, _ = query.embedder_for(vault, vault.open_index())
+    with contextlib.suppress(EmbedderError):
+        return {text: embedder.embed_query(text) for text in failed.queries} if embedder else {}
+    return {}

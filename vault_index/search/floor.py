@@ -15,19 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from vault_index import files
-from vault_index.embed.cache import VectorCache
-from vault_index.errors import EmbedderError, VaultError
+from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
-from vault_index.lesson.file import hash_of
 from vault_index.search import query, unindexed
 from vault_index.search.query import Query
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.store import ownership
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy as np
+    from collections.abc import Callable, Sequence
 
     from vault_index.vault import Vault
 
@@ -209,7 +205,7 @@ def _best_scores(
     """Return the best score of anything for each prompt: with vectors, and of full text alone."""
     scores: list[float] = []
     texts: list[float] = []
-    vectors = _vectors(vault, prompts)
+    vectors = query.kept_vectors(vault, prompts)
     for number, prompt in enumerate(prompts, start=1):
         if vault.embedder is not None and prompt in vectors:
             vault.last_query = (vault.embedder.name, prompt), vectors[prompt]
@@ -225,20 +221,6 @@ def _best_scores(
 def _highest(results: query.Results) -> float:
     every = [*results.hits, *(hit for hit, _ in results.dropped)]
     return max([hit.evidence for hit in every], default=0.0)
-
-
-def _vectors(vault: Vault, prompts: Sequence[str]) -> Mapping[str, np.ndarray]:
-    """Return the vectors of prompts, kept for all of the user's vaults; none without an embedder."""
-    embedder, opened = vault.embedder, vault.open_index()
-    if embedder is None or embedder.name != opened.embedder:
-        return {}
-    cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
-    try:
-        by_hash = {hash_of(prompt): prompt for prompt in prompts}
-        kept = cache.get_or_make(partial(map, embedder.embed_query), by_hash)
-    except EmbedderError:  # each search says why it has full text only
-        return {}
-    return {prompt: kept[hash_of(prompt)] for prompt in prompts}
 
 
 def foreign_prompts() -> list[str]:

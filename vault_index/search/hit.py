@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, marked
 
@@ -56,9 +56,7 @@ class Hit:
     filed_by: str = ""  # who says the categories: author | folder | classifier | nobody
     withheld: str = ""  # why hooks leave it out: an error that `lessons check` finds in its file
     position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
-    weighted: tuple[
-        float, ...
-    ] = ()  # see `search.weighted`: the terms that ordered it, if they did
+    weighted: tuple[float, ...] = ()  # the terms of `query.order`, if they ordered it
     suggestible: bool = True  # whether an agent may load the skill by itself; not in the JSON
 
     @property
@@ -98,10 +96,11 @@ class Hit:
     def as_json(self) -> dict[str, Any]:
         """Return the hit as JSON values; dates are ISO 8601."""
         values = {name: getattr(self, name) for name in _IN_JSON}
-        for key in ("created_at", "updated_at"):
-            values[key] = values[key].isoformat() if values[key] else None
-        for key in ("score", "cosine", "full_text", "exact", "no_reason", "taught"):
-            values[key] = round(values[key], 4)
+        for name, value in values.items():
+            if isinstance(value, float):
+                values[name] = round(value, 4)
+            elif isinstance(value, datetime):
+                values[name] = value.isoformat()
         if self.weighted:
             values["weighted"] = [round(term, 4) for term in self.weighted]
         return values
@@ -109,7 +108,9 @@ class Hit:
     @classmethod
     def of_lesson(cls, row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
         """Return the hit of a row of the lessons' table."""
+        texts: dict[str, Any] = {name: row[name] or "" for name in _TEXTS}
         return cls(
+            **texts,
             lesson_id=row["lesson_id"],
             path=row["path"],
             categories=tuple(row["categories"] or ()),
@@ -118,15 +119,6 @@ class Hit:
             created_at=row["created_at"],
             updated_at=row["updated_at"],
             position=row["position"] or 0,
-            title=row["title"] or "",
-            text=row["text"] or "",
-            type=row["type"] or "",
-            document=row["document"] or "",
-            link=row["link"] or "",
-            author=row["author"] or "",
-            file_hash=row["file_hash"] or "",
-            withheld=row["withheld"] or "",
-            filed_by=row["filed_by"] or "",
             score=cosine + full_text,
             cosine=cosine,
             full_text=full_text,
@@ -156,17 +148,6 @@ class Hit:
             suggestible=row["suggestible"],
         )
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Hit:
-        """Return the hit of what `as_json` returned."""
-        given = dict(values)
-        for key in ("created_at", "updated_at"):
-            given[key] = datetime.fromisoformat(given[key]) if given[key] else None
-        for key in ("categories", "tags"):
-            given[key] = tuple(given[key])
-        given["weighted"] = tuple(given.get("weighted") or ())
-        return cls(**given)
-
 
 def percent_of(score: float) -> int:
     """Return a score or a floor for people, 0..99: the one scale that people see."""
@@ -178,3 +159,28 @@ _IN_JSON = tuple(
     for field in fields(Hit)
     if field.name not in ("file_hash", "suggestible", "weighted")
 )
+_TEXTS = "title text type document link author file_hash withheld filed_by".split()
+
+
+AnyHit = TypeVar("AnyHit")
+
+
+def below(score: float, least: float | None) -> str:
+    """Return why a score is too low; "" if it is not."""
+    return f"below {least:.3f}" if least is not None and score < least else ""
+
+
+def first_of(
+    hits: Iterable[AnyHit], k: int, refuse: Callable[[AnyHit], str]
+) -> tuple[list[AnyHit], list[tuple[AnyHit, str]]]:
+    """Return the first `k` hits that are not refused, and the others in their order, with the reason."""
+    first: list[AnyHit] = []
+    dropped: list[tuple[AnyHit, str]] = []
+    for hit in hits:
+        if why := refuse(hit):
+            dropped.append((hit, why))
+        elif len(first) < k:
+            first.append(hit)
+        else:
+            dropped.append((hit, f"not among the first {k}"))
+    return first, dropped

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal, open_index
+from vault_index.search.hit import below, first_of
 from vault_index.search.query import OF_JOURNAL, Query, query_vector, searched
 from vault_index.search.scoring import Evidence, Limits, gather
 from vault_index.store import filters
@@ -58,20 +59,8 @@ class JournalHit:
 
     def as_json(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the hit as JSON values; with `explain` also `cosine` and `full_text`."""
-        names = (
-            "id",
-            "kind",
-            "session",
-            "project",
-            "branch",
-            "at",
-            "number",
-            "title",
-            "text",
-            "type",
-        )
-        values: dict[str, Any] = {name: getattr(self, name) for name in names}
-        values |= {name: list(getattr(self, name)) for name in ("concepts", "files", "uuids")}
+        values = {name: getattr(self, name) for name in _IN_JSON}
+        values |= {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
         evidence = ("score", "cosine", "full_text") if explain else ("score",)
         return values | {name: round(getattr(self, name), 4) for name in evidence}
 
@@ -80,25 +69,25 @@ class JournalHit:
         cls, row: Mapping[str, Any], cosine: float = 0.0, full_text: float = 0.0
     ) -> JournalHit:
         """Return the hit of a row of the journal's table."""
+        same: dict[str, Any] = {name: row[name] for name in _AS_IN_ROW}
         return cls(
+            **same,
             id=row["record"],
-            kind=row["kind"],
-            session=row["session"],
-            project=row["project"],
-            branch=row["branch"],
             at=row["at"].astimezone(UTC).isoformat() if row["at"] else "",
-            number=row["number"],
-            title=row["title"],
-            text=row["text"],
-            type=row["type"],
             concepts=tuple(row["concepts"] or ()),
             files=tuple(row["files"] or ()),
             uuids=tuple(row["uuids"] or ()),
             score=cosine + full_text,
             cosine=cosine,
             full_text=full_text,
-            path=row["path"],
         )
+
+
+_AS_IN_ROW = "kind session project branch number title text type path".split()
+_IN_JSON = (
+    *("id", "kind", "session", "project", "branch", "at", "number", "title", "text", "type"),
+    *("concepts", "files", "uuids"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +180,8 @@ def _results(
 ) -> JournalResults:
     """Make the hits of ranked rows: one for each turn, of those in the window."""
     wanted = EXPLAINED if query.explain else query.k
-    hits: list[JournalHit] = []
-    dropped: list[tuple[JournalHit, str]] = []
-    for hit in _hits(table, ranked, window, wanted):
-        if query.min_score is not None and hit.score < query.min_score:
-            dropped.append((hit, f"below {query.min_score:.3f}"))
-        elif len(hits) < query.k:
-            hits.append(hit)
-        else:
-            dropped.append((hit, f"not among the first {query.k}"))
+    every = _hits(table, ranked, window, wanted)
+    hits, dropped = first_of(every, query.k, lambda hit: below(hit.score, query.min_score))
     older = later = 0
     if window is not None:
         for place in _first_of_turns(table, ranked.places, query.k):

@@ -5,18 +5,20 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
 from vault_index.search import documents, scoring
-from vault_index.search.hit import Hit, Passage
+from vault_index.search.hit import Hit, Passage, below, first_of
 from vault_index.store import filters, injections
 from vault_index.store.filters import EVERYTHING, Filter
 from vault_index.store.manifest import NO_EMBEDDER
@@ -260,19 +262,15 @@ def skills(vault: Vault, query: Query) -> Results:
     for hit in sorted(every, key=lambda hit: (-hit.score, hit.lesson_id)):
         if hit.document in here:
             best.setdefault((hit.kind == NOT_FOR, hit.title), replace(hit, kind=SKILLS))
-    hits: list[Hit] = []
-    dropped: list[tuple[Hit, str]] = []
-    for (_, name), hit in [item for item in best.items() if not item[0][0]]:
-        other = best.get((True, name))
+
+    def refuse(hit: Hit) -> str:
+        other = best.get((True, hit.title))
         if other is not None and other.score >= hit.score:
-            dropped.append((hit, "nearer to a prompt that it is not for"))
-        elif query.min_score is not None and hit.score < query.min_score:
-            dropped.append((hit, f"below {query.min_score:.3f}"))
-        elif len(hits) < query.k:
-            hits.append(hit)
-        else:
-            dropped.append((hit, f"not among the first {query.k}"))
-    return Results(hits, dropped, results.text_only)
+            return "nearer to a prompt that it is not for"
+        return below(hit.score, query.min_score)
+
+    wanted = [hit for (is_refusal, _), hit in best.items() if not is_refusal]
+    return Results(*first_of(wanted, query.k, refuse), results.text_only)
 
 
 def count_skills(vault: Vault) -> int:
@@ -338,19 +336,11 @@ def _by_weights(vault: Vault, query: Query, every: list[Hit]) -> Results:
 
 def _cut(query: Query, candidates: list[Hit], text_only: str) -> Results:
     """Return the first `k` of candidates above the query's least score, and what was left out."""
-    min_score = query.min_score
-    hits: list[Hit] = []
-    dropped: list[tuple[Hit, str]] = []
-    for hit in candidates:
-        if min_score is not None and hit.score < min_score:
-            dropped.append((hit, f"below {min_score:.3f}"))
-        elif query.floor is not None and hit.reason < query.floor:
-            dropped.append((hit, f"below {query.floor:.3f}"))
-        elif len(hits) < query.k:
-            hits.append(hit)
-        else:
-            dropped.append((hit, f"not among the first {query.k}"))
-    return Results(hits, dropped, text_only)
+
+    def refuse(hit: Hit) -> str:
+        return below(hit.score, query.min_score) or below(hit.reason, query.floor)
+
+    return Results(*first_of(candidates, query.k, refuse), text_only)
 
 
 def _block(query: Query) -> int:
@@ -422,6 +412,21 @@ def embedder_for(
         now = embedder.name if embedder else "none"
         return None, f"the index was built with {opened.embedder}, the embedder is {now}"
     return embedder, ""
+
+
+def kept_vectors(vault: Vault, texts: Iterable[str]) -> dict[str, np.ndarray]:
+    """Return the vectors of queries, kept for all of the user's vaults; none without an embedder."""
+    opened = vault.open_index()
+    embedder, _ = embedder_for(vault, opened)
+    by_hash = {hash_of(text): text for text in texts}
+    if embedder is None or not by_hash:
+        return {}
+    cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
+    try:
+        vectors = cache.get_or_make(partial(map, embedder.embed_query), by_hash)
+    except EmbedderError:  # each search says why it has full text only
+        return {}
+    return {text: vectors[key] for key, text in by_hash.items()}
 
 
 # A search page by page. A cursor says where the next page begins, in this search of this index.

@@ -7,7 +7,6 @@ in the hooks' log counts instead (`with_misses`).
 
 from __future__ import annotations
 
-import contextlib
 import heapq
 import json
 import os
@@ -15,7 +14,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,7 @@ def complaints_of(root: Path, home: Path, since: float = 0.0) -> list[dict[str, 
     """Return the lines about a vault since a time (seconds since 1970), oldest first."""
     lines: list[str] = []
     for name in (f"{HOOK_LOG}.old", HOOK_LOG):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             lines += (home / name).read_text("utf-8", "replace").split("\n")
     from_then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
     entries = [entry for entry in map(_entry, lines) if entry and str(entry["time"]) >= from_then]
@@ -44,7 +42,7 @@ def _is_about(entry: dict[str, Any], root: Path) -> bool:
     if not folder and not vault:
         return True
     if not vault:  # as the hook finds it: around the folder, else the user's default
-        with contextlib.suppress(ValueError, OSError):
+        with suppress(ValueError, OSError):
             vault = index_files.find(None, folder, {**os.environ, "LESSONS_VAULT": ""})
     if not isinstance(vault, str):
         return False
@@ -68,32 +66,6 @@ key_of = log.key_of  # the hash by which a record knows a prompt
 SHOWN = 5  # lessons of the most and of the never used
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One search for an agent. `lessons` is empty for silence; `ms` is from its start to the answer.
-
-    The fields after `by` are of a silence only, and not in records of older versions.
-    """
-
-    time: str  # ISO 8601, UTC
-    event: str  # UserPromptSubmit | SessionStart | PostToolUseFailure | LearnSearch | LearnGet
-    session: str
-    prompt: str  # 16 hexadecimal digits of its SHA-256; "" for a session's start
-    lessons: tuple[str, ...]
-    scores: tuple[float, ...]  # of the lessons, then of the skills
-    skills: tuple[str, ...]
-    floor: float | None
-    ms: float
-    by: str  # watcher | process | hook: it had no answer
-    silent: str = ""  # why nothing came
-    near: str = ""  # the lesson that came nearest to the floor
-    near_score: float | None = None
-    taught: tuple[str, ...] = ()  # those of the lessons that a taught prompt fired
-    said: str = (
-        ""  # of a failure: a line of what it printed, redacted; `prompt` is of its signature
-    )
-
-
 def record(
     folder: Path,
     event: str,
@@ -109,31 +81,33 @@ def record(
     taught: Sequence[str] = (),
     said: str = "",
 ) -> None:
-    """Append a record to the file in `.vault_index`. Never raises: a read-only vault has none."""
-    search = Record(
-        time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        event=event,
+    """Note a search for an agent. Never raises: a read-only vault has no record.
+
+    `hits` and `skills` have scores; both are empty for silence, which `silent` explains, and `near` is
+    the lesson that came nearest to the `floor`. `ms` is from the start to the answer, `by` the process
+    that gave it: watcher, process, learn. `taught` are the lessons that a taught prompt fired, and `said`
+    is a redacted line of what a failure printed, whose signature `prompt` is.
+    """
+    optional = {
+        "silent": silent,
+        "near": near[0] if near else "",
+        "near_score": round(near[1], 4) if near else None,
+        "taught": list(taught),
+        "said": said,
+    }
+    _note(
+        folder,
+        event,
         session=session[:MAX_SESSION_CHARS],
         prompt=key_of(prompt),
-        lessons=tuple(lesson for lesson, _ in hits),
-        scores=tuple(round(score, 4) for _, score in [*hits, *skills]),
-        skills=tuple(skill for skill, _ in skills),
+        lessons=[lesson for lesson, _ in hits],
+        scores=[round(score, 4) for _, score in [*hits, *skills]],
+        skills=[skill for skill, _ in skills],
         floor=None if floor is None else round(floor, 4),
         ms=round(ms, 1),
         by=by,
-        silent=silent,
-        near=near[0] if near else "",
-        near_score=round(near[1], 4) if near else None,
-        taught=tuple(taught),
-        said=said,
+        **{name: value for name, value in optional.items() if value},
     )
-    values = asdict(search)
-    for name in ("silent", "near", "near_score", "taught", "said"):
-        if not values[name]:
-            del values[name]
-    data = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-    with suppress(OSError):
-        _append(folder / FILE, data)
 
 
 def mark(
@@ -150,34 +124,26 @@ def mark(
     `prompt` is its hash, `written` that of the prompt that the lesson's file got, `kind` the list
     that it is in, and `moved` whether it left the other list.
     """
-    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    about = {
-        "session": session[:MAX_SESSION_CHARS],
-        "prompt": prompt,
-        "lesson": lesson,
-        "written": written,
-    }
-    line = {"time": when, "event": MARK, "lessons": [], **about, "kind": kind, "moved": moved}
-    with suppress(OSError):
-        _append(folder / FILE, json.dumps(line).encode() + b"\n")
+    about = {"session": session[:MAX_SESSION_CHARS], "prompt": prompt, "lesson": lesson}
+    _note(folder, MARK, lessons=[], **about, written=written, kind=kind, moved=moved)
 
 
 def rename(folder: Path, renamed: Mapping[str, str]) -> None:
     """Note that lessons have other ids now, old to new, so that their use still counts. Never raises."""
-    if not renamed:
-        return
-    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = {"time": when, "event": RENAME, "lessons": [], "renamed": dict(renamed)}
+    if renamed:
+        _note(folder, RENAME, lessons=[], renamed=dict(renamed))
+
+
+def _note(folder: Path, event: str, **values: Any) -> None:
+    """Append a line, with the time; in a read-only vault none."""
+    line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, **values}
+    data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
     with suppress(OSError):
-        _append(folder / FILE, json.dumps(line).encode() + b"\n")
-
-
-def _append(path: Path, data: bytes) -> None:
-    folder = index_files.open_folder(str(path.parent))
-    try:
-        log.append(folder, FILE, data, max_bytes=MAX_BYTES, old=OLD_FILE)
-    finally:
-        os.close(folder)
+        handle = index_files.open_folder(str(folder))
+        try:
+            log.append(handle, FILE, data, max_bytes=MAX_BYTES, old=OLD_FILE)
+        finally:
+            os.close(handle)
 
 
 def records(folder: Path) -> Iterator[dict[str, Any]]:
@@ -278,15 +244,8 @@ def uses(folder: Path) -> Counter[str]:
 
 
 def _used(kept: Sequence[Mapping[str, Any]]) -> Counter[str]:
-    """Count how often each lesson was given, under the id that it has now."""
-    used: Counter[str] = Counter()
-    for search in kept:
-        used.update(str(lesson) for lesson in search["lessons"])
-        renamed = search.get("renamed")
-        for old, new in renamed.items() if isinstance(renamed, dict) else ():
-            for id in [id for id in used if id == old or id.startswith(f"{old}#")]:
-                used[str(new) + id[len(old) :]] += used.pop(id)
-    return used
+    now = with_names_of_now(kept)
+    return Counter(lesson for search in now for lesson in search["lessons"])
 
 
 def came_again(failed: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], bool]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vault_index import api
+from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.cli.output import project_of
 from vault_index.entrypoints.words import moments
@@ -95,8 +96,8 @@ def search_command(
         return
     _show(answer, kinds)
     if explain:
-        dropped = [(Hit.from_json(hit), why) for hit, why in answer["dropped"]]
-        _explain(list(map(Hit.from_json, answer["hits"])), dropped, floors)
+        dropped = [(codec.from_json(Hit, hit), why) for hit, why in answer["dropped"]]
+        _explain([codec.from_json(Hit, hit) for hit in answer["hits"]], dropped, floors)
 
 
 def _as_json(
@@ -129,7 +130,7 @@ def _show(answer: dict[str, Any], kinds: tuple[str, ...]) -> None:
             about = f"below the floor ({100 * answer['floor']:.0f}%): hooks inject none of these"
             output.row(output.styled(f"--- {about} ---", dim=True))
         near = values.pop("neighbours", [])
-        hit = Hit.from_json(values)
+        hit = codec.from_json(Hit, values)
         first, *rest = hits.lines(hit, number, min(100, width or 100))
         output.row(output.styled(first, bold=True))
         for line in rest:
@@ -219,7 +220,7 @@ def _nearest(answer: dict[str, Any]) -> str:
 
     if not answer["near"] or answer["floor"] is None:
         return ""
-    near = Hit.from_json(answer["near"])
+    near = codec.from_json(Hit, answer["near"])
     return f" {hits.nearest(near.title, near.score, answer['floor'])}"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from vault_index.api import codec
 from vault_index.entrypoints.words import journal, moments, spent
 from vault_index.errors import VaultError
 from vault_index.recall import block
@@ -29,7 +30,7 @@ INTRO = (
 
 def search_results(answer: Mapping[str, Any]) -> str:
     """Return hits, and how to get more; of those below the floor a few titles."""
-    every = [Hit.from_json(hit) for hit in answer["hits"]]
+    every = [codec.from_json(Hit, hit) for hit in answer["hits"]]
     hits = [hit for hit in every if hit.is_above(answer["floor"])]
     below = [f"- {line(hit.lesson_id)}: {line(hit.title)} ({hit.percent}%)" for hit in every
              if hit not in hits][:BELOW]  # fmt: skip

@@ -22,6 +22,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
 from vault_index import api
+from vault_index.api import codec
 from vault_index.entrypoints.web.lessons import is_shared
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
@@ -92,7 +93,7 @@ def with_floor(
 
 def injected_in(recall: Mapping[str, Any]) -> set[str]:
     """Return the ids of what an agent would get: a lesson that the budget cut out is not in the text."""
-    lessons = [Hit.from_json(hit) for hit in recall["hits"]]
+    lessons = [codec.from_json(Hit, hit) for hit in recall["hits"]]
     within = {hit.lesson_id for hit in lessons if block.header(hit) in recall["text"]}
     return within | {hit["lesson_id"] for hit in recall["skills"]}
 
@@ -249,7 +250,7 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
     typed = client.ask(api.search.live(query=wanted), status=422, at_once=True)
     answer, recall = typed["search"], typed["recall"]
     hits = [
-        Hit.from_json(hit)
+        codec.from_json(Hit, hit)
         for hit in answer["hits"]
         if private or (is_shared(hit) and not hit["withheld"])
     ]
