@@ -1,11 +1,11 @@
-"""Settings: one frozen `Config`, made by one `load()`.
+"""Settings: one frozen `Config`, made by one `load()`; a table of a settings file is a field of it.
 
 Later wins: defaults < the vault's `vault.toml` < the user's `config.toml` < environment < flags.
 
 A vault comes from a repository someone cloned, so `vault.toml` is not trusted: it may set budgets,
 the floor, the taxonomy and keywords. Endpoints, models and anything outside the vault come from the
 user alone. Other keys and wrong values in `vault.toml`, and unknown keys of the user, stop nothing:
-they are ignored, and `Config.ignored` lists them.
+they are ignored, and `Config.unknown_keys` lists them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Set
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,33 +23,107 @@ from vault_index.errors import SettingsError
 from vault_index.hotpath import index_files
 
 MAX_BYTES = 1024 * 1024  # of a settings file
-EMBEDDERS = ("minilm", "ollama", "none")
-TRUST = ("all", "committed-only")
+_MAX_SHOWN_CHARS = 80  # of a value or a key that is wrong
+DEFAULT = "default"  # the origin of a setting that nobody set
+# a setting is named as a settings file spells it with its table: `learn.model`
 VAULT_KEYS = frozenset(
     {"prompt_lessons", "prompt_skills", "prompt_tokens", "session_lessons", "token_budget"}
-    | {"session_sources", "floor", "taxonomy", "keywords", "watch_autostart"}
-    | {"learn_significance", "learn_ignored", "search_weights", "search_min_similarity"}
-    | {"skills_least_lessons", "skills_least_confidence", "skills_least_uses"}
+    | {"session_sources", "floor", "taxonomy", "keywords", "watch.autostart"}
+    | {"learn.significance", "learn.exclude", "search.weights", "search.min_similarity"}
+    | {"skills.least_lessons", "skills.least_confidence", "skills.least_uses"}
 )
+_RENAMED = {"journal.left_out": "journal.exclude", "learn.ignored": "learn.exclude"}
+_GONE = frozenset({"journal.refine", "journal.refine_a_day", "journal.prompt"})
 _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
     "LESSONS_OLLAMA_MODEL": "ollama_model",
     "OLLAMA_HOST": "ollama_host",
-    "LESSONS_WATCH_AUTOSTART": "watch_autostart",
+    "LESSONS_WATCH_AUTOSTART": "watch.autostart",
 }
+_CHOICES = {"embedder": ("minilm", "ollama", "none"), "trust": ("all", "committed-only")}
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+Cosine = float
+Weights = str
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
-    """A setting of a file that is not in force. `key` is as the file spells it: `learn.most`."""
+class UnknownKey:
+    """A key of a settings file that needs an edit; only one `is_in_force` that has a new name."""
 
     file: str
-    key: str
+    key: str  # as the file spells it: `learn.most`
     reason: str
+    is_in_force: bool = False
 
     def __str__(self) -> str:
-        return f"{self.file}: ignored: {self.reason}"
+        return f"{self.file}: {'' if self.is_in_force else 'ignored: '}{self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTable:
+    """The settings of `[watch]`."""
+
+    autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
+
+
+@dataclass(frozen=True, slots=True)
+class JournalTable:
+    """The settings of `[journal]`."""
+
+    retention_days: int = 365  # days to keep a session after its end or import; 0: all
+    window_days: int = 90  # days that a search of the journal looks back; 0: all
+    session_start: bool = True  # a session's start gets what was done here last
+    exclude: tuple[str, ...] = ()  # globs of paths that the journal does not name
+
+
+@dataclass(frozen=True, slots=True)
+class LlmTable:
+    """The settings of `[llm]`."""
+
+    openai_url: str = ""  # of a server for `openai:MODEL`, such as http://127.0.0.1:8080/v1
+    calls_a_day: int = 100  # calls of language models in a day, of all commands; 0: none
+    tokens_a_day: int = 500_000  # their tokens in a day, questions and answers together
+
+
+@dataclass(frozen=True, slots=True)
+class AskTable:
+    """The settings of `[ask]`."""
+
+    model: str = ""  # the model that answers questions, "ollama:MODEL"; "" for passages alone
+    max_searches: int = 1  # searches that a model may make for a question, at most
+    history: int = 2  # exchanges of a conversation that a model is sent again
+    record: bool = False  # keep conversations in private files, for as long as sessions
+
+
+@dataclass(frozen=True, slots=True)
+class LearnTable:
+    """The settings of `[learn]`."""
+
+    model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for rules alone
+    auto: bool = False  # learn from a session when it ends
+    stages: int = 0  # calls for an analysis: 4 | 1; 0: as suits the model
+    significance: int = 5  # points from which a session is worth an analysis
+    most: int = 3  # proposals from a session, at most 20
+    tokens: int = 12_000  # tokens that a model is sent of a session, in all stages together
+    exclude: tuple[str, ...] = ()  # globs of paths that nothing is learned from
+    expire_days: int = 30  # days that a proposal waits for its review; 0: for ever
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTable:
+    """The settings of `[search]`."""
+
+    weights: Weights = ""  # of rank-weighted search, such as "60/30/5/5"; "": evidence is summed
+    min_similarity: Cosine = 0.6  # cosine below which rank-weighted search finds nothing
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsTable:
+    """The settings of `[skills]`."""
+
+    least_lessons: int = 5  # lessons of a tag from which a skill is built
+    least_confidence: float = 4.0  # their mean, 1..5
+    least_uses: int = 10  # how often they were given to an agent, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,57 +148,36 @@ class Config:
         str, ...
     ] = ()  # names or addresses: hooks inject what they committed last
     trusted_keys: tuple[str, ...] = ()  # fingerprints: hooks inject what was signed with them
-    watch_autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
-    journal_retention_days: int = 365  # days to keep a session after its end or import; 0: all
-    journal_window_days: int = 90  # days that a search of the journal looks back; 0: all
-    journal_session_start: bool = True  # a session's start gets what was done here last
-    journal_left_out: tuple[str, ...] = ()  # globs of paths that the journal does not name
-    llm_openai_url: str = ""  # of a server for `openai:MODEL`, such as http://127.0.0.1:8080/v1
-    llm_calls_a_day: int = 100  # calls of language models in a day, of all commands; 0: none
-    llm_tokens_a_day: int = 500_000  # their tokens in a day, questions and answers together
-    ask_model: str = ""  # the model that answers questions, "ollama:MODEL"; "" for passages alone
-    ask_max_searches: int = 1  # searches that a model may make for a question, at most
-    ask_history: int = 2  # exchanges of a conversation that a model is sent again
-    ask_record: bool = False  # keep conversations in private files, for as long as sessions
-    learn_model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for rules alone
-    learn_auto: bool = False  # learn from a session when it ends
-    learn_stages: int = 0  # calls for an analysis: 4 | 1; 0: as suits the model
-    learn_significance: int = 5  # points from which a session is worth an analysis
-    learn_most: int = 3  # proposals from a session, at most 20
-    learn_tokens: int = 12_000  # tokens that a model is sent of a session, in all stages together
-    learn_ignored: tuple[str, ...] = ()  # globs of paths that nothing is learned from
-    learn_expire_days: int = 30  # days that a proposal waits for its review; 0: for ever
-    search_weights: str = ""  # of rank-weighted search, such as "60/30/5/5"; "": evidence is summed
-    search_min_similarity: float = 0.6  # cosine below which rank-weighted search finds nothing
-    skills_least_lessons: int = 5  # lessons of a tag from which a skill is built
-    skills_least_confidence: float = 4.0  # their mean, 1..5
-    skills_least_uses: int = 10  # how often they were given to an agent, together
+    watch: WatchTable = WatchTable()
+    journal: JournalTable = JournalTable()
+    llm: LlmTable = LlmTable()
+    ask: AskTable = AskTable()
+    learn: LearnTable = LearnTable()
+    search: SearchTable = SearchTable()
+    skills: SkillsTable = SkillsTable()
     taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
-    ignored: tuple[Ignored, ...] = ()  # settings that are in a file and not in force
+    unknown_keys: tuple[UnknownKey, ...] = ()  # keys of files that need an edit
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
 
     def warnings(self) -> list[str]:
-        """Return a line for people for each setting that is ignored."""
-        return [f"warning: {each}" for each in self.ignored]
+        """Return a line for people for each key that needs an edit."""
+        return [f"warning: {each}" for each in self.unknown_keys]
 
 
-TABLES = (
-    "watch",
-    "journal",
-    "llm",
-    "ask",
-    "learn",
-    "search",
-    "skills",
-)  # of a settings file: `[watch] autostart` is `watch_autostart`
-DEFAULT = "default"  # the origin of a setting that nobody set
-_GONE = frozenset(
-    {"journal_refine", "journal_refine_a_day", "journal_prompt"}
-)  # were settings once
-_NOT_SETTINGS = frozenset({"home", "ignored", "origins"})
-_SETTINGS = frozenset(each.name for each in fields(Config)) - _NOT_SETTINGS
-_MAX_SHOWN_CHARS = 80  # of a value or a key that is wrong
+def _settings() -> dict[str, Field[Any]]:
+    """Return the field of each setting by its name, in the order of `Config`."""
+    named: dict[str, Field[Any]] = {}
+    for each in fields(Config):
+        if is_dataclass(each.default):
+            named |= {f"{each.name}.{inner.name}": inner for inner in fields(each.default)}
+        elif each.name not in ("home", "unknown_keys", "origins"):
+            named[each.name] = each
+    return named
+
+
+SETTINGS = _settings()
+_TABLES = frozenset(name.partition(".")[0] for name in SETTINGS if "." in name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +191,10 @@ class Setting:
 
 def settings_in_force(config: Config) -> list[Setting]:
     """Return every setting with its origin, in the order of `Config`; the user's folder first."""
-    names = [f.name for f in fields(config) if f.name not in ("ignored", "origins")]
     return [
-        Setting(spelled(name), getattr(config, name), config.origins.get(name, DEFAULT))
-        for name in names
+        Setting(name, attrgetter(name)(config), config.origins.get(name, DEFAULT))
+        for name in ("home", *SETTINGS)
     ]
-
-
-def spelled(key: str) -> str:
-    """Return the name of a field of `Config` as settings files spell it: `watch.autostart`."""
-    for table in TABLES:
-        if key.startswith(f"{table}_"):
-            return f"{table}.{key.removeprefix(f'{table}_')}"
-    return key
 
 
 def home_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -170,55 +215,75 @@ def load(
     environ = os.environ if environ is None else environ
     named = {"home": "LESSONS_HOME"} if environ.get("LESSONS_HOME") else {}
     config = Config(home=home_folder(environ), origins=named)
-    ignored: list[Ignored] = []
+    problems: list[UnknownKey] = []
     if vault_toml is not None:
-        values, problems = _allowed(_read(vault_toml, follow=False))
-        config = _with(config, values, str(vault_toml))
         shown = f"{index_files.FOLDER}/{index_files.SETTINGS}"
-        ignored += [Ignored(shown, key, reason) for key, reason in problems]
-    user_file = config.home / "config.toml"
-    values, problems = _without_tables(_read(user_file))
-    if problems:
-        raise SettingsError(f"{user_file}: {problems[0][1]}")
-    unknown = sorted(set(values) - _SETTINGS)
-    ignored += [Ignored(str(user_file), spelled(key), _unknown(key, _SETTINGS)) for key in unknown]
-    known = {key: value for key, value in values.items() if key in _SETTINGS}
-    config = replace(_with(config, known, str(user_file)), ignored=tuple(ignored))
-    for variable, key in _ENVIRONMENT.items():
+        values, problems = _allowed(_read(vault_toml, follow=False), shown)
+        config = _with(config, values, str(vault_toml))
+    user_file = str(config.home / "config.toml")
+    values, unknown = _known(_read(Path(user_file)), user_file, frozenset(SETTINGS))
+    config = replace(_with(config, values, user_file), unknown_keys=(*problems, *unknown))
+    for variable, name in _ENVIRONMENT.items():
         if environ.get(variable):
-            config = _with(config, {key: environ[variable]}, variable)
-    return _with(config, {k: v for k, v in (flags or {}).items() if v is not None}, "flags")
+            config = _with(config, {name: environ[variable]}, variable)
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    values, unknown = _known(given, "flags", frozenset(SETTINGS))
+    if wrong := [each.reason for each in unknown if not each.is_in_force]:
+        raise SettingsError(f"flags: {wrong[0]}", f"use one of {', '.join(SETTINGS)}")
+    return _with(config, values, "flags")
 
 
-def vault_problems(data: bytes) -> list[tuple[str, str]]:
-    """Return what is wrong with the text of a `vault.toml` as (key, message), the key "" for no TOML.
-
-    Keys of a table are named with it: `watch.autostart`.
-    """
+def vault_problems(data: bytes) -> list[UnknownKey]:
+    """Return what is wrong with the text of a `vault.toml`, with the key "" for no TOML."""
+    file = index_files.SETTINGS
     try:
         values = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        return [("", f"not TOML: {error}")]
-    return _allowed(values)[1]
+        return [UnknownKey(file, "", f"not TOML: {error}")]
+    return _allowed(values, file)[1]
 
 
-def _allowed(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """Return the settings that a vault may set and has right, and what is wrong as (key, message)."""
-    flat, problems = _without_tables(values)
-    allowed = {}
-    for key, value in flat.items():
-        shown = spelled(key)
-        if key in VAULT_KEYS:
-            try:
-                _checked(key, value)
-                allowed[key] = value
-            except SettingsError as error:
-                problems.append((shown, "; ".join(filter(None, (error.message, error.hint)))))
-        elif key in _SETTINGS:
-            problems.append((shown, f"a vault may not set {shown!r}: it is for each user's own"))
+def _allowed(values: Mapping[str, Any], file: str) -> tuple[dict[str, Any], list[UnknownKey]]:
+    """Return the settings that a vault may set and has right, and the keys that need an edit."""
+    settings, problems = _known(values, file, VAULT_KEYS)
+    for name in list(settings):
+        try:
+            _checked(name, settings[name])
+        except SettingsError as error:
+            reason = "; ".join(filter(None, (error.message, error.hint)))
+            problems.append(UnknownKey(file, name, reason))
+            del settings[name]
+    return settings, problems
+
+
+def _known(
+    values: Mapping[str, Any], file: str, names: Set[str]
+) -> tuple[dict[str, Any], list[UnknownKey]]:
+    """Return the settings of these names in a file, and its keys that need an edit.
+
+    Outside its table a setting is spelled `watch_autostart`.
+    """
+    underlined = {name.replace(".", "_"): name for name in (*SETTINGS, *_RENAMED, *_GONE)}
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if key in _TABLES and isinstance(value, Mapping):
+            flat |= {f"{key}.{inner}": each for inner, each in value.items()}
         else:
-            problems.append((shown, _unknown(key, VAULT_KEYS)))
-    return allowed, problems
+            flat[underlined.get(key, key)] = value
+    settings, problems = {}, []
+    for key, value in sorted(flat.items()):
+        name = _RENAMED.get(key, key)
+        if name in names or name in _TABLES:
+            settings[name] = flat.get(name, value)
+            if name != key:
+                reason = f"the setting {key!r} is {name!r} now: rename it"
+                problems.append(UnknownKey(file, key, reason, is_in_force=name not in flat))
+        elif name in SETTINGS:
+            reason = f"a vault may not set {key!r}: it is for each user's own"
+            problems.append(UnknownKey(file, key, reason))
+        else:
+            problems.append(UnknownKey(file, key, _unknown(key, names)))
+    return settings, problems
 
 
 def _unknown(key: str, names: Set[str]) -> str:
@@ -226,10 +291,9 @@ def _unknown(key: str, names: Set[str]) -> str:
     from difflib import get_close_matches
 
     if key in _GONE:
-        return f"the setting {spelled(key)!r} is gone: remove it"
+        return f"the setting {key!r} is gone: remove it"
     near = get_close_matches(key[:_MAX_SHOWN_CHARS], names, 1)
-    hint = f": did you mean {spelled(near[0])!r}?" if near else ""
-    return f"unknown setting {_brief(spelled(key))}{hint}"
+    return f"unknown setting {_brief(key)}" + (f": did you mean {near[0]!r}?" if near else "")
 
 
 def _brief(value: object) -> str:
@@ -243,7 +307,8 @@ def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     try:
         with open(path, "rb", opener=lambda name, _flags: os.open(name, flags)) as file:
-            data = file.read(MAX_BYTES + 1) if _is_file(file.fileno()) else b""
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            data = file.read(MAX_BYTES + 1) if is_file else b""
         if len(data) > MAX_BYTES:
             raise SettingsError(f"{path}: larger than {MAX_BYTES >> 20} MB", "shorten it")
         return tomllib.loads(data.decode("utf-8"))
@@ -255,95 +320,91 @@ def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _without_tables(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """Return settings with those of a table named after it, `watch_autostart`, and what is no table."""
-    flat = dict(values)
-    problems = []
-    for table in TABLES:
-        inner = flat.pop(table, {})
-        if isinstance(inner, dict):
-            flat |= {f"{table}_{key}": value for key, value in inner.items()}
-        else:
-            problems.append((table, f"{table} must be a table: [{table}]"))
-    return flat, problems
-
-
-def _is_file(descriptor: int) -> bool:
-    return stat.S_ISREG(os.fstat(descriptor).st_mode)
-
-
 def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
     """Return a copy with values checked against the types of the fields."""
-    unknown = sorted(set(values) - _SETTINGS)
-    if unknown:
-        raise SettingsError(
-            f"{where}: unknown setting {unknown[0]!r}",
-            f"use one of {', '.join(sorted(_SETTINGS))}",
-        )
-    origins = {**config.origins, **dict.fromkeys(values, where)}
-    try:
-        checked = {key: _checked(key, value) for key, value in values.items()}
-    except SettingsError as error:
-        raise SettingsError(f"{where}: {error.message}", error.hint) from None
-    return replace(config, **checked, origins=origins)
-
-
-def _checked_search(key: str, value: Any) -> None:
-    """Raise SettingsError for weights, or a cosine, that no search could use."""
-    if key == "search_weights":
-        parts = value.split("/") if isinstance(value, str) else []
-        numbers = [int(part) for part in parts if part.isdecimal() and len(part) < 6]
-        if value != "" and not (len(parts) == len(numbers) == 4 and any(numbers)):
-            raise SettingsError(
-                f"{spelled(key)} must be four whole numbers, not {_brief(value)}",
-                'write it like "60/30/5/5": vector, full text, confidence, use; "" for none',
-            )
-    elif key == "search_min_similarity" and isinstance(value, (int, float)) and value > 1:
-        raise SettingsError(f"{spelled(key)} must be a cosine, 0 to 1, not {_brief(value)}")
-
-
-def _checked(key: str, value: Any) -> Any:
-    """Return a value as `Config` has it. Raises SettingsError, which does not name the file."""
-    _checked_search(key, value)
-    name, shown = spelled(key), _brief(value)
-    default = Config.__dataclass_fields__[key].default
-    if key == "vault":
-        if isinstance(value, (str, Path)):
-            return Path(value).expanduser()
-        raise SettingsError(f"vault must be a path, not {shown}")
-    if key == "floor":
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e9:
-            return float(value)
-        raise SettingsError(f"floor must be a number, not {shown}")
-    if key == "keywords":
-        if isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values()):
-            return dict(value)
-        raise SettingsError('keywords must be a table of phrase = "category"')
-    if isinstance(default, tuple):
-        if isinstance(value, list) and all(isinstance(v, str) for v in value):
-            return tuple(value)
-        raise SettingsError(f"{name} must be a list of strings, not {shown}")
-    if isinstance(default, bool):
-        boolean = _BOOLEANS.get(str(value).lower())
-        if boolean is None:
-            raise SettingsError(f"{name} must be true or false, not {shown}")
-        return boolean
-    if isinstance(default, float):
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9:
-            return float(value)
-        raise SettingsError(f"{name} must be a number, 0 or more, not {shown}")
-    if isinstance(default, int):
+    for name, value in values.items():
         try:
-            number = int(value) if not isinstance(value, (bool, float)) else -1
-        except (TypeError, ValueError):
-            number = -1
-        if not 0 <= number < 1e9:
-            raise SettingsError(f"{name} must be a whole number, 0 or more, not {shown}")
-        return number
-    if key == "embedder" and value not in EMBEDDERS:
-        raise SettingsError(f"no embedder {shown}", f"choose one of {', '.join(EMBEDDERS)}")
-    if key == "trust" and value not in TRUST:
-        raise SettingsError(f"no trust {shown}", f"choose one of {', '.join(TRUST)}")
-    if not isinstance(value, str):
-        raise SettingsError(f"{name} must be a string, not {shown}")
+            checked = _checked(name, value)
+        except SettingsError as error:
+            raise SettingsError(f"{where}: {error.message}", error.hint) from None
+        table, _, own = name.rpartition(".")
+        inner = replace(getattr(config, table), **{own: checked}) if table else checked
+        config = replace(config, **{table or own: inner})
+    return replace(config, origins={**config.origins, **dict.fromkeys(values, where)})
+
+
+def _checked(name: str, value: Any) -> Any:
+    """Return a value as `Config` has it. Raises SettingsError, which does not name the file."""
+    if name in _TABLES:
+        raise SettingsError(f"{name} must be a table: [{name}]")
+    if value not in (choices := _CHOICES.get(name, (value,))):
+        raise SettingsError(f"no {name} {_brief(value)}", f"choose one of {', '.join(choices)}")
+    convert, kind, hint = _KINDS[str(SETTINGS[name].type)]
+    try:
+        return convert(value)
+    except (TypeError, ValueError):
+        raise SettingsError(f"{name} must be {kind}, not {_brief(value)}", hint) from None
+
+
+def _boolean(value: Any) -> bool:
+    if str(value).lower() not in _BOOLEANS:
+        raise ValueError
+    return _BOOLEANS[str(value).lower()]
+
+
+def _count(value: Any) -> int:
+    """Return a number, which is text in a variable."""
+    number = -1 if isinstance(value, (bool, float)) else int(value)
+    if not 0 <= number < 1e9:
+        raise ValueError
+    return number
+
+
+def _number(value: Any, least: float = 0, most: float = 1e9) -> float:
+    number = _is_a((int, float), value)
+    if isinstance(value, bool) or not least <= number <= most:
+        raise ValueError
+    return float(number)
+
+
+def _weights(value: Any) -> str:
+    """Return the weights of a search: all zeros would order nothing."""
+    parts = _is_a(str, value).split("/")
+    numbers = [int(part) for part in parts if part.isdecimal() and len(part) < 6]
+    if value and not (len(parts) == len(numbers) == 4 and any(numbers)):
+        raise ValueError
+    return str(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(_is_a(str, each) for each in _is_a(list, value))
+
+
+def _phrases(value: Any) -> dict[str, str]:
+    return {phrase: _is_a(str, each) for phrase, each in _is_a(Mapping, value).items()}
+
+
+def _is_a(kind: type | tuple[type, ...], value: Any) -> Any:
+    """Return a value of this kind. Raises TypeError for another."""
+    if not isinstance(value, kind):
+        raise TypeError
     return value
+
+
+# by the annotation of a field: the conversion, which raises TypeError or ValueError, words, and a hint
+_KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
+    "bool": (_boolean, "true or false", ""),
+    "int": (_count, "a whole number, 0 or more", ""),
+    "float": (_number, "a number, 0 or more", ""),
+    "float | None": (lambda value: _number(value, least=-1e9), "a number", ""),
+    "Cosine": (lambda value: _number(value, most=1), "a cosine, 0 to 1", ""),
+    "str": (lambda value: _is_a(str, value), "a string", ""),
+    "Weights": (
+        _weights,
+        "four whole numbers",
+        'write it like "60/30/5/5": vector, full text, confidence, use; "" for none',
+    ),
+    "tuple[str, ...]": (_texts, "a list of strings", ""),
+    "Mapping[str, str]": (_phrases, 'a table of phrase = "category"', ""),
+    "Path | None": (lambda value: Path(_is_a((str, Path), value)).expanduser(), "a path", ""),
+}

@@ -37,7 +37,7 @@ def of(vault: Vault) -> dict[str, Any]:
         "embedder": _embedder(vault),
         "model": asdict(download.state(vault.config.home)),
         "index": _index(vault),
-        "ignored_settings": list(map(str, vault.config.ignored)),
+        "ignored_settings": list(map(str, vault.config.unknown_keys)),
         "settings": settings(vault),
     }
     try:

@@ -119,7 +119,9 @@ def test_files_that_git_ignores_or_the_user_names_are_left_out(
     shop = tmp_path / "shop"
     run("git", "init", "-q", shop, cwd=tmp_path)
     (shop / ".gitignore").write_text("*.local\n/private/\n")
-    named = replace(journal.config, journal_left_out=("customers/*",))
+    named = replace(
+        journal.config, journal=replace(journal.config.journal, exclude=("customers/*",))
+    )
     file = write_transcript(
         own_world,
         "a",

@@ -137,5 +137,7 @@ def test_conversations_stay_for_a_week_and_only_by_a_clock_to_trust(
 def test_retention_for_ever_expires_nothing(journal: Journal, own_world: Path) -> None:
     clock_ran(own_world, since=100, last=1)
     for days in (0, 999_999_999):
-        patient = Journal(replace(journal.config, journal_retention_days=days))
+        patient = Journal(
+            replace(journal.config, journal=replace(journal.config.journal, retention_days=days))
+        )
         assert forget.expire(patient).sessions == 0

@@ -88,8 +88,12 @@ def test_sessions_and_projects_are_gone(journal: Journal) -> None:
 @pytest.mark.slow
 def test_sessions_are_kept_as_long_as_the_user_says(journal: Journal) -> None:
     assert forget.expire(journal).sessions == 0
-    short = Journal(replace(journal.config, journal_retention_days=1))
-    long_ago = Journal(replace(journal.config, journal_retention_days=0))
+    short = Journal(
+        replace(journal.config, journal=replace(journal.config.journal, retention_days=1))
+    )
+    long_ago = Journal(
+        replace(journal.config, journal=replace(journal.config.journal, retention_days=0))
+    )
     assert forget.expire(long_ago).sessions == 0
     assert forget.expire(short).sessions == 0, "an old session was imported a moment ago"
     for file in archive.all_files(journal.folder):

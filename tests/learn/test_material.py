@@ -17,6 +17,7 @@ from tests.support.conversations import Conversation, about_redirects, about_ret
 from tests.support.files import write
 from tests.support.planted import SECRETS
 from tests.support.projects import a_project, a_vault, commit, taken
+from vault_index.config import load
 from vault_index.errors import VaultError
 from vault_index.journal.redact import redact
 from vault_index.learn import gather
@@ -183,11 +184,8 @@ def test_a_repository_that_is_younger_than_the_session(tmp_path: Path) -> None:
 def test_ignored_paths(project: Path) -> None:
     write(project / ".gitignore", "ignored/\n*.secret\n")
     vault = a_vault(project)
-    write(vault.config.home / "config.toml", '[learn]\nignored = ["private/*"]\n')
-    vault = Vault(project, type(vault.config)(**{
-        **{name: getattr(vault.config, name) for name in vault.config.__dataclass_fields__},
-        "learn_ignored": ("private/*",),
-    }))  # fmt: skip
+    write(vault.config.home / "config.toml", '[learn]\nexclude = ["private/*"]\n')
+    vault = Vault(project, load(project / "lessons/vault.toml"))
     talk = about_redirects(project, began=datetime.now(UTC) + timedelta(seconds=1))
     names = (
         *("node_modules/a/index.js", "vendor/b/b.go", "ignored/c.py", "d.secret", "uv.lock"),
@@ -345,7 +343,7 @@ def test_files(project: Path, tmp_path: Path) -> None:
 def test_a_file_that_nothing_is_learned_from_is_refused(
     project: Path, own_world: Path, name: str
 ) -> None:
-    (own_world / "config.toml").write_text('[journal]\nleft_out = ["private/*"]\n')
+    (own_world / "config.toml").write_text('[journal]\nexclude = ["private/*"]\n')
     write(project / ".gitignore", ".env\nsecret/\n")
     write(project / name, "limit = 4096\n")
     vault = a_vault(project)

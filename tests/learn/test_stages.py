@@ -29,7 +29,7 @@ def run(model: ScriptedModel, config: Config, names: tuple[str, ...]) -> list[st
 def test_it_sends_no_more_than_it_planned_and_the_budget_allows(
     config: Config, names: tuple[str, ...], tokens: int
 ) -> None:
-    config = replace(config, learn_tokens=tokens)
+    config = replace(config, learn=replace(config.learn, tokens=tokens))
     code = "".join(f"+    total_{n} = price_{n} * count_{n}\n" for n in range(20_000))
     material = a_material(diff=f"--- a/m.py\n+++ b/m.py\n@@ -1 +1,20000 @@\n{code}")
     model = ScriptedModel.that_says(an_entry())
@@ -56,9 +56,12 @@ def test_the_settings_choose_the_stages_else_the_model_does(config: Config) -> N
     quick, slow = ScriptedModel(str), ScriptedModel(str, starts_slowly=True)
     assert stages.names(config, quick) == stages.FOUR
     assert stages.names(config, slow) == stages.ONE
-    assert stages.names(replace(config, learn_stages=4), slow) == stages.FOUR
-    assert stages.names(replace(config, learn_stages=1), quick) == stages.ONE
-    assert stages.names(replace(config, learn_tokens=3_000), quick) == stages.ONE
+    assert stages.names(replace(config, learn=replace(config.learn, stages=4)), slow) == stages.FOUR
+    assert stages.names(replace(config, learn=replace(config.learn, stages=1)), quick) == stages.ONE
+    assert (
+        stages.names(replace(config, learn=replace(config.learn, tokens=3_000)), quick)
+        == stages.ONE
+    )
 
 
 def test_an_answer_that_does_not_fit_is_asked_for_once_more(config: Config) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.support.files import MakeVault, write
 from tests.support.model_server import ModelServer, Response
 from tests.support.watchers import soon
 from vault_index import llm
-from vault_index.config import Config
+from vault_index.config import Config, LlmTable
 from vault_index.errors import ModelAwayError, ModelBudgetError, ModelCallError
 from vault_index.llm.metered import Allowance, Day
 from vault_index.vault import open_vault
@@ -33,7 +34,7 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def config(server: ModelServer, tmp_path: Path) -> Config:
-    return Config(home=tmp_path / "me", llm_openai_url=f"{server.url}/v1")
+    return Config(home=tmp_path / "me", llm=LlmTable(openai_url=f"{server.url}/v1"))
 
 
 def ask(config: Config) -> str:
@@ -43,7 +44,7 @@ def ask(config: Config) -> str:
 
 def test_a_day_has_its_calls_and_the_next_day_its_own(config: Config) -> None:
     now = [NOON]
-    allowance = Allowance(replace(config, llm_calls_a_day=2), lambda: now[0])
+    allowance = Allowance(replace(config, llm=replace(config.llm, calls_a_day=2)), lambda: now[0])
     for _ in range(2):
         allowance.settle(allowance.book(100), 30)
     assert allowance.used() == Day("2026-11-20", 2, 60)
@@ -59,7 +60,7 @@ def test_a_day_has_its_calls_and_the_next_day_its_own(config: Config) -> None:
 
 
 def test_a_day_has_its_tokens_those_of_calls_under_way_included(config: Config) -> None:
-    allowance = Allowance(replace(config, llm_tokens_a_day=1000), lambda: NOON)
+    allowance = Allowance(replace(config, llm=replace(config.llm, tokens_a_day=1000)), lambda: NOON)
     booking = allowance.book(900)
     with pytest.raises(ModelBudgetError, match="may take 200 tokens, and the day has 100 left"):
         allowance.book(200)
@@ -84,16 +85,15 @@ def test_real_tokens_replace_the_estimate(config: Config) -> None:
     assert (used.calls, used.tokens) == (1, 49)
 
 
-@pytest.mark.parametrize("setting", ["llm_calls_a_day", "llm_tokens_a_day"])
-def test_none_is_none(config: Config, server: ModelServer, setting: str) -> None:
+@pytest.mark.parametrize("setting", [LlmTable(calls_a_day=0), LlmTable(tokens_a_day=0)])
+def test_none_is_none(config: Config, server: ModelServer, setting: LlmTable) -> None:
     with pytest.raises(ModelBudgetError):
-        # the name of the setting is a parameter, of whose type nothing is known
-        ask(Config(home=config.home, llm_openai_url=config.llm_openai_url, **{setting: 0}))  # type: ignore[arg-type]
+        ask(replace(config, llm=replace(setting, openai_url=config.llm.openai_url)))
     assert not server.requests
 
 
 def test_it_is_one_allowance_for_all_models(config: Config, server: ModelServer) -> None:
-    capped = replace(config, llm_calls_a_day=1, ollama_host=server.url)
+    capped = replace(config, llm=replace(config.llm, calls_a_day=1), ollama_host=server.url)
     ask(capped)
     with pytest.raises(ModelBudgetError):
         llm.open_model("ollama:llama3.2", capped).complete("", "Hi?")
@@ -108,13 +108,13 @@ def test_each_attempt_that_a_model_may_have_worked_on_is_a_call(
     assert Allowance(config).used().calls == 2
     server.instead = [Response(500)] * 9
     with pytest.raises(ModelBudgetError):
-        ask(replace(config, llm_calls_a_day=4))
+        ask(replace(config, llm=replace(config.llm, calls_a_day=4)))
     assert len(server.requests) == 4 + 2
 
 
 def test_who_is_away_uses_nothing(config: Config) -> None:
     with pytest.raises(ModelAwayError):
-        ask(replace(config, llm_openai_url="http://127.0.0.1:9"))
+        ask(replace(config, llm=replace(config.llm, openai_url="http://127.0.0.1:9")))
     used = Allowance(config).used()
     assert (used.calls, used.tokens) == (0, 0)
 
@@ -144,8 +144,8 @@ def test_its_file_is_private_and_a_damaged_one_stops_all_calls(
 
 CALL = (
     "import sys; from pathlib import Path; from vault_index import llm;"
-    "from vault_index.config import Config;"
-    "config = Config(home=Path(sys.argv[1]), llm_openai_url=sys.argv[2], llm_calls_a_day=8);"
+    "from vault_index.config import Config, LlmTable;"
+    "config = Config(home=Path(sys.argv[1]), llm=LlmTable(openai_url=sys.argv[2], calls_a_day=8));"
     "model = llm.open_model('openai:opus', config)\n"
     "for _ in range(5): model.complete('Be brief.', 'Hi?')"
 )
@@ -153,7 +153,7 @@ CALL = (
 
 @pytest.mark.slow
 def test_processes_side_by_side_share_it(config: Config, server: ModelServer) -> None:
-    words = [sys.executable, "-c", CALL, str(config.home), config.llm_openai_url]
+    words = [sys.executable, "-c", CALL, str(config.home), config.llm.openai_url]
     processes = [subprocess.Popen(words, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     said = [process.communicate()[1] for process in processes]
     assert len(server.requests) == 8
@@ -163,7 +163,7 @@ def test_processes_side_by_side_share_it(config: Config, server: ModelServer) ->
 @pytest.mark.slow
 def test_a_process_that_dies_in_a_call_has_used_it(config: Config, server: ModelServer) -> None:
     server.delay = 60
-    words = [sys.executable, "-c", CALL, str(config.home), config.llm_openai_url]
+    words = [sys.executable, "-c", CALL, str(config.home), config.llm.openai_url]
     process = subprocess.Popen(words)
     soon(lambda: server.requests)
     process.send_signal(signal.SIGKILL)
@@ -195,7 +195,6 @@ def test_a_vault_chooses_no_model_no_address_and_no_cap(
         ]
     write(root / "lessons/vault.toml", "\n".join(lines) + "\n")
     config, untouched = open_vault(root).config, Config(home=own_world)
-    fields = {name.replace(".", "_") for name in names} | {"ollama_host"}
-    assert {each.key.replace(".", "_") for each in config.ignored} == fields
-    for field in fields:
-        assert getattr(config, field) == getattr(untouched, field), field
+    assert {each.key for each in config.unknown_keys} == {*names, "ollama_host"}
+    for name in (*names, "ollama_host"):
+        assert attrgetter(name)(config) == attrgetter(name)(untouched), name

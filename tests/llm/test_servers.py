@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.model_server import ModelServer, Response
 from vault_index import llm
-from vault_index.config import Config
+from vault_index.config import Config, LlmTable
 from vault_index.errors import (
     ModelAwayError,
     ModelCallError,
@@ -61,7 +61,7 @@ def model(kind: str, server: ModelServer, tmp_path: Path, pauses: list[float]) -
 
 
 def model_at(kind: str, url: str, home: Path, pauses: list[float], timeout: float = 20) -> Model:
-    config = Config(home=home, llm_openai_url=f"{url}/v1")
+    config = Config(home=home, llm=LlmTable(openai_url=f"{url}/v1"))
     environ = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}
     backend = (
         AnthropicBackend("opus", environ, timeout)
@@ -107,7 +107,7 @@ def test_anthropic_is_asked_as_its_api_says(
 def test_an_openai_compatible_server_is_asked_as_its_api_says(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = Config(home=tmp_path, llm_openai_url=f"{server.url}/v1/")
+    config = Config(home=tmp_path, llm=LlmTable(openai_url=f"{server.url}/v1/"))
     server.answer = lambda _: json.dumps(GOOD)
     local = llm.open_model("openai:qwen3:4b", config)
     assert local.complete_json("Be exact.", "What was it?", KEYS) == GOOD
@@ -338,7 +338,7 @@ def test_a_proxy_is_not_asked_for_a_server_of_this_machine(
 
 
 def test_a_proxy_that_shows_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = Config(home=tmp_path, llm_openai_url="http://models.example/v1")
+    config = Config(home=tmp_path, llm=LlmTable(openai_url="http://models.example/v1"))
     with ModelServer() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         proxy.judge = lambda _: Response(407, f"<html>{SECRET}</html>".encode())
@@ -351,7 +351,7 @@ def test_a_proxy_that_cannot_be_used(
     proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
-    config = Config(home=tmp_path, llm_openai_url="http://models.example/v1")
+    config = Config(home=tmp_path, llm=LlmTable(openai_url="http://models.example/v1"))
     error = caught_from(llm.open_model("openai:opus", config))
     assert "variables of proxies" in error.hint
 
@@ -365,7 +365,7 @@ def test_text_that_is_no_text_is_asked_all_the_same(server: ModelServer, model: 
 def test_no_key_is_sent_in_the_clear(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = Config(home=tmp_path, llm_openai_url=url)
+    config = Config(home=tmp_path, llm=LlmTable(openai_url=url))
     llm.open_model("openai:opus", config)  # without a key there is nothing to lose
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
@@ -376,7 +376,7 @@ def test_no_key_is_sent_in_the_clear(
         assert caught.value.hint.startswith("use an https address")
         assert KEY not in caught.value.message + caught.value.hint
     for usable in ("https://models.example/v1", "http://[::1]:8080/v1", "http://localhost:1/v1"):
-        llm.open_model("openai:opus", replace(config, llm_openai_url=usable))
+        llm.open_model("openai:opus", replace(config, llm=replace(config.llm, openai_url=usable)))
 
 
 @pytest.mark.parametrize(
@@ -384,7 +384,7 @@ def test_no_key_is_sent_in_the_clear(
 )
 def test_an_address_that_is_none(url: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"openai_url of \[llm\] is not an address"):
-        llm.open_model("openai:opus", Config(home=tmp_path, llm_openai_url=url))
+        llm.open_model("openai:opus", Config(home=tmp_path, llm=LlmTable(openai_url=url)))
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.support.homes import shared_folder
 from tests.support.llama_server import shared_model
 from vault_index import llm
-from vault_index.config import Config
+from vault_index.config import Config, LlmTable
 from vault_index.errors import ModelAwayError, ModelCallError
 from vault_index.llm.backend import ASSISTANT, TOOL, Question, Tool, ToolCall, Turn, schema_of
 from vault_index.llm.metered import Allowance, MeteredModel
@@ -39,7 +39,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def config(url: str, tmp_path: Path) -> Config:
-    return Config(home=tmp_path, llm_openai_url=url)
+    return Config(home=tmp_path, llm=LlmTable(openai_url=url))
 
 
 def test_a_model_that_knows_nothing_obeys_the_schema(config: Config) -> None:

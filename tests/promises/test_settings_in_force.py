@@ -31,7 +31,7 @@ def test_each_setting_has_its_value_and_its_origin(
     assert found["watch.autostart"] == (False, "LESSONS_WATCH_AUTOSTART")
     assert found["trust"] == ("all", config.DEFAULT)
     assert next(iter(settings)) == "home"
-    assert not {"ignored", "origins"} & {*settings}
+    assert not {"unknown_keys", "origins"} & {*settings}
 
 
 def test_status_shows_the_settings_in_force(make_vault: MakeVault, own_world: Path) -> None:

@@ -154,7 +154,7 @@ def test_a_vault_may_set_budgets_floor_taxonomy_and_keywords(own_world: Path) ->
     assert settings.floor == 0.65
     assert settings.taxonomy == ("a/b", "c")
     assert settings.keywords == {"docker build": "devops/docker"}
-    assert settings.ignored == ()
+    assert settings.unknown_keys == ()
 
 
 def test_a_vault_may_not_choose_endpoints_models_or_folders(own_world: Path) -> None:
@@ -163,11 +163,11 @@ def test_a_vault_may_not_choose_endpoints_models_or_folders(own_world: Path) -> 
         'home = "/tmp"\nignored = []\nlater = 1\nprompt_lessons = 5\n'
     )
     settings = load(own_world, evil)
-    assert {each.key for each in settings.ignored} == {
+    assert {each.key for each in settings.unknown_keys} == {
         *("embedder", "home", "ignored", "later"),
         *("ollama_host", "ollama_model", "vault"),
     }
-    default = config.Config(home=own_world, prompt_lessons=5, ignored=settings.ignored)
+    default = config.Config(home=own_world, prompt_lessons=5, unknown_keys=settings.unknown_keys)
     assert settings == default
 
 
@@ -177,12 +177,56 @@ def test_a_setting_that_is_gone_is_a_warning(own_world: Path) -> None:
     )
     write(own_world / "config.toml", written)
     settings = config.load()
-    assert settings.journal_window_days == 7
+    assert settings.journal.window_days == 7
     file, gone = own_world / "config.toml", ("prompt", "refine", "refine_a_day")
     assert settings.warnings() == [
         f"warning: {file}: ignored: the setting 'journal.{name}' is gone: remove it"
         for name in gone
     ]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '[journal]\nleft_out = ["a/*"]\n[learn]\nignored = ["b/*"]\n',
+        'journal_left_out = ["a/*"]\nlearn_ignored = ["b/*"]\n',
+    ],
+)
+def test_an_old_name_works_with_a_warning_that_names_the_new_one(
+    own_world: Path, written: str
+) -> None:
+    settings = load(own_world, user=written)
+    assert (settings.journal.exclude, settings.learn.exclude) == (("a/*",), ("b/*",))
+    file = own_world / "config.toml"
+    assert settings.warnings() == [
+        f"warning: {file}: the setting 'journal.left_out' is 'journal.exclude' now: rename it",
+        f"warning: {file}: the setting 'learn.ignored' is 'learn.exclude' now: rename it",
+    ]
+
+
+def test_an_old_name_gives_way_to_the_new_one(own_world: Path) -> None:
+    settings = load(own_world, user='[learn]\nignored = ["old"]\nexclude = ["new"]\n')
+    assert settings.learn.exclude == ("new",)
+    (line,) = settings.warnings()
+    assert line.endswith(": ignored: the setting 'learn.ignored' is 'learn.exclude' now: rename it")
+
+
+def test_a_vault_may_use_an_old_name_of_what_it_may_set(own_world: Path) -> None:
+    toml = '[learn]\nignored = ["b/*"]\n[journal]\nleft_out = ["a/*"]\n'
+    settings = load(own_world, vault=toml)
+    assert (settings.journal.exclude, settings.learn.exclude) == ((), ("b/*",))
+    assert settings.warnings() == [
+        "warning: lessons/vault.toml: ignored: a vault may not set 'journal.left_out': "
+        "it is for each user's own",
+        "warning: lessons/vault.toml: the setting 'learn.ignored' is 'learn.exclude' now: rename it",
+    ]
+
+
+def test_check_warns_of_an_old_name_and_refuses_nothing(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    write(vault.lessons_dir / "vault.toml", '[learn]\nignored = ["b/*"]\n')
+    ran = run("lessons", "check", cwd=vault.root)
+    assert "lessons/vault.toml:2: settings: warning: the setting 'learn.ignored' is" in ran.out
 
 
 def test_ignored_settings_show_in_status(make_vault: MakeVault) -> None:
@@ -219,10 +263,10 @@ def test_a_wrong_value_of_a_vault_is_ignored_and_the_rest_applies(
     own_world: Path, toml: str, says: str
 ) -> None:
     settings = load(own_world, vault=f"session_lessons = 1\n{toml}")
-    (each,) = settings.ignored
+    (each,) = settings.unknown_keys
     assert str(each).startswith(f"lessons/vault.toml: ignored: {says}")
     assert len(str(each)) < 250
-    default = config.Config(home=own_world, session_lessons=1, ignored=settings.ignored)
+    default = config.Config(home=own_world, session_lessons=1, unknown_keys=settings.unknown_keys)
     assert settings == default
 
 

@@ -11,7 +11,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import with_words
 from vault_index import api
-from vault_index.config import Config, load, vault_problems
+from vault_index.config import Config, SearchTable, load, vault_problems
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
 from vault_index.search import floor, query
@@ -54,7 +54,7 @@ def test_weights_that_are_none_are_a_clear_error(text: str, tmp_path: Path) -> N
         load(None, {"LESSONS_HOME": str(tmp_path)})
     assert str(file) in error.value.message
     assert "60/30/5/5" in error.value.hint
-    assert vault_problems(file.read_bytes())[0][0] == "search.weights"
+    assert vault_problems(file.read_bytes())[0].key == "search.weights"
 
 
 def test_a_similarity_above_one_is_a_clear_error(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_similarity_above_one_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_the_weights_are_shares(tmp_path: Path) -> None:
-    config = Config(home=tmp_path, search_weights="60/30/5/5")
+    config = Config(home=tmp_path, search=SearchTable(weights="60/30/5/5"))
     assert query.weights_of(config) == query.Weights(0.6, 0.3, 0.05, 0.05)
     assert query.weights_of(Config(home=tmp_path)) is None
 

@@ -297,7 +297,7 @@ def test_a_vault_cannot_set_whom_to_trust(make_vault: MakeVault) -> None:
     vault = make_vault({})
     write(vault.lessons_dir / "vault.toml", 'trust = "all"\ntrusted_authors = ["eve"]\n')
     config = load(vault.lessons_dir / "vault.toml")
-    assert [each.key for each in config.ignored] == ["trust", "trusted_authors"]
+    assert [each.key for each in config.unknown_keys] == ["trust", "trusted_authors"]
     assert config.trusted_authors == ()
 
 

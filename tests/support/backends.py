@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.support.model_server import ModelServer
 from tests.support.ollama_server import OllamaServer
-from vault_index.config import Config
+from vault_index.config import Config, LlmTable
 from vault_index.llm import Model
 from vault_index.llm.anthropic import AnthropicBackend
 from vault_index.llm.backend import Backend, Question, Tool
@@ -32,7 +32,7 @@ Server = ModelServer | OllamaServer
 
 def model_at(kind: str, server: Server, home: Path, timeout: float = 20) -> Model:
     """Return the model of a server by its API."""
-    config = Config(home=home, llm_openai_url=f"{server.url}/v1")
+    config = Config(home=home, llm=LlmTable(openai_url=f"{server.url}/v1"))
     environ = {"ANTHROPIC_API_KEY": "sk-made-up", "ANTHROPIC_BASE_URL": server.url}
     backend: Backend
     if kind == "ollama":

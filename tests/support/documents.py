@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 
 import click
 
@@ -20,7 +20,6 @@ _ORDER = (
     "edit organise share journal agents mcp proposals ask learn page http python tune debug remove"
 ).split()
 GENERATED = ("settings", "commands")
-_NOT_SETTINGS = ("home", "ignored", "origins")
 
 
 def pages() -> list[str]:
@@ -44,13 +43,11 @@ def settings_table() -> str:
     """Return a row for each setting: its name, default, the files that may set it, and its comment."""
     rows = ["| setting | default | in a vault | |", "|---|---|---|---|"]
     comments = _comments()
-    for each in fields(config.Config):
-        if each.name not in comments or each.name in _NOT_SETTINGS:
-            continue
-        shown = "" if each.default in (None, MISSING) else _spelled(each.default)
-        of_vault = "yes" if each.name in config.VAULT_KEYS else ""
-        comment = comments[each.name].replace("|", "or")
-        rows.append(f"| `{config.spelled(each.name)}` | {shown} | {of_vault} | {comment} |")
+    for name in filter(comments.get, config.SETTINGS):
+        default = config.SETTINGS[name].default
+        shown = "" if default in (None, MISSING) else _spelled(default)
+        of_vault = "yes" if name in config.VAULT_KEYS else ""
+        rows.append(f"| `{name}` | {shown} | {of_vault} | {comments[name].replace('|', 'or')} |")
     return "\n".join(rows)
 
 
@@ -83,23 +80,21 @@ def _spelled(value: object) -> str:
 
 
 def _comments() -> dict[str, str]:
-    """Return the comment behind each field of `Config`."""
+    """Return the comment behind each field of `Config` and its tables, by the setting's name."""
     source = (REPO / "vault_index" / "config.py").read_text("utf-8")
     behind = {
         token.start[0]: token.string.lstrip("# ")
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT
     }
-    own = next(
-        node
-        for node in ast.parse(source).body
-        if isinstance(node, ast.ClassDef) and node.name == "Config"
-    )
     comments = {}
-    for node in own.body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-            said = [behind[line] for line in lines if line in behind]
-            if said:
-                comments[node.target.id] = " ".join(said)
+    for own in ast.parse(source).body:
+        if not (isinstance(own, ast.ClassDef) and own.name.endswith(("Table", "Config"))):
+            continue
+        table = f"{own.name.removesuffix('Table').lower()}." if own.name != "Config" else ""
+        for node in own.body:
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+                said = [behind[line] for line in lines if line in behind]
+                comments[table + node.target.id] = " ".join(said)
     return comments

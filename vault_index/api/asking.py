@@ -53,17 +53,17 @@ def ask(
     """
     asked = _checked(query)
     conversation = conversations.open_(vault, session_id, session_name)
-    if session_name and not vault.config.ask_record:
+    if session_name and not vault.config.ask.record:
         caller.note(
             f"note: the conversation {session_name!r} ends with this process; set `record` in [ask]"
             " to keep conversations"
         )
-    name = model or vault.config.ask_model
+    name = model or vault.config.ask.model
     opened, trouble = _open(vault, name)
     find = _search_of(
         vault, caller, document, category, best=opened is None, is_journal_open=journal
     )
-    before, most = conversation.exchanges, vault.config.ask_max_searches
+    before, most = conversation.exchanges, vault.config.ask.max_searches
     done = respond.answer(asked, opened, find, caller.event, before, most)
     if trouble:
         status = UNKNOWN if done.status == UNKNOWN else FAILED

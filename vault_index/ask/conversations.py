@@ -3,7 +3,7 @@
     ~/.lessons/ask/<project>/<vault>/<id>.json      0600; see `journal.projects`
 
 No passage is kept, only questions and answers, without their secrets in files. A file goes as sessions
-of the journal do, `journal_retention_days` after the last question. An id is random, so that nobody
+of the journal do, `journal.retention_days` after the last question. An id is random, so that nobody
 goes on with a conversation whose id was not returned to them; a name, which a user chooses on the
 command line, is in the file and never an id.
 """
@@ -83,7 +83,7 @@ def open_(vault: Vault, session_id: str = "", name: str = "") -> Conversation:
     """Return the conversation of an id or of a name; else a new one, with a new id."""
     with _lock:
         kept = [each for (root, _), each in _in_memory.items() if root == str(vault.root)]
-    if vault.config.ask_record and (session_id or name):
+    if vault.config.ask.record and (session_id or name):
         kept += _in_files(vault, session_id)  # another process may have continued the conversation
     for each in reversed(kept):
         if (session_id and each.id == session_id) or (name and each.name == name):
@@ -97,7 +97,7 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
     Exchanges that another question of the same conversation added meanwhile stay. Return a line
     about what expired, "" if nothing did. Raises WriteError.
     """
-    most, went = vault.config.ask_history, ""
+    most, went = vault.config.ask.history, ""
     with _lock:
         latest = _in_memory.get((str(vault.root), conversation.id))
         exchanges = conversation.exchanges
@@ -111,7 +111,7 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
         _in_memory.move_to_end((str(vault.root), now.id))
         while len(_in_memory) > MAX_IN_MEMORY:
             _in_memory.popitem(last=False)
-    if vault.config.ask_record:
+    if vault.config.ask.record:
         with projects.hold_private_folder(vault, FOLDER) as folder:
             went = _expire(folder, vault)
             file = folder / f"{now.id}.json"
@@ -149,7 +149,7 @@ def _load(file: Path) -> Conversation | None:
 
 
 def _expire(folder: Path, vault: Vault) -> str:
-    home, days = vault.config.home, vault.config.journal_retention_days
+    home, days = vault.config.home, vault.config.journal.retention_days
     oldest = expiry.oldest(home, days)
     if oldest is None:
         return ""

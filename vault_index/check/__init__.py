@@ -142,7 +142,8 @@ def of_text(
 def _of_settings(path: str, data: bytes) -> Iterator[Finding]:
     """Find unknown keys, keys that are not a vault's to set, and values of a wrong type."""
     text = data.decode("utf-8", "replace")
-    for key, message in config.vault_problems(data):
+    for problem in config.vault_problems(data):
+        key, message = problem.key, problem.reason
         name = re.escape(key.rpartition(".")[2])
         pattern = rf"(?m)^\s*(?:\w+\.)?[\"']?{name}[\"']?\s*[.=]|^\s*\[{re.escape(key)}[\].]"
         match = re.search(pattern, text) if key else None
@@ -150,7 +151,8 @@ def _of_settings(path: str, data: bytes) -> Iterator[Finding]:
         line = (
             text.count("\n", 0, match.end()) + 1 if match else int(by_parser[1] if by_parser else 1)
         )
-        yield Finding(path, line, SETTINGS_RULE, message)
+        severity = WARNING if problem.is_in_force else ERROR
+        yield Finding(path, line, SETTINGS_RULE, message, severity)
 
 
 def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:

@@ -58,7 +58,7 @@ def from_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | Non
     until = time.monotonic() + START_SECONDS
     try:
         opened = open_vault(root)
-        if not opened.config.watch_autostart:
+        if not opened.config.watch.autostart:
             return None
         launch.open_in_background(opened.root, opened.index_dir)
         while launch.is_running():

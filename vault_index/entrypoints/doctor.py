@@ -121,7 +121,7 @@ def _guarded(part: Any, vault: Vault) -> list[Trouble]:
 
 def _settings(vault: Vault) -> Iterator[Trouble]:
     of_vault = f"{index_files.FOLDER}/{index_files.SETTINGS}"
-    for each in vault.config.ignored:
+    for each in vault.config.unknown_keys:
         file = vault.root / each.file if each.file == of_vault else Path(each.file)
         yield Trouble("settings", str(each), _edit(file))
 

@@ -59,7 +59,7 @@ def capture(journal: Journal, file: Path, agent: str, *, force: bool = False) ->
         session, before = read(file, agent, catalog.head_for(file))
         if not force and not projects.recorded(journal, session.folder):
             return Captured(file, session.id, why=NOT_RECORDED)
-        return store(journal, session, before, catalog, Exclude(journal.config.journal_left_out))
+        return store(journal, session, before, catalog, Exclude(journal.config.journal.exclude))
 
 
 def read(file: Path, agent: str, head: Head | None) -> tuple[Session, Session | None]:

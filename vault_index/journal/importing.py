@@ -86,7 +86,7 @@ def import_all(
     due = [one for one in _due(limit, done, cache) if not project or _is_of(journal, one, project)]
     total, size = sum(one.size for one in due), 0
     catalog = archive.catalog(journal.folder)
-    exclude = Exclude(journal.config.journal_left_out)
+    exclude = Exclude(journal.config.journal.exclude)
     with _answers(due, catalog) as answers:
         for one, answer in answers:
             try:

@@ -66,7 +66,7 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     """
     config = vault.config
     chosen = _find_session(Journal(config), name, folder or vault.root)
-    globs = (*config.learn_ignored, *config.journal_left_out)
+    globs = (*config.learn.exclude, *config.journal.exclude)
     played = None
     with contextlib.suppress(OSError):  # the transcript is gone
         if chosen.transcript:
@@ -133,7 +133,7 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
             raise VaultError(
                 f"nothing is learned from {named}: it is a lesson, or git ignores it, a setting leaves"
                 " it out or a tool made it",
-                "name files that git has, and that [journal] left_out and [learn] ignored allow",
+                "name files that git has, and that `exclude` of [journal] and [learn] allows",
             )
         content = file_access.read_if_any(file)
         if content is None or len(content) > MAX_FILE or b"\0" in content:
@@ -264,7 +264,7 @@ def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:
     top = git.top_of(place) or place
     lessons = vault.lessons_dir.resolve()
     own = [str(lessons.relative_to(top))] if lessons.is_relative_to(top) else [FOLDER]
-    return diff.wanted((*config.learn_ignored, *config.journal_left_out), own)
+    return diff.wanted((*config.learn.exclude, *config.journal.exclude), own)
 
 
 def _by_edits(played: Replay | None, session: Session, is_wanted: Callable[[str], bool]) -> Diff:

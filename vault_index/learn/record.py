@@ -146,8 +146,8 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
         "usage": asdict(usage),
         "last": last.at if last else "",
         "trouble": last.trouble if last and last.status in TROUBLED else "",
-        "auto": config.learn_auto,
-        "model": config.learn_model,
+        "auto": config.learn.auto,
+        "model": config.learn.model,
     }
 
 

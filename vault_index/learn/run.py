@@ -99,7 +99,7 @@ class _Work:
             "scope": self.material.scope,
             "target": self.material.target,
             "significance": self.worth.as_json(),
-            "threshold": self.vault.config.learn_significance,
+            "threshold": self.vault.config.learn.significance,
             "plan": self.plan.as_json(),
             "sends": str(self.plan),
             "proposals": [],
@@ -157,7 +157,7 @@ def learn_from(
     )
     if dry_run:
         return work.answer(status=record.DRY)
-    if asked_by != record.PERSON and run.points < config.learn_significance:
+    if asked_by != record.PERSON and run.points < config.learn.significance:
         return work.answer(status=record.NOT_WORTH)
     is_over = asked_by == record.NOBODY and record.was_analysed(config, run.vault, run.session)
     if not force and (is_over or record.is_learned(config, run)):
@@ -184,11 +184,11 @@ def learn_from(
 
 def _prepare(vault: Vault, caller: Caller, material: Material) -> _Work:
     config = vault.config
-    worth = significance.score(material, config.learn_ignored)
-    if not config.learn_model:
+    worth = significance.score(material, config.learn.exclude)
+    if not config.learn.model:
         return _Work(vault, caller, material, material, (), worth, None, (), Plan())
-    model = llm.open_model(config.learn_model, config)
-    chars = config.learn_tokens * excerpt.CHARS_A_TOKEN
+    model = llm.open_model(config.learn.model, config)
+    chars = config.learn.tokens * excerpt.CHARS_A_TOKEN
     seen, orders = excerpt.without_orders(material, chars)
     names = stages.names(config, model)
     plan = stages.plan(seen, config, names)
@@ -320,7 +320,7 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
     Without `[learn] auto` their notes are removed. Nothing happens while another process does it.
     Raises WriteError.
     """
-    if not journal.config.learn_auto:
+    if not journal.config.learn.auto:
         for note in backlog.ended(journal):
             backlog.remove(journal, note)
         return 0

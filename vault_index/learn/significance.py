@@ -141,9 +141,9 @@ class _Part:
         return bool(_TEST.search(self.path))
 
 
-def score(material: Material, ignored: Iterable[str] = ()) -> Significance:
-    """Return how much a material is worth, without paths that `ignored` globs match."""
-    is_wanted = diff.wanted(ignored)
+def score(material: Material, exclude: Iterable[str] = ()) -> Significance:
+    """Return how much a material is worth, without paths that `exclude` globs match."""
+    is_wanted = diff.wanted(exclude)
     changes = [change for change in material.changes if is_wanted(change.path)]
     parts = [part for part in _parts(material.diff) if is_wanted(part.path)]
     lines = sum(change.lines_added + change.lines_removed for change in changes)

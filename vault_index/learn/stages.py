@@ -110,11 +110,11 @@ def names(config: Config, model: Model) -> tuple[str, ...]:
 
     Raises SettingsError.
     """
-    if config.learn_stages not in (0, 1, 4):
-        raise SettingsError(f"learn.stages is {config.learn_stages}", "set it to 4, 1 or 0")
-    if config.learn_stages:
-        return ONE if config.learn_stages == 1 else FOUR
-    return ONE if model.starts_slowly or config.learn_tokens < MIN_TOKENS else FOUR
+    if config.learn.stages not in (0, 1, 4):
+        raise SettingsError(f"learn.stages is {config.learn.stages}", "set it to 4, 1 or 0")
+    if config.learn.stages:
+        return ONE if config.learn.stages == 1 else FOUR
+    return ONE if model.starts_slowly or config.learn.tokens < MIN_TOKENS else FOUR
 
 
 def plan(material: Material, config: Config, stages: tuple[str, ...]) -> Plan:
@@ -127,7 +127,7 @@ def plan(material: Material, config: Config, stages: tuple[str, ...]) -> Plan:
         chars = len(shown) + before + _AROUND_CHARS + _fixed_chars(config, stage)
         calls.append(Planned(stage, chars))
     receiver, leaves = _receiver(config)
-    return Plan(config.learn_model, receiver, leaves, tuple(calls))
+    return Plan(config.learn.model, receiver, leaves, tuple(calls))
 
 
 def run(
@@ -196,7 +196,7 @@ def _system(stage: str, config: Config) -> str:
 
 def most(config: Config) -> int:
     """Return how many entries of an analysis may become proposals."""
-    return min(config.learn_most, MAX_ENTRIES)
+    return min(config.learn.most, MAX_ENTRIES)
 
 
 def _fixed_chars(config: Config, stage: str) -> int:
@@ -206,19 +206,19 @@ def _fixed_chars(config: Config, stage: str) -> int:
 
 
 def _answer_chars(config: Config) -> int:
-    whole = config.learn_tokens * excerpt.CHARS_A_TOKEN
+    whole = config.learn.tokens * excerpt.CHARS_A_TOKEN
     return min(_MAX_ANSWER_CHARS, int(whole * _ANSWER_SHARE))
 
 
 def _sizes(config: Config, stages: tuple[str, ...]) -> dict[str, int]:
     """Return the characters of material for each stage: the budget without all else that is sent."""
-    room = config.learn_tokens * excerpt.CHARS_A_TOKEN
+    room = config.learn.tokens * excerpt.CHARS_A_TOKEN
     room -= sum(_fixed_chars(config, stage) + _AROUND_CHARS for stage in stages)
     room -= sum(range(len(stages))) * _answer_chars(config)
     if room < MIN_CHARS * len(stages):
         least = -(-(MIN_CHARS * len(stages) - room) // excerpt.CHARS_A_TOKEN)
-        hint = f"set it to {config.learn_tokens + least:,} or more"
-        raise SettingsError(f"learn.tokens is {config.learn_tokens:,}, too few for a model", hint)
+        hint = f"set it to {config.learn.tokens + least:,} or more"
+        raise SettingsError(f"learn.tokens is {config.learn.tokens:,}, too few for a model", hint)
     return {stage: max(MIN_CHARS, int(room * _SHARES[stage])) for stage in stages}
 
 
@@ -297,7 +297,7 @@ class Plan:
 
 def _receiver(config: Config) -> tuple[str, bool]:
     """Return who gets what is sent to a model, and whether that is another machine."""
-    door, _, model = config.learn_model.partition(":")
+    door, _, model = config.learn.model.partition(":")
     if door == "ollama":
         host = config.ollama_host if "//" in config.ollama_host else f"//{config.ollama_host}"
         name = urlsplit(host).hostname or ""
@@ -305,7 +305,7 @@ def _receiver(config: Config) -> tuple[str, bool]:
         away = cloud or not _is_here(name)
         return (f"Ollama at {name or 'localhost'}" + " and its cloud" * cloud), away
     if door == "openai":
-        name = urlsplit(config.llm_openai_url).hostname or ""
+        name = urlsplit(config.llm.openai_url).hostname or ""
         return f"the server {name or '(none is set)'}", not _is_here(name)
     if door == "claude":
         return "Anthropic, through your own claude", True

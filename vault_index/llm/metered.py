@@ -65,7 +65,7 @@ class Allowance:
     def __init__(self, config: Config, now: Callable[[], float] = time.time) -> None:
         self._folder = config.home / FOLDER
         self._settings = config.home / "config.toml"
-        self._calls, self._tokens = config.llm_calls_a_day, config.llm_tokens_a_day
+        self._calls, self._tokens = config.llm.calls_a_day, config.llm.tokens_a_day
         self._now = now
 
     def book(self, tokens: int) -> Day:

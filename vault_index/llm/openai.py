@@ -136,14 +136,14 @@ class OpenAIBackend(HttpBackend):
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         name = f"openai:{model}"
-        if not config.llm_openai_url:
+        if not config.llm.openai_url:
             raise SettingsError(
                 f"{name}: no server is named",
                 f'write openai_url = "http://127.0.0.1:8080/v1" under [llm] in '
                 f"{config.home / 'config.toml'}",
             )
         key = environ.get(KEY, "").strip()
-        url = f"{config.llm_openai_url.rstrip('/')}/chat/completions"
+        url = f"{config.llm.openai_url.rstrip('/')}/chat/completions"
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         super().__init__(name, Address(url, SETTING, KEY, key), headers, timeout)
         self._model = model

@@ -81,7 +81,7 @@ def expire(vault: Vault) -> str:
 
     For commands that write: see `journal.expiry`. Raises WriteError.
     """
-    folder, home, days = store.folder_of(vault), vault.config.home, vault.config.learn_expire_days
+    folder, home, days = store.folder_of(vault), vault.config.home, vault.config.learn.expire_days
     oldest = expiry.oldest(home, days) if store.ids(folder) else None
     if oldest is None:
         return ""
@@ -104,7 +104,7 @@ def _created(folder: Path, id: str) -> datetime:
 
 def expires(vault: Vault, proposal: Proposal) -> str:
     """Return the day on which a proposal goes, as ISO 8601; "" if never."""
-    days = vault.config.learn_expire_days
+    days = vault.config.learn.expire_days
     if not days or not proposal.created:
         return ""
     try:

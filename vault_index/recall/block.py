@@ -166,7 +166,7 @@ def section(
     All of it is older than the session that starts. "" if the journal has nothing of the project,
     or is not wanted (`journal.session_start`).
     """
-    if not journal.config.journal_session_start or not journal.folder.is_dir():
+    if not journal.config.journal.session_start or not journal.folder.is_dir():
         return ""
     project = projects.find_project(journal.folder, str(folder))
     before = [] if not project else _sessions_before(journal, project, session)

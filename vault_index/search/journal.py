@@ -108,7 +108,7 @@ class JournalResults:
 def find(journal: Journal, query: Query, *, everything: bool = False) -> JournalResults:
     """Search the journal, or list what touched `query.file` by time if there is no text.
 
-    `query.filters.since` begins the window; without it that is `journal_window_days` ago, unless
+    `query.filters.since` begins the window; without it that is `journal.window_days` ago, unless
     `everything` is asked for. Raises IndexStateError without an index, VaultError for a query of
     nothing.
     """
@@ -122,8 +122,8 @@ def find(journal: Journal, query: Query, *, everything: bool = False) -> Journal
 def _find(journal: Journal, query: Query, everything: bool) -> JournalResults:
     opened = open_index(journal)
     since = query.filters.since
-    if since is None and not everything and journal.config.journal_window_days:
-        since = datetime.now(UTC) - timedelta(days=journal.config.journal_window_days)
+    if since is None and not everything and journal.config.journal.window_days:
+        since = datetime.now(UTC) - timedelta(days=journal.config.journal.window_days)
     text = searched(query.text)
     if not text and not _where(query):
         raise VaultError("nothing to search for", "name a text, or a file with --file")

@@ -117,9 +117,9 @@ class Weights:
 
 def weights_of(config: Config) -> Weights | None:
     """Return the weights of the settings, which have checked them; None if they name no weights."""
-    if not config.search_weights:
+    if not config.search.weights:
         return None
-    numbers = [int(part) for part in config.search_weights.split("/")]
+    numbers = [int(part) for part in config.search.weights.split("/")]
     return Weights(*(number / sum(numbers) for number in numbers))
 
 
@@ -130,7 +130,7 @@ def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tupl
     """
     weights = weights_of(vault.config)
     assert weights is not None
-    least = vault.config.search_min_similarity
+    least = vault.config.search.min_similarity
     hits = [hit for hit in candidates if hit.cosine >= least]
     unlike = [
         (hit, f"less than {least:.2f} like the query") for hit in candidates if hit.cosine < least

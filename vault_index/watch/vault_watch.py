@@ -90,7 +90,7 @@ class VaultWatch:
         reason = ""
         try:
             vault = open_vault(self.root)
-            if not (self.wanted or vault.config.watch_autostart):
+            if not (self.wanted or vault.config.watch.autostart):
                 self.is_unwanted = True
                 return
             lock = launch.take_vault(self.root, vault.index_dir)

@@ -310,7 +310,7 @@ def autostart(settings: str) -> bool:
 
     from vault_index import config
 
-    return config.load(Path(settings), os.environ).watch_autostart
+    return config.load(Path(settings), os.environ).watch.autostart
 
 
 def _question(event: dict[str, object], started: float, until: float) -> dict[str, object]:

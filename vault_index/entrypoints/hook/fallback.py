@@ -38,7 +38,7 @@ def answer(
         vault = open_vault(root)
     except NoVaultError:  # removed a moment ago
         return None
-    if may_start and vault.config.watch_autostart:
+    if may_start and vault.config.watch.autostart:
         with contextlib.suppress(WriteError):  # a read-only vault has no watcher
             launch.open_in_background(vault.root, vault.index_dir)  # for the next prompt
     why = NO_INDEX
@@ -56,7 +56,7 @@ def answer(
         if error.newer:
             raise
         why = error.message
-        if not vault.config.watch_autostart:  # only searching shows this damage
+        if not vault.config.watch.autostart:  # only searching shows this damage
             background_index.start(vault, "--rebuild")
     return _from_files(vault, event, began, why)
 
@@ -92,7 +92,7 @@ def _bring_up_to_date(vault: Vault) -> bool:
         if error.newer:
             raise
         is_behind = True
-    if is_behind and not vault.config.watch_autostart:
+    if is_behind and not vault.config.watch.autostart:
         background_index.start(vault)
     return opened is not None
 

@@ -148,7 +148,7 @@ class VaultClient:
 
     def is_alone(self) -> bool:
         """Whether no watcher may be started, so that only questions look for what was saved."""
-        return not self._vault.config.watch_autostart
+        return not self._vault.config.watch.autostart
 
     def index_written(self) -> int:
         """Return when the index was written last, in nanoseconds; 0 without an index."""
@@ -223,7 +223,7 @@ class VaultClient:
 
     def _turn_of(self, vault: Vault) -> contextlib.AbstractContextManager[object]:
         """Return what is held while this process answers; nothing where a watcher does."""
-        return contextlib.nullcontext() if vault.config.watch_autostart else self._alone
+        return contextlib.nullcontext() if vault.config.watch.autostart else self._alone
 
     def _is_stale(self, at_once: bool) -> bool:
         """Whether a question has to wait for the index; note that one was asked."""

@@ -130,7 +130,7 @@ def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     for pattern in sorted(_patterns(vault), key=lambda each: each.id):
         for tag in filter(None, map(tag_name, pattern.tags)):
             by_tag.setdefault(tag, {})[pattern.id] = pattern
-    least = (config.skills_least_lessons, config.skills_least_confidence, config.skills_least_uses)
+    least = (config.skills.least_lessons, config.skills.least_confidence, config.skills.least_uses)
     clusters: list[Cluster] = []
     first: dict[tuple[str, ...], str] = {}
     for tag in sorted(by_tag, key=lambda name: (name not in built, name)):
