@@ -27,9 +27,8 @@ from vault_index.transcripts import reading
 
 FOLDER, CLOCK = "expired", "clock.json"
 KEPT = timedelta(days=7)  # after something went
-NEAR = timedelta(
-    days=7
-)  # more between two readings, or since the last session, may be a wrong clock
+# more between two readings, or since the last session, may be a wrong clock
+NEAR = timedelta(days=7)
 TRIAL = timedelta(days=1)  # after a jump: somebody has seen a wrong date by then
 STEADY = timedelta(days=30)  # where no agent was used meanwhile
 _READ_AGAIN = timedelta(hours=1)  # the record is not written for each look

@@ -54,6 +54,7 @@ def of_session(session: Session, path: str) -> list[tuple[JournalRow, str]]:
     at = session.began
     for place, record in enumerate(session.records):
         at = record.at or at
+        paths = list(dict.fromkeys((*record.files_modified, *record.files_read)))[:MAX_FILES]
         shared = JournalRow(
             path=path,
             record=record.id,
@@ -69,8 +70,8 @@ def of_session(session: Session, path: str) -> list[tuple[JournalRow, str]]:
             type=record.type,
             origin=record.origin,
             concepts=list(record.concepts),
-            files=(files := _files(record)),
-            touched=[comparable(file) for file in files],
+            files=paths,
+            touched=list(map(comparable, paths)),
         )
         prompt = prompts.get(record.number) if record.kind == OBSERVATION else None
         for number, (part, text, words, meant) in enumerate(_texts(record, prompt)):
@@ -137,10 +138,6 @@ def _turn(path: str, record: Record) -> int:
     """Return what a prompt and the observations of its turn share, and no other record: 60 bits."""
     is_of_turn = record.kind != SUMMARY and record.number
     return int(hash_of(path, str(record.number) if is_of_turn else record.id)[:15], 16)
-
-
-def _files(record: Record) -> list[str]:
-    return list(dict.fromkeys((*record.files_modified, *record.files_read)))[:MAX_FILES]
 
 
 def comparable(path: str) -> str:
@@ -328,7 +325,10 @@ class Sessions(Source[Changes, JournalStats]):
         waiting = written + int(after.derived.get(_WAITING, 0))
         after = replace(after, derived={_WAITING: str(waiting)})
         manifest.save(work.index, after)  # readers see it from now on
-        if _fold(table, waiting):
+        # a small table takes in new rows at once; in a large one that takes a second or two, and
+        # readers have the rows before
+        if waiting >= FOLDED_ROWS or (waiting > 0 and table.count() <= SMALL_ROWS):
+            table.fold()
             _save_folded(self.journal, work.index, after)
         return JournalStats(
             added=done["added"],
@@ -343,17 +343,6 @@ class Sessions(Source[Changes, JournalStats]):
 
 def _problems(known: Manifest) -> list[Problem]:
     return [Problem(path, 0, entry.problem) for path, entry in known.files.items() if entry.problem]
-
-
-def _fold(table: Table, waiting: int) -> bool:
-    """Fold new rows into the table's indexes: at once in a small table, in a large one when many wait.
-
-    Whether that was done. In a large one it takes a second or two, and readers have the rows before.
-    """
-    is_due = waiting >= FOLDED_ROWS or (waiting > 0 and table.count() <= SMALL_ROWS)
-    if is_due:
-        table.fold()
-    return is_due
 
 
 def _read(

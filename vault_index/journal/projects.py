@@ -39,6 +39,7 @@ from vault_index.errors import VaultError
 from vault_index.files.private import make_folder
 from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
+from vault_index.transcripts.reading import folders_in
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -67,12 +68,7 @@ def projects(top: Path) -> list[Project]:
 
     A damaged `project.toml` names no folder.
     """
-    try:
-        with os.scandir(top) as entries:
-            names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
-    except OSError:
-        return []
-    there = (_read(top / name / FILE) for name in names if name[0] != ".")
+    there = (_read(folder / FILE) for folder in folders_in(top))
     return [project for project in there if project is not None]
 
 

@@ -330,8 +330,9 @@ def _tokens(text: str) -> Iterator[tuple[int, int, bool]]:
     """Yield the tokens that may be keys, and whether they look random."""
     for match in _TOKEN.finditer(text):
         run = match[0]
-        if not any(map(str.isdigit, run)) and not run.isupper() and not _mixed(run):
-            continue
+        if not any(map(str.isdigit, run)) and not run.isupper():
+            if len(secrets.TURN.findall(run)) / len(run) < _TURNS / 2:
+                continue
         if "." in run or "/" in run:
             for piece in _PIECE.finditer(run):
                 begin = match.start() + piece.start()
@@ -370,10 +371,6 @@ def _token(
     if within_path and is_hex:
         is_random = False
     yield begin, begin + len(run), is_random
-
-
-def _mixed(run: str) -> bool:
-    return len(secrets.TURN.findall(run)) / len(run) >= _TURNS / 2
 
 
 # Files that the journal does not name: git ignores them, or the user's settings list their paths.

@@ -56,15 +56,8 @@ def proven(quotes: Iterable[str], texts: Sequence[str], given: Iterable[str] = (
 
 def _stands_in(text: str, other: str) -> bool:
     """Whether a text stands in another, as whole words."""
-    at = other.find(text)
-    while at >= 0:
-        end = at + len(text)
-        begins = at == 0 or not (other[at - 1].isalnum() and text[0].isalnum())
-        ends = end == len(other) or not (other[end].isalnum() and text[-1].isalnum())
-        if begins and ends:
-            return True
-        at = other.find(text, at + 1)
-    return False
+    begin, end = (r"[^\W_]" if sign.isalnum() else "(?!)" for sign in (text[0], text[-1]))
+    return re.search(rf"(?<!{begin}){re.escape(text)}(?!{end})", other) is not None
 
 
 def asked(prompts: Iterable[str], material: Material) -> list[str]:

@@ -120,12 +120,8 @@ def _is_silent(line: bytes) -> bool:
     """Whether a line holds no event, by its first bytes alone; False where they do not say."""
     match = _TYPE.match(line)
     kind = match[1] if match else b""
-    if kind == b"attachment":
-        is_silent = b"queued_command" not in line
-    elif kind == b"system":
-        is_silent = b"api_error" not in line
-    else:
-        is_silent = kind in _UNPARSED
+    event = {b"attachment": b"queued_command", b"system": b"api_error"}.get(kind)
+    is_silent = event not in line if event else kind in _UNPARSED
     return is_silent and b'}{"' not in line
 
 

@@ -270,8 +270,12 @@ def shortened_input(
 def files_of(values: Mapping[str, Any]) -> list[str]:
     """Return the paths that a call of a reading or editing tool names."""
     paths = list(values.get("files", ()))
-    path = values.get("file_path") or values.get("notebook_path") or values.get("path")
+    path = _path_in(values)
     return [*paths, path] if path else paths
+
+
+def _path_in(values: Mapping[str, Any]) -> str:
+    return str(next(filter(None, (values.get(name) for name in _KEPT[EDIT])), ""))
 
 
 def relative_path(path: str, folder: str, current: str = "") -> str:
@@ -334,7 +338,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 def edits_of(values: Mapping[str, Any]) -> list[Edit]:
     """Return the changes that the input of an editing call asks for."""
-    path = str(values.get("file_path") or values.get("notebook_path") or values.get("path") or "")
+    path = _path_in(values)
     if isinstance(values.get("input"), str):
         return list(_patched(values["input"][: 10 * MAX_TEXT]))
     if "content" in values:

@@ -53,8 +53,12 @@ def part(text: str) -> str:
     lines = clean(text).strip("\n").split("\n")
     found = blocks.of_text("\n".join(lines))
     inside = blocks.flags(found, len(lines), blocks.CODE)
+
+    def lower(heading: re.Match[str]) -> str:
+        return "#" * min(6, len(heading[1]) + _BELOW) + heading[2]
+
     shown = [
-        each if is_code else _HEADING.sub(_lowered, each, count=1)
+        each if is_code else _HEADING.sub(lower, each, count=1)
         for each, is_code in zip(lines, inside, strict=True)
     ]
     if found and found[-1].kind == blocks.FENCE and not found[-1].is_closed:
@@ -80,10 +84,6 @@ def with_examples(text: str) -> tuple[str, str]:
 def anchor(heading: str) -> str:
     """Return the anchor of a heading, as GitHub makes it."""
     return re.sub(r"[^\w\- ]", "", category.heading_of(f"# {heading}").lower()).replace(" ", "-")
-
-
-def _lowered(match: re.Match[str]) -> str:
-    return "#" * min(6, len(match[1]) + _BELOW) + match[2]
 
 
 REFERENCE = "reference.md"
