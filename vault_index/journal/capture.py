@@ -107,7 +107,9 @@ def store(
         fresh = _with_name(fresh, place)
         data = session_file.dump(fresh)
         if before is None or session_file.dump(before) != data:
-            _write(place, data)
+            make_folder(place.parent)
+            with files.writing(place):
+                files.replace_file(place, data)
         catalog.add(Head(place, session.id, session.transcript))
     if catalog.has_uuids:
         catalog.add_uuids(fresh)
@@ -159,12 +161,6 @@ def _with_name(session: Session, place: Path) -> Session:
         replace(record, id=f"{begin}-{record.id.rpartition('-')[2]}") for record in session.records
     )
     return replace(session, records=records)
-
-
-def _write(place: Path, data: bytes) -> None:
-    make_folder(place.parent)
-    with files.writing(place):
-        files.replace_file(place, data)
 
 
 def _redacted(record: Record) -> Record:

@@ -206,7 +206,9 @@ def _take_out(
     if not gone:
         return Forgotten()
     if for_good:
-        archive.bury(journal.folder, filter(None, _stones(gone)))
+        stones = [archive.stone_of_session(session.id) for session, _ in gone]
+        stones += [archive.stone_of_record(record) for _, records in gone for record in records]
+        archive.bury(journal.folder, filter(None, stones))
     ids = tuple(sorted({session.id for session, _ in gone}))
     texts = (matching,) if matching else tuple(_pieces(gone))
     wanted = _Wanted(ids, matching, texts, expired=not for_good)
@@ -229,7 +231,8 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     removed = sum(_remove_from(journal, file, wanted) for file in every if wanted.sessions)
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
     needles = _needles(journal, wanted)
-    indexes = ((file, needles) for file in _indexes(journal))
+    vectors = sorted(journal.config.home.glob(f"{cache.FILE}*"))
+    indexes = ((file, needles) for file in (*_files_below(journal.folder, (INDEX,)), *vectors))
     if wanted.sessions or is_pending(journal) or _search(indexes)[2]:
         index.remove(journal, wanted.sessions)
         (journal.folder / _CALLS).unlink(missing_ok=True)
@@ -292,12 +295,6 @@ def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
     return removed
 
 
-def _stones(gone: list[tuple[Session, list[Record]]]) -> Iterator[str]:
-    for session, records in gone:
-        yield archive.stone_of_session(session.id)
-        yield from map(archive.stone_of_record, records)
-
-
 def _has(record: Record, text: str) -> bool:
     return any(text.casefold() in each.casefold() for each in record.texts())
 
@@ -345,12 +342,6 @@ def _search(some: Iterable[tuple[Path, set[bytes]]]) -> tuple[int, int, list[str
                     break
                 rest = chunk[-longest:]
     return count, size, found
-
-
-def _indexes(journal: Journal) -> Iterator[Path]:
-    """Yield the files of the journal's index and of the user's vectors."""
-    yield from _files_below(journal.folder, (INDEX,))
-    yield from sorted(journal.config.home.glob(f"{cache.FILE}*"))
 
 
 def _all_files(journal: Journal) -> Iterator[Path]:

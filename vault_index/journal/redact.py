@@ -330,9 +330,9 @@ def _tokens(text: str) -> Iterator[tuple[int, int, bool]]:
     """Yield the tokens that may be keys, and whether they look random."""
     for match in _TOKEN.finditer(text):
         run = match[0]
-        if not any(map(str.isdigit, run)) and not run.isupper():
-            if len(secrets.TURN.findall(run)) / len(run) < _TURNS / 2:
-                continue
+        is_plain = not any(map(str.isdigit, run)) and not run.isupper()
+        if is_plain and len(secrets.TURN.findall(run)) / len(run) < _TURNS / 2:
+            continue
         if "." in run or "/" in run:
             for piece in _PIECE.finditer(run):
                 begin = match.start() + piece.start()

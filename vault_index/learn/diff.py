@@ -83,7 +83,8 @@ def between(folder: Path, base: str, until: str, is_wanted: Callable[[str], bool
     room, left = MAX_CHARS, 0
     for file in sorted(difference.files, key=lambda file: file.path):
         text = difference.patch.get(file.path, "")
-        if _is_generated(text):
+        is_minified = any(len(line) > MAX_LINE for line in text.split("\n"))
+        if is_minified or _SAYS_GENERATED.search(text[:4000]):
             continue
         changes.append(
             FileChange(
@@ -175,12 +176,6 @@ def _shared(texts: Sequence[str]) -> int:
     """Return how many characters texts begin with that all of them have."""
     columns = zip(*texts, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda column: len({*column}) == 1, columns))
-
-
-def _is_generated(text: str) -> bool:
-    if _SAYS_GENERATED.search(text[:4000]):
-        return True
-    return any(len(line) > MAX_LINE for line in text.split("\n"))
 
 
 def _novel(changes: Sequence[FileChange], before: Sequence[str]) -> tuple[str, ...]:

@@ -298,13 +298,10 @@ def _context(work: _Work) -> gate.Context:
     )
 
 
-# Learn from sessions when they end: `[learn] auto = true`, in the process that takes transcripts
-# in.
+# Learn from sessions when they end: `[learn] auto = true`, in the process that captures transcripts.
 #
-# The hook of a session's end notes its transcript, see `hotpath.spool`. Each session is analysed
-# once,
-# however often it is taken up again, and nothing of it is in the agent's way: errors are in a log,
-# and
+# The hook of a session's end notes its transcript, see `hotpath.spool`. Each session is analysed once,
+# however often it is taken up again, and nothing of it is in the agent's way: errors are in a log, and
 # `lessons status` names them.
 
 LOCK = "at_end.lock"

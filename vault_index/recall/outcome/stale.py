@@ -156,17 +156,13 @@ def _of_repository(
     own = os.path.relpath(os.path.realpath(vault.lessons_dir), past.top)
     now = past.names("HEAD")
     for done, (day, of_day) in enumerate(sorted(by_day.items()), start=1):
-        commit = _commit_of(days, day)
+        earlier = [each for each in days if each <= day]
+        commit = days[max(earlier)] if earlier else ""  # there was none yet
         if commit and commit != days[max(days)]:
             listed += _Then(past, commit, own, now).reasons(of_day)
         if progress:
             progress(done, len(by_day))
     return listed
-
-
-def _commit_of(days: Mapping[str, str], day: str) -> str:
-    """Return the last commit up to the end of a day; "" if there was none yet."""
-    return days[max(earlier)] if (earlier := [each for each in days if each <= day]) else ""
 
 
 class _Then:
