@@ -135,7 +135,7 @@ _LOOKED_AT = 400  # characters of a prompt, where a correction is said
 
 
 def _any_of(alternatives: str, *, begin: str = r"\b", end: str = r"\b") -> re.Pattern[str]:
-    """Return a pattern of alternatives, one a line."""
+    """Return a pattern of alternatives, those of a kind in a line."""
     lines = "|".join(line.strip() for line in alternatives.strip().splitlines())
     return re.compile(f"{begin}(?:{lines}){end}", re.IGNORECASE)
 
@@ -147,18 +147,9 @@ def _named(begin: str = r"\b", **alternatives: str) -> dict[str, re.Pattern[str]
 _CORRECTION = _any_of(
     r"""
     (?:or |well,? |oh,? |hmm+,? |uh,? )?(?:no|nope|nah)
-    wrong
-    stop
-    wait
-    actually
+    wrong|stop|wait|actually|never|instead|undo|revert
     not (?:that|quite|what|so|like)
-    don't
-    (?:please )?do not
-    please don't
-    never
-    instead
-    undo
-    revert
+    (?:please )?(?:do not|don't)
     (?:that|this|it)(?:'s| is| was) (?:wrong|not|incorrect|incomplete)
     that (?:doesn't|isn't|won't)
     why (?:did|are|do|would) you
@@ -179,13 +170,11 @@ _CORRECTS = _any_of(
 _NOT_A_QUESTION = re.compile(r"\s*(?:or,? )?(?:no|don't|why|you)", re.IGNORECASE)
 _CHOICE = _any_of(
     r"""
-    let's (?:go with|do|use|keep|drop|stick)
-    go with
+    let's (?:do|use|keep|drop|stick)
+    go with|prefer|we (?:decided|agreed)
     i(?:'d| would) (?:prefer|go|rather)
     option [A-D1-4]
     the (?:first|second|third|former|latter|other) (?:one|option|approach|way|idea)
-    we (?:decided|agreed)
-    prefer
     """
 )
 _BY_SUBJECT = _named(
@@ -216,18 +205,10 @@ _REFUSED = r"(?:The user doesn't want to|The tool use was rejected)"
 _IS_REFUSED = _any_of(_REFUSED, begin=r"\s*(?:<tool_use_error>)?")
 _MUNDANE = _any_of(
     rf"""
-    Sibling tool call
-    Cancelled: parallel
-    File has not been read
-    Found \d+ matches
-    String to replace
-    File has been modified since
-    File does not exist
+    Sibling tool call|Cancelled: parallel|\[Request interrupted|EISDIR|InputValidationError
+    File (?:has not been read|has been modified since|does not exist)
+    Found \d+ matches|String to replace|No changes to make
     {_REFUSED}
-    \[Request interrupted
-    EISDIR
-    InputValidationError
-    No changes to make
     """,
     begin=r"\s*(?:<tool_use_error>)?",
     end="",
