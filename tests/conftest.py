@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,7 @@ REPOSITORY = REPO
 # hundreds of processes start, and none shall compile all its modules anew: users have them compiled
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+OUTSIDE = ("claude_code", "other_agents", "browser", "language_model")  # programs of others
 NO_HURRY = ("LESSONS_DEADLINE_MS", "60000")  # hooks answer on a busy machine, too
 
 
@@ -44,15 +45,46 @@ def pytest_xdist_auto_num_workers() -> int:
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else 3
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
     """Mark the tests that ask the real model, so that CI can repeat them with other arithmetic.
 
-    What takes long comes first: at the end no worker waits for another that has begun it late.
+    Programs of others are slow, too. What takes long comes first in the share of each worker.
     """
     for item in items:
         if "with_model" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.model)
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+        if any(item.get_closest_marker(name) for name in OUTSIDE):
+            item.add_marker(pytest.mark.slow)
+    yield  # what `-m` excludes is gone then
+    workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = _slow_first(items, workers)
+
+
+def _slow_first(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Order tests so that each worker's share begins with slow ones and ends with quick ones.
+
+    `--dist worksteal` hands out shares in a row, and takes from the end of the longest: a worker that
+    has begun a slow test last would be waited for.
+    """
+    outside: list[pytest.Item] = []
+    slow: list[pytest.Item] = []
+    quick: list[pytest.Item] = []
+    groups = (outside, slow, quick)
+    for item in items:
+        is_outside = any(item.get_closest_marker(name) for name in OUTSIDE)
+        is_slow = item.get_closest_marker("slow") is not None
+        (outside if is_outside else slow if is_slow else quick).append(item)
+    order: list[pytest.Item] = []
+    for left in range(workers, 0, -1):
+        size = sum(map(len, groups)) // left
+        sizes = [len(outside) // left, len(slow) // left]
+        for group, number in zip(groups, [*sizes, size - sum(sizes)], strict=True):
+            order += group[:number]
+            del group[:number]
+    return order
 
 
 @pytest.fixture(scope="session")
