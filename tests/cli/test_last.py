@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import run
 from tests.support.conversations import Conversation
+from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
-from tests.support.indexed import with_words
+from tests.support.indexed import kept_on
 from vault_index.index import reconcile
 from vault_index.recall import respond
-from vault_index.search import floor
 from vault_index.vault import Vault
 
 PROMPT = "run the tests please"
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, own_world: Path) -> Vault:
+def team(make_vault: MakeVault, shelves: Path, tmp_path: Path) -> Vault:
     texts = {"uv.md": lesson_text("Tests run under uv", "Start pytest as uv run pytest.")}
-    vault = make_vault(texts | {"dates.md": lesson_text("Dates are UTC", "Store dates in UTC.")})
-    with_words(vault)
-    reconcile.sync(vault)
-    floor.fit(vault)
-    return vault
+    texts["dates.md"] = lesson_text("Dates are UTC", "Store dates in UTC.")
+    make = partial(make_vault, texts, name="first")
+    return kept_on(shelves / "last", make, tmp_path / "team", WordEmbedder())
 
 
 def asks(vault: Vault, session: Conversation, prompt: str) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.files import MakeVault, lesson_text
+from tests.support.indexed import kept_on
 from vault_index import api, client, files
 from vault_index.edit import teach
 from vault_index.errors import ChangedError, LessonError, VaultError
 from vault_index.index import reconcile
-from vault_index.search import entries, floor
+from vault_index.search import entries
 from vault_index.store import injections
 from vault_index.vault import Vault
 
@@ -24,12 +26,13 @@ FILE = (
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(
+    make_vault: MakeVault, shelves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Vault:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault({"ops/heap.md": FILE, "ops/lock.md": lesson_text("Lock", "It waits.")})
-    reconcile.sync(vault)
-    floor.fit(vault)
-    return vault
+    texts = {"ops/heap.md": FILE, "ops/lock.md": lesson_text("Lock", "It waits.")}
+    make = partial(make_vault, texts, name="first")
+    return kept_on(shelves / "taught", make, tmp_path / "team")
 
 
 def say(vault: Vault, **values: Any) -> dict[str, Any]:

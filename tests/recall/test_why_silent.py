@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, write
-from tests.support.indexed import HEAP, LOCK, with_words
+from tests.support.indexed import HEAP, LOCK, kept_on, with_words
 from vault_index import api, client
-from vault_index.index import reconcile
 from vault_index.recall.respond import respond
-from vault_index.search import floor
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 
@@ -20,12 +21,9 @@ PROMPT = "raise the heap when the build runs out of memory"
 
 
 @pytest.fixture
-def team(make_vault: MakeVault) -> Vault:
-    vault = make_vault({"heap.md": HEAP, "lock.md": LOCK})
-    with_words(vault)
-    reconcile.sync(vault)
-    floor.fit(vault)
-    return vault
+def team(make_vault: MakeVault, shelves: Path, tmp_path: Path) -> Vault:
+    make = partial(make_vault, {"heap.md": HEAP, "lock.md": LOCK}, name="first")
+    return kept_on(shelves / "why-silent", make, tmp_path / "team", WordEmbedder())
 
 
 def prompted(vault: Vault, prompt: str, session: str = "s1") -> dict[str, Any]:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
-from tests.support.indexed import with_words
+from tests.support.indexed import kept_on
 from vault_index.index import reconcile
 from vault_index.lesson import identifiers
 from vault_index.recall import select
-from vault_index.search import floor, query, scoring
+from vault_index.search import query, scoring
 from vault_index.search.query import Query
 from vault_index.vault import Vault
 
 
 @pytest.fixture
-def vault(make_vault: MakeVault) -> Vault:
+def vault(make_vault: MakeVault, shelves: Path, tmp_path: Path) -> Vault:
     files = {
         f"filler{number}.md": lesson_text(
             f"Note {number}", f"The sky of day {number} was blue, and rain fell in week {number}."
@@ -32,11 +35,8 @@ def vault(make_vault: MakeVault) -> Vault:
         "upsert.md": lesson_text("Upserts", "End it with `ON CONFLICT DO NOTHING` to skip rows."),
         "conflict.md": lesson_text("A conflict", "On a conflict do something, not nothing."),
     }
-    vault = make_vault(files)
-    with_words(vault)
-    reconcile.sync(vault)
-    floor.fit(vault)
-    return vault
+    make = partial(make_vault, files, name="first")
+    return kept_on(shelves / "exact", make, tmp_path / "team", WordEmbedder())
 
 
 def test_a_rare_identifier_finds_each_lesson_that_has_it(vault: Vault) -> None:

@@ -58,14 +58,18 @@ def full_text_vault(root: Path, texts: Mapping[str, str]) -> Path:
     return root
 
 
-def kept_on(shelf: Path, make: Callable[[], Vault], root: Path) -> Vault:
+def kept_on(
+    shelf: Path, make: Callable[[], Vault], root: Path, embedder: WordEmbedder | None = None
+) -> Vault:
     """Copy the vault on a shelf; the first test makes it there: indexing takes seconds."""
     if not shelf.exists():
         first = make()
+        first.embedder = embedder
         reconcile.sync(first)
         floor.fit(first)
         shutil.copytree(first.root, shelf)
     vault = copy_of(shelf, root)
+    vault.embedder = embedder
     reconcile.sync(vault)  # the copies are other files
     return vault
 
