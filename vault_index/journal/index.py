@@ -214,7 +214,7 @@ def remove(journal: Journal, sessions: Collection[str]) -> None:
             try:
                 known = manifest.load(index, SCHEMA)
                 table = Table(index, known.dimension, JOURNAL)
-                gone = table.rows(["content_hash"], filters.of_sessions(sessions))
+                gone = table.rows(["content_hash"], filters.any_of("session", sessions))
                 source.cache().remove({row["content_hash"] for row in gone})
                 if known.embedder == source.embedder:
                     source.vectors_in = table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.index.documents import DOCUMENT
 from vault_index.lesson import category, passages
 from vault_index.lesson.category import COURSES
-from vault_index.search import documents, query
+from vault_index.search import documents, query, taught
 from vault_index.search.query import Query
 from vault_index.store import filters
 from vault_index.store.manifest import NO_EMBEDDER
@@ -178,8 +178,6 @@ def _week(day: date) -> date:
 
 # What is around a lesson: the others of its file, and those that are most like it.
 
-CANDIDATES = 64  # passages, of which several may be of the same lesson
-
 
 def nearest(vault: Vault, entry: Entry, most: int) -> list[dict[str, Any]]:
     """List the lessons that are most like one, without withheld ones: `id`, `title`, `likeness`.
@@ -190,18 +188,15 @@ def nearest(vault: Vault, entry: Entry, most: int) -> list[dict[str, Any]]:
     if vector is None:
         asked = Query(entry["title"], most + 1, for_agent=True, text_only=True)
         hits = query.run(vault, asked).hits
-        alike: list[dict[str, Any]] = [
-            {"id": hit.lesson_id, "title": hit.title, "likeness": None} for hit in hits
-        ]
+        alike: list[tuple[str, str, float | None]]
+        alike = [(hit.lesson_id, hit.title, None) for hit in hits]
     else:
-        store = vault.open_index().store
-        places, cosines = store.nearest(vector, CANDIDATES)
+        rows = taught.nearest(vault, vector, -1.0)
         alike = [
-            {"id": row["lesson_id"], "title": row["title"], "likeness": cosine}
-            for cosine, row in zip(cosines.tolist(), store.take(places), strict=True)
-            if row["is_whole"] and not row["withheld"]
+            (row["lesson_id"], row["title"], like) for like, row in rows if not row["withheld"]
         ]
-    return [other for other in alike if other["id"] != entry["id"]][:most]
+    others = [each for each in alike if each[0] != entry["id"]][:most]
+    return [{"id": id, "title": title, "likeness": likeness} for id, title, likeness in others]
 
 
 def _vector(vault: Vault, id: str) -> np.ndarray | None:

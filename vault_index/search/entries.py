@@ -15,7 +15,7 @@ from vault_index.store import filters
 from vault_index.store.schema import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from vault_index.index.listing import Listing
     from vault_index.vault import Vault

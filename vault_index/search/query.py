@@ -91,14 +91,11 @@ class Query:
 #     use         how often agents were given it, of the most used candidate
 #
 # and what is less like the query than `min_similarity`, a cosine, is no hit. The candidates are the
-# best
-# by the sum of evidence, so many that weights cannot tell the rest apart.
+# best by the sum of evidence, so many that weights cannot tell the rest apart.
 #
-# Ranks say nothing of how good the best is, so `score` stays the sum of evidence: floors,
-# `min_score` and
-# hooks go by it. The weights order what people and agents search for; hooks order as ever, and
-# without
-# vectors so does a search.
+# Ranks say nothing of how good the best is, so `score` stays the sum of evidence: floors, `min_score`
+# and hooks go by it. The weights order what people and agents search for; hooks order as ever, and
+# without vectors so does a search.
 
 POOL = 200  # candidates
 TERMS = ("vector", "full text", "confidence", "use")
@@ -363,14 +360,6 @@ def embed_ahead(vault: Vault, query: str) -> None:
 def load_ahead(vault: Vault, *, rows: bool = False) -> None:
     """Open the lessons' table and load what every search of it needs; `rows` is for many searches."""
     vault.open_index().store.load(rows=rows)
-
-
-def some_text(vault: Vault) -> str:
-    """Return the beginning of some lesson, a prompt that finds something; "" without lessons."""
-    store = vault.open_index().store
-    return "".join(
-        f"{row['title']} {row['text'][:200]}" for row in store.take(range(store.count())[:1])
-    )
 
 
 def searched(query: str) -> str:

@@ -383,14 +383,18 @@ REQUIRED_ROWS = 5000  # and for one that a hit must have: "one" has many lessons
 # The words of substance in a prompt: beside more of them an identifier is a smaller part of it.
 ABOUT_WORDS, PASSING_WORDS = 3, 4
 _WORD = re.compile(r"[^\W_][\w'-]*")
-STOP_WORDS = frozenset(
-    """i me my we our you your he him his she her it its they them their what which who whom this that
-    these those am is are was were be been being have has had having do does did doing a an the and but
-    if or because as until while of at by for with about against between into through during before
-    after above below to from up down in out on off over under again further then once here there when
-    where why how all any both each few more most other some such no nor not only own same so than too
-    very s t can will just don should now d ll m o re ve y get got please use using""".split()
+# the words that LanceDB leaves out, with what prompts say besides
+INDEX_STOP_WORDS = frozenset(
+    """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her
+    hers herself it its itself they them their theirs themselves what which who whom this that these
+    those am is are was were be been being have has had having do does did doing a an the and but if or
+    because as until while of at by for with about against between into through during before after
+    above below to from up down in out on off over under again further then once here there when where
+    why how all any both each few more most other some such no nor not only own same so than too very
+    s t can will just don should now d ll m o re ve y ain aren couldn didn doesn hadn hasn haven isn ma
+    mightn mustn needn shan shouldn wasn weren won wouldn""".split()
 )
+STOP_WORDS = INDEX_STOP_WORDS | {"get", "got", "please", "use", "using"}
 
 
 @dataclass(frozen=True, slots=True)

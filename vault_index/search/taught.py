@@ -109,6 +109,7 @@ def _cosine(prompts: dict[int, tuple[float, int]], whole: int) -> float:
 
 # Four pairs of the evaluation set's 1,870 notes are above it: three say the same, one nearly.
 DUPLICATE_COSINE = 0.9
+CANDIDATES = 64  # passages, of which several may be of the same lesson
 
 
 def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
@@ -153,14 +154,16 @@ def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Find
                 break
 
 
-def nearest(vault: Vault, vector: np.ndarray) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Yield the lessons that say the same as a vector, each with its cosine, the most like first.
+def nearest(
+    vault: Vault, vector: np.ndarray, min_cosine: float = DUPLICATE_COSINE
+) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Yield the lessons that are most like a vector, each with its cosine, the most like first.
 
-    Beginnings are compared: a passage of mere code is like any other.
+    By default those that say the same. Beginnings are compared: a passage of mere code is like any other.
     """
     store = vault.open_index().store
-    places, cosines = store.nearest(vector, 64)
-    close = cosines >= DUPLICATE_COSINE
+    places, cosines = store.nearest(vector, CANDIDATES)
+    close = cosines >= min_cosine
     for cosine, row in zip(cosines[close].tolist(), store.take(places[close]), strict=True):
         if row["is_whole"]:
             yield cosine, row

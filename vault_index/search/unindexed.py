@@ -19,7 +19,7 @@ from vault_index.errors import LessonError
 from vault_index.index import diff, rows
 from vault_index.lesson import file, parse
 from vault_index.search.hit import Hit
-from vault_index.search.scoring import FULL_TEXT_WEIGHT, rank
+from vault_index.search.scoring import FULL_TEXT_WEIGHT, INDEX_STOP_WORDS, rank
 from vault_index.store.schema import LessonRow
 
 if TYPE_CHECKING:
@@ -33,17 +33,6 @@ K1, B = 1.2, 0.75  # of LanceDB's BM25
 WORD = re.compile(r"[^\W_]+")
 _ENDINGS = "ations ation ings ing edly ied ies ers ed er es ly s e".split()
 _MIN_STEM = 3
-# the words that LanceDB leaves out
-_STOPWORDS = frozenset(
-    """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her
-    hers herself it its itself they them their theirs themselves what which who whom this that these
-    those am is are was were be been being have has had having do does did doing a an the and but if or
-    because as until while of at by for with about against between into through during before after
-    above below to from up down in out on off over under again further then once here there when where
-    why how all any both each few more most other some such no nor not only own same so than too very
-    s t can will just don should now d ll m o re ve y ain aren couldn didn doesn hadn hasn haven isn ma
-    mightn mustn needn shan shouldn wasn weren won wouldn""".split()
-)
 
 
 def bm25_score(times: int, length: float, having: int, every: int) -> float:
@@ -61,7 +50,7 @@ def rarity(having: int, every: int) -> float:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text that are searched for, in their order."""
-    return [word for word in WORD.findall(text.lower()) if word not in _STOPWORDS]
+    return [word for word in WORD.findall(text.lower()) if word not in INDEX_STOP_WORDS]
 
 
 def stem_of(word: str) -> str:

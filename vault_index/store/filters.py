@@ -131,11 +131,6 @@ def _touching(file: str) -> str:
     return " OR ".join(tests)
 
 
-def of_sessions(sessions: Iterable[str]) -> str:
-    """Return the condition for the rows of these sessions."""
-    return any_of("session", sessions)
-
-
 def firsts_of(
     *, record: str = "", session: str = "", path: str = "", project: str = ""
 ) -> str | None:

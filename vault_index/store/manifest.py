@@ -235,10 +235,19 @@ def _restore_dirty(index: Path, manifest: Manifest) -> Manifest:
 
 
 def put_in_force(building: Path, *, keep_seconds: float = KEEP_OLD_SECONDS) -> None:
-    """Rename an index that is built, and make it the current one. Raises WriteError."""
-    with files.writing(building):
+    """Make an index that is built the current one, in one rename; remove those that nobody can use.
+
+    Raises WriteError.
+    """
+    folder = building.parent
+    with files.writing(folder):
         index = _rename_to_a_free_name(building)
-    make_current(index.parent, index, keep_seconds=keep_seconds)
+        files.replace_file(folder / index_files.POINTER, index.name.encode())
+        now = time.time()
+        for other in folder.iterdir():
+            is_old = other != index and ownership.INDEX_NAME.fullmatch(other.name)
+            if is_old and now - written(other) > keep_seconds:
+                ownership.remove_tree(other)
 
 
 def _rename_to_a_free_name(building: Path) -> Path:
@@ -262,15 +271,3 @@ def remove_all(folder: Path) -> None:
         for index in folder.iterdir():
             if index.name == BUILDING or ownership.INDEX_NAME.fullmatch(index.name):
                 ownership.remove_tree(index)
-
-
-def make_current(folder: Path, index: Path, *, keep_seconds: float = KEEP_OLD_SECONDS) -> None:
-    """Put an index in force, in one rename, and remove those that nobody can use any more."""
-    with files.writing(folder):
-        files.replace_file(folder / index_files.POINTER, index.name.encode())
-        now = time.time()
-        for other in folder.iterdir():
-            if other == index or not ownership.INDEX_NAME.fullmatch(other.name):
-                continue
-            if now - written(other) > keep_seconds:
-                ownership.remove_tree(other)
