@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
@@ -281,69 +280,49 @@ def overwritten_files(top: Path, old: str, new: str) -> Iterator[Overwritten]:
     That command refuses to lose what is modified, staged or untracked. It overwrites what git
     ignores, and brings back a file that was deleted without staging the deletion.
     """
-    checkout = _Checkout(top)
+    # a letter for each tracked path; of one that a sparse checkout leaves out it is an S
+    listed = command(top, "ls-files", "-v", "-z").split("\0")
+    tracked = {line[2:]: line[:1].upper() for line in listed if line}
+    ignores_case = command(top, "config", "--get", "core.ignorecase", check=False) == "true"
     changes = list(_changes(top, old, new))
     removed = {path.casefold() for _, mode, path in changes if mode == _ABSENT}
     for was, becomes, path in changes:
+        is_new = was in (_ABSENT, SUBMODULE)
         if becomes == _ABSENT:
             continue
-        if was == _ABSENT and path.casefold() in removed and checkout.ignores_case:
+        if was == _ABSENT and path.casefold() in removed and ignores_case:
             continue  # the same file: only the case of its name changes
-        if was not in (_ABSENT, SUBMODULE) and not os.path.lexists(top / path):
-            if path not in checkout.left_out:
+        if not is_new and not os.path.lexists(top / path):
+            if tracked.get(path) != "S":
                 yield Overwritten(
                     path,
                     "is deleted here and changed there",
                     f"commit the deletion, or git restore {path}, then lessons sync",
                 )
-        elif was in (_ABSENT, SUBMODULE) and becomes != SUBMODULE:
-            blocking = checkout.blocking(path)
-            if blocking:
-                yield Overwritten(
-                    blocking,
-                    "is ignored by git here and committed there",
-                    f"move {blocking} elsewhere, then lessons sync",
-                )
-
-
-@dataclass
-class _Checkout:
-    """The files of a working tree, as far as git knows them."""
-
-    top: Path
-
-    @cached_property
-    def ignores_case(self) -> bool:
-        """Whether the file system takes README.md and readme.md for the same file."""
-        return command(self.top, "config", "--get", "core.ignorecase", check=False) == "true"
-
-    @cached_property
-    def tracked(self) -> set[str]:
-        """The paths in git's index."""
-        return {name for name in command(self.top, "ls-files", "-z").split("\0") if name}
-
-    @cached_property
-    def left_out(self) -> set[str]:
-        """The paths that a sparse checkout leaves out."""
-        listed = command(self.top, "ls-files", "-v", "-z").split("\0")
-        return {line[2:] for line in listed if line[:1] in ("S", "s")}
-
-    def blocking(self, path: str) -> str:
-        """Return the untracked file where a new file belongs, or above or below it; "" for none."""
-        above = [str(parent) for parent in Path(path).parents][-2::-1]
-        for folder in above:
-            place = self.top / folder
-            if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
-                return "" if folder in self.tracked else folder
-        place = self.top / path
-        if place.is_dir() and not place.is_symlink():
-            below = (
-                str((Path(folder) / name).relative_to(self.top))
-                for folder, folders, names in os.walk(place)
-                for name in names + [each for each in folders if Path(folder, each).is_symlink()]
+        elif is_new and becomes != SUBMODULE and (there := _blocking(top, path, tracked)):
+            yield Overwritten(
+                there,
+                "is ignored by git here and committed there",
+                f"move {there} elsewhere, then lessons sync",
             )
-            return next((file for file in below if file not in self.tracked), "")
-        return path if os.path.lexists(place) and path not in self.tracked else ""
+
+
+def _blocking(top: Path, path: str, tracked: Collection[str]) -> str:
+    """Return the untracked file where a new file belongs, or above or below it; "" for none."""
+    above = [str(parent) for parent in Path(path).parents][-2::-1]
+    for folder in above:
+        place = top / folder
+        if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
+            return "" if folder in tracked else folder
+    place = top / path
+    if place.is_dir() and not place.is_symlink():
+        below = (
+            str(Path(folder, name).relative_to(top))
+            for folder, folders, names in os.walk(place)
+            for name in names + [each for each in folders if Path(folder, each).is_symlink()]
+        )
+        return next((file for file in below if file not in tracked), "")
+    return path if os.path.lexists(place) and path not in tracked else ""
 
 
 def _changes(top: Path, old: str, new: str) -> Iterator[tuple[str, str, str]]:

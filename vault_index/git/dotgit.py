@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from vault_index.hotpath import index_files
@@ -24,28 +23,23 @@ _BRANCH = re.compile(r"ref: (refs/heads/[^\s:?*\[\\^~]+)")
 
 def top_of(folder: Path) -> Path | None:
     """Return the folder with `.git` that a folder is in; None without one, or in a bare repository."""
-    for here in _upwards(folder):
-        if _has_git(here):
-            return here
-        if _is_git_folder(here):
-            return None
-    return None
+    return _around(folder)[0]
 
 
 def is_bare(folder: Path) -> bool:
     """Whether git would take a folder for one in a repository without a work tree."""
-    for here in _upwards(folder):
+    return _around(folder)[1]
+
+
+def _around(folder: Path) -> tuple[Path | None, bool]:
+    """Return the folder with `.git` that a folder is in, and whether it is in a bare repository."""
+    start = Path(os.path.realpath(folder))
+    for here in (start, *start.parents):
         if _has_git(here):
-            return False
+            return here, False
         if _is_git_folder(here):
-            return True
-    return False
-
-
-def _upwards(folder: Path) -> Iterator[Path]:
-    here = Path(os.path.realpath(folder))
-    yield here
-    yield from here.parents
+            return None, True
+    return None, False
 
 
 def _has_git(folder: Path) -> bool:

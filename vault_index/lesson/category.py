@@ -73,12 +73,11 @@ def marked(categories: Iterable[CategoryPath], filed_by: str) -> tuple[str, ...]
 
 def levels(categories: Iterable[CategoryPath]) -> list[list[CategoryPath]]:
     """Return the level columns of a row: for each depth 0..3 the distinct prefixes of that depth."""
-    columns: list[list[CategoryPath]] = [[] for _ in range(MAX_DEPTH)]
-    for category in categories:
-        for depth, prefix in enumerate(prefixes(category)[:MAX_DEPTH]):
-            if prefix not in columns[depth]:
-                columns[depth].append(prefix)
-    return columns
+    above = [prefixes(category)[:MAX_DEPTH] for category in categories]
+    return [
+        list(dict.fromkeys(each[depth] for each in above if len(each) > depth))
+        for depth in range(MAX_DEPTH)
+    ]
 
 
 def own_counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, int]:

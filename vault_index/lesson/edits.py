@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vault_index.errors import LessonError
 from vault_index.lesson.category import has_text, heading_of
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     import yaml
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """The lines of a lesson in its file: that of its heading, if it has one, and those of its text."""
 
     heading: int | None
@@ -154,12 +152,11 @@ def set_keys(data: bytes, changes: Mapping[str, Any], path: str = "lesson.md") -
     file = LessonFile.of(data, path)
     metadata_of(file)  # never edit what cannot be read back
     newline, lines = file.newline, file.lines
+    span = range(0) if file.closing is None else file.frontmatter
+    parts = (lines[: span.start], lines[span.start : span.stop], lines[span.stop :])
+    above, block, below = ("".join(part) for part in parts)
     if file.closing is None:
-        above, block, below = f"---{newline}", "", "".join([f"---{newline}", *lines])
-    else:
-        start, end = file.frontmatter.start, file.frontmatter.stop
-        parts = (lines[:start], lines[start:end], lines[end:])
-        above, block, below = ("".join(part) for part in parts)
+        above, below = f"---{newline}", f"---{newline}{below}"
     for key, value in changes.items():
         block = _edit(block, key, value, newline, path)
     if file.closing is None and not block:

@@ -82,9 +82,8 @@ def _size(lines: Counter[str]) -> int:
 
 
 OURS, BETWEEN, THEIRS = "<<<<<<< ours\n", "=======\n", ">>>>>>> theirs\n"
-_LATEST = frozenset(
-    {"updated", "confirmed"}
-)  # keys of which the later value is right when both changed it
+# keys of which the later value is right when both changed it
+_LATEST = frozenset({"updated", "confirmed"})
 _KEY = re.compile(r"""^(?P<name>"[^"]*"|'[^']*'|[^\s#'"\[\]{},&*!|>%@`:-][^:#]*?)\s*:(\s|$)""")
 _COMMENT = re.compile(r"(?m)(^|\s)#")
 _HEADING = re.compile(r"^##[ \t]+\S")
@@ -210,11 +209,11 @@ def _sections(file: LessonFile) -> tuple[Parts, dict[str, int]]:
     names = ["", *_unique(" ".join(file.lines[number].split()) for number in starts)]
     bounds = [file.body.start, *starts, len(file.lines)]
     spans = map(range, bounds, bounds[1:])
-    texts = {name: file.text(span) for name, span in zip(names, spans, strict=True)}
     texts = {
-        name: text.removesuffix("\n") + "\n" for name, text in texts.items() if text.strip("\n")
+        name: file.text(span).removesuffix("\n") for name, span in zip(names, spans, strict=True)
     }
-    gaps = {name: len(text) - len(text.rstrip("\n")) - 1 for name, text in texts.items()}
+    texts = {name: text for name, text in texts.items() if text.strip("\n")}
+    gaps = {name: len(text) - len(text.rstrip("\n")) for name, text in texts.items()}
     for last in list(texts)[-1:]:
         del gaps[last]
     return {name: text.strip("\n") + "\n" for name, text in texts.items()}, gaps
@@ -312,8 +311,12 @@ def _merge_key(name: str, texts: Sides, values: Sides, conflicts: list[str]) -> 
         merged = min(keys[1:])
     if merged is not None:
         return above + merged
-    conflicts.append(name or "a comment")
-    return f"{OURS}{texts[1] or ''}{BETWEEN}{texts[2] or ''}{THEIRS}"
+    return _conflict(name or "a comment", texts[1] or "", texts[2] or "", conflicts)
+
+
+def _conflict(name: str, ours: str, theirs: str, conflicts: list[str]) -> str:
+    conflicts.append(name)
+    return f"{OURS}{ours}{BETWEEN}{theirs}{THEIRS}"
 
 
 def _apart_from_comments(text: str) -> tuple[str, str]:
@@ -352,8 +355,7 @@ def _merge_section(name: str, texts: Sides, conflicts: list[str]) -> str:
         heading, body = _merge_lines(*headings), _merge_lines(*bodies)
         if heading is not None and body is not None:
             return heading + body
-    conflicts.append(name or "the text")
-    return f"{OURS}{ours}{BETWEEN}{theirs}{THEIRS}"
+    return _conflict(name or "the text", ours, theirs, conflicts)
 
 
 def _apart_from_heading(section: str) -> tuple[str, str]:
@@ -376,8 +378,7 @@ def _refuse_repeated(sections: Parts, sides: Sequence[Parts], conflicts: list[st
     for name, text in clean.items():
         ours, theirs = (side.get(name, "") for side in sides[1:])
         if ours != theirs and twice.intersection(lines_of(text)):
-            conflicts.append(name or "the text")
-            sections[name] = f"{OURS}{ours}{BETWEEN}{theirs}{THEIRS}"
+            sections[name] = _conflict(name or "the text", ours, theirs, conflicts)
 
 
 def _merge_lines(base: str, ours: str, theirs: str) -> str | None:

@@ -399,14 +399,14 @@ def _unmerged(folder: Path) -> dict[str, str]:
     for entry in filter(None, listed.split("\0")):
         said, _, path = entry.partition("\t")
         sides.setdefault(path, set()).add(said.split()[2])
-    found = {}
+    left: dict[str, str] = {}
     for path, there in sides.items():
         try:
             marked = b"\n<<<<<<< " in b"\n" + (folder / path).read_bytes()
         except OSError:
             marked = False
-        found[path] = MARKED if marked else WHOLE if {"2", "3"} <= there else DELETED
-    return found
+        left[path] = MARKED if marked else WHOLE if {"2", "3"} <= there else DELETED
+    return left
 
 
 def _conflict(conflicts: Mapping[str, str], has_merges: bool) -> VaultError:

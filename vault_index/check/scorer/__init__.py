@@ -190,22 +190,19 @@ def _words() -> _Words:
     """Read `words.toml`."""
     table = tomllib.loads((Path(__file__).parent / "words.toml").read_text("utf-8"))
     names = {name: number for number, name in enumerate(table)}
-    whole: dict[str, set[int]] = {}
-    prefix: dict[str, set[int]] = {}
     words = _Words({}, {}, {}, [], names)
     for name, listed in table.items():
+        idea = names[name]
         for word in listed.split():
             if _EAST_ASIAN.search(word):
-                words.anywhere.append((word, names[name]))
+                words.anywhere.append((word, idea))
             elif "_" in word:
                 text = word.replace("_", " ")
-                words.phrases.setdefault(text.split()[0], []).append((text, names[name]))
-            elif word.startswith("=") or len(word) < 4:
-                whole.setdefault(word.removeprefix("="), set()).add(names[name])
+                words.phrases.setdefault(text.split()[0], []).append((text, idea))
             else:
-                prefix.setdefault(word, set()).add(names[name])
-    words.whole.update((word, frozenset(ideas)) for word, ideas in whole.items())
-    words.prefix.update((word, frozenset(ideas)) for word, ideas in prefix.items())
+                ideas = words.whole if word.startswith("=") or len(word) < 4 else words.prefix
+                key = word.removeprefix("=")
+                ideas[key] = ideas.get(key, frozenset()) | {idea}
     return words
 
 

@@ -249,12 +249,11 @@ def read_obsidian(data: bytes, path: str) -> list[Draft]:
 def plain_markdown(body: str) -> tuple[str, list[str]]:
     """Return a note's body as plain markdown, and the tags in it, each once."""
     tags: dict[str, str] = {}
-    written = [
-        piece
-        if code
-        else _INLINE.sub(lambda match: _plain(match, tags), _CALLOUT.sub(_quote, piece))
-        for code, piece in pieces(body)
-    ]
+    written = []
+    for is_code, piece in pieces(body):
+        if not is_code:
+            piece = _INLINE.sub(lambda match: _plain(match, tags), _CALLOUT.sub(_quote, piece))
+        written.append(piece)
     return "".join(written), list(tags.values())
 
 
