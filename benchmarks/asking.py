@@ -26,6 +26,7 @@ from pathlib import Path
 from benchmarks import instruments
 from benchmarks.instruments import Row
 from vault_index import api
+from vault_index.api import codec
 from vault_index.ask import respond
 from vault_index.ask.answer import ANSWERED, UNKNOWN, Answer
 from vault_index.ask.citations import check, words_of
@@ -144,7 +145,7 @@ def _times(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
         began = time.perf_counter()
         respond.answer(prompt.query, Reader(), partial(_same, result), lambda _: None)
         parts["all but the search and the model"].append(1000 * (time.perf_counter() - began))
-        assert json.dumps(values)
+        assert json.dumps(codec.to_json(values))
     for name, times in parts.items():
         yield f"{name}, p50", floor.quantile(times, 0.5), "ms"
         yield f"{name}, p90", floor.quantile(times, 0.9), "ms"

@@ -110,9 +110,9 @@ def _search_of(
             api.asking.search(**values, best=best),
             settled=bool(narrowed.document),  # the names of documents follow a save later
         )
-        for note in result["notes"] if document or category else ():
+        for note in result.notes if document or category else ():
             caller.note(f"note: {note}")
-        return _result_of(result)
+        return result
 
     return find
 
@@ -125,17 +125,9 @@ def search(
     lesson_number: int | None = None,
     category: str = "",
     best: bool = False,
-) -> dict[str, Any]:
-    """Find the passages for a question: `passages` above the floor or else the `nearest`, `place`,
-    `notes` on names that nothing has, `text_only`. See `ask.passages.find`.
-    """
-    result = passages.find(vault, query, document, lesson_number, category, best=best)
-    return {
-        **asdict(result),
-        "passages": [each.as_json() for each in result.passages],
-        "nearest": [each.as_json() for each in result.nearest],
-        "notes": list(result.notes),
-    }
+) -> SearchResult:
+    """Find the passages for a question: see `ask.passages.find`."""
+    return passages.find(vault, query, document, lesson_number, category, best=best)
 
 
 def _open(vault: Vault, name: str) -> tuple[respond.Chat | None, SettingsError | None]:
@@ -147,16 +139,6 @@ def _open(vault: Vault, name: str) -> tuple[respond.Chat | None, SettingsError |
         return opened, None
     except SettingsError as error:
         return None, error
-
-
-def _result_of(values: Mapping[str, Any]) -> SearchResult:
-    return SearchResult(
-        tuple(map(Passage.from_json, values["passages"])),
-        tuple(map(Passage.from_json, values["nearest"])),
-        values["place"],
-        tuple(values["notes"]),
-        values["text_only"],
-    )
 
 
 def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) -> SearchResult:

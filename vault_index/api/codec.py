@@ -21,6 +21,7 @@ PACKAGE = "vault_index."
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 Decode = Callable[[Any], Any]
+Kind = typing.TypeVar("Kind")
 
 
 def to_json(value: Any) -> Any:
@@ -66,10 +67,11 @@ def from_wire(wire: Mapping[str, Any]) -> Any:
     return decode(value) if decode else value
 
 
-def from_json(kind: Any, value: Any) -> Any:
+def from_json(kind: type[Kind], value: Any) -> Kind:
     """Return the value of a type that JSON values spell. Raises TypeError, KeyError, ValueError."""
-    decode = _decoder(kind)
-    return decode(value) if decode else value
+    decode = _decoder(typing.cast(Any, kind))
+    decoded: Kind = decode(value) if decode else value
+    return decoded
 
 
 def arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:

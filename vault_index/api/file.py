@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
+from vault_index.api import codec
 from vault_index.api.question import Caller, command
 from vault_index.check import ERROR
 from vault_index.edit import save
@@ -27,7 +28,7 @@ def check(vault: Vault, caller: Caller, path: str, text: str) -> dict[str, Any]:
     known = caller.ask(api.lesson.count())["own"]
     findings = save.findings(path, text, known)
     return {
-        "findings": [finding.as_json() for finding in findings],
+        "findings": codec.to_json(list(findings)),
         "errors": sum(finding.severity == ERROR for finding in findings),
     }
 

@@ -80,8 +80,8 @@ def _searched_with(vault: Vault, results: Results) -> dict[str, str]:
 
 
 @question
-def compare(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
-    """Compare lesson files with the index: `findings`, and the `categories` of all other lessons.
+def compare(vault: Vault, paths: Sequence[str]) -> taught.Comparison:
+    """Compare lesson files with the index.
 
     `paths` are relative to the vault's folder. The findings are near-duplicates and prompts of a
     lesson's own that do not find it, or do and should not.

@@ -9,7 +9,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api, check
-from vault_index.api.question import Caller, Question, command
+from vault_index.api import codec
+from vault_index.api.question import Caller, command
 from vault_index.check import pattern
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
@@ -46,7 +47,7 @@ def check_files(
     if not staged:  # a commit may come before the build
         findings = sorted([*findings, *_of_built_skills(caller, candidates)])
     return {
-        "findings": [finding.as_json() for finding in findings],
+        "findings": codec.to_json(findings),
         "shown": [str(finding) for finding in findings],
         "files": len(candidates),
         "errors": sum(finding.severity == check.ERROR for finding in findings),
@@ -97,9 +98,10 @@ def _findings(
         try:
             if comparing:
                 # a commit does not fetch the model of 90 MB
-                answer = caller.ask(_comparison(batch), fetch=not staged, note=notes.append)
-                findings += [check.Finding(**values) for values in answer["findings"]]
-                categories += answer["categories"]
+                asked = api.search.compare(paths=[each.path for each in batch if each.is_lesson])
+                answer = caller.ask(asked, fetch=not staged, note=notes.append)
+                findings += answer.findings
+                categories += answer.categories
         except VaultError as error:
             comparing = False
             caller.note(f"warning: duplicates and prompts were not checked: {error.message}")
@@ -130,14 +132,8 @@ def _of_built_skills(caller: Caller, candidates: Sequence[Candidate]) -> Iterato
     if not paths:
         return
     try:
-        answer = caller.ask(api.skill.compare())
+        behind = caller.ask(api.skill.compare())
     except VaultError as error:
         caller.note(f"warning: skills were not compared with their lessons: {error.message}")
         return
-    for values in answer["findings"]:
-        if values["path"] in paths:
-            yield check.Finding(**values)
-
-
-def _comparison(batch: Sequence[Candidate]) -> Question[dict[str, Any]]:
-    return api.search.compare(paths=[each.path for each in batch if each.is_lesson])
+    yield from (finding for finding in behind if finding.path in paths)

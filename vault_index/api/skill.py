@@ -10,6 +10,7 @@ from vault_index.api.question import Caller, command, question
 from vault_index.learn.skills import build, cluster, triggers
 
 if TYPE_CHECKING:
+    from vault_index.check.finding import Finding
     from vault_index.vault import Vault
 
 
@@ -25,9 +26,9 @@ def candidates(vault: Vault) -> dict[str, Any]:
 
 
 @question
-def compare(vault: Vault) -> dict[str, Any]:
-    """Return the `findings` on skills that are behind their lessons, or were changed by hand."""
-    return {"findings": [finding.as_json() for finding in build.findings(vault)]}
+def compare(vault: Vault) -> tuple[Finding, ...]:
+    """Return the findings on skills that are behind their lessons, or were changed by hand."""
+    return tuple(build.findings(vault))
 
 
 @question

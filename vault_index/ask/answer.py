@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,11 +32,6 @@ class Passage:
     text: str  # what a model is shown
     best: tuple[str, ...] = ()  # the sentences of it that answer the question, best first
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Passage:
-        """Return the passage of what `as_json` returned."""
-        return cls(**{**values, "best": tuple(values.get("best") or ())})
-
     def as_json(self) -> dict[str, Any]:
         """Return the passage as JSON values."""
         return {**asdict(self), "best": list(self.best)}
@@ -51,10 +45,6 @@ class Search:
     kind: str = "lessons"
     category: str = ""
     place: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the search as JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ search returned nothing above the floor. The model is not asked then: of nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -212,7 +212,7 @@ def _search(course: _Course, find: Find, wanted: Wanted) -> str:
     course.nearest = course.nearest or result.nearest
     course.notes += result.notes
     course.search = Search(wanted.query, wanted.kind, wanted.category, result.place)
-    course.event({"event": "search", "search": course.search.as_json()})
+    course.event({"event": "search", "search": asdict(course.search)})
     shown = course.passages or course.nearest
     course.event({"event": "passages", "passages": [each.as_json() for each in shown]})
     numbered = {each.id: each for each in course.passages}

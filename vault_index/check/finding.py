@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 ERROR, WARNING = "error", "warning"
 
@@ -31,10 +30,6 @@ class Finding:
         word = "" if self.severity == ERROR else f"{self.severity}: "
         name = self.pattern and f" [{self.pattern}]"
         return f"{self.path}:{self.line}: {self.rule}: {word}{self.message}{name}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values, for `--json`."""
-        return asdict(self)
 
 
 def line_counter(text: str) -> Callable[[int], int]:

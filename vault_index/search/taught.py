@@ -112,16 +112,20 @@ DUPLICATE_COSINE = 0.9
 CANDIDATES = 64  # passages, of which several may be of the same lesson
 
 
-def against_index(vault: Vault, paths: Sequence[str]) -> dict[str, Any]:
-    """Check files as they are on disk against the index, which must know them.
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The findings about some files, and the categories of all other lessons."""
 
-    Return `findings`, as JSON values, and `categories`: those of all other lessons.
-    """
-    found = [finding.as_json() for finding in findings(vault, paths)]
+    findings: tuple[Finding, ...]
+    categories: tuple[str, ...]
+
+
+def against_index(vault: Vault, paths: Sequence[str]) -> Comparison:
+    """Check files as they are on disk against the index, which must know them."""
     mine = {shown(path) for path in paths}
     stored = vault.open_index().store.rows(("path", "categories"))
     others = [row["categories"] for row in stored if row["path"] not in mine]
-    return {"findings": found, "categories": sorted({*category.counts(others)})}
+    return Comparison(tuple(findings(vault, paths)), tuple(sorted({*category.counts(others)})))
 
 
 def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
