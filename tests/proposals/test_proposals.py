@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.indexed import kept_on
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.errors import VaultError, WriteError
@@ -28,11 +29,17 @@ HEAP = "When the build dies with heap out of memory, raise the heap of Node in t
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(
+    make_vault: MakeVault, shelves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Vault:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault({"ops/heap.md": lesson_text("Raise the heap", HEAP)})
-    commit(vault.root)
-    return vault
+
+    def make() -> Vault:
+        first = make_vault({"ops/heap.md": lesson_text("Raise the heap", HEAP)}, name="first")
+        commit(first.root)
+        return first
+
+    return kept_on(shelves / "proposed", make, tmp_path / "team")
 
 
 def ask(vault: Vault, question: api.Question[Any]) -> Any:

@@ -16,7 +16,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.homes import clock_ran
-from tests.support.indexed import with_words
+from tests.support.indexed import kept_on, with_words
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.errors import VaultError
@@ -34,12 +34,19 @@ SESSION = "b7c1-session-of-the-agent"
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(
+    make_vault: MakeVault, shelves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Vault:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     heap = "---\ntitle: Raise the heap\nfires_on: [heap out of memory]  # seen\n---\n" + HEAP + "\n"
-    vault = make_vault({"ops/heap.md": heap, "ops/lock.md": lesson_text("Lock", "Wait for it.")})
-    commit(vault.root)
-    return vault
+    texts = {"ops/heap.md": heap, "ops/lock.md": lesson_text("Lock", "Wait for it.")}
+
+    def make() -> Vault:
+        first = make_vault(texts, name="first")
+        commit(first.root)
+        return first
+
+    return kept_on(shelves / "reviewed", make, tmp_path / "team")
 
 
 def ask(vault: Vault, question: api.Question[Any]) -> Any:
@@ -304,6 +311,7 @@ def test_a_commit_that_failed_is_made_by_the_next_run_with_its_trailer(
     assert run("git", "status", "--short", cwd=team.root).out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["before the commit", "after the commit"])
 @pytest.mark.parametrize("kind", ["new", "change"])
 def test_a_kill_while_committing_leaves_no_commit_without_its_trailer(
