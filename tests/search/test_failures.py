@@ -158,3 +158,36 @@ def test_failures_are_measured(vault: Vault, tmp_path: Path) -> None:
     assert figures["at_floor"] == {"right": 1.0, "wrong": 0.0, "false": 0.0}
     assert set(evaluate.ERRORS_EXPLAINED) <= set(figures)
     assert floor.in_force(vault) is None  # one floor says nothing of the other
+
+
+def test_a_failed_assertion_whose_message_a_lesson_quotes_is_answered(
+    make_vault: Callable[..., Vault],
+) -> None:
+    message = "AssertionError: 409 Conflict: tenant quota was computed before the ledger was closed"
+    quoting = lesson_text("Quotas before closing", f"`{message}` means that the fixture is stale.")
+    about = lesson_text("Tenant quotas", "The tenant quota is computed at night, see the ledger.")
+    output = f"E   {message}\n1 failed"
+    vault = make_vault(FILES | {"billing/quota.md": about})
+    index.sync(vault)
+    failures.fit(vault)
+    found = failures.find(vault, failure.read("pytest tests/billing", output))
+    assert found.hits[0].lesson_id == "billing/quota"
+    assert not found.is_above
+    assert found.why_silent == "a test says that the code is wrong"
+
+    write(vault.lessons_dir / "billing/stale.md", quoting)
+    index.sync(vault)
+    found = failures.find(vault, failure.read("pytest tests/billing", output))
+    assert found.hits[0].lesson_id == "billing/stale"
+    assert not found.why_silent
+
+
+def test_the_heaviest_run_is_found_wherever_it_begins() -> None:
+    weights = {"port": 1.0, "lock": 2.0, "heap": 4.0}
+    runs = (
+        ("make port lock heap", "lock heap | port lock", 6.0),
+        ("port lock port lock heap", "port lock heap", 7.0),
+        ("port heap", "heap port", 0.0),
+    )
+    for line, text, weight in runs:
+        assert failures.longest_run(line.split(), text.split(), weights) == weight

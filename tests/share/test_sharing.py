@@ -18,6 +18,7 @@ from tests.support.places import REPO
 from tests.support.planted import SECRETS
 from tests.support.watchers import assert_same_as_a_rebuild, soon, status, watched
 from vault_index.index import reconcile
+from vault_index.lesson import parse
 from vault_index.share import git_hooks
 from vault_index.vault import Vault, open_vault
 
@@ -162,6 +163,22 @@ def test_git_merges_lessons_with_the_driver(team: tuple[Path, Path]) -> None:
     run("git", "merge", "-q", "-m", "both", "one", cwd=ada)
     assert "tags: [node, a, b]\n" in (ada / "lessons/devops/heap.md").read_text()
     reconcile.sync(vault)
+
+
+@pytest.mark.slow
+def test_git_merges_lines_of_failures_as_a_list(team: tuple[Path, Path]) -> None:
+    ada, _ = team
+    file = ada / "lessons/proxy.md"
+    text = "---\ntitle: Ports\nfires_on_error: [address already in use]\n---\nRestart the proxy.\n"
+    write(file, text)
+    save(ada, "a line")
+    for branch, line in (("one", "listen EADDRINUSE"), ("two", "bind failed on the port")):
+        run("git", "switch", "-q", "-c", branch, "main", cwd=ada)
+        write(file, text.replace("in use]", f"in use, {line}]"))
+        save(ada, branch)
+    run("git", "merge", "-q", "-m", "both", "one", cwd=ada)
+    taught = parse.parse_file(file.read_bytes(), "lessons/proxy.md")[0].fires_on_error
+    assert set(taught) == {"address already in use", "listen EADDRINUSE", "bind failed on the port"}
 
 
 @pytest.mark.slow

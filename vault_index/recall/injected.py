@@ -75,12 +75,13 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     wanted.reverse()
     some = wanted[offset : offset + limit]
     failures = [each for each in lines if each.get("event") == injections.FAILURE]
-    known = _Known(vault, some, marks, injections.came_again(failures))
+    again = injections.came_again(failures)
+    known = _Known(vault, some, marks, again)
     prompts = [each for each in wanted if each["event"] == injections.PROMPT]
     return {
         "records": [known.shown(each) for each in some],
         "more": len(wanted) > offset + limit,
-        "totals": {**_totals(prompts, marks), "missed": sum("missed" in each for each in wanted)},
+        "totals": {**_totals(prompts, marks), **_totals_of_failures(wanted, again)},
         "times": _times(prompts[:MAX_TIMES]),
         "journal": spool.is_on(),
     }
@@ -133,6 +134,19 @@ def _totals(
         "silent": summed["prompts"] - summed["answered"],
         "marked": marked,
         "slowest_ms": max(times, default=None),
+    }
+
+
+def _totals_of_failures(
+    wanted: Sequence[Mapping[str, Any]], again: Mapping[_Key, bool]
+) -> dict[str, int]:
+    failed = [each for each in wanted if each["event"] == injections.FAILURE]
+    keys = [(str(each.get("time") or ""), *_prompt_of(each)) for each in failed if each["lessons"]]
+    return {
+        "missed": sum("missed" in each for each in wanted),
+        "failures": len(failed),
+        "failures_answered": len(keys),
+        "came_again": sum(again.get(key, False) for key in keys),
     }
 
 

@@ -1,8 +1,9 @@
 """A failed command -> lessons: ranked by what command and message say, silent below a floor of its own.
 
 Three texts are searched as one: the command with the lines that say why, these lines, and the whole
-output. Raw scores grow with the length of an output, so what decides whether a lesson is injected is
-how far it stands out from the next four, with what message and command share with it in rare words.
+output, of which only the words count. Raw scores grow with the length of an output, so what decides
+whether a lesson is injected is how far it stands out from the next four, with what message and command
+share with it in rare words.
 The floor is a high quantile of that over failures that no lesson answers (`foreign_failures.txt`),
 in the vault at hand. Lines of a lesson's `fires_on_error` and `silent_on_error` act by themselves.
 """
@@ -12,10 +13,12 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +35,11 @@ if TYPE_CHECKING:
 
     from vault_index.vault import Vault
 
-# Shares of the three texts. With them, and `COVERAGE`, .67 of the first and .82 of the first three hits
-# are right on 154 failures that one of 1,870 notes answers; the best text alone has .60 and .77.
-TEXTS = (0.35, 0.3, 0.35)
+# Shares of the texts that are embedded: the command with the lines, and the lines. With them, and
+# `COVERAGE`, .66 of the first and .80 of the first three hits are right on 154 failures that one of 1,870
+# notes answers; with the whole output, which takes twice as long to embed, it is .66 and .82.
+TEXTS = (0.65, 0.35)
+FULL_TEXT = 1 / 3  # each word of a message is in all three texts
 COVERAGE = 0.2  # of the score: for the share of the message's words, by rarity, that a lesson has
 POOL = 64  # candidates that are compared word by word
 NEXT = 5  # hits of whose sum the first has its share
@@ -45,13 +50,14 @@ COSINE, COMMAND_RUN, RARE_WORDS, MESSAGE = 0.24, 0.0036, 0.0044, -0.0009
 MAX_RUN = 30.0
 IN_PASSING = 0.3  # of a word such as "the" within a run
 MAX_RARITY, COMMON_RARITY = 6.0, 7.0
-# Of the foreign failures that are asked about. On the development failures the right lesson comes at .33
+# Of the foreign failures that are asked about. On the development failures the right lesson comes at .34
 # of those with an answer, and something at .015 of those without and at .07 of the near misses; with .95
 # it is .38, .035 and .17.
 QUANTILE = 0.96
 ASSERTION_RUN = (
     12.0  # rarity of words in a row: a lesson that quotes the message of a failed assertion
 )
+QUOTED = 0.8  # or that quotes most of it
 FIRES, SILENT = "fires_on_error", "silent_on_error"
 
 _FILE = "failures.json"
@@ -164,7 +170,7 @@ def _search(
     vector: Any = None
     if vectors:
         vector = sum(
-            share * vectors[each] for share, each in zip(TEXTS, failed.queries, strict=True)
+            share * vectors[each] for share, each in zip(TEXTS, _embedded(failed), strict=True)
         )
     scored = scoring.candidates(
         vault.open_index().store, text, vector, range(POOL), None, None, exact=False
@@ -174,7 +180,7 @@ def _search(
     for hit in scored.hits:
         if not hit.withheld:
             evidence = message.evidence(hit)
-            score = hit.cosine + hit.full_text / len(TEXTS) + COVERAGE * evidence.coverage
+            score = hit.cosine + FULL_TEXT * hit.full_text + COVERAGE * evidence.coverage
             best.append((score, hit, evidence))
     best.sort(key=lambda each: (-each[0], each[1].lesson_id))
     if not best:
@@ -237,12 +243,15 @@ def words_of(hit: Hit) -> tuple[str, ...]:
 
 def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, float]) -> float:
     """Return the weight of the heaviest run of two words and more that a line and a text share."""
-    places: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {word: [] for word in line}
     for at, word in enumerate(text):
-        places.setdefault(word, []).append(at)
+        if word in places:
+            places[word].append(at)
     best = 0.0
     for start, first in enumerate(line):
-        for at in places.get(first, ()):
+        for at in places[first]:
+            if start and at and line[start - 1] == text[at - 1]:
+                continue  # within a run that was weighed
             length, weight = 0, 0.0
             for word, other in zip(line[start:], text[at:], strict=False):
                 if word != other:
@@ -258,9 +267,13 @@ def _names(fitted: Fitted, failed: Failure, hit: Hit) -> bool:
     text = words_of(hit)
     if failed.tests & set(text):
         return True
-    for line in failed.lines:
-        said = failure.words_of_line(line)
-        if longest_run(said, text, {word: fitted.weight(word) for word in said}) >= ASSERTION_RUN:
+    for line in filter(failure.is_specific, failed.lines):
+        said = failure.words_of_line(re.sub(r"^E\s+", "", line))  # as pytest marks it
+        weights = {word: fitted.weight(word) for word in said}
+        whole = sum(
+            IN_PASSING if word in scoring.STOP_WORDS else weights[word] for word in said
+        )  # words are common in a small vault
+        if longest_run(said, text, weights) >= min(ASSERTION_RUN, QUOTED * whole):
             return True
     return False
 
@@ -308,7 +321,7 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
     fitted = Fitted(0.0, 0.0, *known)
     asked = [each for each in foreign() if not (each.is_none or each.is_assertion)]
     query.load_ahead(vault, rows=True)
-    vectors = query.kept_vectors(vault, {text for each in asked for text in each.queries})
+    vectors = query.kept_vectors(vault, {text for each in asked for text in _embedded(each)})
     strengths: dict[bool, list[float]] = {True: [], False: []}
     for number, each in enumerate(asked, start=1):
         strengths[False].append(_search(vault, fitted, each, 1, {}).strength)
@@ -340,9 +353,27 @@ def load(vault: Vault) -> Fitted | None:
 _loaded: dict[Path, tuple[files.Stamp, Fitted]] = {}  # a warm process reads 200 KB once
 
 
+def _embedded(failed: Failure) -> tuple[str, ...]:
+    """Return the texts of a failure that are embedded."""
+    return failed.queries[: len(TEXTS)]
+
+
 def _vectors(vault: Vault, failed: Failure) -> dict[str, np.ndarray]:
     """Return the vectors of the texts of a failure; none without an embedder."""
     embedder, _ = query.embedder_for(vault, vault.open_index())
-    with contextlib.suppress(EmbedderError):
-        return {text: embedder.embed_query(text) for text in failed.queries} if embedder else {}
-    return {}
+    if embedder is None:
+        return {}
+    texts = list(dict.fromkeys(_embedded(failed)))
+    asked: Any = embedder
+    try:
+        with ThreadPoolExecutor(len(texts)) as pool:  # the time of the longest, not of all
+            return dict(zip(texts, pool.map(partial(_vector, asked), texts), strict=True))
+    except EmbedderError:
+        return {}
+
+
+@lru_cache(maxsize=256)
+def _vector(embedder: Any, text: str) -> np.ndarray:
+    """Return the vector of a text by an `Embedder`; agents run again what failed."""
+    vector: np.ndarray = embedder.embed_query(text)
+    return vector

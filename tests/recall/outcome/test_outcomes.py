@@ -23,6 +23,7 @@ from vault_index.journal.journal import Journal
 from vault_index.recall import outcome
 from vault_index.recall.outcome import Tally, ledger, story
 from vault_index.store import injections
+from vault_index.text import failure
 from vault_index.transcripts import reading
 from vault_index.vault import Vault, open_vault
 
@@ -235,3 +236,32 @@ def test_a_refused_call_is_no_deed(team: Vault) -> None:
     kinds = [step.kind for step in steps_of(team.root, *lines)]
     assert story.REFUSED in kinds
     assert story.RAN not in kinds
+
+
+BUILD = "npm run build"
+DIED = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"
+
+
+def failed_build(vault: Vault, name: str) -> Conversation:
+    """A session whose build failed, with the lesson injected at the failure."""
+    session = talk(vault, name).asks(PROMPT)
+    session.runs(BUILD, f"Exit code 134\n{DIED}", failed=True)
+    signature = failure.read(BUILD, DIED).signature
+    injected(vault, session, prompt=signature, event=injections.FAILURE)
+    return session.runs("export NODE_OPTIONS=--max-old-space-size=4096", "")
+
+
+def test_a_lesson_at_a_failure_that_does_not_come_again_was_taken(team: Vault) -> None:
+    session = failed_build(team, "repaired").runs(BUILD, "done")
+    kept(team, session)
+    assert outcome.tally(team) == {HEAP: Tally(injected=1, taken=1)}
+
+
+def test_the_same_failure_after_its_advice_contradicts_the_lesson(team: Vault) -> None:
+    again = DIED.replace("Reached", "Near")
+    session = failed_build(team, "again").runs(BUILD, f"Exit code 134\n{again}", failed=True)
+    kept(team, session)
+    assert outcome.tally(team) == {HEAP: Tally(injected=1, taken=1)}  # it says something else
+    session.runs(BUILD, f"Exit code 134\n\x1b[31m{DIED}\x1b[0m", failed=True)
+    kept(team, session)
+    assert outcome.tally(team) == {HEAP: Tally(injected=1, contradicted=1)}

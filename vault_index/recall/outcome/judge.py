@@ -81,8 +81,11 @@ def words_before(steps: Iterable[Step]) -> set[str]:
     return had
 
 
-def judge(marks: Marks, had: Set[str], after: Sequence[Step]) -> Verdict:
-    """Judge a lesson by its marks: `had` are the words from before it came, `after` the steps then."""
+def judge(marks: Marks, had: Set[str], after: Sequence[Step], failure: str = "") -> Verdict:
+    """Judge a lesson by its marks: `had` are the words from before it came, `after` the steps then.
+
+    `failure` is the key of the failure that it came for: if it comes again, the lesson did not help.
+    """
     own = {word: weight for word, weight in marks.advice.items() if not _is_in(had, word)}
     if not _is_work(after):
         return Verdict(UNKNOWN)
@@ -95,7 +98,7 @@ def judge(marks: Marks, had: Set[str], after: Sequence[Step]) -> Verdict:
         return Verdict(CONTRADICTED, used.words)
     if used.place is None:
         return Verdict(IGNORED)
-    rejected = _rejected(marks, after, used) or _failed_again(marks, after, used)
+    rejected = _rejected(marks, after, used) or _failed_again(marks, after, used, failure)
     return Verdict(CONTRADICTED, (rejected,)) if rejected else Verdict(TAKEN, used.words)
 
 
@@ -230,13 +233,16 @@ def _rejected(marks: Marks, after: Sequence[Step], used: _Used) -> str:
 _EMPTY = words.plain_words("no wrong revert undo back please instead not that's right stop wait")
 
 
-def _failed_again(marks: Marks, after: Sequence[Step], used: _Used) -> str:
+def _failed_again(marks: Marks, after: Sequence[Step], used: _Used, failure: str) -> str:
     """Return the output in which the failure of the lesson comes after its advice was taken."""
     assert used.place is not None
     if after[used.place].kind not in DOING:
         return ""
-    outputs = [step.text for step in after[used.place + 1 :] if step.kind == FAILED]
-    lines = (line for text in outputs for line in text.splitlines()[:MAX_LINES])
+    failed = [step for step in after[used.place + 1 :] if step.kind == FAILED]
+    for step in failed:
+        if failure and step.key == failure:
+            return step.text.strip()[:SHOWN]
+    lines = (line for step in failed for line in step.text.splitlines()[:MAX_LINES])
     return next((line.strip()[:SHOWN] for line in lines if _is_failure_of(marks, line)), "")
 
 

@@ -33,7 +33,7 @@ from vault_index.journal import archive, expiry, projects
 from vault_index.journal.journal import Journal
 from vault_index.recall.outcome import judge, story, words
 from vault_index.recall.outcome.judge import OUTCOMES, UNKNOWN
-from vault_index.recall.outcome.story import TYPED, Step
+from vault_index.recall.outcome.story import FAILED, TYPED, Step
 from vault_index.recall.outcome.words import Marks
 from vault_index.store import filters, injections
 
@@ -45,7 +45,11 @@ VERSION = 1
 OPEN_DAYS = 45  # that an injection is kept by itself: agents keep transcripts for 30
 MAX_OPEN = 20_000  # injections, some 200 bytes each; the oldest are counted and go
 START = "SessionStart"
-EVENTS = (injections.PROMPT, START)  # that push lessons; a lookup of an agent is no injection
+EVENTS = (
+    injections.PROMPT,
+    injections.FAILURE,
+    START,
+)  # that push lessons; a lookup of an agent is no injection
 PATIENCE_SECONDS = 2.0  # of somebody who asks for the counts; other sessions wait for the next time
 TURNS, TURNS_FROM_START = 5, 30  # prompts after a lesson came, in which it may be of use
 SAMPLE = 300  # lessons that say how rare a word is
@@ -72,7 +76,7 @@ class Entry:
     time: str  # ISO 8601, UTC
     event: str = ""
     session: str = ""
-    prompt: str = ""  # its hash
+    prompt: str = ""  # its hash, or that of a failure's signature
     lessons: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -354,8 +358,9 @@ def _judge_session(steps: Sequence[Step], entries: Iterable[Entry], marks: _Mark
             continue
         had = judge.words_before(steps[:place])
         after = steps[place : _end(entry, steps, place)]
+        failure = entry.prompt if entry.event == injections.FAILURE else ""
         entry.verdicts = [
-            UNKNOWN if mark is None else judge.judge(mark, had, after).outcome
+            UNKNOWN if mark is None else judge.judge(mark, had, after, failure).outcome
             for mark in map(marks.of, entry.lessons)
         ]
 
@@ -368,9 +373,10 @@ def _place(entry: Entry, steps: Sequence[Step]) -> int | None:
     if entry.event == START:
         later = (at for at, step in enumerate(steps) if _seconds(step.at) >= moment - 1)
         return next(later, None)
-    typed = [at for at, step in enumerate(steps) if step.kind == TYPED]
-    same = [at for at in typed if steps[at].key == entry.prompt]
-    near = same or [at for at in typed if abs(_seconds(steps[at].at) - moment) <= NEAR_SECONDS]
+    kind = FAILED if entry.event == injections.FAILURE else TYPED
+    of_kind = [at for at, step in enumerate(steps) if step.kind == kind]
+    same = [at for at in of_kind if steps[at].key == entry.prompt]
+    near = same or [at for at in of_kind if abs(_seconds(steps[at].at) - moment) <= NEAR_SECONDS]
     if not near:
         return None
     return min(near, key=lambda at: abs(_seconds(steps[at].at) - moment)) + 1

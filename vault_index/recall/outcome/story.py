@@ -14,6 +14,7 @@ from typing import Any
 
 from vault_index.journal.record import OBSERVATION, PROMPT, Record, Session
 from vault_index.store import injections
+from vault_index.text import failure
 from vault_index.transcripts import events, reading, tools, vocabulary
 from vault_index.transcripts.events import Event
 
@@ -35,7 +36,9 @@ class Step:
     text: str
     at: str = ""
     origin: str = ""
-    key: str = ""  # of a typed text: its hash, as the record of injections has it
+    key: str = (
+        ""  # as the record of injections has it: of a typed text, or of a failure's signature
+    )
 
 
 def steps_of(session: Session) -> list[Step]:
@@ -80,7 +83,7 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
         yield Step(RAN, text, call.at)
         output = result.text if result else ""
         if is_error or (tools.is_check(text) and tools.says_failed(output)):
-            yield Step(FAILED, _ends(output), call.at)
+            yield _failed(text, output, call.at)
     elif kind == tools.EDIT:
         if is_error:
             return
@@ -96,6 +99,11 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
         yield Step(LOOKED, text, call.at)
     elif kind == tools.OTHER and "lesson" not in call.tool:
         yield Step(RAN, text, call.at)
+
+
+def _failed(command: str, output: str, at: str) -> Step:
+    key = injections.key_of(failure.read(command, output).signature)
+    return Step(FAILED, _ends(output), at, key=key)
 
 
 def _text_of_call(kind: str, values: Mapping[str, Any]) -> str:
@@ -157,6 +165,6 @@ def _of_observation(record: Record) -> Iterator[Step]:
         if not command.text.startswith(_OURS):
             yield Step(RAN, command.text, record.at)
             if command.failed and not vocabulary.is_mundane_error(command.output):
-                yield Step(FAILED, command.output, record.at)
+                yield _failed(command.text, command.output, record.at)
     for error in record.errors:
-        yield Step(FAILED, error, record.at)
+        yield _failed("", error, record.at)
