@@ -11,21 +11,14 @@ from hypothesis import strategies as st
 
 from vault_index.watch import journal, schedule
 from vault_index.watch.schedule import (
-    BackgroundIndex,
     Due,
     Events,
-    FetchModel,
-    FitFloor,
-    FullPass,
     Outcome,
     Passed,
     Phase,
-    QuickPass,
-    Rebuild,
-    Reopen,
     State,
     Stop,
-    Tidy,
+    Task,
     Wait,
 )
 
@@ -54,24 +47,24 @@ LATER = NOW + 1.0
     [
         # nothing happens
         (settled, 0.0, NOTHING, Wait(schedule.LOOK_SECONDS)),
-        (settled, schedule.SWEEP_SECONDS, NOTHING, FullPass()),
+        (settled, schedule.SWEEP_SECONDS, NOTHING, Task.FULL_PASS),
         (settled, schedule.SWEEP_SECONDS - 1, NOTHING, Wait(1.0)),
         (settled, schedule.IDLE_SECONDS + 1, NOTHING, Stop("a day without a question or a change")),
-        (settled, schedule.IDLE_SECONDS + 1, Events(asked=True, head=HEAD), FullPass()),
+        (settled, schedule.IDLE_SECONDS + 1, Events(asked=True, head=HEAD), Task.FULL_PASS),
         # files are saved
-        (settled, 1.0, SAVED, QuickPass()),
+        (settled, 1.0, SAVED, Task.QUICK_PASS),
         (changed, 0.5, NOTHING, Wait(schedule.QUIET_SECONDS - 0.5)),
-        (changed, 1.0, SAVED, QuickPass()),
-        (changed, schedule.QUIET_SECONDS, NOTHING, FullPass()),
-        (changed, schedule.QUIET_SECONDS, SAVED, QuickPass()),
-        (replace(changed, quick_passes=schedule.MAX_QUICK_PASSES), 0.0, SAVED, FullPass()),
-        (settled, 0.0, Events(skills_changed=True, head=HEAD), FullPass()),
+        (changed, 1.0, SAVED, Task.QUICK_PASS),
+        (changed, schedule.QUIET_SECONDS, NOTHING, Task.FULL_PASS),
+        (changed, schedule.QUIET_SECONDS, SAVED, Task.QUICK_PASS),
+        (replace(changed, quick_passes=schedule.MAX_QUICK_PASSES), 0.0, SAVED, Task.FULL_PASS),
+        (settled, 0.0, Events(skills_changed=True, head=HEAD), Task.FULL_PASS),
         # a pull, a question about what follows from the lessons
-        (settled, 0.0, Events(head="other"), FullPass()),
-        (settled, 0.0, Events(saved=True, head="other"), FullPass()),
-        (changed, 0.0, Events(full_asked=True, head=HEAD), FullPass()),
+        (settled, 0.0, Events(head="other"), Task.FULL_PASS),
+        (settled, 0.0, Events(saved=True, head="other"), Task.FULL_PASS),
+        (changed, 0.0, Events(full_asked=True, head=HEAD), Task.FULL_PASS),
         # where the system gives no events
-        (settled, schedule.LOOK_SECONDS, Events(polling=True, head=HEAD), FullPass()),
+        (settled, schedule.LOOK_SECONDS, Events(polling=True, head=HEAD), Task.FULL_PASS),
         (
             replace(settled, sweep_seconds=0.5),
             9.0,
@@ -80,22 +73,22 @@ LATER = NOW + 1.0
         ),
         # another process writes
         (blocked, 0.0, NOTHING, Wait(schedule.RETRY_SECONDS)),
-        (blocked, schedule.RETRY_SECONDS, NOTHING, QuickPass()),
-        (blocked, 0.0, SAVED, QuickPass()),
+        (blocked, schedule.RETRY_SECONDS, NOTHING, Task.QUICK_PASS),
+        (blocked, 0.0, SAVED, Task.QUICK_PASS),
         # the background index works
         (delegated, 3.0, NOTHING, Wait(schedule.LOOK_SECONDS)),
-        (delegated, 3.0, SAVED, QuickPass()),
-        (delegated, 3.0, Events(index_ended=True, head=HEAD), Reopen()),
-        (delegated, schedule.DELEGATED_SECONDS, NOTHING, FullPass()),
-        (settled, 0.0, Events(index_damaged=True, head=HEAD), Rebuild()),
+        (delegated, 3.0, SAVED, Task.QUICK_PASS),
+        (delegated, 3.0, Events(index_ended=True, head=HEAD), Task.REOPEN),
+        (delegated, schedule.DELEGATED_SECONDS, NOTHING, Task.FULL_PASS),
+        (settled, 0.0, Events(index_damaged=True, head=HEAD), Task.REBUILD),
         # settings, and the model
-        (settled, 0.0, Events(settings_changed=True, head=HEAD), Reopen()),
-        (changed, 0.0, Events(saved=True, settings_changed=True, head=HEAD), Reopen()),
-        (settled, 0.0, Events(model_came=True, head=HEAD), Reopen()),
-        (settled, 0.0, Events(model_due=True, head=HEAD), FetchModel()),
+        (settled, 0.0, Events(settings_changed=True, head=HEAD), Task.REOPEN),
+        (changed, 0.0, Events(saved=True, settings_changed=True, head=HEAD), Task.REOPEN),
+        (settled, 0.0, Events(model_came=True, head=HEAD), Task.REOPEN),
+        (settled, 0.0, Events(model_due=True, head=HEAD), Task.FETCH_MODEL),
         # old versions
-        (wrote, schedule.TIDY_SECONDS, NOTHING, Tidy()),
-        (wrote, schedule.TIDY_SECONDS, SAVED, QuickPass()),
+        (wrote, schedule.TIDY_SECONDS, NOTHING, Task.TIDY),
+        (wrote, schedule.TIDY_SECONDS, SAVED, Task.QUICK_PASS),
         (replace(changed, wrote=NOW), 1.0, NOTHING, Wait(1.0)),
         # the end
         (settled, 0.0, Events(stop="asked to", head=HEAD), Stop("asked to")),
@@ -116,15 +109,15 @@ def test_what_is_due(state: State, after: float, events: Events, due: Due) -> No
 @pytest.mark.parametrize(
     ("due", "passed", "phase", "wants"),
     [
-        (QuickPass(), DONE, Phase.CHANGED, ()),
-        (QuickPass(), FAILED, Phase.CHANGED, ()),
-        (QuickPass(), BUSY, Phase.BLOCKED, ()),
-        (QuickPass(), TOO_MUCH, Phase.DELEGATED, (BackgroundIndex(),)),
-        (QuickPass(), replace(DONE, floor_stale=True), Phase.CHANGED, (FitFloor(),)),
-        (FullPass(), DONE, Phase.SETTLED, ()),
-        (FullPass(), FAILED, Phase.SETTLED, ()),
-        (FullPass(), BUSY, Phase.BLOCKED, ()),
-        (FullPass(), TOO_MUCH, Phase.DELEGATED, (BackgroundIndex(),)),
+        (Task.QUICK_PASS, DONE, Phase.CHANGED, ()),
+        (Task.QUICK_PASS, FAILED, Phase.CHANGED, ()),
+        (Task.QUICK_PASS, BUSY, Phase.BLOCKED, ()),
+        (Task.QUICK_PASS, TOO_MUCH, Phase.DELEGATED, (Task.BACKGROUND_INDEX,)),
+        (Task.QUICK_PASS, replace(DONE, floor_stale=True), Phase.CHANGED, (Task.FIT_FLOOR,)),
+        (Task.FULL_PASS, DONE, Phase.SETTLED, ()),
+        (Task.FULL_PASS, FAILED, Phase.SETTLED, ()),
+        (Task.FULL_PASS, BUSY, Phase.BLOCKED, ()),
+        (Task.FULL_PASS, TOO_MUCH, Phase.DELEGATED, (Task.BACKGROUND_INDEX,)),
     ],
 )
 def test_what_a_pass_leads_to(
@@ -141,19 +134,19 @@ def test_the_start_leaves_time_for_questions_and_then_asks_git() -> None:
     state = schedule.started(NOW)
     assert schedule.next(state, NOW) == Wait(schedule.FIRST_SECONDS)
     state = schedule.heard(state, NOW + schedule.FIRST_SECONDS, Events(saved=True, head=()))
-    assert schedule.next(state, NOW + schedule.FIRST_SECONDS) == FullPass()
+    assert schedule.next(state, NOW + schedule.FIRST_SECONDS) == Task.FULL_PASS
 
 
 def test_a_pass_that_was_blocked_is_owed_as_it_was() -> None:
     state = schedule.heard(settled, NOW, Events(saved=True, full_asked=True, head=HEAD))
-    state = schedule.after(state, NOW, FullPass(), BUSY)
-    assert schedule.next(state, NOW + schedule.RETRY_SECONDS) == FullPass()
+    state = schedule.after(state, NOW, Task.FULL_PASS, BUSY)
+    assert schedule.next(state, NOW + schedule.RETRY_SECONDS) == Task.FULL_PASS
 
 
 def test_what_is_too_young_is_tidied_later() -> None:
-    state = schedule.after(wrote, NOW, Tidy(), BUSY)
-    assert schedule.next(state, NOW + schedule.TIDY_SECONDS) == Tidy()
-    state = schedule.after(state, NOW, Tidy(), DONE)
+    state = schedule.after(wrote, NOW, Task.TIDY, BUSY)
+    assert schedule.next(state, NOW + schedule.TIDY_SECONDS) == Task.TIDY
+    state = schedule.after(state, NOW, Task.TIDY, DONE)
     assert schedule.next(state, NOW + schedule.TIDY_SECONDS) == Wait(schedule.LOOK_SECONDS)
 
 
@@ -195,7 +188,7 @@ class Simulated:
             if isinstance(due, Wait | Stop):
                 return due
             passed = None
-            if isinstance(due, QuickPass | FullPass):
+            if due in schedule.PASSES:
                 self.now += self.pass_seconds
                 passed = Passed(self.outcomes.pop(0) if self.outcomes else Outcome.DONE, head=HEAD)
             self.done.append(due)
@@ -214,8 +207,8 @@ class Simulated:
             self.hear(NOTHING)
         self.work()
 
-    def count(self, kind: type[Due]) -> int:
-        return sum(isinstance(due, kind) for due in self.done)
+    def count(self, task: Task) -> int:
+        return self.done.count(task)
 
 
 pauses = st.lists(st.floats(0.0, schedule.QUIET_SECONDS - 0.01), max_size=40)
@@ -247,11 +240,11 @@ def test_a_burst_ends_in_exactly_one_full_pass(pauses: Sequence[float], took: fl
         watcher.rest(pause)
         watcher.hear(SAVED)
         watcher.work()
-    assert watcher.count(QuickPass) == len(pauses) + 1
-    assert watcher.count(FullPass) == 0
+    assert watcher.count(Task.QUICK_PASS) == len(pauses) + 1
+    assert watcher.count(Task.FULL_PASS) == 0
     watcher.rest(60)
-    assert watcher.count(FullPass) == 1
-    assert isinstance(watcher.done[-1], FullPass)
+    assert watcher.count(Task.FULL_PASS) == 1
+    assert watcher.done[-1] is Task.FULL_PASS
     assert watcher.state.phase is Phase.SETTLED
 
 
@@ -267,7 +260,7 @@ def test_what_was_saved_is_taken_in_before_the_next_wait(
         end = watcher.work()
         new = watcher.done[before:]
         if happened.saved and not isinstance(end, Stop):
-            assert any(isinstance(due, QuickPass | FullPass) for due in new)
+            assert any(due in schedule.PASSES for due in new)
         if not isinstance(end, Stop):
             assert not watcher.state.saved or watcher.state.phase is Phase.BLOCKED
         watcher.now += seconds
@@ -282,8 +275,8 @@ def test_saves_without_end_still_get_full_passes(count: int) -> None:
         watcher.work()
         watcher.now += 0.1
     passes = schedule.MAX_QUICK_PASSES + 1
-    assert watcher.count(FullPass) == count // passes
-    assert watcher.count(QuickPass) == count - count // passes
+    assert watcher.count(Task.FULL_PASS) == count // passes
+    assert watcher.count(Task.QUICK_PASS) == count - count // passes
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
@@ -318,6 +311,6 @@ def test_whatever_happens_it_settles_when_nothing_happens_any_more(
     assert watcher.state.phase is Phase.SETTLED
     assert not watcher.state.saved
     assert not watcher.state.wants_full
-    before = watcher.count(FullPass)
+    before = watcher.count(Task.FULL_PASS)
     watcher.rest(schedule.SWEEP_SECONDS - 1)
-    assert watcher.count(FullPass) <= before + 1, "only the sweep"
+    assert watcher.count(Task.FULL_PASS) <= before + 1, "only the sweep"

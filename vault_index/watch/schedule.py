@@ -52,44 +52,20 @@ class Outcome(Enum):
     FAILED = "failed"  # it will fail again until something changes
 
 
-@dataclass(frozen=True, slots=True)
-class QuickPass:
-    """Take in what was saved."""
+class Task(Enum):
+    """Work for the watcher. Long work gets a process of its own, of lower priority."""
+
+    QUICK_PASS = "take in what was saved"
+    FULL_PASS = "take in what was saved, and do all that can wait"
+    BACKGROUND_INDEX = "index in such a process, since there is much to do"
+    REBUILD = "build a new index in such a process, since this one is damaged"
+    FIT_FLOOR = "fit the floor in such a process"
+    FETCH_MODEL = "fetch the built-in model in such a process"
+    REOPEN = "read the settings again, and open the embedder and the index that they name"
+    TIDY = "clean old versions of the tables away"
 
 
-@dataclass(frozen=True, slots=True)
-class FullPass:
-    """Take in what was saved, and do all that can wait."""
-
-
-@dataclass(frozen=True, slots=True)
-class BackgroundIndex:
-    """Index in a process of lower priority, since there is much to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rebuild:
-    """Build a new index in a process of lower priority, since this one is damaged."""
-
-
-@dataclass(frozen=True, slots=True)
-class FitFloor:
-    """Fit the floor in a process of lower priority."""
-
-
-@dataclass(frozen=True, slots=True)
-class FetchModel:
-    """Fetch the built-in model in a process of lower priority."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reopen:
-    """Read the settings again, and open the embedder and the index that they name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tidy:
-    """Clean old versions of the tables away."""
+PASSES = (Task.QUICK_PASS, Task.FULL_PASS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +82,7 @@ class Wait:
     seconds: float
 
 
-Background = BackgroundIndex | Rebuild | FitFloor | FetchModel
-Due = QuickPass | FullPass | Background | Reopen | Tidy | Stop | Wait
+Due = Task | Stop | Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +138,7 @@ class State:
     saved: bool = False  # something was, and no pass took it in
     wants_full: bool = False  # at once, quiet or not
     wants_reopen: bool = False
-    wants: tuple[Background, ...] = ()  # what is to be started
+    wants: tuple[Task, ...] = ()  # what is to be started
     stop: str = ""
 
     @property
@@ -181,8 +156,8 @@ def heard(state: State, now: float, events: Events) -> State:
     """Return the state that also owes what these events call for."""
     changed = events.settings_changed or events.model_came or events.index_ended
     saved = events.saved or changed
-    called_for: list[Background] = [Rebuild()] if events.index_damaged else []
-    called_for += [FetchModel()] if events.model_due else []
+    called_for: list[Task] = [Task.REBUILD] if events.index_damaged else []
+    called_for += [Task.FETCH_MODEL] if events.model_due else []
     moved = events.skills_changed or events.head != state.head
     return replace(
         state,
@@ -205,7 +180,7 @@ def next(state: State, now: float) -> Due:  # read as `schedule.next`
     if reason:
         return Stop(reason)
     if state.wants_reopen:
-        return Reopen()
+        return Task.REOPEN
     if state.wants:
         return state.wants[0]
     later: list[float] = []
@@ -218,16 +193,14 @@ def next(state: State, now: float) -> Due:  # read as `schedule.next`
 
 def after(state: State, now: float, due: Due, passed: Passed | None = None) -> State:
     """Return the state after what was due was done; of a pass and of tidying with what came of it."""
-    if isinstance(due, Reopen):
+    if due is Task.REOPEN:
         return replace(state, wants_reopen=False)
-    if isinstance(due, Background):
-        return replace(state, wants=tuple(other for other in state.wants if other != due))
-    if isinstance(due, Tidy):
+    if due is Task.TIDY:
         is_tidy = passed is not None and passed.outcome is Outcome.DONE
         return replace(state, wrote=None if is_tidy else now)
-    if isinstance(due, QuickPass | FullPass) and passed is not None:
-        return _after_pass(state, now, isinstance(due, FullPass), passed)
-    return state
+    if due in PASSES and passed is not None:
+        return _after_pass(state, now, due is Task.FULL_PASS, passed)
+    return replace(state, wants=tuple(other for other in state.wants if other != due))
 
 
 def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
@@ -239,9 +212,13 @@ def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
     )
     if passed.outcome is Outcome.BUSY:  # whatever was owed still is
         return replace(swept, phase=Phase.BLOCKED, saved=True, not_before=now + RETRY_SECONDS)
-    called_for: list[Background] = [FitFloor()] if passed.floor_stale else []
+    called_for: list[Task] = [Task.FIT_FLOOR] if passed.floor_stale else []
     if passed.outcome is Outcome.TOO_MUCH:
-        called_for, phase, full_due = [BackgroundIndex()], Phase.DELEGATED, now + DELEGATED_SECONDS
+        called_for, phase, full_due = (
+            [Task.BACKGROUND_INDEX],
+            Phase.DELEGATED,
+            now + DELEGATED_SECONDS,
+        )
     else:
         phase, full_due = Phase.SETTLED if full else Phase.CHANGED, now + QUIET_SECONDS
     return replace(
@@ -261,15 +238,15 @@ def _appointments(state: State) -> list[tuple[float, Due]]:
     due: list[tuple[float, Due]] = []
     is_forced = state.saved and state.quick_passes >= MAX_QUICK_PASSES
     if state.wants_full or is_forced:
-        return [(state.not_before, FullPass())]
+        return [(state.not_before, Task.FULL_PASS)]
     if state.saved:
-        return [(state.not_before, QuickPass())]
+        return [(state.not_before, Task.QUICK_PASS)]
     if state.phase is not Phase.SETTLED:
-        due.append((state.full_due, FullPass()))
+        due.append((state.full_due, Task.FULL_PASS))
     polled = max(LOOK_SECONDS, state.sweep_seconds / POLL_SHARE)
-    due.append((state.swept + (polled if state.polling else SWEEP_SECONDS), FullPass()))
+    due.append((state.swept + (polled if state.polling else SWEEP_SECONDS), Task.FULL_PASS))
     if state.phase is Phase.SETTLED and state.wrote is not None:
-        due.append((state.wrote + TIDY_SECONDS, Tidy()))
+        due.append((state.wrote + TIDY_SECONDS, Task.TIDY))
     return due
 
 
@@ -283,5 +260,5 @@ def _reason_to_stop(state: State, now: float) -> str:
     return ""
 
 
-def _with(wants: tuple[Background, ...], others: list[Background]) -> tuple[Background, ...]:
+def _with(wants: tuple[Task, ...], others: list[Task]) -> tuple[Task, ...]:
     return wants + tuple(due for due in others if due not in wants)

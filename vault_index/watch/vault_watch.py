@@ -211,22 +211,22 @@ class VaultWatch:
 
     def _do(self, due: Due) -> Passed | None:
         match due:
-            case schedule.QuickPass():
+            case schedule.Task.QUICK_PASS:
                 return self._pass(full=False)
-            case schedule.FullPass():
+            case schedule.Task.FULL_PASS:
                 self._events.check()
                 return self._pass(full=True)
-            case schedule.BackgroundIndex():
+            case schedule.Task.BACKGROUND_INDEX:
                 self._start_index()
-            case schedule.Rebuild():
+            case schedule.Task.REBUILD:
                 self._start_index("--rebuild")
-            case schedule.FitFloor():  # without a sync: it would hold the lock at the next save
+            case schedule.Task.FIT_FLOOR:  # without a sync: it would hold the lock at the next save
                 self._start_index("--floor")
-            case schedule.FetchModel():
+            case schedule.Task.FETCH_MODEL:
                 self._start_fetch()
-            case schedule.Reopen():
+            case schedule.Task.REOPEN:
                 self._current.reopen()
-            case schedule.Tidy():
+            case schedule.Task.TIDY:
                 return self._passes.tidy()
         return None
 
