@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
 
-EVENTS = {"UserPromptSubmit", "SessionStart", "PostToolUseFailure"}
+EVENTS = {"UserPromptSubmit", "SessionStart", "PostToolUseFailure", "PreToolUse", "SubagentStart"}
 OTHERS: dict[str, Any] = {
     "model": "opus",
     "permissions": {"allow": ["Bash(git *)"], "deny": []},

@@ -27,8 +27,10 @@ ADVICE = "Use selectinload: a lazy attribute was read outside of the session."
 FAILS = f"echo 'sqlalchemy.exc.MissingGreenlet: {MESSAGE}' >&2; exit 2"
 MAIN, DELEGATE = "run the api tests", "delegate the api tests"
 SUBTASK = "SUBTASK run the tests of the api"
+START_ADVICE = "Start the database of the api with compose before its tests."
 FILES = {
     "development/greenlet.md": f"---\ntitle: Lazy loads\nfires_on_error: [{MESSAGE}]\n---\n{ADVICE}\n",
+    "development/api.md": f"---\ntitle: Tests of the api\nfires_on: [{SUBTASK}]\n---\n{START_ADVICE}\n",
     "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
 }
 
@@ -92,6 +94,20 @@ def test_a_subagent_is_told_in_its_own_context(
     of_subagent = [each for each in after if SUBTASK in each and DELEGATE not in each]
     assert of_subagent
     assert ADVICE in of_subagent[0]
+
+
+def test_a_subagent_starts_with_what_its_prompt_needs(
+    claude: Path, api: MessagesApi, team: Vault, own_world: Path
+) -> None:
+    hold(claude, api, team, own_world, DELEGATE)
+    sent = [json.dumps(request["messages"]) for request in api.requests]
+    of_subagent = [each for each in sent if SUBTASK in each and DELEGATE not in each]
+    assert START_ADVICE in of_subagent[0]
+    assert "SubagentStart hook additional context: <lessons>" in of_subagent[0]
+    (told,) = [
+        each for each in injections.records(team.index_dir) if each["event"] == injections.SUBAGENT
+    ]
+    assert told["lessons"] == ["development/api"]
 
 
 def test_calls_that_succeed_run_no_hook(

@@ -175,9 +175,17 @@ def test_a_worktree_of_a_recorded_project_is_recorded(
 
 
 def test_no_hook_is_installed_on_tool_calls_that_succeed(shop: Path, own_world: Path) -> None:
-    """500 tool calls of a session cost nothing, but for those that fail."""
+    """500 tool calls of a session cost nothing; one that fails or starts a subagent runs a hook."""
     hooks = json.loads((own_world / ".claude" / "settings.json").read_text())["hooks"]
-    assert set(hooks) == {"UserPromptSubmit", "SessionStart", "PostToolUseFailure", *TURN_ENDS}
+    of_tools = {"PostToolUseFailure": "Bash|PowerShell", "PreToolUse": "Agent|Task"}
+    assert set(hooks) == {
+        "UserPromptSubmit",
+        "SessionStart",
+        "SubagentStart",
+        *of_tools,
+        *TURN_ENDS,
+    }
+    assert {event: hooks[event][0]["matcher"] for event in of_tools} == of_tools
 
 
 @pytest.mark.slow

@@ -55,6 +55,8 @@ def test_its_hooks_are_those_that_install_writes() -> None:
         "UserPromptSubmit": "prompt",
         "SessionStart": "start",
         "PostToolUseFailure": "failure",
+        "PreToolUse": "prompt",
+        "SubagentStart": "prompt",
     }
     wanted = agents.EVENTS | agents.JOURNAL_EVENTS
     assert set(hooks) == set(wanted)

@@ -32,6 +32,7 @@ SHOWN = (
     injections.PROMPT,
     START,
     injections.FAILURE,
+    injections.SUBAGENT,
 )  # what hooks asked; lookups of agents are no injections
 ANSWERED, SILENT = "answered", "silent"
 ONLY = ("", ANSWERED, SILENT)

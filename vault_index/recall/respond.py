@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.index import skills
-from vault_index.recall import block, failed, select, sessions
+from vault_index.recall import block, failed, select, sessions, subagents
 from vault_index.recall.select import Injection
 from vault_index.recall.sessions import file_of, forget_given, forget_old, given, remember
 from vault_index.search import failures
@@ -46,45 +46,67 @@ def respond(
             forget_given(vault, str(event.get("session_id") or ""))
         return None
     session = str(event.get("session_id") or "")
+    if name == subagents.START:
+        return _start_subagent(vault, event, since, by)
     injection = _injection(vault, event, session, text_only, from_files)
     if time.monotonic() > until:
         return None
     if session and not sessions.claim(file_of(vault, session), event, since):
         return None
-    _record(vault, event, injection, ms + 1000 * (time.monotonic() - began), by)
+    record = _record(event, injection, ms + 1000 * (time.monotonic() - began))
+    shown = [*injection.hits, *injection.skills]
+    ids = [hit.lesson_id for hit in shown]
+    if name == subagents.ASKED:
+        subagents.leave(vault, event, {"text": injection.text, "ids": ids, "record": record})
+        return None
+    injections.record(vault.index_dir, name, session, **record, by=by)
     if source == COMPACT:
         forget_given(vault, session)
     if not injection.text:
         return None
     if name == failed.EVENT:
         failed.remember(vault, event, failed.of_event(event))
-    if not event.get("agent_id"):  # a subagent has a context of its own
-        remember(vault, session, injection)
+    remember(vault, session, str(event.get("agent_id") or ""), ids)
     output = {"hookEventName": name, "additionalContext": injection.text}
-    shown = [*injection.hits, *injection.skills]
     is_shown = name in (injections.PROMPT, failed.EVENT) and vault.config.receipt and shown
     seen = {"systemMessage": block.receipt(shown)} if is_shown else {}
     return {"hookSpecificOutput": output, **seen}
 
 
-def _record(vault: Vault, event: dict[str, Any], injection: Injection, ms: float, by: str) -> None:
-    """Record what an event got, or why it got nothing."""
+def _start_subagent(
+    vault: Vault, event: dict[str, Any], since: float, by: str
+) -> dict[str, Any] | None:
+    """Hand over what was found for the prompt of a subagent, and record it."""
+    session = str(event.get("session_id") or "")
+    if not session or not sessions.claim(file_of(vault, session), event, since):
+        return None
+    told = subagents.take(vault, event)
+    if told is None:
+        return None
+    injections.record(vault.index_dir, subagents.START, session, **told["record"], by=by)
+    if not told["text"]:
+        return None
+    remember(vault, session, str(event.get("agent_id") or ""), told["ids"])
+    output = {"hookEventName": subagents.START, "additionalContext": told["text"]}
+    return {"hookSpecificOutput": output}
+
+
+def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str, Any]:
+    """Return the record of what an event got, or why it got nothing."""
     near = None if injection.text else injection.near
-    injections.record(
-        vault.index_dir,
-        str(event["hook_event_name"]),
-        str(event.get("session_id") or ""),
-        _asked(event),
-        [(hit.lesson_id, hit.score) for hit in injection.hits],
-        [(hit.title, hit.score) for hit in injection.skills],
-        injection.floor,
-        ms,
-        by,
-        "" if injection.text else injection.silent,
-        (near.lesson_id, near.reason) if near else None,
-        [hit.lesson_id for hit in injection.hits if hit.taught],
-        failed.said(failed.of_event(event)) if event["hook_event_name"] == failed.EVENT else "",
-    )
+    is_failure = event["hook_event_name"] == failed.EVENT
+    return {
+        "prompt": "",
+        "key": injections.key_of(_asked(event)),
+        "hits": [(hit.lesson_id, hit.score) for hit in injection.hits],
+        "skills": [(hit.title, hit.score) for hit in injection.skills],
+        "floor": injection.floor,
+        "ms": ms,
+        "silent": "" if injection.text else injection.silent,
+        "near": (near.lesson_id, near.reason) if near else None,
+        "taught": [hit.lesson_id for hit in injection.hits if hit.taught],
+        "said": failed.said(failed.of_event(event)) if is_failure else "",
+    }
 
 
 def _asked(event: dict[str, Any]) -> str:
@@ -102,7 +124,8 @@ def _injection(
         what = failed.of_event(event)
         times = failed.times_told(vault, event, what)
         return failed.select_lesson(vault, what, times=times, text_only=text_only)
-    already = given(vault, session)
+    is_subagent = event["hook_event_name"] == subagents.ASKED  # a new one was told nothing yet
+    already = given(vault, session) if not is_subagent else {}
     if from_files:
         return select.from_files(vault, str(event.get("prompt") or ""), already)
     project = Path(str(event.get("cwd") or "."))

@@ -5,28 +5,30 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from vault_index.recall.select import Injection
 from vault_index.store import ownership
 from vault_index.vault import Vault
 
 SESSION_DAYS = 7  # days to remember which lessons a session received
 
 
-def file_of(vault: Vault, session: str) -> Path:
-    """Return the file that lists the lessons of a session."""
-    name = "".join(char for char in session if char.isalnum() or char in "-_")[:80]
-    return vault.index_dir / "sessions" / name
+def file_of(vault: Vault, session: str, agent: str = "") -> Path:
+    """Return the file that lists the lessons of a session, or of a subagent of it."""
+    name, subagent = (
+        "".join(char for char in id if char.isalnum() or char in "-_")[:80]
+        for id in (session, agent)
+    )
+    return vault.index_dir / "sessions" / (f"{name}.agent-{subagent}" if subagent else name)
 
 
-def given(vault: Vault, session: str) -> dict[str, None]:
-    """Return the ids of the lessons that a session received, the latest last."""
+def given(vault: Vault, session: str, agent: str = "") -> dict[str, None]:
+    """Return the ids of the lessons that a session or its subagent received, the latest last."""
     if not session:
         return {}
     try:
-        lines = ownership.read_text(file_of(vault, session)).splitlines()
+        lines = ownership.read_text(file_of(vault, session, agent)).splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
     return dict.fromkeys(reversed(dict.fromkeys(reversed(lines))))
@@ -38,16 +40,19 @@ def forget_given(vault: Vault, session: str) -> None:
         file_of(vault, session).unlink(missing_ok=True)
 
 
-def remember(vault: Vault, session: str, injection: Injection) -> None:
-    """Record what an injection holds, so that the session gets each of it once."""
+def remember(vault: Vault, session: str, agent: str, ids: Iterable[str]) -> None:
+    """Record what an agent of a session received, so that it gets each of it once.
+
+    A subagent has a context of its own, so it has a record of its own.
+    """
     if not session:
         return
-    file = file_of(vault, session)
+    file = file_of(vault, session, agent)
     try:
         ownership.make_folder(file.parent)
         handle = ownership.open_file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with os.fdopen(handle, "a", encoding="utf-8") as lines:
-            lines.writelines(f"{hit.lesson_id}\n" for hit in [*injection.hits, *injection.skills])
+            lines.writelines(f"{id}\n" for id in ids)
     except OSError:  # a read-only vault: a lesson may then come twice
         return
 

@@ -61,6 +61,7 @@ def _entry(line: str) -> dict[str, Any] | None:
 FILE, OLD_FILE = "injections.jsonl", "injections.old.jsonl"
 MAX_BYTES = 1024 * 1024
 PROMPT, FAILURE = "UserPromptSubmit", "PostToolUseFailure"
+SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
 RENAME, MARK = "Rename", "Mark"  # the events of records that are no search
 key_of = log.key_of  # the hash by which a record knows a prompt
 SHOWN = 5  # lessons of the most and of the never used
@@ -80,13 +81,15 @@ def record(
     near: tuple[str, float] | None = None,
     taught: Sequence[str] = (),
     said: str = "",
+    key: str = "",
 ) -> None:
     """Note a search for an agent. Never raises: a read-only vault has no record.
 
     `hits` and `skills` have scores; both are empty for silence, which `silent` explains, and `near` is
     the lesson that came nearest to the `floor`. `ms` is from the start to the answer, `by` the process
     that gave it: watcher, process, learn. `taught` are the lessons that a taught prompt fired, and `said`
-    is a redacted line of what a failure printed, whose signature `prompt` is.
+    is a redacted line of what a failure printed, whose signature `prompt` is. `key` is the hash of a
+    prompt, where only that is known.
     """
     optional = {
         "silent": silent,
@@ -99,7 +102,7 @@ def record(
         folder,
         event,
         session=session[:MAX_SESSION_CHARS],
-        prompt=key_of(prompt),
+        prompt=key or key_of(prompt),
         lessons=[lesson for lesson, _ in hits],
         scores=[round(score, 4) for _, score in [*hits, *skills]],
         skills=[skill for skill, _ in skills],

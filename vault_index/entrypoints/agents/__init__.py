@@ -57,8 +57,17 @@ class Plugin:
 # The hooks in the settings of Claude Code.
 
 # timeout in seconds, past our own deadline
-EVENTS = {"UserPromptSubmit": 5, "SessionStart": 10, "PostToolUseFailure": 5}
-MATCHERS = {"PostToolUseFailure": "Bash|PowerShell"}  # the tools that run commands
+EVENTS = {
+    "UserPromptSubmit": 5,
+    "SessionStart": 10,
+    "PostToolUseFailure": 5,
+    "PreToolUse": 5,
+    "SubagentStart": 5,
+}
+MATCHERS = {
+    "PostToolUseFailure": "Bash|PowerShell",  # the tools that run commands
+    "PreToolUse": "Agent|Task",  # those that start a subagent
+}
 # of the journal, only where asked for; SessionEnd waits no longer than its own budget for it
 JOURNAL_EVENTS = {"Stop": 5, "SubagentStop": 5, "PreCompact": 5, "SessionEnd": 5}
 

@@ -40,6 +40,11 @@ MAX_FIELD_CHARS = 4096
 TICK_SECONDS = 0.01  # the unit in which the system reports when a process began
 # beside the prompt: nothing else of an event is used
 FIELDS = ("hook_event_name", "source", "session_id", "prompt_id", "cwd")
+# A subagent is about to start, with a prompt; and it has started, and can be told something.
+STARTING, STARTED = "PreToolUse", "SubagentStart"
+STARTING_TOOLS = ("Agent", "Task")  # Task until 2.1.63
+AGENT_FIELDS = (*FIELDS, "agent_id", "agent_type", "tool_use_id")
+DEFAULT_AGENT = "general-purpose"  # that starts where the tool is told no other
 # a turn of a recorded session ended: the journal takes it in, and the agent hears nothing
 TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
 # a command of the agent failed; a person waits for the agent, which runs hundreds of them
@@ -133,7 +138,13 @@ def _needed(event: dict[str, object]) -> dict[str, object]:
     """Return the fields that are used, each text cut to the length that is looked at."""
     if event.get("hook_event_name") == FAILURE:
         return _failure(event)
-    names = TURN_FIELDS if event.get("hook_event_name") in TURN_ENDS else FIELDS
+    if event.get("hook_event_name") == STARTING:
+        event = _starting(event)
+    names: tuple[str, ...] = FIELDS
+    if event.get("hook_event_name") in TURN_ENDS:
+        names = TURN_FIELDS
+    elif event.get("hook_event_name") in (STARTING, STARTED):
+        names = AGENT_FIELDS
     needed = {name: event[name] for name in names if name in event}
     texts = {name: value for name, value in needed.items() if isinstance(value, str)}
     cut: dict[str, object] = {name: value[:MAX_FIELD_CHARS] for name, value in texts.items()}
@@ -141,6 +152,16 @@ def _needed(event: dict[str, object]) -> dict[str, object]:
     if prompt is not None and "prompt_id" in names:
         cut["prompt"] = str(prompt)[:MAX_PROMPT_CHARS]
     return cut
+
+
+def _starting(event: dict[str, object]) -> dict[str, object]:
+    """Return the call that starts a subagent, with its prompt as that of a person; {} for others."""
+    values = event.get("tool_input")
+    prompt = values.get("prompt") if isinstance(values, dict) else None
+    if event.get("tool_name") not in STARTING_TOOLS or not isinstance(prompt, str):
+        return {}
+    kind = values.get("subagent_type") if isinstance(values, dict) else None
+    return {**event, "prompt": prompt, "agent_type": kind or DEFAULT_AGENT}
 
 
 def _failure(event: dict[str, object]) -> dict[str, object]:
@@ -204,8 +225,8 @@ def _after_turn(event: dict[str, object]) -> None:
 def _worth_asking(event: dict[str, object]) -> bool:
     """Whether an event can get lessons at all; nothing heavy loads for it."""
     name = event.get("hook_event_name")
-    if name in ("SessionStart", FAILURE):
-        return True
+    if name in ("SessionStart", FAILURE, STARTING, STARTED):
+        return True  # a prompt of an agent is no chatter
     if name != "UserPromptSubmit":
         return False
     if event.get("source") in ("system", "loop_wakeup", "schedule_wakeup", "poll_event"):
