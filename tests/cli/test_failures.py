@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run
+from tests.support.conversations import Conversation
 from tests.support.files import MakeVault, lesson_text, write
+from vault_index.journal import capture
+from vault_index.journal.journal import Journal
+from vault_index.transcripts import reading
 from vault_index.vault import Vault
 
 BUSY = "Error: listen EADDRINUSE: address already in use :::3000"
@@ -61,6 +65,15 @@ def test_a_line_that_any_failure_has_is_refused(team: Vault) -> None:
 def test_without_a_record_the_last_failure_is_nobodys(team: Vault) -> None:
     words = ("lessons", "teach", "--error", "--fires", "ops/proxy")
     assert "no failure in the record" in run(*words, cwd=team.root, stdin="", check=False).err
+
+
+def test_without_a_hook_the_last_failure_is_the_journals(team: Vault) -> None:
+    talk = Conversation(team.root, "start").asks("start the shop please, it is down")
+    talk.runs("npm start", f"Exit code 1\n{BUSY}", failed=True).runs("ls", "app")
+    capture.capture(Journal(team.config), talk.file, reading.CLAUDE, force=True)
+    words = ("lessons", "teach", "--error", "--fires", "ops/proxy")
+    assert BUSY in run(*words, cwd=team.root, stdin="").out
+    assert BUSY in (team.lessons_dir / "ops/proxy.md").read_text("utf-8")
 
 
 def test_failures_of_a_file_are_measured(team: Vault, tmp_path: Path) -> None:

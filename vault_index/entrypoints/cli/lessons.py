@@ -18,6 +18,8 @@ from vault_index.errors import VaultError
 from vault_index.search.hit import percent_of
 from vault_index.text.blocks import shorten_line
 
+SESSIONS = 5  # of the journal, in which the last failure is looked for
+
 
 @click.command(
     "add", epilog='Example: echo "Raise the heap." | lessons add --title "Heap" -c devops/ci-cd -'
@@ -395,6 +397,7 @@ def teach_command(
     if is_error and not text and not record:
         text = _line_of_stdin()
         record = {} if text else _last_failure(named)
+        text = text if text or record else _line_of_journal(named)
     text = text or record["text"]
     is_error = is_error or record.get("kind") == "error"
     if not text:
@@ -425,10 +428,25 @@ def _line_of_stdin() -> str:
 
 
 def _last_failure(named: str | None) -> dict[str, Any]:
-    for record in latest(named, 100):
-        if record["kind"] == "error":
-            return record
-    raise VaultError("no failure in the record", "name the line: lessons teach --error LINE")
+    """Return the last failure that a hook saw; {} without one."""
+    return next((each for each in latest(named, 100) if each["kind"] == "error"), {})
+
+
+def _line_of_journal(named: str | None) -> str:
+    """Return the line of the last failed command that the journal has of this project."""
+    from vault_index.text import failure
+
+    asked = api.journal.sessions(folder=str(Path.cwd()), limit=SESSIONS)
+    for session in asking.ask(named, asked)["sessions"]:
+        records = asking.ask(named, api.journal.show(name=session["id"]))["records"]
+        runs = [run for record in reversed(records) for run in reversed(record["commands"])]
+        for run in runs:
+            failed = failure.read(run["text"], run["output"])
+            if run["failed"] and not failed.is_none:
+                return failed.lines[0]
+    raise VaultError(
+        "no failure in the record and in the journal", "name the line: lessons teach --error LINE"
+    )
 
 
 def _said(done: dict[str, Any], undo: bool) -> str:
