@@ -23,11 +23,11 @@ import { Lessons } from "./lessons.mjs";
 const hooks = await Lessons({ directory: "/shop" });
 for (const [kind, input, output] of JSON.parse(readFileSync(0, "utf8"))) {
   await hooks[kind](input, output);
-  if (output) console.log(JSON.stringify(output.parts));
+  if (output) console.log(JSON.stringify(output.parts ?? [{ text: output.output }]));
 }
 """
 # answers what it was asked, on one line
-ECHO = '#!/bin/sh\necho "$@ $(cat)"\n'
+ECHO = "#!/bin/sh\nprintf '%s\\n' \"$* $(cat)\"\n"
 
 
 def created(session: str, **info: str) -> list[Any]:
@@ -85,6 +85,29 @@ def test_a_session_from_before_has_had_its_start(tmp_path: Path) -> None:
 def test_the_task_of_a_subagent_is_no_prompt(tmp_path: Path) -> None:
     (parts,) = play(tmp_path, ECHO, created("s2", parentID="s1"), message("s2"))
     assert len(parts) == 1
+
+
+def called(exit: int | None, tool: str = "bash") -> list[Any]:
+    """Return what opencode 1.18.33 gives to a plugin after a tool."""
+    call = {"tool": tool, "sessionID": "s1", "callID": "c1", "args": {"command": "make"}}
+    output = {"title": "make", "output": "boom", "metadata": {"output": "boom", "exit": exit}}
+    return ["tool.execute.after", call, output]
+
+
+def test_only_a_command_that_fails_asks_and_the_answer_follows_its_output(tmp_path: Path) -> None:
+    steps = (called(2), called(0), called(None), called(1, "edit"))
+    failed, *others = (parts[0]["text"] for parts in play(tmp_path, ECHO, *steps))
+    output, _, told = failed.partition("\n\n")
+    assert output == "boom"
+    assert asked({"text": told}) == {
+        "session_id": "s1",
+        "hook_event_name": "PostToolUseFailure",
+        "tool_name": "Bash",
+        "tool_input": {"command": "make"},
+        "tool_use_id": "c1",
+        "error": "Exit code 2\nboom",
+    }
+    assert others == ["boom"] * 3
 
 
 def test_only_what_was_typed_is_asked(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 
 const COMMAND = "lessons-hook";
-const LIMIT_MS = { UserPromptSubmit: 5000, SessionStart: 10000 }; // ours ends by itself much earlier
+const LIMIT_MS = { UserPromptSubmit: 5000, SessionStart: 10000, PostToolUseFailure: 5000 }; // ours ends by itself much earlier
 
 function ask(event) {
   return new Promise((resolve) => {
@@ -43,6 +43,24 @@ export const Lessons = async ({ directory }) => {
         });
       } catch {
         // a prompt goes on whatever fails here
+      }
+    },
+    "tool.execute.after": async (input, output) => {
+      try {
+        const exit = output?.metadata?.exit; // null where the command was stopped
+        if (input.tool !== "bash" || !Number.isInteger(exit) || exit === 0) return;
+        const text = await ask({
+          session_id: input.sessionID,
+          cwd: directory,
+          hook_event_name: "PostToolUseFailure",
+          tool_name: "Bash",
+          tool_input: { command: input.args?.command },
+          tool_use_id: input.callID,
+          error: `Exit code ${exit}\n${output.output}`,
+        });
+        if (text) output.output = `${output.output}\n\n${text}`;
+      } catch {
+        // nor does a command's output change
       }
     },
   };
