@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.agents.conftest import sent
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.watchers import soon, watched
@@ -111,6 +112,16 @@ def test_the_floor_is_fitted_after_the_first_failure(team: Vault) -> None:
         run("lessons", "index", cwd=team.root, env=PATIENT)  # or the watcher, when it is quiet
         soon(lambda: failures.load(open_vault(team.root)) is not None)
         assert "Roll back" in context(failed(team, error=message, session_id="s2", **helm))
+
+
+@pytest.mark.slow
+def test_opencode_reads_the_block_itself(team: Vault) -> None:
+    words, event = ("--agent", "opencode"), sent("opencode", "failure", team.root, GREENLET)
+    with watched(team, **PATIENT):
+        done = run("lessons-hook", *words, cwd=team.root, stdin=json.dumps(event), env=PATIENT)
+    assert done.err == ""
+    assert done.out.startswith("<lessons>")
+    assert "Use selectinload" in done.out
 
 
 ODD: list[dict[str, Any]] = [
