@@ -17,7 +17,8 @@ from vault_index.entrypoints.cli import SECTIONS, main
 DOCS = REPO / "docs"
 # the last one takes all away
 _ORDER = (
-    "edit organise share journal agents mcp proposals ask learn page http python tune debug remove"
+    "edit organise share journal agents errors mcp proposals ask learn page http python tune debug"
+    " remove"
 ).split()
 GENERATED = ("settings", "commands")
 

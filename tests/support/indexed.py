@@ -61,15 +61,20 @@ def full_text_vault(root: Path, texts: Mapping[str, str]) -> Path:
 def kept_on(
     shelf: Path, make: Callable[[], Vault], root: Path, embedder: WordEmbedder | None = None
 ) -> Vault:
-    """Copy the vault on a shelf; the first test makes it there: indexing takes seconds."""
+    """Copy the vault on a shelf; the first test makes it there: indexing takes seconds.
+
+    Without an `embedder` both have that of their settings.
+    """
     if not shelf.exists():
         first = make()
-        first.embedder = embedder
+        if embedder:
+            first.embedder = embedder
         reconcile.sync(first)
         floor.fit(first)
         shutil.copytree(first.root, shelf)
     vault = copy_of(shelf, root)
-    vault.embedder = embedder
+    if embedder:
+        vault.embedder = embedder
     reconcile.sync(vault)  # the copies are other files
     return vault
 

@@ -70,9 +70,8 @@ def teach_lesson(
         raise VaultError(f"no list of prompts {kind!r:.40}", "choose fires_on or silent_on")
     entry: Any = caller.ask(api.lesson.show(name=name))["entry"]
     mark = injected.mark_of(vault, entry["id"], session, key or _key(prompt)) if undo else None
-    if undo and mark and not prompt.strip():
-        prompts = (each for each in entry[kind] if _key(each) == mark["written"])
-        prompt = next(prompts, "")
+    if mark and not prompt.strip():
+        prompt = next((each for each in entry[kind] if _key(each) == mark["written"]), "")
     prompt = prompt if prompt.strip() else injected.prompt_of(vault, session, key)
     if not prompt.strip():
         raise VaultError("the text of this prompt was not kept", "type the prompt, or words of it")
@@ -81,10 +80,8 @@ def teach_lesson(
         change = teach.undo(vault, entry, prompt, kind, moved=moved)
     else:
         change = teach.write(vault, entry, prompt, kind)
-    written = "" if undo else _key(change.prompt)
-    injections.mark(
-        vault.index_dir, entry["id"], session, key or _key(prompt), written, kind, change.moved
-    )
+    key, written = key or _key(prompt), "" if undo else _key(change.prompt)
+    injections.mark(vault.index_dir, entry["id"], session, key, written, kind, change.moved)
     if is_error:
         now = failure_recalled(vault, caller, failure.read("", change.prompt))
     else:

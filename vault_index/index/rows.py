@@ -51,7 +51,7 @@ def of_lesson(
     """
     declared = [path for path in map(category.normalise, lesson.categories) if path]
     folder = category.from_folder(lesson.path)
-    is_category = folder and category.is_category(folder)
+    branch = folder if folder and category.is_category(folder) else ""
     shared = LessonRow(
         lesson_id=lesson.id,
         path=path,
@@ -60,7 +60,7 @@ def of_lesson(
         description=lesson.description[:MAX_FIELD_CHARS],
         link=lesson.link[:MAX_FIELD_CHARS],
         written_by=lesson.written_by[:MAX_FIELD_CHARS],
-        filed_by=AUTHOR if declared else FOLDER if is_category else NOBODY,
+        filed_by=AUTHOR if declared else FOLDER if branch else NOBODY,
         tags=list(lesson.tags),
         fires_on=list(lesson.fires_on),
         silent_on=list(lesson.silent_on),
@@ -86,8 +86,7 @@ def of_lesson(
         for number, text in enumerate(passages.cut(lesson.text))
     ]
     cut += _rows_of_prompts(lesson, shared)
-    filed = declared or [folder if is_category and folder else category.UNCATEGORIZED]
-    return [with_categories(row, filed) for row in cut]
+    return [with_categories(row, declared or [branch or category.UNCATEGORIZED]) for row in cut]
 
 
 def _rows_of_prompts(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:

@@ -177,10 +177,10 @@ def _serve(
 
     def announce(address: str, code: str) -> None:
         page = f"{address}/#once={code}"
-        if opens:  # while the server begins
-            threading.Thread(target=_open, args=(page,), daemon=True, name="browser").start()
         if sys.stdout.isatty() or not port:  # a pipe reads only the port that nobody chose
             _say(vault, address, "" if opens else page)
+        if opens:  # while the server begins
+            threading.Thread(target=_open, args=(page,), daemon=True, name="browser").start()
 
     server.serve(vault, host, port, secret, announce, asking.note)
 
