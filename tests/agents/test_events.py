@@ -111,6 +111,7 @@ def test_a_lesson_comes_once_a_session_and_an_event_is_answered_once(
     assert hook(agent, asked, team.root).out == ""
 
 
+@pytest.mark.slow
 def test_in_cursor_the_hooks_of_claude_code_are_silent(team: Vault) -> None:
     """Cursor runs them, too, with its own events; `lessons install cursor` is what answers there."""
     asked = sent("cursor", "prompt", team.root)

@@ -88,6 +88,7 @@ def test_of_hooks_that_answer_in_the_same_instant_one_does(team: Vault) -> None:
         assert sum(done) == 1
 
 
+@pytest.mark.slow
 def test_the_second_gets_no_other_lessons_either(team: Vault) -> None:
     """Three of four lessons were given: the fourth is not the second hook's to give."""
     assert answered(team, event(team))

@@ -72,6 +72,7 @@ def searching(server: ModelServer | OllamaServer) -> None:
     server.answer = lambda _: "Raise the heap [1], [99]."
 
 
+@pytest.mark.slow
 def test_without_a_model_the_sentences_that_answer_are_set_off(vault: Vault) -> None:
     answer, streamed = ask(vault)
     assert (answer["status"], answer["answer"], streamed) == ("passages", "", "")

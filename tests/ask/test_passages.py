@@ -158,6 +158,7 @@ def test_a_document_that_is_withheld_is_not_named(vault: Vault) -> None:
     assert "lessons/guides/keys.md" not in paths
 
 
+@pytest.mark.slow
 def test_a_name_half_remembered_finds_its_document_by_letters_alone(vault: Vault) -> None:
     letters = open_vault(vault.root, embedder="none")
     reconcile.sync(letters)

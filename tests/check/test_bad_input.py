@@ -442,6 +442,7 @@ def test_so_it_is_by_the_other_commands(make_vault: MakeVault, command: list[str
         assert "built again" in run("lessons", "search", "heap", cwd=vault.root).err
 
 
+@pytest.mark.slow
 def test_a_damaged_table_is_built_anew_when_a_lesson_changed(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
     garble_versions(vault.index_dir)

@@ -50,6 +50,7 @@ def injected(vault: Vault) -> list[str]:
     return [hit.lesson_id for hit in select.for_prompt(vault, PROMPT).hits]
 
 
+@pytest.mark.slow
 def test_it_waits_and_everyone_sees_that(team: Vault) -> None:
     assert injected(team) == []
     assert COMMAND in select.for_prompt(team, PROMPT).silent
@@ -65,6 +66,7 @@ def test_it_waits_and_everyone_sees_that(team: Vault) -> None:
     assert {each["severity"] for each in findings if each["holds"]} == {check.WARNING}
 
 
+@pytest.mark.slow
 def test_no_agent_looks_it_up_before_it_is_confirmed(team: Vault) -> None:
     def by_itself() -> list[str]:
         answer = client.ask(team, api.learn.search(query=PROMPT, limit=5))
@@ -79,6 +81,7 @@ def test_no_agent_looks_it_up_before_it_is_confirmed(team: Vault) -> None:
     assert client.ask(team, get)["entry"]["id"] == "ops/zebra"
 
 
+@pytest.mark.slow
 def test_confirming_releases_it_at_the_next_prompt(team: Vault) -> None:
     said = lessons("confirm", "zebra").stdout
     assert f"agents get it from now on: {team.root / FILE}\n" in said
@@ -88,6 +91,7 @@ def test_confirming_releases_it_at_the_next_prompt(team: Vault) -> None:
     assert "from now on" not in lessons("confirm", "zebra").stdout
 
 
+@pytest.mark.slow
 def test_a_text_that_changes_is_judged_again(team: Vault) -> None:
     lessons("confirm", "zebra")
     write(team.root / FILE, lesson_text("Zebra quota", f"{TEXT} It was 8."))
@@ -99,6 +103,7 @@ def test_a_text_that_changes_is_judged_again(team: Vault) -> None:
     assert injected(team) == ["ops/zebra"]  # somebody else confirmed it: the same text
 
 
+@pytest.mark.slow
 def test_no_file_of_a_vault_confirms_itself(team: Vault) -> None:
     lessons("confirm", "zebra")
     confirmed = (team.root / FILE).read_text("utf-8")
@@ -112,6 +117,7 @@ def test_no_file_of_a_vault_confirms_itself(team: Vault) -> None:
     assert injected(team) == ["ops/zebra"]
 
 
+@pytest.mark.slow
 def test_each_person_confirms(team: Vault, tmp_path: Path) -> None:
     lessons("confirm", "zebra")
     data = (team.root / FILE).read_bytes()

@@ -44,6 +44,7 @@ def test_every_attack_is_reported_and_most_stop_a_commit(attacks: list[str], err
     assert len(found[ERROR]) >= errors * len(attacks), found[WARNING]
 
 
+@pytest.mark.slow
 def test_what_a_team_writes_stops_no_commit_and_seldom_warns() -> None:
     assert len(HARMLESS) >= 200
     assert in_sum(HARMLESS)[ERROR] == []

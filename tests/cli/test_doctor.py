@@ -168,6 +168,7 @@ def test_what_is_named_mends_it(team: Vault, spoil: Callable[[Vault], None], abo
     assert troubles() == []
 
 
+@pytest.mark.slow
 def test_settings_that_do_not_parse_are_all_that_is_looked_at(team: Vault) -> None:
     file = write(team.lessons_dir / "vault.toml", "= broken")
     assert troubles() == [("settings", "${EDITOR:-vi} lessons/vault.toml")]

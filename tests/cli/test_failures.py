@@ -28,6 +28,7 @@ def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
     return make_vault(FILES)
 
 
+@pytest.mark.slow
 def test_a_line_is_taught_acts_and_is_taken_back(team: Vault) -> None:
     file = team.lessons_dir / "ops/proxy.md"
     before = file.read_bytes()
@@ -50,6 +51,7 @@ def test_a_line_is_taught_acts_and_is_taken_back(team: Vault) -> None:
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_line_that_any_failure_has_is_refused(team: Vault) -> None:
     words = ("lessons", "teach", "--error", "command failed", "--fires", "ops/proxy")
     refused = run(*words, cwd=team.root, check=False)
@@ -67,6 +69,7 @@ def test_without_a_record_the_last_failure_is_nobodys(team: Vault) -> None:
     assert "no failure in the record" in run(*words, cwd=team.root, stdin="", check=False).err
 
 
+@pytest.mark.slow
 def test_without_a_hook_the_last_failure_is_the_journals(team: Vault) -> None:
     talk = Conversation(team.root, "start").asks("start the shop please, it is down")
     talk.runs("npm start", f"Exit code 1\n{BUSY}", failed=True).runs("ls", "app")
@@ -76,6 +79,7 @@ def test_without_a_hook_the_last_failure_is_the_journals(team: Vault) -> None:
     assert BUSY in (team.lessons_dir / "ops/proxy.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_failures_of_a_file_are_measured(team: Vault, tmp_path: Path) -> None:
     lines = [{"command": "npm start", "error": BUSY, "relevant": []}]
     write(tmp_path / "failures.jsonl", "".join(json.dumps(line) + "\n" for line in lines))

@@ -87,6 +87,7 @@ def test_show_and_sessions_name_what_search_found(imported: Path) -> None:
     assert gone.err.splitlines()[1].startswith("Try: ")
 
 
+@pytest.mark.slow
 def test_a_timeline_is_in_order_of_time_and_marks_its_anchor(imported: Path) -> None:
     hit = journal(imported, "search", "--json", "--type", "bugfix", "redirect").json["hits"][0]
     answer = journal(imported, "timeline", hit["id"], "--json").json
@@ -99,6 +100,7 @@ def test_a_timeline_is_in_order_of_time_and_marks_its_anchor(imported: Path) -> 
     assert journal(imported, "timeline", "yesterday 14:00").code == 0
 
 
+@pytest.mark.slow
 def test_a_full_timeline_has_all_that_show_has(imported: Path) -> None:
     (hit,) = journal(imported, "search", "login", "-k", "1", "--json").json["hits"]
     depth = ("--before", "0", "--after", "0", "--json")
@@ -107,6 +109,7 @@ def test_a_full_timeline_has_all_that_show_has(imported: Path) -> None:
     assert {**whole, **shown} == whole
 
 
+@pytest.mark.slow
 def test_status_shows_what_is_kept_and_recorded(imported: Path, own_world: Path) -> None:
     state = journal(imported, "status", "--json").json
     assert state["sessions"] == 3
@@ -121,6 +124,7 @@ def test_status_shows_what_is_kept_and_recorded(imported: Path, own_world: Path)
     assert str(file) in journal(imported, "status").out
 
 
+@pytest.mark.slow
 def test_doctor_and_status_of_a_vault_name_what_is_wrong(imported: Path, own_world: Path) -> None:
     run("lessons", "init", cwd=imported)
     (own_world / "journal" / "recorded").write_text("*\n")
@@ -140,6 +144,7 @@ def test_doctor_and_status_of_a_vault_name_what_is_wrong(imported: Path, own_wor
     assert "recorded: every project" in run("lessons", "status", cwd=imported).out
 
 
+@pytest.mark.slow
 def test_a_rebuild_makes_the_index_of_the_journal_again(imported: Path, own_world: Path) -> None:
     index = own_world / "journal" / ".vault_index"
     before = (index / "current").read_bytes()
@@ -149,6 +154,7 @@ def test_a_rebuild_makes_the_index_of_the_journal_again(imported: Path, own_worl
     assert journal(imported, "search", "--json", "login redirect").json["hits"]
 
 
+@pytest.mark.slow
 def test_forget_takes_out_files_and_rows(imported: Path, own_world: Path) -> None:
     done = journal(imported, "forget", "--matching", "redirect", "--json").json
     assert done["records"] > 0

@@ -39,6 +39,7 @@ def last(vault: Vault, *words: str) -> str:
     return run("lessons", "last", *words, cwd=vault.root).out
 
 
+@pytest.mark.slow
 def test_the_latest_prompts_say_what_came_and_why_not(team: Vault) -> None:
     assert "no agent has asked yet" in last(team)
     session = Conversation(team.root, "build")
@@ -51,6 +52,7 @@ def test_the_latest_prompts_say_what_came_and_why_not(team: Vault) -> None:
     assert [each["text"] for each in json.loads(last(team, "-n", "1", "--json"))] == [PROMPT]
 
 
+@pytest.mark.slow
 def test_a_prompt_is_taught_by_its_number(team: Vault) -> None:
     session = Conversation(team.root, "build")
     asks(team, session, PROMPT)

@@ -85,6 +85,7 @@ def test_categories_tags_and_types_are_completed(team: Vault) -> None:
     assert {"show", "status", "sync", "search"} <= {*values(completed(team.root, "s"))}
 
 
+@pytest.mark.slow
 def test_without_an_index_ids_are_those_of_paths(team: Vault) -> None:
     shutil.rmtree(team.root / ".vault_index")
     assert values(completed(team.root, "show", "devops/docker/h")) == ["devops/docker/heap"]

@@ -109,6 +109,7 @@ def rendered(command: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> str
     return screen.getvalue()
 
 
+@pytest.mark.slow
 def test_no_line_is_wider_than_the_terminal(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(team.root)
     monkeypatch.setenv("EDITOR", "true")

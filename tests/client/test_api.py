@@ -58,6 +58,7 @@ def test_every_command_exists() -> None:
     assert {form.name for form in api.forms()} >= api.COMMANDS
 
 
+@pytest.mark.slow
 def test_the_watcher_answers_no_command(team: Vault) -> None:
     with pytest.raises(VaultError, match=r"there is no 'edit\.delete_lesson' here"):
         api.answer(team, api.edit.delete_lesson(name="heap"))

@@ -47,6 +47,7 @@ def vault(make_vault: MakeVault, with_model: Path) -> Vault:
     return made
 
 
+@pytest.mark.slow
 def test_a_plan_writes_nothing_and_carrying_it_out_just_that(vault: Vault) -> None:
     planned = import_lessons.plan(vault, json_lines(LINES))
     assert files_of(vault) == {}

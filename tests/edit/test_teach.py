@@ -49,6 +49,7 @@ def content(vault: Vault) -> bytes:
     return (vault.lessons_dir / "ops/heap.md").read_bytes()
 
 
+@pytest.mark.slow
 def test_only_the_one_line_changes_and_once(team: Vault) -> None:
     done = say(team, prompt=f"  {BATTERY}\n")
     written = FILE.replace(b"['a flat tyre']", f"[a flat tyre, {BATTERY}]".encode())
@@ -71,6 +72,7 @@ def test_a_taught_prompt_acts_at_once_and_above_any_floor(team: Vault) -> None:
     assert injected(team, prompt) == []
 
 
+@pytest.mark.slow
 def test_what_is_taught_last_counts_and_undo_restores_what_was(team: Vault) -> None:
     prompt = "the build is out of heap"
     assert injected(team, prompt) == ["ops/heap"]

@@ -130,6 +130,7 @@ def by(vault: Vault) -> list[str]:
     return [str(one["by"]) for one in injections.records(vault.index_dir)]
 
 
+@pytest.mark.slow
 def test_the_first_prompt_is_answered_by_the_watcher_that_it_starts(team: Vault) -> None:
     assert "node-heap.md" in Hook(team, AUTOSTART).answer()
     assert by(team) == ["watcher"]
@@ -224,6 +225,7 @@ def test_without_an_index_a_prompt_is_answered_from_the_files_and_a_start_counts
     assert (page["totals"]["missed"], page["totals"]["prompts"]) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("age", [0, OLD], ids=["just now", "long ago"])
 def test_after_a_watcher_was_killed(team: Vault, age: float) -> None:
     """What it leaves says nothing; just after, it is not started again with each prompt."""
@@ -234,6 +236,7 @@ def test_after_a_watcher_was_killed(team: Vault, age: float) -> None:
     assert by(team) == (["watcher"] if age else ["process"])
 
 
+@pytest.mark.slow
 def test_one_that_cannot_start_leaves_the_answer_to_the_hook(team: Vault, tmp_path: Path) -> None:
     """Such as one of a version that does not run: it says why in its log, and frees the lock."""
     write(tmp_path / "site" / "sitecustomize.py", "import os, sys\n"
@@ -273,6 +276,7 @@ def test_hooks_start_none_where_none_is_wanted(
     assert begun == [True] * wanted
 
 
+@pytest.mark.slow
 def test_all_is_loaded_before_it_listens_and_nothing_is_recorded(team: Vault) -> None:
     """The first prompt loads no module, opens no table and no model: all of that was done."""
     code = """if True:

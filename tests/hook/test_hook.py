@@ -61,6 +61,7 @@ def injected(done: Ran) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_a_prompt_gets_the_lesson_that_matters(team: Vault) -> None:
     answer = hook(team)
     assert answer.json["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"

@@ -242,6 +242,7 @@ def test_a_hundred_hooks_at_once_start_one_watcher(make_vault: MakeVault, with_m
     launch.stop()
 
 
+@pytest.mark.slow
 def test_where_no_lock_can_be_taken_the_hook_answers_itself(team: Vault) -> None:
     (launch.folder() / launch.LOCK).mkdir(parents=True)  # no lock can be taken, whoever one is
     assert "node-heap.md" in hook(team, PATIENT | AUTOSTART).out

@@ -35,6 +35,7 @@ def test_another_embedder_rebuilds(make_vault: MakeVault) -> None:
     assert query.find(vault, "heap")[0].lesson_id == "a"
 
 
+@pytest.mark.slow
 def test_an_older_schema_rebuilds(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     with_words(vault)
@@ -210,6 +211,7 @@ def test_what_follows_from_the_lessons_is_made_good_when_the_embedder_is_back(
     assert [one.path for one in documents.places(vault)] == ["a"]
 
 
+@pytest.mark.slow
 def test_who_asks_for_a_rebuild_distrusts_all_vectors_that_were_kept(make_vault: MakeVault) -> None:
     vault = make_vault({"db/lock.md": LOCK})
     skill = "---\ndescription: Bake bread.\n---\n"

@@ -91,6 +91,7 @@ def test_the_hook_suggests_a_skill_once_and_notes_it(team: Vault) -> None:
     assert run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=env).out == ""
 
 
+@pytest.mark.slow
 def test_chatter_and_other_work_get_no_skill(team: Vault) -> None:
     for prompt in ("thanks, looks good", "why is the sky blue", "rename the variable foo to bar"):
         assert not select.for_prompt(team, prompt).skills
@@ -122,6 +123,7 @@ def test_of_skills_with_one_name_one_is_suggested(team: Vault, own_world: Path) 
     assert [hit.title for hit in query.skills(team, Query("review a PR")).hits] == ["review-pr"]
 
 
+@pytest.mark.slow
 def test_what_only_the_user_may_call_is_found_but_not_suggested(team: Vault) -> None:
     more = {"disable-model-invocation": True}
     add_skill(team.root / "skills", "review-pr", REVIEW, **more)
@@ -130,6 +132,7 @@ def test_what_only_the_user_may_call_is_found_but_not_suggested(team: Vault) -> 
     assert not select.for_prompt(team, "review this pull request").skills
 
 
+@pytest.mark.slow
 def test_a_skill_that_is_changed_or_deleted_is_so_at_once(team: Vault) -> None:
     file = add_skill(team.root / "skills", "review-pr", "Bake bread from sourdough.")
     reconcile.sync(team)

@@ -96,6 +96,7 @@ def test_only_what_is_recorded_and_a_session_of_its_user(
     assert capture.capture(journal, file, "claude").file
 
 
+@pytest.mark.slow
 def test_no_planted_secret_is_in_any_file(journal: Journal, own_world: Path) -> None:
     secrets = [text for text in SECRETS if "\n" not in text]
     for number, text in enumerate(secrets):

@@ -81,6 +81,7 @@ def test_what_is_forgotten_is_gone_from_there_too(journal: Journal, own_world: P
     assert not any(b"login of b" in data for data in files_below(kept).values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [AGE, 30, -AGE], ids=["ahead", "a month ahead", "back"])
 def test_a_clock_that_jumped_erases_nothing(journal: Journal, own_world: Path, last: float) -> None:
     clock_ran(own_world, since=last + 100, last=last)

@@ -96,6 +96,7 @@ def test_a_lesson_counts_once_for_each_category_above_it() -> None:
     assert list(counts) == sorted(counts)
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(category_paths, max_size=3)))
 def test_no_category_counts_more_than_the_one_above_it(lessons: list[list[str]]) -> None:
     counts = categories.counts(lessons)

@@ -191,6 +191,7 @@ def test_whoever_takes_the_pieces_goes_away(
     assert used()[0] == 1
 
 
+@pytest.mark.slow
 def test_a_silent_model_is_ended_at_the_next_beat(
     kind: str, server: Server, model: Model, used: Callable[[], tuple[int, int]]
 ) -> None:

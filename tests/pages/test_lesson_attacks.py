@@ -96,6 +96,7 @@ def test_what_is_wrong_is_not_written(attacked: Serving, change: dict[str, Any])
     assert attacked.ask("POST", ROUTE + "save", content=half, headers=json).status_code == 422
 
 
+@pytest.mark.slow
 def test_an_id_runs_nothing(attacked: Serving) -> None:
     for id in ("../outside", "linked/outside", "link", "$(touch x)", "--help", "a\nb", ""):
         assert attacked.ask("POST", ROUTE + "open", json={"id": id}).status_code == 404

@@ -46,6 +46,7 @@ def settings(own_world: Path) -> Path:
     return enable(own_world / ".claude" / "settings.json")
 
 
+@pytest.mark.slow
 def test_install_adds_no_second_hooks_and_begins_to_record(team: Vault, settings: Path) -> None:
     before = settings.read_bytes()
     ran = run("lessons", "install", "claude", "--journal", cwd=team.root)

@@ -222,6 +222,7 @@ def test_a_vault_may_use_an_old_name_of_what_it_may_set(own_world: Path) -> None
     ]
 
 
+@pytest.mark.slow
 def test_check_warns_of_an_old_name_and_refuses_nothing(make_vault: MakeVault) -> None:
     vault = make_vault()
     write(vault.lessons_dir / "vault.toml", '[learn]\nignored = ["b/*"]\n')

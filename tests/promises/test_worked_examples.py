@@ -152,6 +152,7 @@ def test_lessons_and_skills_in_one_answer(with_model: Path, make_vault: MakeVaul
 # the filter comes before the search
 
 
+@pytest.mark.slow
 def test_a_branch_with_one_lesson_in_a_hundred_gives_all_it_has(make_vault: MakeVault) -> None:
     """However many lessons elsewhere are nearer to the query."""
     vault = make_vault()

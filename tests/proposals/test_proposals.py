@@ -161,6 +161,7 @@ def test_what_is_a_lesson_already_names_it(team: Vault) -> None:
     assert waiting(team) == []
 
 
+@pytest.mark.slow
 def test_a_correction_of_a_lesson_waits_and_names_it(team: Vault) -> None:
     proposed = remember(team, "Raise the heap", f"{HEAP} To 8 GB.")
     assert proposed["status"] == "waiting"

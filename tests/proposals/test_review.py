@@ -146,6 +146,7 @@ def test_the_command_lists_them_in_a_pipe(team: Vault) -> None:
     assert {"nearest", "prompts", "target", "suggested", "findings"} <= {*listed[0]}
 
 
+@pytest.mark.slow
 def test_a_draft_without_a_category_is_classified(team: Vault) -> None:
     text = "Open a pull request for each change of the signing key."
     id = learned(team, text=text, category_path="")
@@ -154,6 +155,7 @@ def test_a_draft_without_a_category_is_classified(team: Vault) -> None:
     assert "pull request" in card["why_suggested"]
 
 
+@pytest.mark.slow
 def test_a_vault_without_lessons_has_a_review_too(team: Vault) -> None:
     for file in (team.lessons_dir / "ops").iterdir():
         file.unlink()

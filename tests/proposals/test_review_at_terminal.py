@@ -167,5 +167,6 @@ def test_no_escape_of_a_proposal_reaches_the_terminal(team: Vault) -> None:
     assert "\x1b[2J" not in shown
 
 
+@pytest.mark.slow
 def test_nothing_to_review(team: Vault) -> None:
     assert reviewed(team) == (0, "no proposals wait\n")

@@ -34,6 +34,7 @@ def prompted(vault: Vault, prompt: str, session: str = "s1") -> dict[str, Any]:
     return record
 
 
+@pytest.mark.slow
 def test_a_silence_names_the_nearest_lesson_and_its_score(team: Vault) -> None:
     assert "silent" not in prompted(team, PROMPT)
     write(team.lessons_dir / "vault.toml", "floor = 9.0\n")

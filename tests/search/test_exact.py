@@ -39,6 +39,7 @@ def vault(make_vault: MakeVault, shelves: Path, tmp_path: Path) -> Vault:
     return kept_on(shelves / "exact", make, tmp_path / "team", WordEmbedder())
 
 
+@pytest.mark.slow
 def test_a_rare_identifier_finds_each_lesson_that_has_it(vault: Vault) -> None:
     hits = query.find(vault, "I get an error about repl_co_names, what now?", k=3)
     assert [hit.lesson_id for hit in hits[:2]] == ["about", "passing"]

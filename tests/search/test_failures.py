@@ -43,6 +43,7 @@ def vault(make_vault: Callable[..., Vault]) -> Vault:
     return vault
 
 
+@pytest.mark.slow
 def test_the_lesson_that_quotes_the_message_is_first_and_above_the_floor(vault: Vault) -> None:
     found = failures.find(vault, failure.read("pytest tests/api", f"E   {GREENLET}\n1 failed"))
     assert found.hits[0].lesson_id == "development/greenlet"
@@ -58,6 +59,7 @@ def test_the_lesson_that_quotes_the_message_is_first_and_above_the_floor(vault: 
     assert found.is_above
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "output"),
     [
@@ -72,6 +74,7 @@ def test_a_failure_without_an_answer_gets_nothing(vault: Vault, command: str, ou
     assert not failures.find(vault, failure.read(command, output)).is_above
 
 
+@pytest.mark.slow
 def test_without_a_floor_nothing_is_above_it(make_vault: Callable[..., Vault]) -> None:
     vault = make_vault(FILES)
     index.sync(vault)
@@ -84,6 +87,7 @@ def test_without_a_floor_nothing_is_above_it(make_vault: Callable[..., Vault]) -
     assert not failures.is_stale(vault)
 
 
+@pytest.mark.slow
 def test_a_failed_assertion_is_the_users_own_unless_a_lesson_names_it(vault: Vault) -> None:
     output = "E   AssertionError: assert 'order' == 'orders'\n1 failed"
     assert not failures.find(vault, failure.read("pytest", output)).is_above
@@ -102,6 +106,7 @@ def test_a_failed_assertion_is_the_users_own_unless_a_lesson_names_it(vault: Vau
     assert not found.why_silent
 
 
+@pytest.mark.slow
 def test_a_taught_line_fires_without_a_floor_and_a_silent_one_keeps_out(
     make_vault: Callable[..., Vault],
 ) -> None:
@@ -129,6 +134,7 @@ def test_a_taught_line_fires_without_a_floor_and_a_silent_one_keeps_out(
     assert not found.is_above
 
 
+@pytest.mark.slow
 def test_the_floor_is_a_quantile_over_foreign_failures(vault: Vault) -> None:
     assert len(failures.foreign()) > 150
     assert all(each.command for each in failures.foreign())
@@ -137,6 +143,7 @@ def test_the_floor_is_a_quantile_over_foreign_failures(vault: Vault) -> None:
     assert failures.load(vault) == failures.fit(vault)
 
 
+@pytest.mark.slow
 def test_failures_are_measured(vault: Vault, tmp_path: Path) -> None:
     lines = [
         {
@@ -160,6 +167,7 @@ def test_failures_are_measured(vault: Vault, tmp_path: Path) -> None:
     assert floor.in_force(vault) is None  # one floor says nothing of the other
 
 
+@pytest.mark.slow
 def test_a_failed_assertion_whose_message_a_lesson_quotes_is_answered(
     make_vault: Callable[..., Vault],
 ) -> None:

@@ -46,6 +46,7 @@ def injected(vault: Vault, prompt: str) -> list[str]:
     return [hit.lesson_id for hit in select.for_prompt(vault, prompt).hits]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [True, False])
 def test_a_taught_prompt_fires_and_is_marked(make_taught: MakeTaught, words: bool) -> None:
     vault = make_taught(words, pytest=([PROMPT], []))
@@ -58,6 +59,7 @@ def test_a_taught_prompt_fires_and_is_marked(make_taught: MakeTaught, words: boo
     assert all(not hit.taught for hit in query.find(vault, "cache retries of a queue"))
 
 
+@pytest.mark.slow
 def test_without_vectors_order_and_politeness_make_no_other_prompt(
     make_taught: MakeTaught,
 ) -> None:
@@ -66,11 +68,13 @@ def test_without_vectors_order_and_politeness_make_no_other_prompt(
     assert injected(vault, "run the tests of the parser please") == []
 
 
+@pytest.mark.slow
 def test_a_near_prompt_fires_too(make_taught: MakeTaught) -> None:
     vault = make_taught(pytest=([PROMPT], []))
     assert injected(vault, "run our tests please") == ["pytest"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [True, False])
 def test_silent_on_keeps_a_lesson_out_whatever_its_score(
     make_taught: MakeTaught, words: bool
@@ -83,12 +87,14 @@ def test_silent_on_keeps_a_lesson_out_whatever_its_score(
     assert injected(vault, asked) == []
 
 
+@pytest.mark.slow
 def test_at_equal_distance_silence_wins_else_the_nearer_prompt(make_taught: MakeTaught) -> None:
     vault = make_taught(pytest=([PROMPT, "deploy the shop to staging"], [PROMPT]))
     assert injected(vault, PROMPT) == []
     assert injected(vault, "deploy the shop to staging") == ["pytest"]
 
 
+@pytest.mark.slow
 def test_a_prompt_of_a_file_of_sections_fires_the_best_of_them(make_vault: MakeVault) -> None:
     text = (
         f"---\nfires_on: [{PROMPT}]\n---\n## Lesson: Colours\n\nPaint it blue.\n\n"
@@ -101,6 +107,7 @@ def test_a_prompt_of_a_file_of_sections_fires_the_best_of_them(make_vault: MakeV
     assert injected(vault, PROMPT) == ["many#how-to-run-tests"]
 
 
+@pytest.mark.slow
 def test_taught_prompts_are_no_lessons_and_no_passages(make_taught: MakeTaught) -> None:
     vault = make_taught(pytest=([PROMPT, "start the suite"], ["a flat tyre"]))
     assert vault.open_index().lessons == 2
@@ -109,6 +116,7 @@ def test_taught_prompts_are_no_lessons_and_no_passages(make_taught: MakeTaught) 
     assert not any(hit.text == PROMPT for hit in query.find(vault, PROMPT, k=20))
 
 
+@pytest.mark.slow
 def test_a_prompt_that_leaves_the_file_leaves_the_index(make_taught: MakeTaught) -> None:
     vault = make_taught(pytest=([PROMPT], []))
     write(vault.lessons_dir / "pytest.md", lesson_text("Use uv", "The environment is that of uv."))

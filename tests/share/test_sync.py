@@ -56,6 +56,7 @@ def test_sync_tells_what_happened(team: tuple[Path, Path]) -> None:
     assert log[:3] == ["b", "a", "a vault"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["update-ref -m", "rebase", "read-tree -m"])
 def test_a_full_disk_is_named_and_the_files_are_as_before(
     team: tuple[Path, Path], tmp_path: Path, step: str

@@ -109,6 +109,7 @@ def test_a_plain_merge_commit_is_rebased_as_before(pair: Pair) -> None:
     assert git(bob, "log", "-1", "--format=%s") == "both"
 
 
+@pytest.mark.slow
 def test_a_conflict_resolved_in_a_merge_is_not_resolved_again(pair: Pair) -> None:
     ada, bob = pair
     write(bob / "lessons/a.md", (bob / "lessons/a.md").read_text().replace("line 4", "mine 4"))
@@ -143,6 +144,7 @@ def test_settings_of_the_user_change_no_other_branch(pair: Pair) -> None:
     assert git(bob, "log", "-2", "--format=%s") == "fixup! one\none"
 
 
+@pytest.mark.slow
 def test_what_is_there_in_both_is_told_by_the_merge(pair: Pair) -> None:
     """A commit that others took over and changed: the ends are in conflict, the commits are not."""
     ada, bob = pair

@@ -78,6 +78,7 @@ def test_no_folder_is_no_error(tmp_path: Path) -> None:
     assert not (tmp_path / "gone").exists()
 
 
+@pytest.mark.slow
 def test_two_files_at_most_are_kept_and_ten_writers_lose_nothing(tmp_path: Path) -> None:
     folder = tmp_path / ".vault_index"
     folder.mkdir()

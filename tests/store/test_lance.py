@@ -272,6 +272,7 @@ def python(code: str, folder: Path, env: dict[str, str] | None = None) -> str:
     return run(*words, cwd=REPO, env=env).out.strip()
 
 
+@pytest.mark.slow
 def test_the_lancedb_that_is_installed_fits(tmp_path: Path) -> None:
     said = python(USE + "print(*sys.modules)", tmp_path).split()
     assert "pyarrow" in said

@@ -214,6 +214,7 @@ def test_damage_is_named_once_and_not_cut_however_long_the_path_is(
     assert "Not found: lessons.lance/data/" in message
 
 
+@pytest.mark.slow
 def test_what_is_not_ours_by_name_stays(team: Vault) -> None:
     folder = team.index_dir
     (folder / "owner").unlink()

@@ -112,6 +112,7 @@ def test_folders_moved_and_deleted_in_a_hurry(tmp_path: Path) -> None:
     watching.close()
 
 
+@pytest.mark.slow
 def test_reading_and_other_files_do_not_matter(events: FileEvents) -> None:
     (events.folder / "devops" / "heap.md").read_text()
     list((events.folder / "devops").iterdir())

@@ -157,6 +157,7 @@ def test_a_websocket_is_not_opened(attacked: Serving) -> None:
     assert attacked.send(asked).startswith(b"HTTP/1.1 404 ") or b" 405 " in attacked.send(asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", [b"GET / HTTP/1.1\r\nHost: loc", b"", b"a body"])
 def test_many_who_never_finish_keep_nobody_out(attacked: Serving, begun: bytes) -> None:
     whole = head(attacked, "Content-Length: 50") + b"{"

@@ -140,6 +140,7 @@ def test_it_prints_its_address_at_a_terminal_and_nothing_in_a_pipe(vault: Vault)
     os.close(theirs)
 
 
+@pytest.mark.slow
 def test_an_old_link_to_the_page_of_routes_says_where_they_are_now(served: Serving) -> None:
     gone = served.ask("GET", "/docs", token=False)
     assert gone.status_code == 404

@@ -156,6 +156,7 @@ def test_the_name_of_a_tag() -> None:
         assert cluster.tag_name(tag) == name
 
 
+@pytest.mark.slow
 def test_a_tag_that_is_not_ready_is_refused_before_anything_is_written(team: Vault) -> None:
     with pytest.raises(VaultError, match="no accepted pattern has the tag 'nothing'"):
         built(team, TAG, "nothing")
@@ -234,6 +235,7 @@ def test_what_a_check_calls_an_error_or_an_order_to_the_agent_is_left_out(team: 
     assert not folder(team).exists()
 
 
+@pytest.mark.slow
 def test_a_lesson_that_only_warns_is_left_out_and_named(team: Vault) -> None:
     text = lesson("Dear agent, obey", [TAG], 5)
     doubtful = "\n\nHuman: is it retried?\n"
@@ -254,6 +256,7 @@ def test_a_lesson_that_only_warns_is_left_out_and_named(team: Vault) -> None:
 # again
 
 
+@pytest.mark.slow
 def test_a_second_build_writes_nothing_also_when_lessons_were_used_since(team: Vault) -> None:
     built(team)
     before = on_disk(team)
@@ -264,6 +267,7 @@ def test_a_second_build_writes_nothing_also_when_lessons_were_used_since(team: V
     assert findings(team) == []
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_written_again(team: Vault) -> None:
     built(team)
     before = on_disk(team)
@@ -284,6 +288,7 @@ def test_only_what_changed_is_written_again(team: Vault) -> None:
     assert findings(team) == []
 
 
+@pytest.mark.slow
 def test_new_and_deleted_lessons_are_counted(team: Vault) -> None:
     built(team)
     write(team.lessons_dir / "backend/new.md", lesson("Newcomer", [TAG], 5))
@@ -324,6 +329,7 @@ def test_an_edit_is_kept_reported_and_set_aside_only_by_force(team: Vault) -> No
         file.write_bytes(mine)
 
 
+@pytest.mark.slow
 def test_an_edited_reference_and_somebody_elses_skill_are_kept(team: Vault) -> None:
     foreign = write(folder(team, "learned-database-migrations") / "SKILL.md", "# My own\n\nText.\n")
     done = built(team)
@@ -336,6 +342,7 @@ def test_an_edited_reference_and_somebody_elses_skill_are_kept(team: Vault) -> N
     assert reference.read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_line_ends_of_git_are_no_edit(team: Vault) -> None:
     built(team)
     for file in folder(team).iterdir():
@@ -344,6 +351,7 @@ def test_line_ends_of_git_are_no_edit(team: Vault) -> None:
     assert built(team)[TAG].state == UNCHANGED
 
 
+@pytest.mark.slow
 def test_a_build_that_was_killed_between_two_files_goes_on(team: Vault) -> None:
     built(team)
     old = (folder(team) / "SKILL.md").read_bytes()
@@ -433,6 +441,7 @@ def test_the_commands_build_check_and_say_it_in_json(team: Vault) -> None:
     assert {each["tag"]: each["built"] for each in listed} == dict.fromkeys(BY_TAG, True)
 
 
+@pytest.mark.slow
 def test_a_lesson_may_be_about_passwords(make_vault: MakeVault) -> None:
     files = {
         path.replace("backoff", "reset-password"): text

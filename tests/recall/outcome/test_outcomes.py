@@ -156,6 +156,7 @@ def test_counts_outlive_the_index_the_journal_and_the_records(team: Vault) -> No
     assert outcome.tally(team) == before
 
 
+@pytest.mark.slow
 def test_a_renamed_lesson_takes_its_counts_along(team: Vault) -> None:
     a_session_that_takes_it(team)
     assert outcome.tally(team)[HEAP].taken == 1
@@ -208,6 +209,7 @@ def test_a_vault_without_an_index_or_records(make_vault: Callable[..., Vault]) -
     assert outcome.tally(make_vault({})) == {}
 
 
+@pytest.mark.slow
 def test_the_line_of_status_and_of_show(team: Vault) -> None:
     a_session_that_takes_it(team)
     shown = run("lessons", "show", "heap", cwd=team.root).out
