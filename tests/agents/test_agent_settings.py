@@ -79,6 +79,7 @@ def ours(settings: Path) -> dict[str, list[dict[str, Any]]]:
 # install
 
 
+@pytest.mark.slow
 def test_install_writes_the_hooks_and_says_where(project: Path, settings: Path) -> None:
     assert install(project).out == f"{settings}: hooks installed\n"
     hooks = ours(settings)

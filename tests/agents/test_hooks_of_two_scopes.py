@@ -96,6 +96,7 @@ def test_the_second_gets_no_other_lessons_either(team: Vault) -> None:
     assert answered(team, event(team, prompt=f"{HEAP} again"))
 
 
+@pytest.mark.slow
 def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
     assert answered(team, event(team))
     assert answered(team, event(team, began=time.time()))  # with the lesson that it has not had

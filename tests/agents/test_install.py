@@ -303,6 +303,7 @@ def test_an_agent_whose_sessions_nobody_reads(project: Path, own_world: Path) ->
 # status and doctor
 
 
+@pytest.mark.slow
 def test_status_and_doctor_know_every_agent(project: Path, own_world: Path) -> None:
     run("lessons", "init", cwd=project)
     for agent in OWN:

@@ -81,6 +81,7 @@ def test_without_a_model_the_sentences_that_answer_are_set_off(vault: Vault) -> 
     assert answer["model"] == ""
 
 
+@pytest.mark.slow
 def test_an_answer_with_a_source(vault: Vault, own_world: Path) -> None:
     with ModelServer() as server:
         configure(own_world, server)

@@ -61,6 +61,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Vault:
     return opened
 
 
+@pytest.mark.slow
 def test_a_passage_says_where_it_is_from(vault: Vault) -> None:
     result = find(vault, "zeppelin rollback unfurl", best=True)
     first = result.passages[0]

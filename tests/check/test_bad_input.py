@@ -86,6 +86,7 @@ def test_a_broken_file_is_named_with_its_line(make_vault: MakeVault) -> None:
     assert "warning: lessons/bad.md:" in run("lessons", "search", "heap", cwd=vault.root).err
 
 
+@pytest.mark.slow
 def test_a_binary_file_named_md(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
     write(vault.lessons_dir / "cat.md", b"\x89PNG\r\n\x1a\n\x00\xff")
@@ -96,6 +97,7 @@ def test_a_binary_file_named_md(make_vault: MakeVault) -> None:
     assert found(vault, "heap") == ["a"]
 
 
+@pytest.mark.slow
 def test_a_link_in_a_circle(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault, "devops/a.md")
     (vault.lessons_dir / "devops" / "again").symlink_to(vault.lessons_dir)

@@ -130,6 +130,7 @@ def test_a_value_that_cannot_be_printed_has_a_name() -> None:
     assert frontmatter.brief("x" * 10**6) == "'" + "x" * 59
 
 
+@pytest.mark.slow
 def test_a_rule_that_takes_too_long_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(_path: str, _text: str) -> list[check.Finding]:
         import re

@@ -162,6 +162,7 @@ def test_the_answer_is_that_of_the_table(team: Vault, change: Callable[[Vault], 
     assert_as_the_table_says(team)
 
 
+@pytest.mark.slow
 def test_without_an_index_names_are_read_from_the_files(
     team: Vault, no_table: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

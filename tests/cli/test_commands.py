@@ -57,6 +57,7 @@ def test_init_makes_a_vault_and_a_second_time_nothing(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_init_keeps_what_is_there(tmp_path: Path) -> None:
     run("git", "init", "-q", cwd=tmp_path)
     write(tmp_path / ".gitignore", "*.pyc")

@@ -179,6 +179,7 @@ def test_settings_that_do_not_parse_are_all_that_is_looked_at(team: Vault) -> No
     assert "did you mean 'prompt_lessons'" in second.what
 
 
+@pytest.mark.slow
 def test_where_there_is_no_vault(team: Vault, tmp_path: Path) -> None:
     folder = tmp_path / "nowhere"
     folder.mkdir()
@@ -288,6 +289,7 @@ def test_install_says_that_the_other_settings_have_the_hooks(team: Vault) -> Non
     assert troubles() == []
 
 
+@pytest.mark.slow
 def test_install_says_that_others_may_not_find_the_hook(team: Vault) -> None:
     agents.uninstall(agents.claude_settings(None), team.config.home)
     gone = {"PATH": "/usr/bin:/bin"}

@@ -69,6 +69,7 @@ def test_a_prompt_is_taught_by_its_number(team: Vault) -> None:
     assert "taught silent_on" not in last(team, "-n", "1")
 
 
+@pytest.mark.slow
 def test_a_number_that_is_not_there_is_an_error(team: Vault) -> None:
     done = run("lessons", "teach", "--last", "9", "--fires", "uv", cwd=team.root, check=False)
     assert (done.code, done.err.splitlines()[0]) == (1, "Error: no prompt 9 in the record")

@@ -93,6 +93,7 @@ def test_without_an_index_ids_are_those_of_paths(team: Vault) -> None:
     assert not (team.root / ".vault_index").exists()
 
 
+@pytest.mark.slow
 def test_what_a_shell_would_read_as_more_than_a_name_is_not_completed(team: Vault) -> None:
     hostile = (
         "a;touch x",

@@ -63,6 +63,7 @@ def test_a_plan_writes_nothing_and_carrying_it_out_just_that(vault: Vault) -> No
     assert (entry["categories"], entry["tags"]) == (["devops/ci-cd"], ["node"])
 
 
+@pytest.mark.slow
 def test_a_second_run_changes_nothing(vault: Vault) -> None:
     import_lessons.apply(vault, import_lessons.plan(vault, json_lines(LINES)))
     reconcile.sync(vault)

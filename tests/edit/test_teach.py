@@ -62,6 +62,7 @@ def test_only_the_one_line_changes_and_once(team: Vault) -> None:
     assert not say(team, prompt=BATTERY, undo=True)["changed"]
 
 
+@pytest.mark.slow
 def test_a_taught_prompt_acts_at_once_and_above_any_floor(team: Vault) -> None:
     prompt = "run the whole thing please"
     assert injected(team, prompt) == []

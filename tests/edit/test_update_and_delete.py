@@ -125,6 +125,7 @@ def test_only_what_is_named_is_touched(make_vault: MakeVault) -> None:
     assert content(vault, "a.md") == b"---\nconfidence: 5\n---\nno newline at the end"
 
 
+@pytest.mark.slow
 def test_frontmatter_keys(deploys: Vault) -> None:
     update.write(deploys, "heap", categories=["a", "b/c"], tags=["x"], type="bug_fix", confidence=5)
     reconcile.sync(deploys)
@@ -188,6 +189,7 @@ def test_only_the_section_that_is_meant_changes(
     assert kept == {key: one for key, one in before.items() if key != chosen}
 
 
+@pytest.mark.slow
 def test_deleting_a_section_leaves_the_others_to_the_byte(deploys: Vault) -> None:
     update.delete(deploys, "deploys#staging-needs-the-vpn")
     start, end = FILE.index(b"## Lesson: Staging"), FILE.index(b"## Lesson: Roll")

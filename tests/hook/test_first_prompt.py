@@ -165,6 +165,7 @@ def bound() -> socket.socket:
     return own
 
 
+@pytest.mark.slow
 def test_a_watcher_that_starts_is_waited_for(team: Vault) -> None:
     with starting_watcher(team):
         hook = Hook(team)
@@ -189,6 +190,7 @@ def test_a_watcher_that_dies_while_it_starts_is_not_waited_for(team: Vault) -> N
     assert by(team) == ["process"]
 
 
+@pytest.mark.slow
 def test_one_that_never_comes_to_listen_is_not_waited_for(team: Vault) -> None:
     with starting_watcher(team, OLD):
         assert "node-heap.md" in Hook(team, AUTOSTART).answer()

@@ -224,5 +224,6 @@ def test_an_event_too_large_to_parse_is_read_to_its_end_and_dropped(
     assert "is not read" in (own_world / "hook.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_long_prompt_is_searched_for_by_its_beginning(team: Vault) -> None:
     assert "raise the heap" in injected(hook(team, prompt=f"{HEAP}. " * 25_000))

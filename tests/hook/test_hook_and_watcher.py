@@ -282,6 +282,7 @@ def test_the_deadline_holds_with_a_hung_watcher(team: Vault) -> None:
         os.kill(state["pid"], signal.SIGCONT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [
@@ -384,6 +385,7 @@ def test_status_shows_what_was_given(team: Vault) -> None:
     assert 0 < used["p50_ms"] <= used["p90_ms"]
 
 
+@pytest.mark.slow
 def test_the_record_holds_no_prompt(team: Vault) -> None:
     hook(team, session_id="abc")
     text = (team.index_dir / injections.FILE).read_text()

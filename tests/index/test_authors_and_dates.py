@@ -80,6 +80,7 @@ def test_quick_passes_leave_to_a_full_one_who_wrote_what(team: Vault) -> None:
     assert_same_as_a_rebuild(team)
 
 
+@pytest.mark.slow
 def test_a_quick_pass_killed_between_two_batches(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def test_a_lesson_in_no_telling_folder_is_found_under_what_it_is_like(
     assert_same_as_a_rebuild(vault)
 
 
+@pytest.mark.slow
 def test_what_it_is_like_nothing_stays_uncategorized_and_says_why(
     make_vault: MakeVault, with_model: Path
 ) -> None:
@@ -89,6 +90,7 @@ def test_other_phrases_in_the_settings_are_taken_up_without_a_change_of_a_lesson
     assert entries.categories(vault) == {"payments": 1}
 
 
+@pytest.mark.slow
 def test_a_young_vault_has_the_default_phrases_a_grown_one_its_own_tree(
     make_vault: MakeVault,
 ) -> None:

@@ -93,6 +93,7 @@ def test_a_sync_killed_while_it_refreshes_one(
     assert_all_as_a_rebuild(team)
 
 
+@pytest.mark.slow
 def test_a_skill_put_back_after_a_sync_that_was_killed(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

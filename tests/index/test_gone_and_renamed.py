@@ -126,6 +126,7 @@ def two_sides(
     return lessons("sync", code=1).stderr
 
 
+@pytest.mark.slow
 def test_sync_advises_to_edit_markers_where_there_are_some(tmp_path: Path, team: Vault) -> None:
     said = two_sides(
         tmp_path,
@@ -137,6 +138,7 @@ def test_sync_advises_to_edit_markers_where_there_are_some(tmp_path: Path, team:
     assert "edit what is between <<<<<<< and >>>>>>>, git add it, " in said
 
 
+@pytest.mark.slow
 def test_sync_advises_to_keep_or_delete_where_there_are_no_markers(
     tmp_path: Path, team: Vault
 ) -> None:

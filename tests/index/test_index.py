@@ -106,6 +106,7 @@ def test_a_moved_folder_is_not_embedded_again(make_vault: MakeVault) -> None:
     assert {str(entry["categories"]) for entry in entries.entries(vault)} == {"['new']"}
 
 
+@pytest.mark.slow
 def test_a_change_of_frontmatter_alone_is_not_embedded_again(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     embedder = with_words(vault)
@@ -117,6 +118,7 @@ def test_a_change_of_frontmatter_alone_is_not_embedded_again(make_vault: MakeVau
     assert entries.entry(vault, "a")["tags"] == ["node"]
 
 
+@pytest.mark.slow
 def test_a_saved_lesson_is_found_at_once(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     with_words(vault)
@@ -203,6 +205,7 @@ def test_a_caller_in_a_hurry_leaves_many_files_for_later(make_vault: MakeVault) 
 # files that are not as they should be
 
 
+@pytest.mark.slow
 def test_a_broken_file_keeps_its_last_good_rows_until_it_is_mended(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP, "b.md": LOCK})
     with_words(vault)
@@ -233,6 +236,7 @@ def test_a_broken_file_that_is_deleted_is_gone(make_vault: MakeVault) -> None:
     assert ids(vault) == ["b"]
 
 
+@pytest.mark.slow
 def test_a_file_that_goes_back_to_what_it_was_is_no_problem_any_more(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     with_words(vault)
@@ -277,6 +281,7 @@ def test_an_id_that_is_the_path_of_another_file_is_not_given(make_vault: MakeVau
 # what git knows
 
 
+@pytest.mark.slow
 def test_author_and_dates_come_with_the_commit(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP, "b.md": LOCK})
     embedder = with_words(vault)
@@ -292,6 +297,7 @@ def test_author_and_dates_come_with_the_commit(make_vault: MakeVault) -> None:
     assert embedder.documents == []
 
 
+@pytest.mark.slow
 def test_a_rename_keeps_its_history(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
     vault = make_vault({"a.md": HEAP})
     with_words(vault)
@@ -313,6 +319,7 @@ def test_a_rename_keeps_its_history(make_vault: MakeVault, monkeypatch: pytest.M
     )
 
 
+@pytest.mark.slow
 def test_a_file_deleted_and_put_back_has_its_author_again(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP, "b.md": LOCK})
     with_words(vault)

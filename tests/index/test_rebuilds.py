@@ -24,6 +24,7 @@ from vault_index.vault import Vault, open_vault
 # when everything has to be built again
 
 
+@pytest.mark.slow
 def test_another_embedder_rebuilds(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     with_words(vault)
@@ -47,6 +48,7 @@ def test_an_older_schema_rebuilds(make_vault: MakeVault) -> None:
     assert ids(vault) == ["a"]
 
 
+@pytest.mark.slow
 def test_an_index_of_schema_5_rebuilds(make_vault: MakeVault) -> None:
     """As the version before left it: other columns, another name for the table of documents."""
     vault = make_vault({"devops/a.md": HEAP})
@@ -65,6 +67,7 @@ def test_an_index_of_schema_5_rebuilds(make_vault: MakeVault) -> None:
     assert [place.path for place in documents.places(vault)] == ["devops"]
 
 
+@pytest.mark.slow
 def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     with_words(vault)
@@ -254,6 +257,7 @@ def test_a_file_that_is_back_before_it_is_taken_out_leaves_no_row(
     assert_same_as_a_rebuild(vault)
 
 
+@pytest.mark.slow
 def test_two_indexes_of_one_second_with_one_name(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def test_skills_of_the_user_and_of_the_project_at_hand(
     assert found(team.root) == {"review-pr", "rotate-keys"}
 
 
+@pytest.mark.slow
 def test_of_skills_with_one_name_one_is_suggested(team: Vault, own_world: Path) -> None:
     add_skill(own_world / ".claude/skills", "review-pr", REVIEW)
     reconcile.sync(team)
@@ -197,6 +198,7 @@ def test_a_link_in_the_vault_is_not_followed(team: Vault, tmp_path: Path) -> Non
     assert [hit.title for hit in query.skills(team, Query("bread")).hits] == ["review-pr"]
 
 
+@pytest.mark.slow
 def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None:
     prompt = "review this pull request"
     write(own_world / "config.toml", 'trust = "committed-only"\n')
@@ -205,6 +207,7 @@ def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None
     assert select.for_prompt(open_vault(team.root), prompt).skills
 
 
+@pytest.mark.slow
 def test_a_skill_changed_after_its_row_was_made_lends_it_no_trust(
     team: Vault, own_world: Path
 ) -> None:

@@ -55,6 +55,7 @@ def use_an_agent(world: Path, name: str = "today") -> None:
     write_transcript(world, name, json.loads(re.sub(r"\d{4}-\d\d-\d\dT", f"{day(0)}T", dated)))
 
 
+@pytest.mark.slow
 def test_old_sessions_stay_for_a_week_after_they_went(journal: Journal, own_world: Path) -> None:
     use_an_agent(own_world)
     done = run("lessons", "journal", "import", cwd=own_world)
@@ -70,6 +71,7 @@ def test_old_sessions_stay_for_a_week_after_they_went(journal: Journal, own_worl
     assert expiry.put_away_in(journal.config.home, "journal") == []
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_is_gone_from_there_too(journal: Journal, own_world: Path) -> None:
     use_an_agent(own_world)
     importing.import_all(journal)

@@ -36,6 +36,7 @@ def of_files(journal: Journal, home: Path) -> list[tuple[str, str, str]]:
     return contents(other)
 
 
+@pytest.mark.slow
 def test_the_index_follows_the_files(own_world: Path, tmp_path: Path) -> None:
     journal = a_journal(own_world, words := WordEmbedder())
     keep(journal, FIRST, prompt(FIRST, 1, "keep the query of the redirect", AT.format(1)))
@@ -53,6 +54,7 @@ def test_the_index_follows_the_files(own_world: Path, tmp_path: Path) -> None:
     assert not index.sync(journal).wrote
 
 
+@pytest.mark.slow
 def test_a_session_that_goes_on_writes_only_what_is_new(own_world: Path) -> None:
     journal = a_journal(own_world, WordEmbedder())
     first = prompt(FIRST, 1, "keep the query", AT.format(1), context="Shall I keep it?")
@@ -98,6 +100,7 @@ def test_a_file_that_does_not_parse_keeps_its_rows_and_is_named(own_world: Path)
     assert [text for _, text, _ in contents(journal)] == ["keep the query"]
 
 
+@pytest.mark.slow
 def test_a_kill_between_rows_and_manifest_is_repaired(
     own_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

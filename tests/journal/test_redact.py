@@ -92,6 +92,7 @@ def test_ordinary_text_stays(text: str) -> None:
     assert redact(text) == text
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(

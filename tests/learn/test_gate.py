@@ -151,6 +151,7 @@ def test_what_repeats_an_order_of_the_material_is_dropped() -> None:
     assert gate.admit(shouted, around()) == gate.ORDER
 
 
+@pytest.mark.slow
 def test_an_entry_with_a_secret_is_dropped() -> None:
     dropped = [gate.admit(entry_of(problem=f"It failed with {text}"), around()) for text in SECRETS]
     assert [each for each in dropped if each != gate.SECRET] == []

@@ -167,6 +167,7 @@ def test_a_paragraph_that_is_too_long_is_cut_too(text: str) -> None:
         assert_covered(text, pieces)
 
 
+@pytest.mark.slow
 @settings(deadline=None)  # the first one may load markdown-it
 @given(markdown)
 def test_nothing_is_lost(text: str) -> None:

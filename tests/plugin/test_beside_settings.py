@@ -62,6 +62,7 @@ def test_install_adds_no_second_hooks_and_begins_to_record(team: Vault, settings
     assert "claude plugin uninstall lessons@vault-index" in ran.err
 
 
+@pytest.mark.slow
 def test_hooks_from_before_the_plugin_are_named(team: Vault, own_world: Path) -> None:
     run("lessons", "install", "claude", cwd=team.root)
     settings = own_world / ".claude" / "settings.json"
@@ -80,6 +81,7 @@ def test_a_project_has_hooks_of_its_own_for_those_without_the_plugin(
     assert "plugin lessons@vault-index" in ran.err
 
 
+@pytest.mark.slow
 def test_status_and_doctor_take_the_plugin_for_hooks(team: Vault, settings: Path) -> None:
     status = run("lessons", "status", cwd=team.root).out
     assert f"hooks      plugin lessons@vault-index ({settings})" in status

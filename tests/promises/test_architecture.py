@@ -104,6 +104,7 @@ DOORS = ("cli", "hook", "mcp", "web")
 STARTERS = {"cli.servers": {"mcp", "web"}, "cli.install": {"hook"}, "background.": {"web"}}
 
 
+@pytest.mark.slow
 def test_doors_import_no_other_door() -> None:
     """They share `words` and the modules of `entrypoints` beside them."""
     for module, file in MODULES.items():

@@ -164,6 +164,7 @@ def test_a_vault_without_lessons_has_a_review_too(team: Vault) -> None:
     assert (prompt["now"], prompt["then"]["place"]) == (None, 1)
 
 
+@pytest.mark.slow
 def test_a_draft_by_rule_says_whose_words_it_has(team: Vault) -> None:
     learned(team, is_draft=True)
     assert "its text is what was said" in run("lessons", "review", cwd=team.root).out
@@ -498,6 +499,7 @@ def test_what_nobody_reviewed_goes_and_may_come_again(team: Vault, own_world: Pa
     assert learned(team) == old
 
 
+@pytest.mark.slow
 def test_a_command_that_only_reads_lets_nothing_go(team: Vault, own_world: Path) -> None:
     old = learned(team)
     age(team, old, 31)

@@ -46,6 +46,7 @@ def test_a_silence_names_the_nearest_lesson_and_its_score(team: Vault) -> None:
     assert 0 < record["near_score"] < record["floor"] == 9.0
 
 
+@pytest.mark.slow
 def test_a_lesson_that_the_session_has_is_named(team: Vault) -> None:
     assert prompted(team, PROMPT)["lessons"] == ["heap"]
     again = prompted(team, PROMPT)

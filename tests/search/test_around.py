@@ -66,6 +66,7 @@ def test_a_lesson_knows_the_others_of_its_file_in_their_order(vault: Vault) -> N
     assert ["heap", "Heap"] in gone["near"]
 
 
+@pytest.mark.slow
 def test_each_prompt_of_a_lesson_passes_or_fails(vault: Vault) -> None:
     prompts = asked(vault, api.lesson.prompts(id="heap"))["prompts"]
     passed = {(each["prompt"], each["is_silent"]): each["passes"] for each in prompts}

@@ -49,6 +49,7 @@ def test_a_rare_identifier_finds_each_lesson_that_has_it(vault: Vault) -> None:
     assert about.reason > passing.reason
 
 
+@pytest.mark.slow
 def test_only_a_lesson_about_it_is_injected_for_it(vault: Vault) -> None:
     asked = "what does repl_co_names do?"
     about, passing = query.find(vault, asked, k=2)
@@ -98,6 +99,7 @@ def test_code_in_backticks_need_not_stand_in_a_hit(vault: Vault) -> None:
     assert query.run(vault, asked).hits[0].lesson_id == "upsert"
 
 
+@pytest.mark.slow
 def test_a_common_quoted_word_keeps_every_lesson_that_has_it(make_vault: MakeVault) -> None:
     many = {f"common-{n}.md": lesson_text(f"Common {n}", "one one one one one") for n in range(210)}
     rare = {

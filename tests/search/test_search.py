@@ -165,6 +165,7 @@ def test_min_score_leaves_out_and_says_so(many: Vault) -> None:
     assert {why for _, why in cut.dropped} == {"not among the first 2"}
 
 
+@pytest.mark.slow
 def test_one_hit_a_lesson_with_its_best_passage(make_vault: MakeVault) -> None:
     long = "\n\n".join(f"Paragraph {n} speaks of {word}. " * 20 for n, word in enumerate(WORDS))
     vault = small(make_vault, {"long.md": lesson_text("Long", long)})
@@ -217,6 +218,7 @@ def test_an_empty_query_finds_nothing(many: Vault, query: str) -> None:
     assert search.find(many, query) == []
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, suppress_health_check=SHARED)
 @given(query=st.text(min_size=1, max_size=60))
 def test_any_query_is_answered_in_order(many: Vault, query: str) -> None:

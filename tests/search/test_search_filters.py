@@ -154,6 +154,7 @@ def started(vault: Vault, project: Path) -> Sequence[Hit]:
     return select.for_session(vault, project).hits
 
 
+@pytest.mark.slow
 def test_a_session_begins_with_the_rules_of_the_project(tmp_path: Path) -> None:
     root = tmp_path / "team"
     init.init(root)
@@ -179,6 +180,7 @@ def test_a_session_begins_with_the_rules_of_the_project(tmp_path: Path) -> None:
     assert select.for_prompt(vault, prompt).hits[0].lesson_id != "rule"
 
 
+@pytest.mark.slow
 def test_a_process_that_stays_finds_with_a_filter_what_a_new_one_does(tmp_path: Path) -> None:
     """A watcher keeps all vectors, and the rows of the last filters."""
     init.init(tmp_path / "words")

@@ -57,6 +57,7 @@ def diverge(root: Path, ours: str, theirs: str) -> None:
     save(root, "ours", "--no-verify")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [*BROKEN.values(), OTHER], ids=[*BROKEN, "another"])
 def test_a_clean_merge_is_clean(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str

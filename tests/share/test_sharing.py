@@ -58,6 +58,7 @@ def test_after_a_pull_the_other_agent_gets_it(
     soon(lambda: text in injected(bob, prompt))
 
 
+@pytest.mark.slow
 def test_init_puts_the_hooks_in_place_once(team: tuple[Path, Path]) -> None:
     ada, bob = team
     assert run("git", "config", "core.hooksPath", cwd=bob).out == ".githooks\n"

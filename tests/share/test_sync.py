@@ -180,6 +180,7 @@ def test_it_waits_for_another_git_that_is_at_work(team: tuple[Path, Path]) -> No
     assert (bob / "lessons/a.md").exists()
 
 
+@pytest.mark.slow
 def test_a_secret_in_an_earlier_commit_is_not_pushed(team: tuple[Path, Path]) -> None:
     ada, _ = team
     write(ada / "lessons/b.md", lesson_text("B", SECRETS[0]))

@@ -227,6 +227,7 @@ def _intended(bob: Path) -> None:
     git(bob, "add", "-N", "lessons/b.md")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "theirs"),
     [
@@ -267,6 +268,7 @@ def state(clone: Path) -> dict[str, object]:
     return {str(one): (one.lstat().st_mode, one.read_bytes()) for one in files} | {"": status}
 
 
+@pytest.mark.slow
 def test_what_others_do_not_touch_may_be_in_any_state(pair: Pair) -> None:
     ada, bob = pair
     others_push(ada, "lessons/b.md", "Of others.\n")

@@ -91,6 +91,7 @@ def test_two_files_at_most_are_kept_and_ten_writers_lose_nothing(tmp_path: Path)
     assert (folder / injections.FILE).stat().st_size < injections.MAX_BYTES
 
 
+@pytest.mark.slow
 def test_one_that_waited_while_another_moved_the_full_file_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,6 +190,7 @@ def test_both_refuse_the_same(store: Table, tmp_path: Path) -> None:
         ours(tmp_path, "none").count()
 
 
+@pytest.mark.slow
 def test_a_pinned_reader_reads_what_was_there_and_others_what_is(store: Table) -> None:
     pinned = Reader(store.index, DIMENSION)
     follower = Table(store.index, DIMENSION)

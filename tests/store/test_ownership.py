@@ -146,6 +146,7 @@ def test_a_folder_of_another_user_is_refused(team: Vault, monkeypatch: pytest.Mo
 NAMES = ("watch.lock", "watch.log", "background.log", "injections.jsonl", "lock", "projects")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["link", "dangling", "hard link", "pipe", "socket", "folder"])
 def test_what_has_our_names_but_is_not_our_file_is_not_opened(
     team: Vault, tmp_path: Path, kind: str

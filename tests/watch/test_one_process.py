@@ -125,6 +125,7 @@ def test_a_broken_vault_keeps_no_other_from_an_answer(vaults: tuple[Vault, Vault
         assert status(first)["pid"] == state["pid"]
 
 
+@pytest.mark.slow
 def test_a_vault_that_hangs_delays_no_other(
     vaults: tuple[Vault, Vault], monkeypatch: pytest.MonkeyPatch
 ) -> None:

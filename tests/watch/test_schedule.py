@@ -248,6 +248,7 @@ def test_a_burst_ends_in_exactly_one_full_pass(pauses: Sequence[float], took: fl
     assert watcher.state.phase is Phase.SETTLED
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(steps, outcomes)
 def test_what_was_saved_is_taken_in_before_the_next_wait(
@@ -266,6 +267,7 @@ def test_what_was_saved_is_taken_in_before_the_next_wait(
         watcher.now += seconds
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(st.integers(1, 400))
 def test_saves_without_end_still_get_full_passes(count: int) -> None:
@@ -279,6 +281,7 @@ def test_saves_without_end_still_get_full_passes(count: int) -> None:
     assert watcher.count(Task.QUICK_PASS) == count - count // passes
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(steps, outcomes)
 def test_stop_wins(steps: Sequence[tuple[Events, float]], outcomes: list[Outcome]) -> None:
@@ -294,6 +297,7 @@ def test_stop_wins(steps: Sequence[tuple[Events, float]], outcomes: list[Outcome
     assert isinstance(schedule.next(watcher.state, watcher.now), Stop)
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(steps, outcomes)
 def test_whatever_happens_it_settles_when_nothing_happens_any_more(

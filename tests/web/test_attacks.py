@@ -151,6 +151,7 @@ def test_an_id_of_megabytes_in_the_address_is_refused(attacked: Serving) -> None
     assert not answer or answer.startswith(b"HTTP/1.1 400 ")  # or closed before it was sent
 
 
+@pytest.mark.slow
 def test_a_websocket_is_not_opened(attacked: Serving) -> None:
     upgrade = "Connection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13"
     asked = head(attacked, f"{upgrade}\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "GET")

@@ -131,6 +131,7 @@ def test_what_a_lesson_of_the_course_says_is_answered_from_that_lesson_only() ->
     assert ids == {"courses/introduction-to-ai#retrieval"}
 
 
+@pytest.mark.slow
 def test_each_route_has_a_transcript(make_vault: MakeVault) -> None:
     asked = "\n".join(file.read_text("utf-8") for file in TRANSCRIPTS.glob("*.http"))
     paths = application(VaultClient(make_vault()), print).openapi()["paths"]
