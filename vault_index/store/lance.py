@@ -227,7 +227,8 @@ def _connect(folder: Path) -> Any:
     """Connect to a folder, which fails for no other reason than that the module is another."""
     global _introduced
     options = (None, None, None, None, _ALWAYS, None, None, None)
-    os.environ.setdefault("LANCE_LOG", "error")  # it warns on stderr about every new table
+    for name in ("LANCE_LOG", "LANCEDB_LOG"):  # warnings on stderr: of new tables, of its exit
+        os.environ.setdefault(name, "error")
     try:
         module = native.load("lancedb", "_lancedb")
         first = wait if _introduced else native.introduce
