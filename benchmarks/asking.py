@@ -30,11 +30,12 @@ from vault_index.api import codec
 from vault_index.ask import respond
 from vault_index.ask.answer import ANSWERED, UNKNOWN, Answer
 from vault_index.ask.citations import check, words_of
-from vault_index.ask.passages import NAME, SearchResult, Wanted, find
+from vault_index.ask.passages import MAX_CHARS, NAME, SearchResult, Wanted, find
 from vault_index.embed import download
-from vault_index.llm.backend import Question, Reply, Take, ToolCall
+from vault_index.llm.backend import TOOL, Question, Reply, Take, ToolCall
 from vault_index.search import evaluate, floor
 from vault_index.search.evaluate import LabelledPrompt
+from vault_index.store import filters
 from vault_index.vault import Vault
 
 QUESTIONS = 50
@@ -44,18 +45,20 @@ LONG_ANSWER = "A statement [1], and one of a number that was not returned [99]. 
 class Reader:
     """A model that searches for the question as it is, and cites the first passage.
 
-    One that `reads` cites the passage that has most words of the question.
+    One that `reads` cites the passage that has most words of the question. One with more `searches`
+    makes the same again, as a careless one does.
     """
 
     name = "scripted:reader"
     can_call_tools = True
 
-    def __init__(self, *, reads: bool = False) -> None:
+    def __init__(self, *, reads: bool = False, searches: int = 1) -> None:
         self._reads = reads
+        self._searches = searches
 
     def converse(self, question: Question, take: Take | None = None) -> Reply:
-        """Return the call of the tool, then an answer."""
-        if not question.after:
+        """Return the calls of the tool, then an answer."""
+        if sum(turn.role == TOOL for turn in question.after) < self._searches:
             return Reply("", calls=(ToolCall("1", NAME, {"query": question.prompt}),))
         number = _fitting(question.prompt, question.after[-1].text) if self._reads else 1
         text = f"It is as the passage says [{number}]."
@@ -101,6 +104,12 @@ def _rows(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
         yield from _cited(outcomes, f"{what}, all {len(answerable)}")
         chosen = [outcomes[n * len(outcomes) // QUESTIONS] for n in range(QUESTIONS)]
         yield from _cited(chosen, f"{what}, {QUESTIONS} evenly spaced")
+    for searches in (1, 2):
+        model = Reader(searches=searches)
+        sent = [_outcome(vault, prompt, model)[0] for prompt in answerable]
+        yield f"a labelled lesson is among the passages of {searches} searches", _share(sent), ""
+        deep = [_is_sent(vault, *each, searches) for each in _deep(vault)]
+        yield f"{len(deep)} lines deep in long notes: sent by {searches} searches", _share(deep), ""
     others = [prompt for prompt in prompts if not prompt.relevant]
     unknown = [_asked(vault, prompt, Reader()).status == UNKNOWN for prompt in others]
     yield f"{len(others)} prompts without an answer: the vault does not know", _share(unknown), ""
@@ -115,6 +124,25 @@ def _outcome(vault: Vault, prompt: LabelledPrompt, model: Reader) -> tuple[bool,
     return answer.status == ANSWERED and is_there, is_cited
 
 
+def _deep(vault: Vault) -> list[tuple[str, str]]:
+    """Return (line, query) of the second half of long notes: some words of the line, and the title."""
+    chosen = []
+    for row in vault.open_index().store.rows(("title", "text"), filters.WHOLE):
+        text = row["text"]
+        lines = [line for line in text[len(text) // 2 :].split("\n") if len(line) > 80]
+        if len(text) > 1.2 * MAX_CHARS and lines:
+            line = lines[len(lines) // 2]
+            words = [word for word in line.split() if len(word) > 4][:8:2]
+            chosen.append((line.strip()[:60], f"{row['title']} {' '.join(words)}"))
+    return chosen[:: max(1, len(chosen) // QUESTIONS)]
+
+
+def _is_sent(vault: Vault, line: str, query: str, searches: int) -> bool:
+    prompt = LabelledPrompt(query, frozenset(), "")
+    answer = _asked(vault, prompt, Reader(searches=searches))
+    return any(line in passage.text for passage in answer.passages)
+
+
 def _cited(outcomes: list[tuple[bool, bool]], name: str) -> Iterator[Row]:
     there = [is_cited for is_there, is_cited in outcomes if is_there]
     yield f"{name}: the search returns a labelled lesson", len(there) / len(outcomes), ""
@@ -123,9 +151,9 @@ def _cited(outcomes: list[tuple[bool, bool]], name: str) -> Iterator[Row]:
 
 def _asked(vault: Vault, prompt: LabelledPrompt, model: Reader) -> Answer:
     def search(wanted: Wanted) -> SearchResult:
-        return find(vault, wanted.query)
+        return find(vault, wanted.query, seen=wanted.seen)
 
-    return respond.answer(prompt.query, model, search, lambda _: None)
+    return respond.answer(prompt.query, model, search, lambda _: None, max_searches=2)
 
 
 def _times(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:

@@ -83,6 +83,7 @@ class LlmTable:
     openai_url: str = ""  # of a server for `openai:MODEL`, such as http://127.0.0.1:8080/v1
     calls_a_day: int = 100  # calls of language models in a day, of all commands; 0: none
     tokens_a_day: int = 500_000  # their tokens in a day, questions and answers together
+    timeout_seconds: int = 600  # that a model may take for an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class AskTable:
     """The settings of `[ask]`."""
 
     model: str = ""  # the model that answers questions, "ollama:MODEL"; "" for passages alone
-    max_searches: int = 1  # searches that a model may make for a question, at most
+    max_searches: int = 2  # searches that a model may make for a question, at most
     history: int = 2  # exchanges of a conversation that a model is sent again
     record: bool = False  # keep conversations in private files, for as long as sessions
 

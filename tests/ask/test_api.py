@@ -13,7 +13,7 @@ import pytest
 from tests.support import streams
 from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import copy_of, full_text_vault
-from tests.support.journals import a_journal, keep, prompt
+from tests.support.journals import a_journal, keep, prompt, work
 from tests.support.model_server import ModelServer, Response
 from tests.support.ollama_server import OllamaServer
 from tests.support.places import TESTS
@@ -274,7 +274,7 @@ def test_what_the_vault_does_not_know_is_not_invented(vault: Vault, own_world: P
         server.judge = lambda body: wants('{"query": "zebra"}') if body.get("tools") else None
         server.answer = lambda _: "Zebras live in the server room [1]."
         answer, streamed = ask(vault, "where do zebras live?")
-        assert len(server.requests) == 1
+        assert len(server.requests) == 2  # one for each search
     assert answer["status"] == "unknown"
     assert "does not know" in answer["answer"]
     assert streamed == answer["answer"]
@@ -310,6 +310,50 @@ def test_a_record_of_the_journal_is_a_source(vault: Vault, own_world: Path) -> N
     (source,) = answer["sources"]
     assert (source["kind"], source["id"], source["path"]) == ("journal", record.id, "")
     assert said in source["text"]
+
+
+def test_a_question_of_the_agent_comes_with_what_the_person_said(
+    vault: Vault, own_world: Path
+) -> None:
+    id, at = "5e5510ac-0001", datetime.now(UTC).isoformat()
+    asked = "Shall I move the axolotl to another queue?"
+    keep(
+        a_journal(own_world),
+        id,
+        prompt(id, 1, "look at the queues", at),
+        work(id, 1, asked, at),
+        prompt(id, 2, "no, leave it where it is", at, context=asked),
+    )
+    with ModelServer() as server:
+        configure(own_world, server)
+        server.judge = lambda body: (
+            wants('{"query": "axolotl queue", "kind": "journal"}') if body.get("tools") else None
+        )
+        server.answer = lambda _: "It was left [1]."
+        answer, _ = ask(vault, "did we move the axolotl?")
+    for passage in answer["passages"]:
+        if "axolotl" in passage["text"]:
+            assert "no, leave it where it is" in passage["text"]
+    assert answer["status"] == "answered"
+
+
+def test_the_journal_is_searched_in_the_days_and_project_that_the_model_names(
+    vault: Vault, own_world: Path
+) -> None:
+    for id, at in (("5e5510ac-0001", "2026-11-20"), ("5e5510ad-0002", "2026-10-01")):
+        moment = f"{at}T10:00:00+00:00"
+        keep(a_journal(own_world), id, prompt(id, 1, f"the axolotl queue of {at}", moment))
+    call = {"query": "axolotl queue", "kind": "journal", "since": "2026-11-01"}
+    with ModelServer() as server:
+        configure(own_world, server)
+        server.judge = lambda body: wants(json.dumps(call)) if body.get("tools") else None
+        server.answer = lambda _: "It was [1]."
+        answer, _ = ask(vault, "the axolotl?")
+        assert [each["date"][:10] for each in answer["passages"]] == ["2026-11-20"]
+        assert "1 older records match" in server.requests[1].body["messages"][-1]["content"]
+        call["project"] = "another"
+        answer, _ = ask(vault, "the axolotl?")
+    assert (answer["status"], answer["passages"]) == ("unknown", [])
 
 
 def test_a_question_of_nothing_is_refused(vault: Vault) -> None:

@@ -77,7 +77,7 @@ def test_a_passage_says_where_it_is_from(vault: Vault) -> None:
 def test_what_hooks_leave_out_no_model_is_shown(vault: Vault) -> None:
     for word in ("wombat key", "quokka is fine"):
         result = find(vault, word)
-        for each in (*result.passages, *result.nearest):
+        for each in result.passages:
             assert each.path not in ("lessons/devops/key.md", "lessons/devops/order.md")
             assert SECRET not in each.text
 
@@ -115,7 +115,7 @@ def test_lessons_without_a_number_count_on(
 
 def test_a_name_that_nothing_has_narrows_nothing_and_is_said(vault: Vault) -> None:
     result = find(vault, "platypus build", document="sailing for beginners", lesson_number=2)
-    assert [each.title for each in result.passages] == ["Heap"]
+    assert [each.title for each in result.passages if not each.weak] == ["Heap"]
     assert "no document or category is called 'sailing for beginners'" in result.notes[0]
     result = find(vault, "chunking", document="Introduction to AI", lesson_number=77)
     assert "has no lesson 77" in result.notes[0]
@@ -127,16 +127,48 @@ def test_a_category_narrows_also_in_part(vault: Vault) -> None:
         result = find(vault, "platypus build", category=name)
         assert [each.title for each in result.passages] == ["Heap"], name
         assert result.place == "devops/ci"
-    assert find(vault, "axolotl", category="devops").passages == ()
+    elsewhere = find(vault, "axolotl", category="devops").passages
+    assert all(each.weak and each.path.startswith("lessons/devops/") for each in elsewhere)
 
 
 def test_below_the_floor_there_are_only_the_nearest(vault: Vault) -> None:
     strict = open_vault(vault.root, floor=9.0)
     with_words(strict)
     result = find(strict, "platypus build")
-    assert result.passages == ()
-    assert result.nearest[0].title == "Heap"
-    assert len(result.nearest) <= passages.MAX_NEAREST
+    assert result.passages[0].title == "Heap"
+    assert all(each.weak for each in result.passages)
+    assert len(result.passages) <= passages.MAX_WEAK
+
+
+@pytest.mark.slow
+def test_a_second_search_reads_on_in_a_long_lesson(vault: Vault) -> None:
+    first = find(vault, "zeppelin rollback unfurl").passages
+    seen = [(each.id, *each.span) for each in first]
+    shown, read = {each.text for each in first}, first[0].text
+    for step in ("step 1 disk", "step 11 queue"):
+        second = find(vault, f"zeppelin {step}", seen=seen).passages
+        (further,) = [each for each in second if each.title == "Zeppelin"]
+        assert further.text not in shown
+        assert further.section.startswith("Step")
+        assert "--unfurl" not in further.text
+        assert further.text not in read
+        assert read not in further.text
+
+
+@pytest.mark.slow
+def test_a_lesson_that_was_seen_as_a_whole_makes_room_for_another(vault: Vault) -> None:
+    (heap,) = [each for each in find(vault, "platypus build").passages if each.title == "Heap"]
+    again = find(vault, "platypus build", seen=[(heap.id, *heap.span)]).passages
+    assert "Heap" not in {each.title for each in again}
+
+
+@pytest.mark.slow
+def test_a_long_lesson_comes_with_its_outline(vault: Vault) -> None:
+    passages = find(vault, "zeppelin rollback unfurl").passages
+    (outline,) = [each for each in passages if each.section == "outline"]
+    assert outline.id == passages[0].id
+    assert outline.text.split("\n")[:2] == ["## Step 1", "## Step 2"]
+    assert "## Rollback" in outline.text
 
 
 def test_a_file_that_changed_has_no_line(vault: Vault) -> None:
@@ -144,7 +176,7 @@ def test_a_file_that_changed_has_no_line(vault: Vault) -> None:
     before = file.read_text("utf-8")
     write(file, before.replace("platypus", "echidna"))
     try:
-        (only,) = find(vault, "platypus build").passages
+        (only,) = find(vault, "platypus build", best=True).passages
         assert (only.line, only.title) == (0, "Heap")
     finally:
         write(file, before)

@@ -67,15 +67,29 @@ def test_an_answer_that_cites_nothing_keeps_its_text_and_the_passages() -> None:
     assert answer.passages == (HEAP,)
 
 
-def test_where_nothing_is_near_enough_the_model_is_not_asked_to_invent() -> None:
+def test_where_nothing_is_there_the_model_is_not_asked_to_invent() -> None:
     model = ScriptedChat(search_for("zebras"), "Zebras are kept in the server room [1].")
-    answer, streamed = ask(model, Vaultlike(nearest=[HEAP]), "where are the zebras?")
+    answer, streamed = ask(model, Vaultlike(), "where are the zebras?")
     assert answer.status == "unknown"
     assert "does not know" in answer.text
-    assert "Lesson 1 (lessons/devops/lesson-1.md)" in answer.text
     assert streamed == answer.text
-    assert (answer.sources, answer.passages) == ((), (HEAP,))
+    assert (answer.sources, answer.passages) == ((), ())
     assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [("The vault does not say it.", "unknown"), ("Raise the heap [1].", "answered")],
+)
+def test_below_the_floor_the_model_judges_what_is_nearest(said: str, status: str) -> None:
+    model = ScriptedChat(search_for("zebras"), said)
+    answer, _ = ask(model, Vaultlike(nearest=[HEAP]), "where are the zebras?")
+    assert (answer.status, answer.text) == (status, said)
+    assert [each.weak for each in answer.passages] == [True]
+    result = model.asked[1].turns[-1].text
+    assert "A weak match may be about something else." in result
+    assert "(weak match, lessons/devops/lesson-1.md" in result
+    assert "> Raise the heap" in result
 
 
 @pytest.mark.parametrize("can_call", [False, True])
@@ -208,6 +222,7 @@ def test_with_two_searches_numbers_go_on() -> None:
     vault = Vaultlike(HEAP)
     vault.then = [Vaultlike(passage(1, "Kept for a week.", id="other")).result]
     answer, _ = ask(model, vault, max_searches=2)
+    assert [each.seen for each in vault.searches] == [(), ((HEAP.id, 0, 0),)]
     assert [each.number for each in answer.sources] == [1, 2]
     assert answer.sources[1].id == "other"
 
@@ -217,8 +232,20 @@ def test_without_a_model_the_passages_are_the_answer() -> None:
     assert (answer.status, answer.text, answer.passages) == ("passages", "", (HEAP,))
     assert "[ask]" in answer.hint
     answer, streamed = ask(None, Vaultlike(nearest=[CACHE]))
-    assert answer.status == "unknown"
+    assert (answer.status, len(answer.passages)) == ("unknown", 1)
     assert streamed == answer.text
+
+
+def test_without_a_model_there_is_no_more_than_one_reads() -> None:
+    line = "The heap of the build is raised by an option of Node, and by nothing else. "
+    many = [passage(number, line * 20, best=(line.strip(),)) for number in range(1, 7)]
+    answer, _ = ask(None, Vaultlike(*many))
+    assert len(answer.passages) == 3
+    assert sum(len(each.text) for each in answer.passages) <= 1_510
+    assert all(line.strip() in each.text for each in answer.passages)
+    vault = Vaultlike(HEAP)
+    answer, _ = ask(None, vault, "thanks a lot!")
+    assert (vault.searches, answer.passages) == ([], ())
 
 
 # text in a lesson that tries to give the model orders, and a model that obeys

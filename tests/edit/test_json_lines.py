@@ -13,6 +13,15 @@ from tests.support.drafts import drafts, keys, lesson, only, problem
 from vault_index.edit.formats import read, read_good
 
 
+def test_a_long_file_is_read_by_its_lines() -> None:
+    line = json.dumps({"title": "Long", "text": "Use foo. " * 20_000})
+    good, errors = read_good(f"{line}\n{{broken\n{line * 20}\n".encode() + line.encode(), "a.jsonl")
+    assert len(good) == 2
+    assert [error.line for error in errors] == [2, 3]
+    assert "not JSON" in errors[0].message
+    assert "larger than 2 MB" in errors[1].message
+
+
 def test_an_object_a_line() -> None:
     value = {
         "id": "git/foo-bar",

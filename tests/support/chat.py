@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vault_index.ask import respond
@@ -92,7 +93,8 @@ class Vaultlike:
     """
 
     def __init__(self, *passages: Passage, nearest: Sequence[Passage] = ()) -> None:
-        self.result = SearchResult(passages, tuple(nearest))
+        weak = tuple(replace(each, weak=True) for each in nearest)
+        self.result = SearchResult(passages or weak)
         self.then: list[SearchResult] = []
         self.searches: list[Wanted] = []
 

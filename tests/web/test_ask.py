@@ -141,12 +141,14 @@ def test_searches_are_answered_while_four_answers_and_more_are_written(
     chat.words = lambda _: ["It ", "takes ", "long."]
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(ask, served, "how do we roll back staging?") for _ in range(6)]
-        soon(lambda: sum("tools" not in each for each in chat.requests) >= 4)
+        soon(lambda: sum(each["messages"][-1]["role"] == "tool" for each in chat.requests) >= 4)
         for _ in range(20):
             answer = served.ask("POST", "/api/query", json={"prompt": "heap memory"}, timeout=10)
             assert [each["id"] for each in answer.json()["lessons"]] == ["devops/heap"]
         assert not any(each.done() for each in asked)
-        assert sum("tools" not in each for each in chat.requests) == 4  # the others wait
+        assert (
+            sum(each["messages"][-1]["role"] == "tool" for each in chat.requests) == 4
+        )  # the others wait
         chat.release.set()
         assert {each.result(60)["status"] for each in asked} == {"answered"}
 
@@ -170,7 +172,7 @@ def test_a_client_that_goes_away_stops_its_model(served: Serving, chat: ChatServ
     head += f"Authorization: Bearer {served.token}\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", served.port)) as line:
         line.sendall((head + body).encode())
-        soon(lambda: sum("tools" not in each for each in chat.requests) == 2)
+        soon(lambda: sum(each["messages"][-1]["role"] == "tool" for each in chat.requests) == 2)
     assert chat.left.wait(30)
 
 
@@ -233,7 +235,7 @@ def test_it_ends_while_an_answer_is_written(
     with serving(served.root, served.token_file.parent, LESSONS_EMBEDDER="none") as second:
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(second.ask, "POST", "/api/ask", json={"query": "roll back staging"})
-            soon(lambda: any("tools" not in each for each in chat.requests))
+            soon(lambda: any(each["messages"][-1]["role"] == "tool" for each in chat.requests))
             assert second.stop() == 0
             refused = asked.result(60)
         assert (refused.status_code, refused.json()["error"]) == (503, "the server ends")

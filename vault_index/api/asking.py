@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api, llm
@@ -14,15 +15,18 @@ from vault_index.ask.passages import MAX_PASSAGES, SearchResult
 from vault_index.errors import SettingsError, VaultError
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
+from vault_index.journal.record import PROMPT
 from vault_index.journal.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from vault_index.ask.passages import Wanted
     from vault_index.vault import Vault
 
 MAX_QUERY_CHARS = 20_000
+MAX_ANSWER_CHARS = 500  # of a person, to a question of the agent
+_ASKED = re.compile(r"\?\W*\Z")  # a text that ends with a question
 LEAST_SCORE = 0.3  # of records: the journal has a floor only where prompts get records
 NO_JOURNAL = "the journal is off on this machine"
 CLOSED_JOURNAL = "the journal is private and not open to this caller"
@@ -105,9 +109,15 @@ def _search_of(
         )
         if wanted.kind == JOURNAL:
             return _in_journal(vault, caller, narrowed, is_open=is_journal_open)
-        values = {key: value for key, value in asdict(narrowed).items() if key != "kind"}
         result = caller.ask(
-            api.asking.search(**values, best=best),
+            api.asking.search(
+                query=narrowed.query,
+                document=narrowed.document,
+                lesson_number=narrowed.lesson_number,
+                category=narrowed.category,
+                seen=narrowed.seen,
+                best=best,
+            ),
             settled=bool(narrowed.document),  # the names of documents follow a save later
         )
         for note in result.notes if document or category else ():
@@ -124,10 +134,11 @@ def search(
     document: str = "",
     lesson_number: int | None = None,
     category: str = "",
+    seen: Sequence[tuple[str, int, int]] = (),
     best: bool = False,
 ) -> SearchResult:
     """Find the passages for a question: see `ask.passages.find`."""
-    return passages.find(vault, query, document, lesson_number, category, best=best)
+    return passages.find(vault, query, document, lesson_number, category, seen=seen, best=best)
 
 
 def _open(vault: Vault, name: str) -> tuple[respond.Chat | None, SettingsError | None]:
@@ -149,16 +160,30 @@ def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) 
     is_kept = any(True for _ in archive.all_files(journal.folder))
     if not (is_kept or projects.recorded_folders(journal)):
         return SearchResult((), notes=(NO_JOURNAL,))
-    answered = caller.ask(api.journal.search(text=wanted.query, k=MAX_PASSAGES))
+    asked = api.journal.search(
+        text=wanted.query,
+        k=MAX_PASSAGES,
+        project=wanted.project,
+        since=wanted.since or None,
+        until=wanted.until,
+    )
+    try:
+        answered = caller.ask(asked)
+    except VaultError as error:  # a project or a day that is none
+        return SearchResult((), notes=(": ".join(filter(None, [error.message, error.hint])),))
     least = 0.0 if answered["text_only"] else LEAST_SCORE
     hits = [hit for hit in answered["hits"] if hit["score"] >= least]
+    older = answered["older"]
     return SearchResult(
-        tuple(_record(number, hit) for number, hit in enumerate(hits, start=1)),
+        tuple(_record(caller, number, hit) for number, hit in enumerate(hits, start=1)),
+        notes=(f"{older} older records match, too: search with an earlier `since`",)
+        if older
+        else (),
         text_only=answered["text_only"],
     )
 
 
-def _record(number: int, hit: Mapping[str, Any]) -> Passage:
+def _record(caller: Caller, number: int, hit: Mapping[str, Any]) -> Passage:
     return Passage(
         number=number,
         kind=JOURNAL,
@@ -171,8 +196,30 @@ def _record(number: int, hit: Mapping[str, Any]) -> Passage:
         author=hit["project"],
         date=hit["at"],
         score=hit["score"],
-        text=redact(hit["text"])[: passages.MAX_CHARS],
+        text=redact(_with_answer(caller, hit))[: passages.MAX_CHARS],
     )
+
+
+def _with_answer(caller: Caller, hit: Mapping[str, Any]) -> str:
+    """Return the text of a record; a question of the agent comes with what the person said to it.
+
+    The question alone reads like a decision, and the person may have said the opposite.
+    """
+    text = str(hit["text"])
+    try:
+        if hit["kind"] == PROMPT:
+            (record,) = caller.ask(api.journal.show(name=hit["id"]))["records"]
+            parts = [("The agent said", record["context"]), ("the person", record["text"])]
+            return "\n\n".join(f"{who}: {said}" for who, said in parts if said) or text
+        if not _ASKED.search(text):
+            return text
+        moments = caller.ask(api.journal.timeline(anchor=hit["id"], before=0, after=5))["records"]
+    except VaultError:  # it went meanwhile
+        return text
+    for record in moments[1:]:
+        if record["session"] == hit["session"] and record["kind"] == PROMPT:
+            return f"{text}\n\nThe person answered: {record['text'][:MAX_ANSWER_CHARS]}"
+    return text
 
 
 # Questions that a vault could be asked.

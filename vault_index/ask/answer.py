@@ -10,7 +10,7 @@ LESSONS, JOURNAL = "lessons", "journal"  # kinds of passages
 # how a question ended
 ANSWERED = "answered"  # a model wrote the answer
 PASSAGES = "passages"  # no model is set: the passages are the answer
-UNKNOWN = "unknown"  # the vault has nothing above the floor; `passages` has the nearest
+UNKNOWN = "unknown"  # nothing reaches the floor, or nothing answers; `passages` has the nearest
 FAILED = "failed"  # the model did not answer; `trouble` says why, the passages are there
 
 
@@ -30,11 +30,15 @@ class Passage:
     date: str  # ISO 8601, of the last change
     score: float
     text: str  # what a model is shown
+    span: tuple[int, int] = (0, 0)  # characters of the lesson's text that it has; (0, 0): all
+    weak: bool = False  # whether it is below the floor
     best: tuple[str, ...] = ()  # the sentences of it that answer the question, best first
 
     def as_json(self) -> dict[str, Any]:
         """Return the passage as JSON values."""
-        return {**asdict(self), "best": list(self.best)}
+        values = {**asdict(self), "best": list(self.best)}
+        del values["span"]  # of interest to the next search alone
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +69,5 @@ class Answer:
         """Return the answer as JSON values; its text is `answer`."""
         values = asdict(self)
         for name in ("sources", "passages"):
-            values[name] = [{**each, "best": list(each["best"])} for each in values[name]]
+            values[name] = [each.as_json() for each in getattr(self, name)]
         return {"answer": values.pop("text"), **values}

@@ -7,6 +7,7 @@ search returned nothing above the floor. The model is not asked then: of nothing
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -43,12 +44,13 @@ from vault_index.llm.backend import (
     Turn,
     is_refusal,
 )
-from vault_index.text import quote
 
 SPARE_ROUNDS = 2  # calls of a model that come to nothing: a wrong name, arguments that are no JSON
-MAX_TITLE_CHARS = 200
+MAX_SHOWN, SHOWN_CHARS = 3, 1_500  # passages without a model, and their characters in all
 SHORT_WORDS = 6  # a question of fewer goes on from the one before
 NO_MODEL = 'set `model` in [ask] of your config.toml, such as "ollama:qwen3", for a written answer'
+MAX_HELD_CHARS = 400  # of a text that cites nothing, and yet is an answer
+_CITES = re.compile(r"\[\d{1,3}\]")
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 
 
@@ -74,7 +76,6 @@ class _Course:
     event: Event
     name: str
     passages: tuple[Passage, ...] = ()
-    nearest: tuple[Passage, ...] = ()
     notes: tuple[str, ...] = ()  # of the searches
     search: Search | None = None
     shown: str = ""  # the text that was passed on
@@ -123,11 +124,7 @@ def answer(
     """Answer a question; `session_id` is the caller's to set. Raises VaultError of `find` alone."""
     course = _Course(query, event, model.name if model else "")
     if model is None:
-        _search(course, find, Wanted(query))
-        status = PASSAGES if course.passages else UNKNOWN
-        if status == UNKNOWN:
-            course.show(_unknown(course))
-        return _answer(course, status, hint=NO_MODEL)
+        return _without_model(course, find)
     try:
         if model.can_call_tools and max_searches:
             try:
@@ -140,6 +137,37 @@ def answer(
         return _failed(course, find, error)
 
 
+def _without_model(course: _Course, find: Find) -> Answer:
+    """Return the best passages, short enough to read; thanks and the like are not searched for."""
+    if _is_chatter(course.query):
+        course.show("This is no question to the vault.")
+        return _answer(course, UNKNOWN, hint=NO_MODEL)
+    _search(course, find, Wanted(course.query))
+    course.passages = tuple(map(_shortened, course.passages[:MAX_SHOWN]))
+    status = UNKNOWN if all(each.weak for each in course.passages) else PASSAGES
+    if status == UNKNOWN:
+        course.show(_unknown(course))
+    return _answer(course, status, hint=NO_MODEL)
+
+
+def _shortened(passage: Passage) -> Passage:
+    """Return a passage with a part of `SHOWN_CHARS`, around the first sentence that answers."""
+    room = SHOWN_CHARS // MAX_SHOWN
+    if len(passage.text) <= room:
+        return passage
+    at = passage.text.find(passage.best[0]) if passage.best else 0
+    begin = passage.text.rfind("\n", 0, max(0, at)) + 1
+    end = begin + room
+    for mark in ("\n", ". ", " "):
+        last = passage.text.rfind(mark, begin + room // 2, end)
+        if last > 0:
+            end = last + len(mark.rstrip())
+            break
+    text = passage.text[begin:end].strip()
+    best = tuple(each for each in passage.best if each in text)
+    return replace(passage, text=f"{text}\n…" if end < len(passage.text) else text, best=best)
+
+
 def _deciding(
     course: _Course, model: Chat, find: Find, before: tuple[Exchange, ...], max_searches: int
 ) -> Answer:
@@ -149,14 +177,18 @@ def _deciding(
     question = Question(system, course.query, before=turns(before), tools=(passages.SEARCH,))
     searches = 0
     for _ in range(max_searches + SPARE_ROUNDS):
-        reply = _ask_quietly(course, model, question)
+        reply = _ask(course, model, question)
+        if reply is None:
+            return _answer(course, _status(course))
         if not reply.calls:
             if course.search is None and is_refusal(reply.text.strip()):
                 raise ModelRefusedError(
                     f"{model.name} declined to answer", "choose another model"
                 )  # after a search the same words are an answer: "unfortunately, [1] does not say"
+            if course.search and not course.passages:
+                break  # it could only invent
             _write(course, reply.text)
-            return _answer(course, ANSWERED)
+            return _answer(course, _status(course))
         results: list[Turn] = []
         for call in reply.calls:
             wanted = passages.wanted(call)
@@ -166,20 +198,19 @@ def _deciding(
                 text = f"You had {allowed}. Answer from what was returned."
             else:
                 searches += 1
-                text = _search(course, find, wanted)
+                seen = tuple((each.id, *each.span) for each in course.passages)
+                text = _search(course, find, replace(wanted, seen=seen))
             results.append(Turn(TOOL, text, call=call.id))
-        if searches == max_searches and not course.passages:
-            course.show(_unknown(course))
-            return _answer(course, UNKNOWN)
         after = (*question.after, Turn(ASSISTANT, reply.text, reply.calls), *results)
         question = replace(question, after=after)
         if searches == max_searches:
+            if not course.passages:
+                break
             question = replace(question, tools=())
-            break
-    if not course.passages:
-        return _searched_first(course, model, find, before)
-    _stream(course, model, replace(question, tools=()))
-    return _answer(course, ANSWERED)
+    if course.search and not course.passages:
+        course.show(_unknown(course))
+        return _answer(course, UNKNOWN)
+    return _searched_first(course, model, find, before)
 
 
 def _searched_first(
@@ -197,64 +228,67 @@ def _searched_first(
             return _answer(course, UNKNOWN)
         prompt = f"{result}\n\nQuestion: {course.query}"
     question = Question(_prompt("ask_passages"), prompt, before=turns(before))
-    _stream(course, model, question)
-    return _answer(course, ANSWERED)
+    _ask(course, model, question)
+    return _answer(course, _status(course))
 
 
 def _search(course: _Course, find: Find, wanted: Wanted) -> str:
     """Search, and return what the model reads of it. Numbers go on from those of an earlier search."""
     result = find(wanted)
-    seen = {each.id: each for each in course.passages}
-    new = [each for each in result.passages if each.id not in seen]
+    seen = {(each.id, each.text) for each in course.passages}
+    new = [each for each in result.passages if (each.id, each.text) not in seen]
     first = len(course.passages) + 1
     new = [replace(each, number=number) for number, each in enumerate(new, start=first)]
     course.passages += tuple(new)
-    course.nearest = course.nearest or result.nearest
     course.notes += result.notes
     course.search = Search(wanted.query, wanted.kind, wanted.category, result.place)
     course.event({"event": "search", "search": asdict(course.search)})
-    shown = course.passages or course.nearest
-    course.event({"event": "passages", "passages": [each.as_json() for each in shown]})
-    numbered = {each.id: each for each in course.passages}
-    return passages.result(
-        [numbered[each.id] for each in result.passages], result.place, result.notes
-    )
+    shown = [each.as_json() for each in course.passages]
+    course.event({"event": "passages", "passages": shown})
+    return passages.result(new, result.place, result.notes)
 
 
-def _ask_quietly(course: _Course, model: Chat, question: Question) -> Reply:
-    """Ask, and pass nothing on: what a model says before it calls a tool is no answer.
+def _ask(course: _Course, model: Chat, question: Question) -> Reply | None:
+    """Ask, and pass the answer on as it comes; return a reply that calls tools, or says little.
 
-    Text that came before an error is passed on. Raises ModelCallError.
+    A model may speak before it calls a tool, which is no answer. So where it has tools, its text is held
+    until it cites a passage or is long. Raises ModelCallError; what came before it is passed on.
     """
     held: list[str] = []
+    is_answer = not question.tools
+    if is_answer:
+        course.begin()
 
     def take(piece: str) -> None:
+        nonlocal is_answer
+        course.wait(piece)
+        if is_answer:
+            course.write(piece)
+            return
         held.append(piece)
-        course.wait(piece)
+        text = "".join(held)
+        if course.passages and (
+            len(text) > MAX_HELD_CHARS or ("]" in piece and _CITES.search(text))
+        ):
+            is_answer = True
+            course.begin()
+            course.write(text)
 
-    try:
-        return model.converse(question, take)
-    except ModelCallError:
-        if any(held):
-            _write(course, "".join(held)[:MAX_CHARS])
-        raise
-
-
-def _stream(course: _Course, model: Chat, question: Question) -> None:
-    """Ask, and pass the answer on as it comes. Raises ModelCallError; what came before stays."""
-
-    def take(piece: str) -> None:
-        course.wait(piece)
-        course.write(piece)
-
-    course.begin()
     try:
         reply = model.converse(question, take)
-        if not course.chars:
+        if is_answer and not course.chars:
             course.write(reply.text)
+    except ModelCallError:
+        if any(held) and not is_answer:
+            _write(course, "".join(held)[:MAX_CHARS])
+        raise
     finally:
-        course.show(course.citations.end())
+        if is_answer:
+            course.show(course.citations.end())
+    if not is_answer:
+        return reply
     course.check()
+    return None
 
 
 def _write(course: _Course, text: str) -> None:
@@ -281,13 +315,19 @@ def _answer(course: _Course, status: str, trouble: str = "", hint: str = "") -> 
         status,
         course.shown,
         tuple(by_number[number] for number in course.citations.cited),
-        course.passages or course.nearest,
+        course.passages,
         "",
         course.name,
         course.search,
         trouble,
         hint,
     )
+
+
+def _status(course: _Course) -> str:
+    """Return how an answer that a model wrote ended; it knows nothing where it cites no weak match."""
+    is_weak = bool(course.passages) and all(each.weak for each in course.passages)
+    return UNKNOWN if is_weak and not course.citations.cited else ANSWERED
 
 
 def _unknown(course: _Course) -> str:
@@ -300,15 +340,7 @@ def _unknown(course: _Course) -> str:
         return f"The journal does not answer this: {closed}."
     if course.notes:
         text += f" {'. '.join(note[:1].upper() + note[1:] for note in course.notes)}."
-    if not course.nearest:
-        return text
-    named = "; ".join(map(_named, course.nearest))
-    return f"{text} The nearest, none of them above the floor: {named}."
-
-
-def _named(passage: Passage) -> str:
-    title = ": ".join(filter(None, [passage.title, passage.section]))
-    return quote.defused_line(f"{title[:MAX_TITLE_CHARS]} ({passage.path})")
+    return f"{text} The nearest, below the floor:" if course.passages else text
 
 
 def _is_chatter(query: str) -> bool:

@@ -64,11 +64,11 @@ class Model(Protocol):
         """
 
 
-_BACKENDS: dict[str, Callable[[str, Config], Backend]] = {
-    "ollama": lambda model, config: OllamaBackend(model, config.ollama_host),
-    "claude": lambda model, config: ClaudeBackend(model, config, os.environ),
-    "anthropic": lambda model, _: AnthropicBackend(model, os.environ),
-    "openai": lambda model, config: OpenAIBackend(model, config, os.environ),
+_BACKENDS: dict[str, Callable[[str, Config, int], Backend]] = {
+    "ollama": lambda model, config, limit: OllamaBackend(model, config.ollama_host, limit),
+    "claude": lambda model, config, limit: ClaudeBackend(model, config, os.environ, limit),
+    "anthropic": lambda model, _, limit: AnthropicBackend(model, os.environ, limit),
+    "openai": lambda model, config, limit: OpenAIBackend(model, config, os.environ, limit),
 }
 _DEFAULTS = {"claude": DEFAULT_MODEL}
 
@@ -83,4 +83,5 @@ def open_model(name: str, config: Config, sleep: Sleep = time.sleep) -> Model:
     if kind not in _BACKENDS or not model:
         choices = [each if each in _DEFAULTS else f"{each}:MODEL" for each in _BACKENDS]
         raise SettingsError(f"no language model {name!r}", f"choose {' or '.join(choices)}")
-    return MeteredModel(_BACKENDS[kind](model, config), Allowance(config), sleep)
+    backend = _BACKENDS[kind](model, config, config.llm.timeout_seconds)
+    return MeteredModel(backend, Allowance(config), sleep)

@@ -22,10 +22,12 @@ from vault_index.edit.formats.lesson_file import (
 from vault_index.errors import LessonError
 from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
+from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.frontmatter import MAX_NESTING
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")
 _FILED = ("category", "categories")
+WHITE = b"\xef\xbb\xbf \t\r\n"  # a byte-order mark is none of the text
 _NOT_JSON = "write an object a line, or one array of objects"
 
 
@@ -73,8 +75,19 @@ def read_json_lines(data: bytes, path: str) -> tuple[list[Draft], list[LessonErr
 def _values(data: bytes, path: str) -> Iterator[tuple[str, int, Any]]:
     """Yield the values of an array or of lines, with their names in an error and their lines.
 
-    A line that is not JSON yields its LessonError. Raises LessonError for such an array.
+    A line that is not JSON yields its LessonError. Lines have no limit together. Raises LessonError for
+    an array that is not JSON, or too long.
     """
+    if len(data) > MAX_BYTES and not data.lstrip(WHITE).startswith(b"["):
+        for line, raw in enumerate(data.split(b"\n"), start=1):
+            try:
+                written = text_of(raw, path)
+            except LessonError as error:
+                yield path, line, LessonError(error.message, line, error.hint)
+                continue
+            if written.strip():
+                yield path, line, _json(written, path, line)
+        return
     text = text_of(data, path)
     whole = _json(text, path, 1) if text.lstrip().startswith("[") else None
     if isinstance(whole, list):

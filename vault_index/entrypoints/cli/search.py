@@ -333,7 +333,7 @@ def ask_command(
 ) -> None:
     """Answer QUESTION from the vault, with sources.
 
-    The model in your settings ([ask] model) searches the vault once and cites what it used; without
+    The model in your settings ([ask] model) searches the vault and cites what it used; without
     one you get the passages that answer best. At a terminal the answer is printed as it is written.
     The exit status is 1 where a model did not answer, or not to its end.
     """
@@ -379,9 +379,10 @@ class _Writer:
 
 
 def _show_sources(answer: Mapping[str, Any]) -> None:
-    """Print what an answer rests on; without an answer, the passages in full."""
-    in_full = not answer["sources"] and answer["status"] in ("passages", "failed")
-    shown = answer["passages"] if in_full else answer["sources"]
+    """Print what an answer rests on; without an answer, the passages, in full without a model's word."""
+    is_written = bool(answer["sources"]) or answer["status"] == "answered"
+    in_full = not is_written and not (answer["model"] and answer["status"] == "unknown")
+    shown = answer["sources"] if is_written else answer["passages"]
     is_apart = bool(answer["answer"])
     for passage in shown:
         if is_apart:

@@ -221,7 +221,7 @@ def html_of_answer(answer: Mapping[str, Any]) -> str:
     is_written = answer["status"] == "answered"
     shown = answer["sources"] if is_written else answer["sources"] or answer["passages"]
     text = cited(html_of(answer["answer"]), {each["number"] for each in shown})
-    is_open = not answer["sources"] and answer["status"] in ("passages", "failed")
+    is_open = not answer["sources"] and answer["status"] != "answered"
     sources = [
         {**each, "runs": citations.runs(each["text"], each["best"]), "host": _host(each["link"])}
         for each in shown
