@@ -1,20 +1,28 @@
-"""Measure outcomes and stale lessons: what `status` and `show` wait for, and all lessons against git.
+"""Measure outcomes and stale lessons: are they right, what `status` waits for, all lessons against git.
 
     python -m benchmarks.outcomes            # 1,000 sessions, 5,000 injections, 10,000 lessons
     python -m benchmarks.outcomes --short    # a tenth of it
+    python -m benchmarks.outcomes --labels   # only the labelled injections
 
-Sessions are made here, each with its transcript; the lessons of the last part cite files, names and
-versions of a repository of 2,000 files and 200 days of commits.
+The labels of `outcome_labels/` were written down by a reader before the rules ran: of each injection its
+session in ../shared/transcripts, the number of its prompt or failure, the lesson, and what became of it.
+Half of the sessions is held: the rules were made without looking at what they say there. The lessons are
+the notes of ../shared/eval and `lessons.jsonl`. Of the other parts the sessions are made here, each with
+its transcript; the lessons of the last one cite files, names and versions of a repository of 2,000 files
+and 200 days of commits.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import math
 import os
 import random
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,40 +35,111 @@ from vault_index.index import reconcile
 from vault_index.journal import capture
 from vault_index.journal.journal import Journal
 from vault_index.recall import outcome
-from vault_index.recall.outcome import ledger, stale
+from vault_index.recall.outcome import judge, ledger, stale, story, words
+from vault_index.search import evaluate
 from vault_index.store import injections
 from vault_index.transcripts import reading
 from vault_index.vault import Vault, open_vault
 
 SESSIONS, INJECTIONS, LESSONS = 1000, 5, 10_000
 FILES, DAYS = 2000, 200
+TRANSCRIPTS = instruments.REPO.parent / "shared" / "transcripts"
+LABELLED = Path(__file__).parent / "outcome_labels"
+LABELS = (judge.TAKEN, judge.CONTRADICTED, judge.UNKNOWN)
 
 
 def main() -> None:
     """Run this benchmark."""
     parser = argparse.ArgumentParser(description="Measure outcomes and stale lessons.")
     parser.add_argument("--short", action="store_true", help="a tenth of all")
-    short = parser.parse_args().short
+    parser.add_argument("--labels", action="store_true", help="only the labelled injections")
+    options = parser.parse_args()
+    if options.labels:
+        list(instruments.shown(labelled()))
+        return
     with tempfile.TemporaryDirectory(prefix="lessons-outcomes-") as scratch:
         home = Path(scratch, "home")
         home.mkdir()
         os.environ |= {"LESSONS_HOME": str(home), "HOME": str(home), "LESSONS_EMBEDDER": "none"}
         for who in ("AUTHOR", "COMMITTER"):
             os.environ |= {f"GIT_{who}_NAME": "Ada", f"GIT_{who}_EMAIL": "ada@example.org"}
-        list(instruments.shown(measure(Path(scratch), 10 if short else 1)))
+        list(instruments.shown(measure(Path(scratch), 10 if options.short else 1)))
 
 
 def measure(scratch: Path, part: int) -> Iterator[Row]:
     """Yield the rows of both parts, each of one `part`th of its size."""
+    yield from labelled()
     yield from outcomes(scratch / "counted", SESSIONS // part)
     yield from stale_lessons(scratch / "cited", LESSONS // part, DAYS // part)
+
+
+def labelled() -> Iterator[Row]:
+    """Compare the verdicts with a reader's labels: precision with its 95% interval, and recall.
+
+    Needs the sessions and notes of ../shared; nothing is measured without them.
+    """
+    if not TRANSCRIPTS.is_dir():
+        return
+    counts = Counter((row["half"], row["label"], verdict) for row, verdict in _judged())
+    for half in ("tuned", "held"):
+        every = sum(count for key, count in counts.items() if key[0] == half)
+        yield f"labelled injections, {half}", every, ""
+        for called in (judge.TAKEN, judge.CONTRADICTED):
+            right = counts[half, called, called]
+            so = sum(counts[half, label, called] for label in LABELS)
+            there = sum(counts[half, called, verdict] for verdict in judge.OUTCOMES)
+            low, high = _interval(right, so)
+            yield f"  {called}: right, of {so} called so ({low:.2f} to {high:.2f})", right, ""
+            yield f"  {called}: seen, of {there}", right, ""
+
+
+def _judged() -> Iterator[tuple[dict[str, str], str]]:
+    notes = [*evaluate.read_lines(instruments.EVAL / "lessons.jsonl")]
+    notes += evaluate.read_lines(LABELLED / "lessons.jsonl")
+    texts = {each["id"]: str(each["text"]) for _, each in notes}
+    usual = words.usual_in([*texts.values()][:: max(1, len(texts) // ledger.SAMPLE)])
+    with (LABELLED / "labels.tsv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    sessions = {row["session"]: _steps(row["session"]) for row in rows}
+    had = {
+        name: judge.words_before(step for step in steps if step.kind != story.SEEN)
+        for name, steps in sessions.items()
+    }
+    for row in rows:
+        name, steps = row["session"], sessions[row["session"]]
+        project = name.partition("/")[0]
+        others = [
+            had[other] for other in sessions if other != name and other.startswith(f"{project}/")
+        ]
+        kind = story.TYPED if row["event"] == "prompt" else story.FAILED
+        at = [place for place, step in enumerate(steps) if step.kind == kind][int(row["number"])]
+        marks = words.marks_of(texts[row["lesson"]]).without(usual)
+        marks = marks.without(judge.common(marks.signs, others))
+        after = judge.turns_after(steps, at + 1)
+        failure = steps[at].key if kind == story.FAILED else ""
+        yield row, judge.judge(marks, judge.words_before(steps[: at + 1]), after, failure).outcome
+
+
+def _steps(session: str) -> list[story.Step]:
+    agent = reading.CODEX if session.partition("/")[2].startswith("codex") else reading.CLAUDE
+    return list(story.steps_in(reading.read_events(TRANSCRIPTS / session, agent)))
+
+
+def _interval(right: int, of: int) -> tuple[float, float]:
+    """Return the 95% interval of a share (Wilson)."""
+    if not of:
+        return 0.0, 1.0
+    z = 1.96
+    middle = (right + z * z / 2) / (of + z * z)
+    width = z * math.sqrt(right * (of - right) / of + z * z / 4) / (of + z * z)
+    return middle - width, middle + width
 
 
 def outcomes(root: Path, sessions: int) -> Iterator[Row]:
     """Measure judging sessions once, and counting what is judged."""
     init.init(root)
     for number in range(50):
-        text = f"Call `helper_{number}_of_shop()` of `shop/part_{number}.py`, with `--flag-{number}`.\n"
+        text = f"Call `helper_{number}_of_shop(part={number})` of `shop/part_{number}.py`.\n"
         (root / "lessons" / f"l{number}.md").write_text(f"# Lesson {number}\n\n{text}")
     vault = open_vault(root)
     reconcile.sync(vault)
@@ -91,7 +170,7 @@ def _session(vault: Vault, number: int) -> None:
         injections.record(
             vault.index_dir, injections.PROMPT, talk.id, prompt, hits, [], 0.5, 9.0, "process"
         )
-        new = f"helper_{lesson}_of_shop()" if turn % 2 else "something_else()"
+        new = f"helper_{lesson}_of_shop(part={lesson})" if turn % 2 else "something_else()"
         talk.edits(f"shop/part_{number}.py", "pass", new).runs("pytest -q", "1 passed")
         talk.says("It is done, and the tests of this part of the shop pass once more.")
     capture.capture(Journal(vault.config), talk.file, reading.CLAUDE, force=True)
@@ -137,8 +216,8 @@ def _commit(root: Path, when: datetime) -> None:
         "GIT_AUTHOR_DATE": when.isoformat(),
         "GIT_COMMITTER_DATE": when.isoformat(),
     }
-    for words in (("add", "-A"), ("commit", "-q", "--no-verify", "-m", "a day")):
-        subprocess.run(["git", *words], cwd=root, env=env, check=True)
+    for command in (("add", "-A"), ("commit", "-q", "--no-verify", "-m", "a day")):
+        subprocess.run(["git", *command], cwd=root, env=env, check=True)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,10 @@ from vault_index.recall.outcome.story import Step
 
 FILE = TESTS / "labelled" / "outcomes.toml"
 LABELLED = tomllib.loads(FILE.read_text("utf-8"))
-KINDS = {"said": story.SAID, "ran": story.RAN, "read": story.LOOKED, "prompt": story.TYPED}
+KINDS = {
+    **{"said": story.SAID, "ran": story.RAN, "read": story.LOOKED, "seen": story.SEEN},
+    "prompt": story.TYPED,
+}
 
 
 def cases(half: str = "") -> list[dict[str, Any]]:
@@ -24,7 +27,7 @@ def cases(half: str = "") -> list[dict[str, Any]]:
 def judged(case: dict[str, Any]) -> Verdict:
     """Return the verdict about a case."""
     lesson = LABELLED["lessons"][case["lesson"]]
-    marks = words.marks_of(lesson["title"], lesson["text"])
+    marks = words.marks_of(lesson["text"])
     before = [Step(story.SAID, text) for text in case.get("before", ())]
     had = judge.words_before([*before, Step(story.TYPED, case["prompt"])])
     return judge.judge(marks, had, steps(case["after"]))
@@ -36,7 +39,6 @@ def steps(after: Sequence[Sequence[str]]) -> list[Step]:
     for kind, text, *more in after:
         if kind == "edited":
             made.append(Step(story.WROTE, f"{text}\n{story.new_lines(more[0], more[1])}"))
-            made.append(Step(story.AROUND, " ".join(story.unchanged_words(more[0], more[1]))))
         elif kind == "failed":
             made += [Step(story.RAN, text), Step(story.FAILED, more[0])]
         elif kind == "refused":

@@ -130,6 +130,33 @@ def test_what_was_injected_at_the_start_of_a_session(team: Vault) -> None:
     assert tallies[HEAP] == Tally(injected=1, ignored=1)
 
 
+def test_what_other_sessions_of_the_project_do_anyway_shows_nothing(team: Vault) -> None:
+    for name in ("one", "two"):
+        other = talk(team, name).asks("build it")
+        kept(team, other.runs("NODE_OPTIONS=--max-old-space-size=4096 npm run build", "done"))
+    a_session_that_takes_it(team)
+    assert outcome.tally(team)[HEAP] == Tally(injected=1, unknown=1)
+
+
+def test_sessions_that_were_given_a_lesson_make_it_no_less_visible(team: Vault) -> None:
+    for name in ("one", "two", "three"):
+        a_session_that_takes_it(team, name)
+    assert outcome.tally(team)[HEAP] == Tally(injected=3, taken=3)
+
+
+def test_open_injections_are_judged_again_by_new_rules(team: Vault) -> None:
+    a_session_that_takes_it(team)
+    outcome.tally(team)
+    file = next((team.config.home / "outcomes").rglob(ledger.FILE))
+    older = json.loads(file.read_text()) | {"version": 1, "counted": {"gone": [1, 2, 3, 4]}}
+    for entry in older["open"].values():
+        entry["verdicts"] = ["contradicted"]
+    file.write_text(json.dumps(older))
+    tallies = outcome.tally(team)
+    assert tallies[HEAP] == Tally(injected=1, taken=1)
+    assert tallies["gone"] == Tally(10, 1, 2, 3, 4)
+
+
 def test_a_lookup_of_an_agent_is_no_injection(team: Vault) -> None:
     injections.record(team.index_dir, "LearnGet", "", "", [(HEAP, 1.0)], [], None, 1.0, "learn")
     assert outcome.tally(team) == {}

@@ -223,7 +223,8 @@ def tallied(project: Vault, tally: Tally) -> list[tuple[str, str]]:
         (Tally(5, 0, 5, 0, 0), "cost"),
         (Tally(9, 0, 4, 0, 5), ""),
         (Tally(50, 1, 49, 0, 0), ""),
-        (Tally(1, 0, 0, 1, 0), "contradicted"),
+        (Tally(2, 0, 0, 2, 0), "contradicted"),
+        (Tally(1, 0, 0, 1, 0), ""),
         (Tally(9, 5, 0, 2, 2), ""),
     ],
 )

@@ -17,8 +17,8 @@ import json
 import os
 import re
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 FOLDER, FILE = "outcomes", "ledger.json"
-VERSION = 1
+VERSION = 2  # of the rules, too: sessions that an older one judged are judged again
 OPEN_DAYS = 45  # that an injection is kept by itself: agents keep transcripts for 30
 MAX_OPEN = 20_000  # injections, some 200 bytes each; the oldest are counted and go
 START = "SessionStart"
@@ -51,8 +51,9 @@ EVENTS = (
     START,
 )  # that push lessons; a lookup of an agent is no injection
 PATIENCE_SECONDS = 2.0  # of somebody who asks for the counts; other sessions wait for the next time
-TURNS, TURNS_FROM_START = 5, 30  # prompts after a lesson came, in which it may be of use
-SAMPLE = 300  # lessons that say how rare a word is
+TURNS_FROM_START = 30  # in which a lesson from the start of a session may be of use
+SAMPLE = 300  # lessons that say which signs are usual
+SESSIONS = 12  # the latest of a project, that say which signs are common in it
 NEAR_SECONDS = 90.0  # between a prompt's injection and its record, where the texts differ
 
 _NUMBER = re.compile(r"-\d+$")  # of a file whose session's id begins as another's
@@ -168,11 +169,12 @@ def load(folder: Path | None) -> Ledger:
     try:
         data = files.read_if_any(folder / FILE) if folder else None
         values = json.loads(data) if data else {}
-        if values.get("version") != VERSION:
+        version = int(values.get("version") or 0)
+        if not 0 < version <= VERSION:
             return Ledger()
         return Ledger(
             read=dict(values["read"]),
-            sessions=dict(values["sessions"]),
+            sessions=dict(values["sessions"]) if version == VERSION else {},
             open={key: Entry(**entry) for key, entry in values["open"].items()},
             counted={lesson: list(map(int, each)) for lesson, each in values["counted"].items()},
             until=str(values["until"]),
@@ -267,7 +269,7 @@ def _judge(
     behind = sessions.behind(book)
     judged: list[str] = []
     until = time.monotonic() + seconds
-    marks = _Marks(vault)
+    marks = _Marks(vault, book, sessions)
     for session, entries in sorted(behind.items(), key=lambda item: item[1][-1].time, reverse=True):
         if time.monotonic() > until:
             break
@@ -305,6 +307,7 @@ class _Sessions:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._latest = functools.cache(self._latest_in)
 
     @cached_property
     def _stamps(self) -> Mapping[str, Sequence[tuple[str, files.Stamp]]]:
@@ -313,6 +316,10 @@ class _Sessions:
         for path, stamp in archive.stamps(self._folder):
             by_name.setdefault(_bare(archive.name_in(Path(path))), []).append((path, stamp))
         return by_name
+
+    @cached_property
+    def _paths(self) -> Sequence[str]:
+        return [path for same in self._stamps.values() for path, _ in same]
 
     def _files_of(self, session: str) -> Sequence[tuple[str, files.Stamp]]:
         return self._stamps.get(_bare(archive.file_name(session)), ())
@@ -344,6 +351,25 @@ class _Sessions:
                     return story.steps_of(read)
         return []
 
+    def others(self, session: str, given: Set[str]) -> list[Set[str]]:
+        """Return the words of the latest sessions of the same project that were not `given` a lesson."""
+        names = {_bare(archive.file_name(each)) for each in (session, *given)}
+        projects = {path.partition("/")[0] for path, _ in self._files_of(session)}
+        latest = (pair for project in projects for pair in self._latest(project).items())
+        return [had for name, had in latest if name not in names]
+
+    def _latest_in(self, project: str) -> Mapping[str, Set[str]]:
+        """Return the words of the latest sessions of a project, by the session's part of the name."""
+        paths = [path for path in self._paths if path.startswith(f"{project}/")]
+        words: dict[str, Set[str]] = {}
+        for path in sorted(paths)[-SESSIONS:]:
+            with suppress(VaultError):
+                records = archive.read(self._folder / path).records
+                words[_bare(archive.name_in(Path(path)))] = judge.words_before(
+                    story.of_records(records)
+                )
+        return words
+
 
 def _bare(name: str) -> str:
     return _NUMBER.sub("", name)
@@ -357,11 +383,12 @@ def _judge_session(steps: Sequence[Step], entries: Iterable[Entry], marks: _Mark
             entry.verdicts = [UNKNOWN] * len(entry.lessons)
             continue
         had = judge.words_before(steps[:place])
-        after = steps[place : _end(entry, steps, place)]
+        turns = TURNS_FROM_START if entry.event == START else judge.TURNS
+        after = judge.turns_after(steps, place, turns)
         failure = entry.prompt if entry.event == injections.FAILURE else ""
         entry.verdicts = [
-            UNKNOWN if mark is None else judge.judge(mark, had, after, failure).outcome
-            for mark in map(marks.of, entry.lessons)
+            UNKNOWN if own is None else judge.judge(own, had, after, failure).outcome
+            for own in (marks.of(lesson, entry.session) for lesson in entry.lessons)
         ]
 
 
@@ -382,13 +409,6 @@ def _place(entry: Entry, steps: Sequence[Step]) -> int | None:
     return min(near, key=lambda at: abs(_seconds(steps[at].at) - moment)) + 1
 
 
-def _end(entry: Entry, steps: Sequence[Step], start: int) -> int:
-    """Return the place after the last step that counts."""
-    turns = TURNS_FROM_START if entry.event == START else TURNS
-    typed = [at for at in range(start, len(steps)) if steps[at].kind == TYPED]
-    return typed[turns] if len(typed) > turns else len(steps)
-
-
 def _seconds(at: str) -> float:
     try:
         return datetime.fromisoformat(at).timestamp()
@@ -397,31 +417,35 @@ def _seconds(at: str) -> float:
 
 
 class _Marks:
-    """The marks of lessons, each made when it is asked for. Raises IndexStateError without an index."""
+    """The marks of lessons, without what is usual. Raises IndexStateError without an index."""
 
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
-        self.of = functools.cache(self._of)
+    def __init__(self, vault: Vault, book: Ledger, sessions: _Sessions) -> None:
+        self._vault, self._sessions = vault, sessions
+        self._given: dict[str, set[str]] = defaultdict(set)  # lesson -> sessions
+        for entry in book.open.values():
+            for lesson in entry.lessons:
+                self._given[lesson].add(entry.session)
+        self._own = functools.cache(self._of_text)
 
-    @cached_property
-    def _texts(self) -> dict[str, tuple[str, str]]:
-        """The title and the text of each lesson, by id."""
-        rows = self._vault.open_index().store.rows(("lesson_id", "title", "text"), filters.WHOLE)
-        rows.sort(key=lambda row: str(row["lesson_id"]))
-        return {row["lesson_id"]: (row["title"], row["text"]) for row in rows}
-
-    @cached_property
-    def _sample(self) -> Sequence[tuple[str, str]]:
-        return list(self._texts.values())[:: max(1, len(self._texts) // SAMPLE)]
-
-    @cached_property
-    def _documents(self) -> Counter[str]:
-        """Return how many lessons of the sample have a word."""
-        return Counter(word for each in self._sample for word in words.words_run("\n".join(each)))
-
-    def _of(self, lesson: str) -> Marks | None:
-        """Return the marks of a lesson; None if it is gone."""
-        if lesson not in self._texts:
+    def of(self, lesson: str, session: str) -> Marks | None:
+        """Return the marks of a lesson that a session was given; None if it is gone."""
+        own = self._own(lesson)
+        if own is None:
             return None
-        marks = words.marks_of(*self._texts[lesson])
-        return words.by_rarity(marks, self._documents, len(self._sample))
+        others = self._sessions.others(session, self._given[lesson])
+        return own.without(judge.common(own.signs, others))
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        rows = self._vault.open_index().store.rows(("lesson_id", "text"), filters.WHOLE)
+        return {row["lesson_id"]: row["text"] for row in rows}
+
+    @cached_property
+    def _usual(self) -> Set[str]:
+        """The signs that many lessons have."""
+        texts = [text for _, text in sorted(self._texts.items())]
+        return words.usual_in(texts[:: max(1, len(texts) // SAMPLE)])
+
+    def _of_text(self, lesson: str) -> Marks | None:
+        text = self._texts.get(lesson)
+        return None if text is None else words.marks_of(text).without(self._usual)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 CONFIRMED = "confirmed"  # the key of a lesson's frontmatter
 NEVER_TAKEN = 5  # injections with a known outcome, of which none was taken
+MIN_CONTRADICTED = 2  # times; one may be a misunderstanding
 CHANGED_SHARE = 0.5  # of a cited file's lines that are gone
 MIN_LINES = 20  # of a file whose lines are compared
 MAX_DAYS = 60  # on which lessons were confirmed; of more only the last of each month is compared
@@ -121,7 +122,7 @@ def _of_use(row: Mapping[str, Any], tally: Tally | None) -> Iterator[Reason]:
         return
     lesson = _Lesson(row["lesson_id"], row["title"], row["path"])
     judged = tally.injected - tally.unknown
-    if tally.contradicted and tally.contradicted >= tally.taken:
+    if tally.contradicted >= max(MIN_CONTRADICTED, tally.taken):
         why = f"contradicted {tally.contradicted} of {tally.injected} times, taken {tally.taken}"
         yield lesson.reason("contradicted", why)
     elif judged >= NEVER_TAKEN and not tally.taken:

@@ -18,10 +18,10 @@ from vault_index.text import failure
 from vault_index.transcripts import events, reading, tools, vocabulary
 from vault_index.transcripts.events import Event
 
-TYPED, SAID, RAN, WROTE, AROUND, LOOKED, FAILED, REFUSED = (
-    *("typed", "said", "ran", "wrote", "around", "looked"),
-    *("failed", "refused"),
-)  # `around`: what stays beside a change
+TYPED, SAID, RAN, WROTE, LOOKED, FAILED, REFUSED = (
+    *("typed", "said", "ran", "wrote", "looked", "failed", "refused"),
+)
+SEEN = "seen"  # what a call showed to the agent
 DOING = frozenset({RAN, WROTE})
 MAX_BYTES = 64 * 1024 * 1024  # of a transcript; of a longer one the journal's file has to do
 MAX_CHARS = 20_000  # of a step
@@ -50,7 +50,7 @@ def steps_of(session: Session) -> list[Step]:
             steps = list(steps_in(reading.read_events(file, session.agent)))
     except OSError:
         steps = []
-    return steps or list(_of_records(session.records))
+    return steps or list(of_records(session.records))
 
 
 def steps_in(happened: Iterable[Event]) -> Iterator[Step]:
@@ -84,21 +84,22 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
         output = result.text if result else ""
         if is_error or (tools.is_check(text) and tools.says_failed(output)):
             yield _failed(text, output, call.at)
+        else:
+            yield from _seen(result)
     elif kind == tools.EDIT:
         if is_error:
             return
         yield Step(WROTE, text, call.at)
-        kept = [
-            word
-            for edit in tools.edits_of(call.input)
-            for word in unchanged_words(edit.old, edit.new)
-        ]
-        if around := " ".join(kept):
-            yield Step(AROUND, events.without_own_text(around)[:MAX_CHARS], call.at)
     elif kind in (tools.READ, tools.SEARCH):
         yield Step(LOOKED, text, call.at)
+        yield from _seen(result)
     elif kind == tools.OTHER and "lesson" not in call.tool:
         yield Step(RAN, text, call.at)
+
+
+def _seen(result: Event | None) -> Iterator[Step]:
+    if result and result.text:
+        yield Step(SEEN, events.without_own_text(result.text)[:MAX_CHARS], result.at)
 
 
 def _failed(command: str, output: str, at: str) -> Step:
@@ -125,12 +126,6 @@ def new_lines(old: str, new: str) -> str:
     )
 
 
-def unchanged_words(old: str, new: str) -> list[str]:
-    """Return the words that are in a text before and after its change."""
-    there = set(new.split())
-    return [word for word in old.split() if word in there]
-
-
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
@@ -146,8 +141,9 @@ def _ends(text: str) -> str:
     return text if len(text) <= 8000 else f"{text[:4000]}\n{text[-4000:]}"
 
 
-def _of_records(kept: Iterable[Record]) -> Iterator[Step]:
-    for record in kept:
+def of_records(records: Iterable[Record]) -> Iterator[Step]:
+    """Yield the steps that the journal has of a session."""
+    for record in records:
         if record.kind == PROMPT:
             yield Step(TYPED, record.text, record.at, record.origin, injections.key_of(record.text))
         elif record.kind == OBSERVATION:

@@ -1,35 +1,31 @@
-"""The words of a lesson by which one sees that it was followed: flags, names, paths, commands, versions.
+"""Signs of a lesson: what can show in a session that its advice was followed.
 
-Each has a weight: how surely somebody who writes it has it from the lesson. A clause says which part a
-word has in the lesson: advice, what the lesson warns of, or the failure that it is about.
+A sign is a *command* with its first words or one of its flags (`$ git read-tree`, `$ git log --follow`),
+a *setting* with its value (`pool_pre_ping=true`, `datetime.now(utc)`) or a *name* of code. Paths,
+branches and plain words do not count. A clause says which part a word has in the lesson: advice, what
+the lesson warns of, or the failure that it is about.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from vault_index.lesson import passages
 from vault_index.transcripts.vocabulary import STOP_WORDS
 
 ADVICE, AGAINST, SYMPTOM = "advice", "against", "symptom"
-PROGRAM = "$"  # in front of a word: as a program that is run, `$pnpm`
-RUN = "$ "  # in front of two: a program and its first word, `$ buf generate`
+RUN = "$ "  # in front of a command: a program and its first words, or a flag of theirs
 MAX_CHARS = 20_000  # of a lesson that are read
 CACHED = 4096  # texts of steps: several lessons are compared with each
 MIN_FAILURE = 3  # words of a failure that is recognised by them
-SURE = 0.9  # weight of a word that nobody writes by chance
-OF_PLACE = 0.4  # weight of a file beside such a word: work in it need not be the advice
-MIN_DOCUMENTS = 20  # lessons; among fewer, how often a word occurs says nothing
+MIN_NAME = 4  # letters
+MIN_USUAL, USUAL_SHARE = 3, 0.02  # lessons that have a sign, and their share, for it to be usual
 
-_TOKEN = re.compile(
-    r"--?[A-Za-z][\w-]*|[@$]?[A-Za-z_][\w$]*(?:(?:::|[./:@-])+[\w$*]+)*|\.[a-z][\w.-]+"
-    r"|v?\d+(?:\.\d+)+(?:-\w+)?"
-)
-_WORD = re.compile(r"[\w-]+")
 _SHELLS = frozenset("bash sh shell zsh console fish".split())
 _FENCE = re.compile(r"(?ms)^(`{3,}|~{3,})(?![`~])([^\n]*)\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)")
 _SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n](?:[^\n]*?[^`\n])?)\1(?!`)")
@@ -50,123 +46,194 @@ _ORDERS = re.compile(
     r"|they are in|it is in|are in|is in|lives? in|needs?)\b"
 )
 
-_CAMEL = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}")
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
-_ENDING = re.compile(r"\.[a-z]\w{0,4}$")
-_ACRONYM = re.compile(r"[A-Z][A-Z0-9]{2,9}")
-_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-\w+)?")
+_NAME = re.compile(r"(?<![\w/@-])(?:--)?[A-Za-z_]\w*(?:-\w+)*(?![\w/-]|\.[a-z]\w{0,4}\b(?!\())")
+_SHAPE = (
+    re.compile(  # of a name that nobody writes by chance: a flag, a constant, snake and camel case
+        r"--\w[\w-]{5,}|_*[A-Za-z]\w*_\w+|[a-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}"
+    )
+)
+_SETTING = re.compile(
+    r"(?<![\w.])(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Za-z_]\w*(?:\.\w+)+)"
+    r"(?:[ \t]?[=:][ \t]?[\"'`]?[\w./%+-]*\w|\([^()\n]{2,40}\))|\b\w{3,}\([\"'][^()\"'\n]{3,40}[\"']\)"
+)
+WORD = re.compile(r"--[A-Za-z][\w-]*|\w+(?:-\w+)*")
+_PLAIN = re.compile(r"[a-z][\w:-]*")  # a word of a command that is no path and no place for one
+_FLAG = re.compile(r"--?[A-Za-z][\w-]*")
+_PROMPTS = re.compile(r"^[ \t]*[$%>\u276f] (.+)$", re.MULTILINE)
 _SEPARATORS = re.compile(r"&&|\|\|?|;|\n|\$\(|`")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
-_WRAPPERS = frozenset("sudo time env exec command nohup npx bunx uvx".split())
-# Words that are in every second session, whatever the lesson.
-_COMMON = frozenset(
-    """
-    -- --help --version --force --all --verbose --quiet --json --yes --stat --oneline --name --port
-    --no-verify --amend --short --version -m -c readme.md package.json pyproject.toml requirements.txt
-    makefile dockerfile main.py index.js index.ts app.py setup.py __init__.py tsconfig.json cargo.toml
-    go.mod claude.md agents.md changelog.md license .gitignore .env config.toml settings.json src/
-    dev/null node_modules main.go main.rs --format user.email user.name
-    stdout stderr stdin e.g i.e etc. and/or true false none null self str int list dict foo bar todo
-    api json yaml toml html css http https url sql utf-8 cli git github docker python node npm bash shell
-    linux the and ci pr id ids __main__ __name__ n/a
-    """.split()
+_WRAPPERS = re.compile(
+    r"^(?:(?:sudo|time|env|exec|command|nohup|npx|bunx|uvx|uv run|poetry run|bundle exec|mise exec)\s+"
+    r"|--\s+|[A-Za-z_]\w*=\S*\s+|\$\s+)+"
 )
-_COMMON_PROGRAMS = frozenset(
-    """
-    import from def class end if for while do done then fi else elif return let const var function func
-    select insert update delete create with try except print raise begin require include case when esac
-    not and or main c e i x y set get new use type package module install run build start stop
-    ls cd cat echo grep rg find sed awk head tail wc mkdir rm mv cp touch chmod which pwd sort uniq xargs
-    git python python3 pytest npm node npx pip pip3 bash sh curl make docker kubectl go cargo ruff mypy
-    uv yarn tsc eslint test true export source sleep kill ps diff tee date env jq gh terraform
-    """.split()
-)
-_COMMON_RUNS = frozenset(
-    f"{RUN}{command}"
-    for command in (
-        "git status|git diff|git log|git add|git commit|git push|git pull|git checkout|git switch|"
-        "git branch|git show|git stash|git rebase|git merge|git fetch|git restore|git clone|"
-        "npm install|npm test|npm run|npm start|npm i|pip install|python -m|python3 -m|go test|"
-        "go build|go run|cargo build|cargo test|cargo run|docker build|docker run|docker ps|"
-        "docker compose|make test|make build|uv run|yarn install|pnpm install|pnpm test|terraform plan|"
-        "terraform apply|terraform init|kubectl get|kubectl apply|gh pr"
-    ).split("|")
+# Programs whose commands have commands: `gh pr checks`; of others the third word is an argument.
+_NESTED = frozenset("gh docker npm pnpm yarn mise go cargo kubectl aws gcloud az uv".split())
+_LOOKS = frozenset("cat grep rg find sed awk head tail wc ls less cut sort uniq diff".split())
+# Commands and flags of every second session, whatever the lesson: they prove nothing by themselves.
+_EVERYDAY = frozenset(
+    f"{RUN}{program} {word}"
+    for line in (
+        "git status diff log add commit push pull checkout switch branch show stash rebase merge fetch"
+        " restore clone config remote tag init reset",
+        "npm install test run start i ci",
+        "pip install",
+        "python -m",
+        "python3 -m",
+        "go test build run mod install",
+        "cargo build test run",
+        "docker build run ps compose",
+        "make test build",
+        "mise run install",
+        "brew install",
+        "terraform plan apply init",
+        "kubectl get apply",
+        "gh pr api issue run repo auth",
+    )
+    for program, *words in [line.split()]
+    for word in words
+) | {f"{RUN}gh pr {verb}" for verb in ("create", "view", "list", "diff", "merge", "checks")}
+_PROGRAMS = frozenset(command.split()[1] for command in _EVERYDAY)
+_EVERYDAY_FLAGS = frozenset(
+    """--help --version --force --all --verbose --quiet --json --yes --stat --oneline --name --port
+    --no-verify --amend --short --global --local --list --cached --hard --soft --name-only --format
+    --pretty --date --title --body --message --limit --output --no-edit
+    -m -c -v -f -p -n -r -a -q -e -y -i -s -t -u -x -b -l -rf -la -sl""".split()
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The words by which one lesson is recognised, with weights, 0..1, by their part in it.
+    """The signs of one lesson's advice, and what it says of failures.
 
-    `failure` are the words of the sentences about its failure, and `about` those of its title.
+    `named` are the words by which one speaks of it, and `failures` those of each sentence about its
+    failure.
     """
 
-    advice: Mapping[str, float]
-    against: frozenset[str] = frozenset()
-    symptoms: Mapping[str, float] = field(default_factory=dict)
-    failure: tuple[frozenset[str], ...] = ()
-    about: frozenset[str] = frozenset()
+    commands: frozenset[str] = frozenset()
+    settings: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    failures: tuple[frozenset[str], ...] = ()
+
+    @property
+    def signs(self) -> frozenset[str]:
+        """All that its advice may be recognised by."""
+        return self.commands | self.settings | self.names | self.named
+
+    @property
+    def can_prove(self) -> bool:
+        """Whether a session could show that the advice was followed."""
+        return bool(self.commands or self.settings or len(self.names) > 1)
+
+    def without(self, usual: Set[str]) -> Marks:
+        """Return the marks without the signs that prove nothing, as they were there or are usual."""
+        return replace(
+            self,
+            commands=frozenset(
+                each
+                for each in self.commands - usual
+                if not ((flag := each.rpartition(" ")[2]).startswith("--") and flag in usual)
+            ),
+            settings=self.settings - usual,
+            names=self.names - usual,
+            named=self.named - usual,
+        )
 
 
-def marks_of(title: str, text: str) -> Marks:
-    """Return what a lesson is recognised by; no advice for one that names nothing."""
-    weights: dict[str, dict[str, float]] = {ADVICE: {}, AGAINST: {}, SYMPTOM: {}}
+def marks_of(text: str) -> Marks:
+    """Return what the advice of a lesson is recognised by; nothing for one that names nothing."""
+    code: dict[str, list[str]] = {ADVICE: [], AGAINST: [], SYMPTOM: []}
+    prose, shell = list[str](), list[str]()
     failures: list[frozenset[str]] = []
-    for part, clause, weighed in _clauses(text):
-        for word, weight in weighed:
-            weights[part][word] = max(weights[part].get(word, 0.0), weight)
+    for part, clause, pieces, is_shell in _clauses(text):
+        code[part] += pieces
+        if part == ADVICE:
+            prose.append(clause)
+            shell += pieces if is_shell else []
         if part == SYMPTOM:  # what a program prints stands in it by itself
-            quoted = [span[2] for span in _SPAN.finditer(clause)]
-            said = map(plain_words, (clause, *quoted))
-            failures += [plain for plain in said if len(plain) >= MIN_FAILURE]
-    advised = {
-        word: weight
-        for word, weight in weights[ADVICE].items()
-        if weight and word not in weights[AGAINST] and word not in weights[SYMPTOM]
-    }
-    if any(weight >= SURE and not _is_place(word) for word, weight in advised.items()):
-        advised |= {
-            word: min(weight, OF_PLACE) for word, weight in advised.items() if _is_place(word)
-        }
+            failures += [plain_words(each) for each in (clause, *pieces)]
+    warned = {*_named(code[AGAINST]), *_named(code[SYMPTOM])}
+    commands = {command for line in shell for command in _commands(line)}
     return Marks(
-        advised,
-        frozenset(weights[AGAINST]) - set(advised),
-        {word: weight for word, weight in weights[SYMPTOM].items() if weight},
-        tuple(failures),
-        plain_words(title),
+        frozenset(_proving(commands)),
+        settings_in("\n".join(code[ADVICE])),
+        names_in("\n".join(prose)) - warned - _EVERYDAY_FLAGS,
+        frozenset((_named(code[ADVICE]) | _programs(commands)) - warned),
+        tuple(words for words in failures if len(words) >= MIN_FAILURE),
     )
 
 
-def _is_place(word: str) -> bool:
-    """Whether a word is the name of a file or folder: where to do what a lesson says."""
-    return not word.startswith((PROGRAM, "-")) and ("/" in word or bool(_ENDING.search(word)))
+def usual_in(texts: Sequence[str]) -> frozenset[str]:
+    """Return the signs that many of these lessons have: they show nothing of one."""
+    counts = Counter(sign for text in texts for sign in marks_of(text).signs)
+    least = max(MIN_USUAL, USUAL_SHARE * len(texts))
+    return frozenset(sign for sign, count in counts.items() if count >= least)
 
 
-def by_rarity(marks: Marks, documents: Mapping[str, int], count: int) -> Marks:
-    """Return the marks with the weight of words that many of `count` lessons have lowered.
+def _named(pieces: list[str]) -> set[str]:
+    """Return the words of code by which one speaks of it: its names, and what is all of a piece."""
+    whole = {piece.lower() for piece in pieces if len(piece) >= MIN_NAME and WORD.fullmatch(piece)}
+    return whole.union(*map(names_in, pieces))
 
-    `documents` says how many lessons have a word.
-    """
-    if count < MIN_DOCUMENTS:
-        return marks
-    whole = math.log(count)
-    rare = {
-        word: weight * min(1.0, math.log(count / documents.get(word, 1)) / whole * 1.5)
-        for word, weight in marks.advice.items()
-    }
-    return replace(marks, advice=rare)
+
+def _programs(commands: Set[str]) -> set[str]:
+    return {command.split()[1] for command in commands} - _PROGRAMS - _LOOKS
+
+
+def _proving(commands: Set[str]) -> Iterator[str]:
+    """Yield the commands that prove something: no everyday one, none that is a part of another."""
+    for command in commands:
+        last = command.rpartition(" ")[2]
+        if last in _EVERYDAY_FLAGS or command in _EVERYDAY:
+            continue
+        if not any(other.startswith(f"{command} ") for other in commands):
+            yield command
 
 
 @lru_cache(maxsize=CACHED)
-def words_in(text: str) -> frozenset[str]:
-    """Return the words of a text as a lesson's marks have them."""
-    return frozenset(form for token in _TOKEN.findall(text) for form in _forms(token))
+def names_in(text: str) -> frozenset[str]:
+    """Return the names of code in a text, lower case: by their shape, without paths."""
+    return frozenset(name.lower() for name in _NAME.findall(text) if _SHAPE.fullmatch(name))
 
 
 @lru_cache(maxsize=CACHED)
-def words_run(command: str) -> frozenset[str]:
-    """Return the words of a shell command, its programs and their first words among them."""
-    return words_in(command) | frozenset(_programs(command))
+def settings_in(text: str) -> frozenset[str]:
+    """Return the settings and calls in a text with their values, without case, spaces and quotes."""
+    found = (re.sub(r"[\s\"'`]", "", setting).lower() for setting in _SETTING.findall(text))
+    return frozenset(setting for setting in found if len(setting) > MIN_NAME)
+
+
+@lru_cache(maxsize=CACHED)
+def commands_in(text: str) -> frozenset[str]:
+    """Return the commands that a shell would run, each with its first words and with each flag."""
+    return frozenset(_commands(text))
+
+
+@lru_cache(maxsize=CACHED)
+def done_by(command: str) -> frozenset[str]:
+    """Return the names and settings of a shell command, without those of what only looks."""
+    does = "\n".join(
+        segment
+        for segment in _SEPARATORS.split(command[:MAX_CHARS])
+        if _WRAPPERS.sub("", f"{segment.strip()} ", count=1).partition(" ")[0] not in _LOOKS
+    )
+    return names_in(does) | settings_in(does)
+
+
+@lru_cache(maxsize=CACHED)
+def there_in(text: str) -> frozenset[str]:
+    """Return all that a text may have said before: its words, settings, and commands in its code."""
+    spans = "\n".join(span[2] for span in _SPAN.finditer(text))
+    words = frozenset(word.lower() for word in WORD.findall(text))
+    return words | names_in(text) | settings_in(text) | commands_in(spans)
+
+
+@lru_cache(maxsize=CACHED)
+def commands_typed(prompt: str) -> frozenset[str]:
+    """Return the commands that a prompt may name in its prose: "run buf generate, please"."""
+    said = [word.strip(".,;:!?`'\"()").lower() for word in prompt[:MAX_CHARS].split()]
+    pairs = [f"{RUN}{first} {second}" for first, second in pairwise(said)]
+    longer = (f"{pair} {third}" for pair, third in zip(pairs, said[2:], strict=False))
+    return frozenset([*pairs, *longer])
 
 
 def plain_words(text: str) -> frozenset[str]:
@@ -185,20 +252,41 @@ def _stem(word: str) -> str:
     return word
 
 
-_Weighed = Iterator[tuple[str, float]]
+def _commands(text: str) -> Iterator[str]:
+    for segment in _SEPARATORS.split(text[:MAX_CHARS]):
+        words = _WRAPPERS.sub("", f"{segment.strip(' ()')} ", count=1).split()
+        if not words or not re.fullmatch(r"[\w./~-]*?[a-zA-Z][\w.-]*", words[0]):
+            continue
+        program = words[0].rpartition("/")[2].lower()
+        head = f"{RUN}{program}"
+        if words[1:2] == ["-C"]:  # of git and make: where to run
+            yield f"{head} -C"
+            del words[1:3]
+        left = 2 if program in _NESTED else 1
+        for word in (word.strip("'\"") for word in words[1:]):
+            flag = _FLAG.match(word)
+            if flag:
+                yield f"{head} {flag[0]}"
+            elif left and _PLAIN.fullmatch(word):
+                head, left = f"{head} {word}", left - 1
+                yield head
+            else:
+                left = 0
 
 
-def _clauses(text: str) -> Iterator[tuple[str, str, _Weighed]]:
-    """Yield the clauses of a lesson: the part that each has, its text, its words with their weight."""
+def _clauses(text: str) -> Iterator[tuple[str, str, list[str], bool]]:
+    """Yield the clauses of a lesson: the part of each, its text, its code, and whether that is shell."""
     structured = passages.parts_of(text[:MAX_CHARS])
     if structured.problem:
-        yield SYMPTOM, structured.problem, _weighed(structured.problem)
+        yield SYMPTOM, structured.problem, _spans(structured.problem), True
     advice = "\n\n".join(filter(None, (structured.summary, structured.explanation)))
     end = 0
     for block in _FENCE.finditer(advice):
         above = advice[end : block.start()]
         yield from _prose(above)
-        yield _part_of_block(above), block[3], _weighed_block(block[2].strip().lower(), block[3])
+        typed = "\n".join(_PROMPTS.findall(block[3]))
+        is_shell = bool(typed) or block[2].strip().lower() in _SHELLS
+        yield _part_of_block(above), block[3], [typed or block[3]], is_shell
         end = block.end()
     yield from _prose(advice[end:])
 
@@ -211,7 +299,11 @@ def _part_of_block(above: str) -> str:
     return pieces[-1] if pieces else ADVICE
 
 
-def _prose(text: str) -> Iterator[tuple[str, str, _Weighed]]:
+def _spans(text: str) -> list[str]:
+    return [span[2] for span in _SPAN.finditer(text)]
+
+
+def _prose(text: str) -> Iterator[tuple[str, str, list[str], bool]]:
     """Yield the clauses of prose, as `_clauses` does."""
     spans: list[str] = []
 
@@ -222,7 +314,7 @@ def _prose(text: str) -> Iterator[tuple[str, str, _Weighed]]:
     for clause in filter(str.strip, _CLAUSES.split(_SPAN.sub(hide, text))):
         for part, piece in _pieces(clause):
             shown = re.sub(r"\x00(\d+)\x00", lambda match: spans[int(match[1])], piece)
-            yield part, shown, _weighed(shown)
+            yield part, shown, _spans(shown), True
 
 
 def _pieces(clause: str) -> Iterator[tuple[str, str]]:
@@ -242,102 +334,3 @@ def _pieces(clause: str) -> Iterator[tuple[str, str]]:
         yield ADVICE, rest[again.start() :]
         rest = rest[: again.start()]
     yield AGAINST, rest
-
-
-def _weighed(clause: str) -> Iterator[tuple[str, float]]:
-    """Yield the words of a clause that can be recognised, each with its weight."""
-    for span in _SPAN.finditer(clause):
-        yield from _weighed_code(span[2])
-    for token in _TOKEN.findall(_SPAN.sub(" ", clause)):
-        for form in _forms(token):
-            if weight := _weight(form, token):
-                yield form, weight
-
-
-def _weighed_code(code: str, *, is_shell: bool = True) -> Iterator[tuple[str, float]]:
-    """Yield the words of code. A plain word counts where it is all of a span: `pnpm`, `clock`."""
-    is_word = _WORD.fullmatch(code) is not None
-    for token in _TOKEN.findall(code):
-        for form in _forms(token):
-            weight = _weight(form, token, in_code=True)
-            if not weight and is_word and len(form) >= 3 and form not in _COMMON:
-                weight = 0.5 if form not in _COMMON_PROGRAMS else 0.0
-            yield form, weight
-    if is_shell:
-        for command in _programs(code):
-            yield command, _weight_of_program(command)
-
-
-def _weighed_block(language: str, code: str) -> Iterator[tuple[str, float]]:
-    """Yield the words of a block of code; of one with prompts only those of what is typed."""
-    typed = re.findall(r"^[ \t]*[$%] (.+)$", code, re.MULTILINE)
-    is_shell = bool(typed) or language in _SHELLS
-    return _weighed_code("\n".join(typed) or code, is_shell=is_shell)
-
-
-def _forms(token: str) -> Iterable[str]:
-    """Return a token as it is compared: whole and, of a path or dotted name, also its end."""
-    token = token.strip(".:@$*").rstrip("-/")
-    lower = token.lower()
-    forms = {lower}
-    if "/" in lower:
-        forms.add(lower.rpartition("/")[2])
-        pieces = lower.split("/")
-        forms.update("/".join(pieces[start:]) for start in range(1, min(len(pieces) - 1, 6)))
-    elif "." in lower and not _VERSION.fullmatch(lower):
-        forms.add(lower.rpartition(".")[2])
-    if ":" in lower:
-        forms.update(piece for piece in lower.split(":") if piece)
-    if "@" in lower:
-        forms.update(piece for piece in lower.split("@") if piece)
-    return [form for form in forms if len(form) > 1]
-
-
-def _weight(form: str, token: str, *, in_code: bool = False) -> float:
-    """Return how surely a word comes from the lesson that has it, by its shape."""
-    if form in _COMMON or len(form) < 3:
-        return 0.0
-    if form.startswith("--"):
-        return 1.0 if len(form) >= 8 else 0.6
-    if form.startswith("-"):
-        return 0.0
-    if _VERSION.fullmatch(form):
-        return 0.6 if in_code or form.count(".") > 1 else 0.4
-    if "/" in form:
-        return 1.0 if len(form) >= 6 and (in_code or re.search(r"\.\w{1,5}$", form)) else 0.0
-    whole = token.rpartition("/")[2].rpartition(".")[2] if form != token.lower() else token
-    if _CONSTANT.fullmatch(whole) or "_" in form.strip("_"):
-        return 1.0
-    if _CAMEL.fullmatch(whole):
-        return 0.9
-    if re.search(r"\.\w{1,5}$", form):
-        return 0.9 if len(form) >= 7 else 0.4
-    if not in_code:
-        return 0.35 if _ACRONYM.fullmatch(token) else 0.0
-    if "-" in form or ":" in form:
-        return 0.9 if len(form) >= 7 else 0.5
-    return 0.0
-
-
-def _programs(text: str) -> Iterator[str]:
-    """Yield the programs that a shell would run, each also with its first word."""
-    for segment in _SEPARATORS.split(text[:4000]):
-        words = segment.split()
-        while words and (
-            _ASSIGNMENT.fullmatch(words[0]) or words[0] in _WRAPPERS or words[0] == "$"
-        ):
-            words = words[1:]
-        if not words or not re.fullmatch(r"[\w./~-]*?[a-zA-Z][\w.-]+", words[0]):
-            continue
-        program = words[0].rpartition("/")[2].lower()
-        if not program[:1].isalnum():
-            continue
-        yield PROGRAM + program
-        if len(words) > 1 and re.fullmatch(r"[a-z][\w:.-]*|-m", words[1]):
-            yield f"{RUN}{program} {words[1]}"
-
-
-def _weight_of_program(command: str) -> float:
-    if command.startswith(RUN):
-        return 0.0 if command in _COMMON_RUNS else 0.9
-    return 0.0 if command[len(PROGRAM) :] in _COMMON_PROGRAMS | _COMMON else 1.0
