@@ -1,13 +1,21 @@
-"""Measure `lessons learn` without a model, on a session of 500 tool calls in a repository of 300 files.
+"""Measure `lessons learn`: its time without a model, and how much of real sessions a model is sent.
 
     python -m benchmarks.learning
+    python -m benchmarks.learning --points FOLDER
 
-The whole command is timed, in a process of its own: reading the transcript, the diff from the commit at
-the session's start, the significance, the entries by rule, their comparison with the vault's lessons.
+The first times the whole command in a process of its own, on a session of 500 tool calls in a repository
+of 300 files: the transcript, the diff from the commit at the session's start, the significance, the
+entries by rule, their comparison with the vault's lessons.
+
+The second looks for the points of `learning_points.json` in what a model would be sent of the transcripts
+below a folder. They are 99 points that 23 published sessions of coding agents teach (MIT, Apache-2.0 and
+ISC; not in this repository), each with the few words that must stand there: its symptom, its cause or
+the person's decision. A reader wrote them down from the raw transcripts before the rules were made.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -24,14 +32,25 @@ from benchmarks.instruments import Row
 from tests.support.conversations import Conversation
 from tests.support.files import write
 from tests.support.projects import a_project, a_vault, taken
+from vault_index.config import Config, LearnTable
+from vault_index.learn import evidence, gather, stages, timeline
+from vault_index.learn.material import SESSION, Material
+from vault_index.learn.stages import Request
+from vault_index.transcripts import reading
 
 TURNS, EDITS = 50, 7  # with three commands a turn: 500 tool calls
 FILES = 300
 REPEATS = 5
+BUDGETS = (4_000, 7_000, 12_000)
 
 
 def main() -> None:
-    """Run the measurement and print the rows."""
+    """Run a measurement and print its rows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--points", type=Path, metavar="FOLDER", help="a folder with transcripts")
+    if folder := parser.parse_args().points:
+        list(instruments.shown(points_sent(folder)))
+        return
     with tempfile.TemporaryDirectory(prefix="lessons-sessions-") as scratch:
         home = Path(scratch) / "home"
         home.mkdir()
@@ -66,6 +85,31 @@ def rows(scratch: Path) -> Iterator[Row]:
     times = [_seconds([*command[:-2], "--again"], project) for _ in range(REPEATS)]
     yield "lessons learn, with its proposals: median", statistics.median(times), "s"
     yield "the same, in starts of Python", statistics.median(times) / statistics.median(bare), ""
+
+
+def points_sent(folder: Path) -> Iterator[Row]:
+    """Count the points of which all words stand in what a model is sent, by the budget."""
+    points = json.loads(Path(__file__).with_name("learning_points.json").read_text("utf-8"))
+    files = {file.stem: file for file in folder.rglob("*.jsonl") if file.parent.name != "subagents"}
+    sessions = {}
+    for name in points:
+        file = next(file for stem, file in files.items() if stem.startswith(name))
+        turns = gather.replay(file, reading.agent_of(file)).turns
+        moments = tuple(moment for _, turn in turns for moment in turn)
+        sessions[name] = Material(SESSION, name, moments=timeline.without_orders(moments)[0])
+    yield "points", sum(map(len, points.values())), f"of {len(points)} sessions"
+    for tokens in BUDGETS:
+        config = Config(home=folder, learn=LearnTable(tokens=tokens))
+        there = chars = 0
+        for name, material in sessions.items():
+            sent = evidence.squeezed(stages.shown(material, config, Request())).casefold()
+            words = [
+                [evidence.squeezed(key).casefold() for key in keys] for _, *keys in points[name]
+            ]
+            there += sum(all(key in sent for key in keys) for keys in words)
+            chars += len(sent)
+        yield f"in a budget of {tokens:,} tokens, instructions included", there, "points"
+        yield "characters of a session", chars // len(sessions), ""
 
 
 def _seconds(command: list[str], folder: Path) -> float:

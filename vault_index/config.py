@@ -32,7 +32,11 @@ VAULT_KEYS = frozenset(
     | {"learn.significance", "learn.exclude", "search.weights", "search.min_similarity"}
     | {"skills.least_lessons", "skills.least_confidence", "skills.least_uses"}
 )
-_RENAMED = {"journal.left_out": "journal.exclude", "learn.ignored": "learn.exclude"}
+_RENAMED = {
+    "journal.left_out": "journal.exclude",
+    "learn.ignored": "learn.exclude",
+    "learn.most": "learn.max_entries",
+}
 _GONE = frozenset({"journal.refine", "journal.refine_a_day", "journal.prompt"})
 _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
@@ -51,7 +55,7 @@ class UnknownKey:
     """A key of a settings file that needs an edit; only one `is_in_force` that has a new name."""
 
     file: str
-    key: str  # as the file spells it: `learn.most`
+    key: str  # as the file spells it: `learn.tokens`
     reason: str
     is_in_force: bool = False
 
@@ -102,10 +106,10 @@ class LearnTable:
 
     model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for rules alone
     auto: bool = False  # learn from a session when it ends
-    stages: int = 0  # calls for an analysis: 4 | 1; 0: as suits the model
+    stages: int = 1  # calls for an analysis; 4 for a model that needs small steps
     significance: int = 5  # points from which a session is worth an analysis
-    most: int = 3  # proposals from a session, at most 20
-    tokens: int = 12_000  # tokens that a model is sent of a session, in all stages together
+    max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
+    tokens: int = 12_000  # tokens that a model is sent of a session, in all calls together
     exclude: tuple[str, ...] = ()  # globs of paths that nothing is learned from
     expire_days: int = 30  # days that a proposal waits for its review; 0: for ever
 

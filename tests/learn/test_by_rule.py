@@ -23,6 +23,7 @@ def material(file: Path) -> Material:
     played = gather.replay(file, "claude")
     return Material(
         *("session", "x"),
+        moments=tuple(each for _, turn in played.turns for each in turn),
         prompts=tuple(played.prompts),
         narrative=tuple(played.narrative),
         repairs=tuple(played.repairs),

@@ -16,6 +16,7 @@ from vault_index.journal.record import private_id
 from vault_index.learn import evidence, gate, stages
 from vault_index.learn.gate import Admitted, Context
 from vault_index.learn.material import COMMITS, Entry
+from vault_index.learn.timeline import AGENT, Moment
 from vault_index.proposals import draft
 from vault_index.store import injections
 
@@ -29,7 +30,7 @@ LOGIN = "Redirects of `after_login()` are built in store/login.py.\n\n## Related
 def entry_of(**changes: Any) -> Entry:
     model = ScriptedModel.that_says(an_entry(**changes))
     config = Config(home=home_folder())
-    return stages.run(model, a_material(), config, stages.ONE, lambda _done, _of: None)[0]
+    return stages.run(model, a_material(), config, stages.Request(), lambda _done, _of: None)[0]
 
 
 def no_index(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def around(**changes: Any) -> Context:
     material = changes.get("material", a_material())
     there = Context(
         material=material,
-        texts=evidence.texts_of(material),
+        texts=evidence.texts_of(material.texts),
         known=gate.words_of(material),
         given={},
         orders=(),
@@ -136,7 +137,7 @@ def test_a_lesson_that_was_given_is_not_learned_again() -> None:
     given = {"devops/heap": HEAP}
     copied = entry_of(explanation=f"We saw: {HEAP[:90]} and it helped.", problem=HEAP[90:])
     assert gate.admit(copied, around(given=given)) == gate.GIVEN
-    said = a_material(narrative=(f"The lesson says: {HEAP}",))
+    said = a_material(moments=(Moment(AGENT, f"The lesson says: {HEAP}"),))
     quoting = entry_of(quotes=[HEAP[:100]])
     assert gate.admit(quoting, around(material=said, given=given)) == gate.NO_QUOTE
     assert kept(entry_of(), around(given=given))

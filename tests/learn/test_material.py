@@ -20,7 +20,7 @@ from tests.support.projects import a_project, a_vault, commit, taken
 from vault_index.config import load
 from vault_index.errors import VaultError
 from vault_index.journal.redact import redact
-from vault_index.learn import gather
+from vault_index.learn import gather, timeline
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, Material
 from vault_index.store import injections
 from vault_index.transcripts import events
@@ -64,6 +64,13 @@ def test_a_session_that_failed_and_passed(project: Path) -> None:
     ]
     assert "-redirect(path)\n+redirect(path + query)\n" in material.diff
     assert (material.scope, material.session, material.project) == ("session", talk.id, "shop")
+    assert [(each.kind, each.about) for each in material.moments] == [
+        (timeline.PERSON, ""),
+        (timeline.FAILED, "pytest tests/test_login.py"),
+        (timeline.EDIT, "store/login.py"),
+        (timeline.RAN, "pytest tests/test_login.py"),
+        (timeline.AGENT, ""),
+    ]
     assert material.digest
 
 
@@ -143,6 +150,7 @@ def test_a_record_that_a_person_deleted_is_not_learned_from(project: Path) -> No
     assert [prompt.text for prompt in material.prompts] == [
         "How many times should the uploader retry?"
     ]
+    assert not [each for each in material.moments if "RETRIES" in each.text or "five" in each.text]
 
 
 def test_the_diff_is_since_the_session_began(project: Path) -> None:
@@ -311,8 +319,9 @@ def test_commits(project: Path) -> None:
     assert [change.path for change in head.changes] == ["b.py"]
     both = gather.commits(vault, "HEAD~2..HEAD")
     assert both.subjects == ("Add a", "Fix b")
-    assert both.narrative == ("It was missing because nobody wrote it.",)
-    assert "+a = 1" in both.diff
+    messages = [each.text for each in both.moments if each.kind == timeline.COMMIT]
+    assert "It was missing because nobody wrote it." in messages[0]
+    assert ("+a = 1", "a.py") in [(each.text, each.about) for each in both.moments]
     first = gather.commits(vault, "HEAD~2")
     assert "store/login.py" in [change.path for change in first.changes]
     for revisions in ("nothing", "--output=x", "HEAD...HEAD", "nothing..HEAD"):

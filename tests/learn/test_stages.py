@@ -1,10 +1,11 @@
-"""Four stages or one: what is asked, how much is sent, and when an analysis ends early."""
+"""One call or four: what is asked, how much is sent, and when an analysis ends early."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,63 +13,96 @@ from tests.support.materials import ScriptedModel, a_material, an_entry, good_an
 from vault_index.config import Config
 from vault_index.errors import ModelAnswerError, ModelRefusedError
 from vault_index.learn import stages
+from vault_index.learn.stages import Request
+from vault_index.learn.timeline import AGENT, PERSON, Moment
+
+TITLE = "after_login() must pass the query string on"
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Config:
-    return Config(home=tmp_path)
+def set_to(home: Path, **values: Any) -> Config:
+    config = Config(home=home)
+    return replace(config, learn=replace(config.learn, **values))
 
 
-def run(model: ScriptedModel, config: Config, names: tuple[str, ...]) -> list[str]:
-    entries = stages.run(model, a_material(), config, names, lambda _done, _of: None)
+def run(model: ScriptedModel, config: Config, request: Request = Request()) -> list[str]:  # noqa: B008  # frozen
+    entries = stages.run(model, a_material(), config, request, lambda _done, _of: None)
     return [entry.title for entry in entries]
 
 
-@pytest.mark.parametrize("names", [stages.FOUR, stages.ONE])
+def a_long_session() -> list[Moment]:
+    return [
+        Moment(AGENT, f"It fails because total_{n} = price_{n} * count_{n}") for n in range(9_000)
+    ]
+
+
+@pytest.mark.parametrize("number", [1, 4])
 @pytest.mark.parametrize("tokens", [8_000, 12_000, 40_000])
 def test_it_sends_no_more_than_it_planned_and_the_budget_allows(
-    config: Config, names: tuple[str, ...], tokens: int
+    tmp_path: Path, number: int, tokens: int
 ) -> None:
-    config = replace(config, learn=replace(config.learn, tokens=tokens))
-    code = "".join(f"+    total_{n} = price_{n} * count_{n}\n" for n in range(20_000))
-    material = a_material(diff=f"--- a/m.py\n+++ b/m.py\n@@ -1 +1,20000 @@\n{code}")
+    config = set_to(tmp_path, tokens=tokens, stages=number)
+    material = a_material(moments=tuple(a_long_session()))
     model = ScriptedModel.that_says(an_entry())
-    planned = stages.plan(material, config, names).calls
-    stages.run(model, material, config, names, lambda _done, _of: None)
-    assert [stage for stage, _, _ in model.asked] == list(names)
+    planned = stages.plan(material, config, Request("shop")).calls
+    stages.run(model, material, config, Request("shop"), lambda _done, _of: None)
+    assert [stage for stage, _, _ in model.asked] == list(stages.names(config))
     for call, (_, system, asked) in zip(planned, model.asked, strict=True):
         assert len(system) + len(asked) <= call.chars
-    assert sum(call.tokens for call in planned) <= tokens + len(names)
+    assert sum(call.tokens for call in planned) <= tokens + number
     assert model.sent > 0.5 * 4 * tokens
 
 
-def test_later_stages_get_the_answers_before_and_less_of_the_material(config: Config) -> None:
+def test_what_would_be_sent_is_what_is_sent(tmp_path: Path) -> None:
+    config, request = set_to(tmp_path), Request("shop", "2026-11-20")
     model = ScriptedModel.that_says(an_entry())
-    assert run(model, config, stages.FOUR) == ["after_login() must pass the query string on"]
+    (planned,) = stages.plan(a_material(), config, request).calls
+    assert run(model, config, request) == [TITLE]
+    ((_, system, asked),) = model.asked
+    assert planned.text == f"{system}\n\n{asked}"
+
+
+def test_later_steps_get_the_answers_before_and_the_last_the_most_of_the_session(
+    tmp_path: Path,
+) -> None:
+    model = ScriptedModel.that_says(an_entry())
+    material = a_material(moments=tuple(a_long_session()))
+    config = set_to(tmp_path, stages=4)
+    stages.run(model, material, config, Request(), lambda _done, _of: None)
     prompts = {stage: asked for stage, _, asked in model.asked}
     assert "The answer to the step" not in prompts["what"]
-    assert "a rewrite rule in nginx.conf" in prompts["patterns"]  # of the step before
-    assert "diff --git" not in prompts["why"]
-    assert "AssertionError: /home" in prompts["knowledge"]  # quotes come from the material
+    assert "a rewrite rule is no cure" in prompts["patterns"]  # of the step before
+    assert len(prompts["entries"]) > 2 * len(prompts["what"])
 
 
-def test_the_settings_choose_the_stages_else_the_model_does(config: Config) -> None:
-    quick, slow = ScriptedModel(str), ScriptedModel(str, starts_slowly=True)
-    assert stages.names(config, quick) == stages.FOUR
-    assert stages.names(config, slow) == stages.ONE
-    assert stages.names(replace(config, learn=replace(config.learn, stages=4)), slow) == stages.FOUR
-    assert stages.names(replace(config, learn=replace(config.learn, stages=1)), quick) == stages.ONE
-    assert (
-        stages.names(replace(config, learn=replace(config.learn, tokens=3_000)), quick)
-        == stages.ONE
-    )
+def test_a_model_is_told_project_day_language_categories_and_lessons_nearby(tmp_path: Path) -> None:
+    model = ScriptedModel.that_says(an_entry())
+    request = Request("shop", "2026-11-20", "German", ["devops", "web"], ["Raise the heap in CI"])
+    run(model, set_to(tmp_path), request)
+    ((_, system, asked),) = model.asked
+    for told in ("shop", "2026-11-20", "German", "devops, web", "Raise the heap in CI"):
+        assert told in asked
+        assert told not in system
 
 
-def test_an_answer_that_does_not_fit_is_asked_for_once_more(config: Config) -> None:
-    answers = iter(["no idea", *(json.dumps(good_answer(stage)) for stage in stages.FOUR)])
+def test_one_call_is_made_unless_the_settings_want_four(tmp_path: Path) -> None:
+    assert stages.names(Config(home=tmp_path)) == stages.ONE
+    assert stages.names(set_to(tmp_path, stages=0)) == stages.ONE  # as it was written before
+    assert stages.names(set_to(tmp_path, stages=4)) == stages.FOUR
+
+
+def test_a_long_session_may_teach_more_than_a_short_one(tmp_path: Path) -> None:
+    def most(chars: int, **values: int) -> int:
+        material = a_material(moments=(Moment(PERSON, "x" * chars),))
+        return stages.max_entries(set_to(tmp_path, **values), material)
+
+    assert [most(chars) for chars in (100, 13_000, 30_000, 200_000)] == [3, 4, 5, 6]
+    assert most(200_000, max_entries=2) == 2
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_once_more(tmp_path: Path) -> None:
+    answers = iter(["no idea", json.dumps(good_answer("entries"))])
     model = ScriptedModel(lambda _: next(answers))
-    assert run(model, config, stages.FOUR) == []
-    assert [stage for stage, _, _ in model.asked] == ["what", *stages.FOUR]
+    assert run(model, set_to(tmp_path)) == []
     assert "could not be used: scripted:model did not answer with JSON" in model.asked[1][2]
 
 
@@ -76,31 +110,31 @@ def test_an_answer_that_does_not_fit_is_asked_for_once_more(config: Config) -> N
     ("answer", "problem"),
     [
         ("rubbish", "did not answer with JSON"),
-        ('{"summary": 3}', "'summary' is not of type string"),
-        (json.dumps({**good_answer("what"), "summary": " "}), "its summary is empty"),
+        ('{"entries": 3}', "'entries' is not of type array"),
     ],
 )
-def test_rubbish_ends_the_analysis_at_its_stage(config: Config, answer: str, problem: str) -> None:
+def test_rubbish_ends_the_analysis(tmp_path: Path, answer: str, problem: str) -> None:
     model = ScriptedModel(lambda _: answer)
     with pytest.raises(ModelAnswerError) as error:
-        run(model, config, stages.FOUR)
-    assert error.value.message.startswith("what: ")
+        run(model, set_to(tmp_path))
+    assert error.value.message.startswith("entries: ")
     assert problem in error.value.message
-    assert len(model.asked) == 2
-    assert model.usage.calls == 2
+    assert "learn.stages" in error.value.hint
+    assert model.usage.calls == len(model.asked) == 2
 
 
-def test_a_refusal_is_not_asked_again(config: Config) -> None:
+def test_a_refusal_is_not_asked_again(tmp_path: Path) -> None:
     model = ScriptedModel(lambda _: "I'm sorry, but I can't help with that.")
     with pytest.raises(ModelRefusedError, match="what: "):
-        run(model, config, stages.FOUR)
+        run(model, set_to(tmp_path, stages=4))
     assert len(model.asked) == 1
 
 
-def test_headings_in_an_answer_begin_no_other_lesson(config: Config) -> None:
+def test_headings_in_an_answer_begin_no_other_lesson(tmp_path: Path) -> None:
     model = ScriptedModel.that_says(
         an_entry(explanation="## Lesson: Two\nText.\n\n## Problem\nNo.")
     )
-    (entry,) = stages.run(model, a_material(), config, stages.ONE, lambda _done, _of: None)
+    config = set_to(tmp_path)
+    (entry,) = stages.run(model, a_material(), config, Request(), lambda _done, _of: None)
     assert entry.parts.explanation.startswith("### Lesson: Two")
     assert "\n## " not in entry.parts.explanation

@@ -51,7 +51,7 @@ def test_an_analysis_is_so_many_lean_requests(
     hook = {"type": "command", "command": sys.executable, "args": ["-c", WITNESS, str(fired)]}
     settings = {"hooks": {event: [{"hooks": [hook]}] for event in HOOKS}}
     write(own_world / ".claude" / "settings.json", json.dumps(settings))
-    chosen = "stages = 4\n" if stages == 4 else ""  # one call is the default of claude
+    chosen = "stages = 4\n" if stages == 4 else ""
     write(own_world / "config.toml", f'[learn]\nmodel = "claude"\n{chosen}')
     vault = make_vault({})
     commit(vault.root)

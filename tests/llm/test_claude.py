@@ -117,7 +117,6 @@ def test_one_question_is_one_lean_start(played: Played, model: Model, tmp_path: 
     assert place.stat().st_mode & 0o777 == 0o700
     usage = model.usage
     assert (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost) == (1, 42, 7, 0.002)
-    assert model.starts_slowly
 
 
 def test_the_marker_is_there_once(played: Played, model: Model) -> None:

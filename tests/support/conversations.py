@@ -45,6 +45,10 @@ class Conversation:
         values = {"file_path": str(self.folder / path), "old_string": old, "new_string": new}
         return self._tool("Edit", values, f"The file {path} has been updated.", failed=False)
 
+    def calls(self, tool: str, output: str) -> Conversation:
+        """The agent calls a tool of a server, which answers with a text."""
+        return self._tool(tool, {}, output, failed=False)
+
     def event(self, name: str, **more: Any) -> dict[str, Any]:
         """Return what a hook of the agent gets on stdin."""
         return {

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from vault_index.learn.material import CHANGED, SESSION, FileChange, Material, Repair, Said
+from vault_index.learn.timeline import AGENT, EDIT, FAILED, PERSON, RAN, Moment
 from vault_index.llm import backend
 from vault_index.llm.backend import Question, Reply, Take, Usage
 
@@ -35,19 +36,43 @@ diff --git a/store/login.py b/store/login.py
 """
 
 
+PROMPT = "The login redirect loses the query string, please correct that"
+CORRECTION = "No, do not touch nginx.conf, the query is dropped in after_login() already"
+CHECK = "pytest tests/test_login.py"
+MOMENTS = (
+    Moment(PERSON, PROMPT),
+    Moment(FAILED, "AssertionError: /home != /home?next=cart\n1 failed in 0.12s", CHECK),
+    Moment(AGENT, "I will change the rewrite rule in nginx.conf."),
+    Moment(PERSON, CORRECTION),
+    Moment(
+        EDIT,
+        '+    assert redirect("/home", query="next=cart").url == "/home?next=cart"',
+        "tests/test_login.py",
+    ),
+    Moment(
+        EDIT,
+        "-    return redirect(path)\n+    return redirect(path + request.query_string())",
+        "store/login.py",
+    ),
+    Moment(RAN, "", CHECK),
+    Moment(AGENT, "The redirect dropped the query since it was built from the path alone."),
+)
+
+
 def a_material(**changes: Any) -> Material:
     """Return a session in which a test failed, the person corrected the agent, and the test passed."""
     material = Material(
         scope=SESSION,
         target=SESSION_ID,
         project="shop",
+        moments=MOMENTS,
         session=SESSION_ID,
         began="2026-11-20T14:02:33Z",
         ended="2026-11-20T14:09:00Z",
         prompts=(
-            Said("The login redirect loses the query string, please correct that"),
+            Said(PROMPT),
             Said(
-                "No, do not touch nginx.conf, the query is dropped in after_login() already",
+                CORRECTION,
                 answers="I will change the rewrite rule in nginx.conf.",
                 is_correction=True,
             ),
@@ -102,37 +127,22 @@ def an_entry(**changes: Any) -> dict[str, Any]:
 
 
 PARTS: dict[str, dict[str, Any]] = {
-    "what": {
-        "summary": "The redirect after a login keeps the query string.",
-        "files": [{"path": "store/login.py", "role": "builds the address"}],
-        "change_type": "bug_fix",
-    },
-    "why": {
-        "problem": "after_login() dropped the query string.",
-        "trade_offs": [],
-        "alternatives": ["a rewrite rule in nginx.conf"],
-        "principles": ["do not touch nginx.conf"],
-    },
-    "patterns": {"patterns": [], "best_practices": [], "anti_patterns": []},
+    "what": {"summary": "The redirect after a login keeps the query string."},
+    "why": {"reasons": ["after_login() dropped the query string; a rewrite rule is no cure"]},
+    "patterns": {"patterns": []},
 }
 
 
 def stage_of(asked: str) -> str:
     """Return which stage a request is for, by the schema in it."""
     schema, _ = json.JSONDecoder().raw_decode(asked.rpartition("schema:\n")[2])
-    keys = set(schema["properties"])
-    names = {"summary": "what", "problem": "why", "patterns": "patterns", "entries": "knowledge"}
-    if "knowledge" in keys:
-        return "all"
-    return next(name for key, name in names.items() if key in keys)
+    (key,) = schema["properties"]
+    return {"summary": "what", "reasons": "why"}.get(key, str(key))
 
 
 def good_answer(stage: str, *entries: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a good model answers in a stage."""
-    knowledge = {"entries": list(entries)}
-    if stage == "all":
-        return {**PARTS, "knowledge": knowledge}
-    return knowledge if stage == "knowledge" else PARTS[stage]
+    return {"entries": list(entries)} if stage == "entries" else PARTS[stage]
 
 
 class ScriptedModel:
@@ -141,16 +151,15 @@ class ScriptedModel:
     name = "scripted:model"
     can_call_tools = False
 
-    def __init__(self, answers: Callable[[str], str], *, starts_slowly: bool = False) -> None:
-        self.starts_slowly = starts_slowly
+    def __init__(self, answers: Callable[[str], str]) -> None:
         self.usage = Usage()
         self.asked: list[tuple[str, str, str]] = []  # stage, system, prompt with the schema
         self._answers = answers
 
     @classmethod
-    def that_says(cls, *entries: Mapping[str, Any], **options: Any) -> ScriptedModel:
+    def that_says(cls, *entries: Mapping[str, Any]) -> ScriptedModel:
         """Return a model that answers well, with these entries."""
-        return cls(lambda stage: json.dumps(good_answer(stage, *entries)), **options)
+        return cls(lambda stage: json.dumps(good_answer(stage, *entries)))
 
     def complete(self, system: str, prompt: str) -> str:
         """Return nothing: nobody asks for it."""
@@ -164,8 +173,7 @@ class ScriptedModel:
         self, system: str, prompt: str, keys: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, Any]:
         """Return the answer of the script, checked as that of any model."""
-        schema = json.dumps(backend.schema_of(keys))
-        asked = f"{prompt}\n\nAnswer with one JSON object of this schema:\n{schema}"
+        asked = backend.with_schema(prompt, keys)
         stage = stage_of(asked)
         self.asked.append((stage, system, asked))
         self.usage += Usage(1, (len(system) + len(asked)) // 4, 50, 0.5)

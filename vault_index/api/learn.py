@@ -162,12 +162,12 @@ def learn(
     folder: str = "",
     force: bool = False,
     dry_run: bool = False,
+    tokens: int = 0,
     asked_by: str = record.PERSON,
 ) -> dict[str, Any]:
     """Make proposals of what a session, commits or files taught: see `run.learn`."""
-    return _learned(
-        vault, caller, scope, target, folder, force=force, dry_run=dry_run, asked_by=asked_by
-    )
+    how = {"force": force, "dry_run": dry_run, "tokens": tokens, "asked_by": asked_by}
+    return _learned(vault, caller, scope, target, folder, **how)
 
 
 def _learned(

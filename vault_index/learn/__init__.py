@@ -5,7 +5,7 @@ gather         the material of a session, of commits, of files
 diff           what changed in a project since then
 significance   whether it is worth an analysis, in points
 by_rule        entries without a model: corrections, repairs
-excerpt        what a model is sent of the material
+timeline       the session in the order of time, and as the text that a model is sent
 stages         the analysis by a model; how much it sends, and to whom
 gate           an entry -> a proposal, or why not, by its evidence
 record         what was learned from which material, and what it took

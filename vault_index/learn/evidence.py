@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from vault_index.learn.excerpt import LEFT_OUT
 from vault_index.learn.material import Material
+from vault_index.learn.timeline import LEFT_OUT
 from vault_index.proposals.draft import words
 
 MIN_QUOTE_CHARS, MIN_QUOTE_WORDS = 20, 4
@@ -27,9 +27,9 @@ def squeezed(text: str) -> str:
     return _SPACE.sub(" ", text).strip()
 
 
-def texts_of(material: Material) -> tuple[str, ...]:
-    """Return the texts in which quotes must stand, without their line breaks."""
-    return tuple(filter(None, map(squeezed, material.texts)))
+def texts_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return texts in which quotes must stand, without their line breaks."""
+    return tuple(filter(None, map(squeezed, texts)))
 
 
 def proven(quotes: Iterable[str], texts: Sequence[str], given: Iterable[str] = ()) -> list[str]:

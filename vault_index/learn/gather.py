@@ -25,7 +25,7 @@ from vault_index.journal.journal import Journal
 from vault_index.journal.observe import edges
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record, Session
 from vault_index.journal.redact import Exclude, redact
-from vault_index.learn import diff
+from vault_index.learn import diff, timeline
 from vault_index.learn.diff import Diff
 from vault_index.learn.material import (
     ADDED,
@@ -38,6 +38,7 @@ from vault_index.learn.material import (
     Repair,
     Said,
 )
+from vault_index.learn.timeline import Moment
 from vault_index.store import injections
 from vault_index.transcripts import events, reading, signs, tools, vocabulary
 from vault_index.transcripts.tools import Edit
@@ -71,12 +72,17 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     with contextlib.suppress(OSError):  # the transcript is gone
         if chosen.transcript:
             played = replay(Path(chosen.transcript), chosen.agent)
-    there = _recorded(played, chosen, Exclude(globs)) if played else _from_records(chosen)
-    changed = _since(vault, chosen) or _by_edits(played, chosen, diff.wanted(globs))
+    exclude, is_wanted = Exclude(globs), diff.wanted(globs)
+    there = _recorded(played, chosen, exclude) if played else _from_records(chosen)
+    changed = _since(vault, chosen) or _by_edits(played, chosen, is_wanted)
     subjects = [*there.subjects, *map(_subject, changed.messages)]
     return _with_digest(
         Material(
-            *(SESSION, chosen.id, chosen.project, chosen.id, chosen.began, chosen.ended),
+            *(SESSION, chosen.id, chosen.project),
+            session=chosen.id,
+            began=chosen.began,
+            ended=chosen.ended,
+            moments=tuple(_allowed_moments(there, chosen, exclude, is_wanted)),
             prompts=tuple(there.prompts),
             narrative=_bounded(there.narrative),
             repairs=tuple(there.repairs),
@@ -104,11 +110,11 @@ def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Materia
             f"{revisions!r:.80} names no commits", "name one such as HEAD, or several: main..HEAD"
         )
     changed = diff.between(place, base, until, _wanted(vault, place))
-    bodies = [message.partition("\n")[2].strip() for message in changed.messages]
+    messages = [Moment(timeline.COMMIT, message) for message in changed.messages[:MAX_SUBJECTS]]
     return _with_digest(
         Material(
             *(COMMITS, revisions, place.name),
-            narrative=tuple(filter(None, bodies)),
+            moments=(*messages, *timeline.moments_of_diff(changed.text)),
             subjects=tuple(map(_subject, changed.messages))[:MAX_SUBJECTS],
             changes=changed.changes,
             diff=changed.text,
@@ -145,7 +151,10 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
         raise VaultError("no file is named", "name files of the project")
     text = "".join(texts)[: diff.MAX_CHARS]
     target = " ".join(paths)
-    return _with_digest(Material(FILES, target, place.name, changes=tuple(changes), diff=text))
+    there = tuple(timeline.moments_of_diff(text))
+    return _with_digest(
+        Material(FILES, target, place.name, there, changes=tuple(changes), diff=text)
+    )
 
 
 def _bounded(narrative: Sequence[str]) -> tuple[str, ...]:
@@ -275,7 +284,7 @@ def _by_edits(played: Replay | None, session: Session, is_wanted: Callable[[str]
         return Diff(tuple(by_name), notes=("by the journal alone: there is no repository",))
     by_path: dict[str, list[tuple[Edit, list[str]]]] = {}
     for path, edit, lines in played.edits:
-        if is_wanted(path) and not path.startswith(_ELSEWHERE) and "/.claude/" not in f"/{path}":
+        if is_wanted(path) and _is_of_project(path):
             by_path.setdefault(path, []).append((edit, lines))
     changes = tuple(_summed(path, edits) for path, edits in by_path.items())
     room, texts = diff.MAX_CHARS, list[str]()
@@ -314,6 +323,7 @@ class Replay:
     subjects: list[str] = field(default_factory=list)
     edits: list[tuple[str, Edit, list[str]]] = field(default_factory=list)
     refused: int = 0
+    turns: list[tuple[str, list[Moment]]] = field(default_factory=list)  # with the prompt's uuid
 
 
 def replay(file: Path, agent: str) -> Replay:
@@ -347,6 +357,8 @@ class _Player:
         said = self._said(turn, prompt) if prompt and prompt.text else None
         number = len(replay.prompts) - (said is None)
         changes: list[_Change] = []
+        lines = {id(call): self._lines(call) for call in turn.calls if call.edits}
+        replay.turns.append((prompt.uuid if prompt else "", [*timeline.moments(turn, lines)]))
         for step in turn.steps:
             if isinstance(step, Call):
                 self._calls.append((number, step))
@@ -383,6 +395,13 @@ class _Player:
 
     def _path(self, path: str, call: Call) -> str:
         return tools.relative_path(path, self.folder, call.folder)
+
+    def _lines(self, call: Call) -> list[tuple[str, str]]:
+        """Return the paths that an edit changes, or was to change, each with its lines as a text."""
+        return [
+            (redact(self._path(edit.path, call)), "\n".join(_changed_lines(edit)))
+            for edit in call.edits
+        ]
 
     def _changed(self, call: Call) -> list[_Change]:
         """Return the paths that an edit changed, each with its lines, and note them."""
@@ -482,6 +501,7 @@ def _from_records(session: Session) -> Replay:
     """Return a session by the journal's records alone."""
     there = Replay()
     for record in session.records:
+        there.turns.append(("", [*_moments_of_record(record)]))
         if record.kind == PROMPT:
             text, answers = record.text, record.context
             is_refusal = record.origin == events.REFUSAL
@@ -493,6 +513,18 @@ def _from_records(session: Session) -> Replay:
             there.narrative += [record.text] if record.text else []
     there.refused = sum(said.is_refusal for said in there.prompts)
     return there
+
+
+def _moments_of_record(record: Record) -> Iterator[Moment]:
+    if record.kind == PROMPT:
+        yield Moment(timeline.PERSON, record.text)
+    elif record.kind == OBSERVATION:
+        for command in record.commands:
+            kind = timeline.FAILED if command.failed else timeline.RAN
+            yield Moment(kind, command.output, command.text)
+        yield from (Moment(timeline.FAILED, error, "a call") for error in record.errors)
+        yield from (Moment(timeline.EDIT, "", path) for path in record.files_modified)
+        yield from [Moment(timeline.AGENT, record.text)] if record.text else []
 
 
 def _repairs_in(record: Record, number: int) -> Iterator[Repair]:
@@ -529,11 +561,59 @@ def _recorded(played: Replay, session: Session, exclude: Exclude) -> Replay:
             said = _allowed(typed, session, exclude)
             said = replace(said, text=record.text, answers=record.context, record=record.id)
             there.prompts.append(replace(said, first=firsts[said.first]))
+    for uuid, moments in played.turns:
+        if uuid in prompts or not uuid:
+            there.turns.append((uuid, [*_recorded_moments(moments, prompts.get(uuid), told)]))
     for repair in played.repairs:
         if repair.prompt in numbers:
             allowed_repair = _allowed_repair(repair, session, exclude)
             there.repairs.append(replace(allowed_repair, prompt=numbers[repair.prompt]))
     return there
+
+
+def _recorded_moments(
+    moments: Iterable[Moment], record: Record | None, told: str
+) -> Iterator[Moment]:
+    """Yield moments with a prompt as it is recorded, and of the agent's texts those that are."""
+    for each in moments:
+        if each.kind == timeline.PERSON and record:
+            yield replace(each, text=record.text)
+        elif (
+            each.kind != timeline.AGENT
+            or each.text in told
+            or (record and each.text == record.text)
+        ):
+            yield each
+
+
+def _allowed_moments(
+    there: Replay, session: Session, exclude: Exclude, is_wanted: Callable[[str], bool]
+) -> Iterator[Moment]:
+    """Yield the moments of a session that tell nothing of excluded files."""
+    moments = [each for _, of_turn in there.turns for each in of_turn]
+    bare = Record("", OBSERVATION, 0, "", "", "")
+    edits = (timeline.EDIT, timeline.NEW_FILE)
+    records = [
+        replace(bare, files_modified=(each.about,))
+        if each.kind in edits
+        else replace(bare, commands=(Command(each.about, output=each.text),))
+        if each.about
+        else bare
+        for each in moments
+    ]
+    left = exclude.apply(replace(session, records=tuple(records))).records
+    for each, record in zip(moments, left, strict=True):
+        if record.commands:
+            (command,) = record.commands
+            yield replace(each, about=command.text, text=command.output)
+        elif each.kind not in edits:
+            yield each
+        elif record.files_modified and _is_of_project(each.about):
+            yield from [each] if is_wanted(each.about) else []
+
+
+def _is_of_project(path: str) -> bool:
+    return not path.startswith(_ELSEWHERE) and "/.claude/" not in f"/{path}"
 
 
 def _allowed(said: Said, session: Session, exclude: Exclude) -> Said:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from vault_index.learn.timeline import Moment
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.lesson.passages import Parts
 
@@ -60,7 +61,8 @@ class FileChange:
 class Material:
     """A piece of work. `target` is a session's id, revisions (`A..B`), or paths.
 
-    `diff` is unified, without ignored paths. `narrative` is what the agent said, in its order.
+    A model is sent the `moments`, nothing else. `diff` is unified, without ignored paths. `narrative`
+    is what the agent said, in its order.
     `injected` has the ids of lessons that the session was given, each with the hash of the prompt at
     which it came first, "" for the session's start.
     """
@@ -68,6 +70,7 @@ class Material:
     scope: str  # SESSION | COMMITS | FILES
     target: str
     project: str = ""
+    moments: tuple[Moment, ...] = ()  # in the order of time
     session: str = ""  # the agent's id of it
     began: str = ""  # ISO 8601
     ended: str = ""
@@ -85,12 +88,8 @@ class Material:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return the texts in which a quote must stand word for word."""
-        repairs = [
-            text for each in self.repairs for text in (each.failed, each.passed, each.change)
-        ]
-        prompts = [text for each in self.prompts for text in (each.text, each.change)]
-        return (*prompts, *repairs, *self.narrative, *self.subjects, self.diff)
+        """Return all texts, in which a quote of a draft must stand word for word."""
+        return tuple(text for each in self.moments for text in (each.text, each.about) if text)
 
 
 @dataclass(frozen=True, slots=True)

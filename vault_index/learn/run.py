@@ -29,27 +29,28 @@ from vault_index.journal.redact import redact
 from vault_index.learn import (
     by_rule,
     evidence,
-    excerpt,
     gate,
     gather,
     record,
     significance,
     stages,
+    timeline,
 )
 from vault_index.learn.material import COMMITS, FILES, SESSION, Entry, Material
 from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
-from vault_index.learn.stages import Plan
+from vault_index.learn.stages import Plan, Request
 from vault_index.llm.backend import Usage
 from vault_index.proposals import review
+from vault_index.transcripts import vocabulary
+from vault_index.vault import Vault
 
 if TYPE_CHECKING:
     from vault_index.llm import Model
-    from vault_index.vault import Vault
 
 SCOPES = (SESSION, COMMITS, FILES)
 RULES = "rules"  # what a run is by, without a model
-MANY = f"more than may be proposed of a session (learn.most, at most {stages.MAX_ENTRIES})"
+MANY = f"more than may be proposed of a session (learn.max_entries, at most {stages.MAX_ENTRIES})"
 FULL = record.FULL
 _FULL = {
     "status": FULL,
@@ -57,6 +58,7 @@ _FULL = {
     "hint": "decide some of them with `lessons review`, then do it again",
 }
 MAX_GIVEN = 50  # lessons that a session was given, and whose texts are compared
+MAX_SUBJECT = 1_500  # characters of what was said, by which those are found
 _STATUS = {
     ModelAwayError: record.AWAY,
     ModelRefusedError: record.REFUSED,
@@ -84,7 +86,7 @@ class _Work:
     orders: tuple[str, ...]
     worth: Significance
     model: Model | None
-    stages: tuple[str, ...]
+    request: Request
     plan: Plan
 
     @property
@@ -120,6 +122,7 @@ def learn(
     folder: str = "",
     force: bool = False,
     dry_run: bool = False,
+    tokens: int = 0,
     asked_by: str = record.PERSON,
 ) -> dict[str, Any]:
     """Make proposals of what was learned. `folder` is where the user works.
@@ -128,9 +131,13 @@ def learn(
     sent; `proposals` as [id, title, status, changes]; `dropped` as [title, reason]; the `usage`, and
     `trouble` where a model failed. A person goes on whatever the significance is, `force` also where
     the same was learned before. A session that ended is learned from once. With `dry_run` nothing is
-    sent or written. Raises VaultError.
+    sent or written, and `text` is all that would be sent, or would be to a model if none is set;
+    `tokens` is another budget than that of the settings. Raises VaultError.
     """
     material = _material(vault, scope, target, folder)
+    if tokens:
+        settings = replace(vault.config, learn=replace(vault.config.learn, tokens=tokens))
+        vault = Vault(vault.root, settings)
     return learn_from(vault, caller, material, force=force, dry_run=dry_run, asked_by=asked_by)
 
 
@@ -144,7 +151,7 @@ def learn_from(
     asked_by: str = record.PERSON,
 ) -> dict[str, Any]:
     """Make proposals of a material: see `learn`."""
-    work, config = _prepare(vault, caller, material), vault.config
+    work, config = _prepare(vault, caller, material, dry_run=dry_run), vault.config
     run = Run(
         vault=str(vault.root),
         scope=material.scope,
@@ -156,7 +163,8 @@ def learn_from(
         asked_by=asked_by,
     )
     if dry_run:
-        return work.answer(status=record.DRY)
+        plan = work.plan if work.model else stages.plan(work.seen, config, work.request)
+        return work.answer(status=record.DRY, text="\n\n".join(call.text for call in plan.calls))
     if asked_by != record.PERSON and run.points < config.learn.significance:
         return work.answer(status=record.NOT_WORTH)
     is_over = asked_by == record.NOBODY and record.was_analysed(config, run.vault, run.session)
@@ -182,17 +190,33 @@ def learn_from(
     return answer
 
 
-def _prepare(vault: Vault, caller: Caller, material: Material) -> _Work:
+def _prepare(vault: Vault, caller: Caller, material: Material, *, dry_run: bool) -> _Work:
     config = vault.config
     worth = significance.score(material, config.learn.exclude)
-    if not config.learn.model:
-        return _Work(vault, caller, material, material, (), worth, None, (), Plan())
-    model = llm.open_model(config.learn.model, config)
-    chars = config.learn.tokens * excerpt.CHARS_A_TOKEN
-    seen, orders = excerpt.without_orders(material, chars)
-    names = stages.names(config, model)
-    plan = stages.plan(seen, config, names)
-    return _Work(vault, caller, material, seen, orders, worth, model, names, plan)
+    moments, orders = timeline.without_orders(material.moments)
+    seen = replace(material, moments=moments)
+    model = llm.open_model(config.learn.model, config) if config.learn.model else None
+    request = _request(seen, caller) if model or dry_run else Request()
+    plan = stages.plan(seen, config, request) if model else Plan()
+    return _Work(vault, caller, material, seen, orders, worth, model, request, plan)
+
+
+def _request(material: Material, caller: Caller) -> Request:
+    """Return what a model is told beside the material."""
+    said = "\n".join(each.text for each in material.moments if each.kind == timeline.PERSON)
+    try:
+        subject = timeline.cut(said, MAX_SUBJECT) or material.project
+        values = {"title": material.project or material.target, "text": subject}
+        compared = caller.ask("proposal.compare", values)
+    except VaultError:  # there is no index
+        compared = {}
+    return Request(
+        project=material.project,
+        date=material.began[:10],
+        language=vocabulary.language(said),
+        categories=compared.get("categories", ()),
+        lessons=[each[1] for each in compared.get("closest", ())],
+    )
 
 
 def _material(vault: Vault, scope: str, target: str | Sequence[str], folder: str) -> Material:
@@ -234,7 +258,7 @@ def _entries(work: _Work) -> list[Entry]:
     def progress(done: int, of: int) -> None:
         work.caller.progress("analysing", done, of)
 
-    return stages.run(work.model, work.seen, work.vault.config, work.stages, progress)
+    return stages.run(work.model, work.seen, work.vault.config, work.request, progress)
 
 
 def _propose(
@@ -245,7 +269,7 @@ def _propose(
     proposals: list[dict[str, Any]] = []
     dropped: list[dict[str, str]] = []
     for entry in sorted(entries, key=lambda entry: -entry.confidence):
-        is_room = len(proposals) < stages.most(work.vault.config)
+        is_room = len(proposals) < stages.max_entries(work.vault.config, work.material)
         admitted = gate.admit(entry, context) if is_room else MANY
         made = admitted if isinstance(admitted, str) else _store(work.vault, admitted)
         if isinstance(made, str):
@@ -254,6 +278,13 @@ def _propose(
             proposals.append(made)
             context = replace(context, waiting=(*context.waiting, admitted.proposal))
     return proposals, dropped
+
+
+def _texts(work: _Work) -> Sequence[str]:
+    """Return the texts in which quotes must stand: what a model was sent, and all for a rule."""
+    if work.model is None:
+        return work.material.texts
+    return [timeline.plain(stages.shown(work.seen, work.vault.config, work.request))]
 
 
 def _store(vault: Vault, admitted: gate.Admitted) -> dict[str, Any] | str:
@@ -287,7 +318,7 @@ def _context(work: _Work) -> gate.Context:
     addends = ", ".join(f"{each.name} +{each.points}" for each in work.worth.addends)
     return gate.Context(
         material=work.material,
-        texts=evidence.texts_of(work.material),
+        texts=evidence.texts_of(_texts(work)),
         known=gate.words_of(work.material),
         given=given,
         orders=work.orders,

@@ -1,7 +1,7 @@
-"""The analysis by a language model: what was done, why, which patterns, what is worth keeping.
+"""The analysis by a language model: a session in, entries out.
 
-    what -> why -> patterns -> knowledge      four calls, each with the answers before it, or
-    all                                       one call whose answer has the four parts
+    entries                              one call: the default for every model that fills a schema
+    what -> why -> patterns -> entries   four, each with the answers before it: for smaller models
 
 Each answer must fit its schema. One that does not is asked for once more, with the error; then the
 analysis ends there. Nothing that a model says is kept before `gate` has seen it.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,113 +19,133 @@ from urllib.parse import urlsplit
 
 from vault_index.config import Config
 from vault_index.errors import ModelAnswerError, ModelCallError, SettingsError
-from vault_index.learn import excerpt
+from vault_index.learn import timeline
 from vault_index.learn.material import Entry, Material
+from vault_index.learn.timeline import CHARS_A_TOKEN
 from vault_index.lesson import parse
 from vault_index.lesson.passages import RELATIONS, Parts
 from vault_index.llm import Model, backend
 from vault_index.model_http import is_this_machine
 from vault_index.transcripts import events
 
-WHAT, WHY, PATTERNS, KNOWLEDGE, ALL = "what", "why", "patterns", "knowledge", "all"
-FOUR, ONE = (WHAT, WHY, PATTERNS, KNOWLEDGE), (ALL,)
+WHAT, WHY, PATTERNS, ENTRIES = "what", "why", "patterns", "entries"
+FOUR, ONE = (WHAT, WHY, PATTERNS, ENTRIES), (ENTRIES,)
 TIMES = 2  # that a stage is asked, if its first answer does not fit
-MIN_TOKENS = 6_000  # of a session for four stages: with less, their instructions take too much
 MIN_CHARS = 1_000  # of material in a call, however small the budget is
-MAX_ENTRIES = 20
+MIN_ENTRIES, MAX_GROWN, MAX_ENTRIES = 3, 6, 20  # of a session: of a short, a long, by the settings
+CHARS_AN_ENTRY = 12_000  # of a timeline that make another entry
 _PROMPTS = Path(__file__).parent.parent / "prompts"
-_SHARES = {WHAT: 0.4, WHY: 0.2, PATTERNS: 0.15, KNOWLEDGE: 0.25, ALL: 1.0}
-_SECTIONS = {
-    WHAT: (excerpt.PROMPTS, excerpt.DIFF, excerpt.NARRATIVE),
-    WHY: (excerpt.TOLD, excerpt.PROMPTS, excerpt.NARRATIVE),
-    PATTERNS: (excerpt.TOLD, excerpt.DIFF),
-    KNOWLEDGE: (excerpt.TOLD, excerpt.PROMPTS, excerpt.DIFF, excerpt.NARRATIVE),
-    ALL: (excerpt.TOLD, excerpt.PROMPTS, excerpt.DIFF, excerpt.NARRATIVE),
-}
-_ANSWER_SHARE = 1 / 24  # of the budget for an earlier answer; a later stage has up to three
-_MAX_ANSWER_CHARS = 2_500
-_AROUND_CHARS = 400  # of a call: marker, labels, the error of a first answer
+_SHARES = {WHAT: 0.2, WHY: 0.15, PATTERNS: 0.1, ENTRIES: 0.55}  # of the material
+_MAX_ANSWER = 1_500  # characters of an earlier answer
+_MAX_REQUEST = 3_000  # characters of what the request says of project, vault and language
+_AROUND_CHARS, _AGAIN_CHARS = 250, 200  # of a call: marker and labels; the error of a first answer
 _HEADING = re.compile(r"(?m)^#{1,2}(?= )")
 
 Json = dict[str, Any]
 Schema = Mapping[str, Any]
 
-_TEXT: Schema = {"type": "string"}
-_TEXTS: Schema = {"type": "array", "items": _TEXT}
-CHANGE_TYPES = [
-    *("feature", "bug_fix", "refactoring", "performance", "security", "configuration"),
-    *("documentation", "test", "other"),
-]
+
+def _text(description: str = "") -> Schema:
+    return {"type": "string", **({"description": description} if description else {})}
 
 
-def _object(**properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties}
+def _texts(description: str) -> Schema:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
 def _some(**properties: Schema) -> Schema:
-    return {"type": "array", "items": _object(**properties)}
+    return {"type": "array", "items": {"type": "object", "properties": properties}}
 
 
-_ENTRY = {
-    "type": {"type": "string", "enum": list(parse.TYPES)},
-    **dict.fromkeys(("title", "summary", "explanation", "problem", "when", "when_not"), _TEXT),
-    **dict.fromkeys(("pro", "con"), _TEXTS),
-    "related": _some(kind={"type": "string", "enum": list(RELATIONS)}, name=_TEXT),
-    "tags": _TEXTS,
-    "category": _TEXT,
-    "confidence": {"type": "integer"},
-    **dict.fromkeys(("fires_on", "silent_on", "quotes"), _TEXTS),
-}
+_ENTRY: dict[str, Schema] = {
+    "type": {
+        "type": "string",
+        "enum": list(parse.TYPES),
+        "description": "code_pattern: a way to write code here; bug_fix: a failure with cause and cure;"
+        " architecture: how parts work together; project_rule: what the team or the person wants",
+    },
+    "title": _text("the claim itself in 5 to 10 words"),
+    "summary": _text("one or two sentences that help without the rest"),
+    "explanation": _text("cause and solution, a short piece of code in a fence where code says it best"),
+    "problem": _text("how it shows itself: the error, the symptom, or an empty text"),
+    "when": _text("when to apply it"),
+    "when_not": _text("when not to"),
+    "pro": _texts("a few words each"),
+    "con": _texts("a few words each"),
+    "related": _some(kind={"type": "string", "enum": list(RELATIONS)}, name=_text()),
+    "tags": _texts("up to 5 single words"),
+    "category": _text("one of the vault's where it fits, else a new path such as devops/ci-cd"),
+    "confidence": {"type": "integer", "description": "1, a guess, to 5, shown or said by PERSON"},
+    "fires_on": _texts("two or three prompts that a colleague with this problem would type, who has"
+                       " not seen this session"),
+    "silent_on": _texts("one or two prompts that sound alike and are about something else"),
+    "quotes": _texts("one to three passages that prove it, character by character from the material,"
+                     " each at least five words"),
+}  # fmt: skip
 _KEYS: dict[str, dict[str, Schema]] = {
-    WHAT: {
-        "summary": _TEXT,
-        "files": _some(path=_TEXT, role=_TEXT),
-        "change_type": {"type": "string", "enum": CHANGE_TYPES},
-    },
-    WHY: {"problem": _TEXT, **dict.fromkeys(("trade_offs", "alternatives", "principles"), _TEXTS)},
-    PATTERNS: {
-        "patterns": _some(name=_TEXT, category=_TEXT, description=_TEXT, applicability=_TEXT),
-        **dict.fromkeys(("best_practices", "anti_patterns"), _TEXTS),
-    },
-    KNOWLEDGE: {"entries": _some(**_ENTRY)},
+    WHAT: {"summary": _text("what was done and what it does now, in two to four sentences")},
+    WHY: {"reasons": _texts("causes, decisions and rules, above all those that PERSON stated")},
+    PATTERNS: {"patterns": _texts("ways of doing things that are particular to this project")},
+    ENTRIES: {"entries": _some(**_ENTRY)},
 }
-_KEYS[ALL] = {name: _object(**_KEYS[name]) for name in FOUR}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """All that a model is told beside the session itself.
+
+    `categories` are the vault's, `lessons` the titles of those that are about the same.
+    """
+
+    project: str = ""
+    date: str = ""
+    language: str = "English"
+    categories: Sequence[str] = ()
+    lessons: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        lines = {
+            "Project": self.project,
+            "Date": self.date,
+            "Language of the session, to write in": self.language,
+            "Categories of the vault": ", ".join(self.categories),
+            "Lessons that the vault has nearby": "; ".join(self.lessons),
+        }
+        shown = "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
+        return timeline.defused(timeline.cut(shown, _MAX_REQUEST))
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A call that is to be made. `chars` is all that it sends, at most; it may be made twice."""
+    """A call that is to be made. `text` is all that it sends, as far as it is known before."""
 
     stage: str
-    chars: int
+    chars: int  # at most; it may be made twice
+    text: str
 
     @property
     def tokens(self) -> int:
         """Return about how many tokens that is."""
-        return -(-self.chars // excerpt.CHARS_A_TOKEN)
+        return -(-self.chars // CHARS_A_TOKEN)
 
 
-def names(config: Config, model: Model) -> tuple[str, ...]:
-    """Return the stages of an analysis: as the settings say, else as suits the model.
-
-    Raises SettingsError.
-    """
+def names(config: Config) -> tuple[str, ...]:
+    """Return the stages of an analysis. Raises SettingsError."""
     if config.learn.stages not in (0, 1, 4):
         raise SettingsError(f"learn.stages is {config.learn.stages}", "set it to 4, 1 or 0")
-    if config.learn.stages:
-        return ONE if config.learn.stages == 1 else FOUR
-    return ONE if model.starts_slowly or config.learn.tokens < MIN_TOKENS else FOUR
+    return FOUR if config.learn.stages == 4 else ONE
 
 
-def plan(material: Material, config: Config, stages: tuple[str, ...]) -> Plan:
-    """Return the calls of an analysis, before it is made, and who gets them."""
-    sizes = _sizes(config, stages)
-    calls = []
+def plan(material: Material, config: Config, request: Request) -> Plan:
+    """Return the calls of an analysis, before it is made, and who gets them. Raises SettingsError."""
+    stages, calls = names(config), []
     for number, stage in enumerate(stages):
-        shown = excerpt.fit(material, sizes[stage], _SECTIONS[stage])
-        before = number * _answer_chars(config)
-        chars = len(shown) + before + _AROUND_CHARS + _fixed_chars(config, stage)
-        calls.append(Planned(stage, chars))
+        answers = {each: {"answer": f"(that of the step {each})"} for each in stages[:number]}
+        asked = _asked_for(material, config, request, stage, answers)
+        system = _system(stage, material, config)
+        text = f"{system}\n\n{backend.with_schema(asked, _KEYS[stage])}"
+        chars = len(text) + number * _MAX_ANSWER + _AGAIN_CHARS
+        calls.append(Planned(stage, chars, text))
     receiver, leaves = _receiver(config)
     return Plan(config.learn.model, receiver, leaves, tuple(calls))
 
@@ -134,7 +154,7 @@ def run(
     model: Model,
     material: Material,
     config: Config,
-    stages: tuple[str, ...],
+    request: Request,
     on_stage: Callable[[int, int], None],
 ) -> list[Entry]:
     """Return the entries of an analysis, as the model made them.
@@ -142,18 +162,29 @@ def run(
     `on_stage` is called with how many stages are done, and of how many. Raises ModelCallError, whose
     message names the stage.
     """
-    sizes, answers = _sizes(config, stages), dict[str, Json]()
+    stages, answers = names(config), dict[str, Json]()
     for number, stage in enumerate(stages):
         on_stage(number, len(stages))
-        shown = excerpt.fit(material, sizes[stage], _SECTIONS[stage])
-        answers[stage] = _asked(model, stage, _prompt(config, shown, answers), config)
+        asked = _asked_for(material, config, request, stage, answers)
+        answers[stage] = _asked(model, stage, _system(stage, material, config), asked)
     on_stage(len(stages), len(stages))
-    last = answers[stages[-1]]
-    knowledge = last[KNOWLEDGE] if stages == ONE else last
-    return [_entry(values) for values in knowledge["entries"][:MAX_ENTRIES]]
+    return [_entry(values) for values in answers[ENTRIES]["entries"][:MAX_ENTRIES]]
 
 
-def _asked(model: Model, stage: str, prompt: str, config: Config) -> Json:
+def max_entries(config: Config, material: Material) -> int:
+    """Return how many entries of an analysis may become proposals: more of a long session."""
+    if config.learn.max_entries:
+        return min(config.learn.max_entries, MAX_ENTRIES)
+    chars = sum(len(each.text) for each in material.moments)
+    return min(MIN_ENTRIES + chars // CHARS_AN_ENTRY, MAX_GROWN)
+
+
+def shown(material: Material, config: Config, request: Request, stage: str = ENTRIES) -> str:
+    """Return the timeline that a stage is sent."""
+    return timeline.fit(material.moments, _size(material, config, request, stage))
+
+
+def _asked(model: Model, stage: str, system: str, prompt: str) -> Json:
     """Ask for a stage, once more if the answer does not fit. Raises ModelCallError."""
     problem = ""
     for _ in range(TIMES):
@@ -161,65 +192,44 @@ def _asked(model: Model, stage: str, prompt: str, config: Config) -> Json:
             f"\n\nYour last answer could not be used: {problem}. Answer again." if problem else ""
         )
         try:
-            answered = model.complete_json(_system(stage, config), prompt + again, _KEYS[stage])
-            problem = _problem_of(stage, answered)
-            if not problem:
-                return answered
+            return model.complete_json(system, prompt + again, _KEYS[stage])
         except ModelAnswerError as error:
             problem = error.message
         except ModelCallError as error:
             raise type(error)(f"{stage}: {error.message}", error.hint) from None
-    raise ModelAnswerError(f"{stage}: {problem}", "choose a larger model")
+    raise ModelAnswerError(f"{stage}: {problem}", "choose a larger model, or set learn.stages to 4")
 
 
-def _problem_of(stage: str, answered: Json) -> str:
-    """Return why an answer that fits its schema says nothing, "" if it does. No entry is an answer."""
-    what = answered.get(WHAT, answered) if stage in (WHAT, ALL) else {}
-    if what and not what["summary"].strip():
-        return "its summary is empty"
-    why = answered.get(WHY, answered) if stage in (WHY, ALL) else {}
-    return "its problem is empty" if why and not why["problem"].strip() else ""
+def _asked_for(
+    material: Material, config: Config, request: Request, stage: str, answers: Mapping[str, Json]
+) -> str:
+    parts = [events.MARKER, str(request)]
+    for step, answered in answers.items():
+        text = json.dumps(answered, ensure_ascii=False)[: _MAX_ANSWER - 40]
+        parts.append(f"The answer to the step {step}:\n{timeline.defused(text)}")
+    return "\n\n".join([*parts, shown(material, config, request, stage)])
 
 
-def _prompt(config: Config, shown: str, answers: Mapping[str, Json]) -> str:
-    parts = [events.MARKER]
-    for stage, answered in answers.items():
-        text = json.dumps(answered, ensure_ascii=False)[: _answer_chars(config) - 40]
-        parts.append(f"The answer to the step {stage}:\n{excerpt.defused(text)}")
-    return "\n\n".join([*parts, shown])
+def _system(stage: str, material: Material, config: Config) -> str:
+    head, task = (
+        (_PROMPTS / f"{name}.md").read_text("utf-8") for name in ("learn", f"learn_{stage}")
+    )
+    return f"{head}\n{task}".replace("{max_entries}", str(max_entries(config, material)))
 
 
-def _system(stage: str, config: Config) -> str:
-    text = (_PROMPTS / f"learn_{stage}.md").read_text("utf-8")
-    return text.replace("{most}", str(most(config)))
-
-
-def most(config: Config) -> int:
-    """Return how many entries of an analysis may become proposals."""
-    return min(config.learn.most, MAX_ENTRIES)
-
-
-def _fixed_chars(config: Config, stage: str) -> int:
-    """Return the characters of a call's instructions and of its schema, which stands in the prompt."""
-    schema = json.dumps(backend.schema_of(_KEYS[stage]))
-    return len(_system(stage, config)) + len(schema)
-
-
-def _answer_chars(config: Config) -> int:
-    whole = config.learn.tokens * excerpt.CHARS_A_TOKEN
-    return min(_MAX_ANSWER_CHARS, int(whole * _ANSWER_SHARE))
-
-
-def _sizes(config: Config, stages: tuple[str, ...]) -> dict[str, int]:
-    """Return the characters of material for each stage: the budget without all else that is sent."""
-    room = config.learn.tokens * excerpt.CHARS_A_TOKEN
-    room -= sum(_fixed_chars(config, stage) + _AROUND_CHARS for stage in stages)
-    room -= sum(range(len(stages))) * _answer_chars(config)
+def _size(material: Material, config: Config, request: Request, stage: str) -> int:
+    """Return the characters of material for a stage: the budget without all else that is sent."""
+    stages = names(config)
+    room = config.learn.tokens * CHARS_A_TOKEN - sum(range(len(stages))) * _MAX_ANSWER
+    for each in stages:
+        schema = len(backend.with_schema("", _KEYS[each]))
+        around = schema + len(str(request)) + _AROUND_CHARS + _AGAIN_CHARS
+        room -= len(_system(each, material, config)) + around
     if room < MIN_CHARS * len(stages):
-        least = -(-(MIN_CHARS * len(stages) - room) // excerpt.CHARS_A_TOKEN)
+        least = -(-(MIN_CHARS * len(stages) - room) // CHARS_A_TOKEN)
         hint = f"set it to {config.learn.tokens + least:,} or more"
         raise SettingsError(f"learn.tokens is {config.learn.tokens:,}, too few for a model", hint)
-    return {stage: max(MIN_CHARS, int(room * _SHARES[stage])) for stage in stages}
+    return max(MIN_CHARS, int(room * _SHARES[stage]) if len(stages) > 1 else room)
 
 
 def _entry(values: Json) -> Entry:

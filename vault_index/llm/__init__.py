@@ -36,7 +36,6 @@ class Model(Protocol):
     """Text -> text. All methods raise ModelCallError: away, refused or over the day's allowance."""
 
     name: str  # in the settings: `ollama:MODEL`
-    starts_slowly: bool  # one call for many questions is better than one for each
     can_call_tools: bool  # it takes questions with tools; False after the first it refused for them
     usage: Usage  # the cost of this object's calls so far
 

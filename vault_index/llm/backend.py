@@ -91,7 +91,6 @@ class Backend:
     """A model on a server, or a program that asks one."""
 
     name: str  # in the settings: `ollama:MODEL`
-    starts_slowly = False  # a call takes long before the model begins
     answer_tokens = MAX_ANSWER_TOKENS  # of an answer at most, those of thinking included
     can_call_tools = True  # the model behind it may still refuse them
 
@@ -234,6 +233,11 @@ _CHOOSE = "choose a larger model"
 def schema_of(keys: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the JSON schema of an object with these keys, each required, at every depth."""
     return _strict({"type": "object", "properties": dict(keys)})
+
+
+def with_schema(prompt: str, keys: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a prompt that asks for an object with these keys."""
+    return f"{prompt}\n\nAnswer with one JSON object of this schema:\n{json.dumps(schema_of(keys))}"
 
 
 def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:

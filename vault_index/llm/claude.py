@@ -174,7 +174,6 @@ _NETWORK = re.compile(
 class ClaudeBackend(Backend):
     """A model of the user's own Claude Code. Nothing is started before first use."""
 
-    starts_slowly = True
     answer_tokens = ANSWER_TOKENS
     can_call_tools = False
 

@@ -36,6 +36,7 @@ from vault_index.llm.backend import (
     is_refusal,
     parse_json,
     schema_of,
+    with_schema,
 )
 from vault_index.llm.server import PassingError, Sleep
 
@@ -143,7 +144,6 @@ class MeteredModel:
 
     def __init__(self, backend: Backend, allowance: Allowance, sleep: Sleep = time.sleep) -> None:
         self.name = backend.name
-        self.starts_slowly = backend.starts_slowly
         self.can_call_tools = backend.can_call_tools
         self.usage = Usage()
         self._backend = backend
@@ -165,9 +165,7 @@ class MeteredModel:
         The schema is in the prompt, whatever the backend: not every server knows another way, some
         that say they do ignore it, and an answer is checked in any case.
         """
-        schema = schema_of(keys)
-        asked = f"{prompt}\n\nAnswer with one JSON object of this schema:\n{json.dumps(schema)}"
-        reply = self.converse(Question(system, asked, schema))
+        reply = self.converse(Question(system, with_schema(prompt, keys), schema_of(keys)))
         return parse_json(reply.text.strip(), keys, self.name)
 
     def converse(self, question: Question, take: Take | None = None) -> Reply:

@@ -40,8 +40,8 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
 
     Return `same`, the [id, title] of the lesson that has this text, or None; `near`, lessons as
     [id, title, likeness], the most like first; `nearest`, the first lesson however little it is like
-    it, or None; `rejected`; the `categories` of all lessons; and `embedder` and `vector`, "" without.
-    `without` is the id of a lesson that is left out.
+    it, or None; `closest`, the first five; `rejected`; the `categories` of all lessons; and `embedder`
+    and `vector`, "" without. `without` is the id of a lesson that is left out.
     """
     title, text = proposal.title, proposal.text
     vector = _vector(vault, Lesson("", PATH, title, text))
@@ -66,6 +66,7 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
         "same": same,
         "near": [lesson for lesson, is_near in every if is_near][:MAX_LIKE],
         "nearest": every[0][0] if every else None,
+        "closest": [lesson for lesson, _ in every[:CANDIDATES]],
         "categories": list(entries.tally(vault)),
         "rejected": bool(fingerprint.find_same(fingerprint.create(proposal, seen), rejected)),
         **seen,

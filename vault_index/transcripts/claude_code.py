@@ -36,15 +36,13 @@ _SLASH_COMMAND = re.compile(r"<command-name>\s*(/?[^<]*?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _SHELL_COMMAND = re.compile(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
 _BARE_COMMAND = re.compile(r"/[a-z][\w:-]*\s*\Z")
-_WRAPPED = re.compile(r"<(?:local-command|bash-std|command-message)[\w-]*[> ]")
+_WRAPPED = re.compile(r"<(?:local-command|command-message)[\w-]*[> ]")
+_PRINTED = re.compile(r"<(bash-std(?:out|err))>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _INJECTED = re.compile(r"<[a-z]+(?:-[a-z]+)+[ >]")
 _INTERRUPT = "[Request interrupted"
 _PEER = ("Another Claude session sent a message:", "<teammate-message", "<agent-message")
-_OF_PROGRAMS = (
-    "Operation stopped by hook:",
-    "Stop hook feedback:",
-    "Base directory for this skill",
-)
+_OF_HOOKS = ("Operation stopped by hook:", "Stop hook feedback:")
+_OF_SKILL = "Base directory for this skill"
 _PLAN = "Implement the following plan:"
 _REASON = re.compile(r"the user said:\s*(.*)\Z", re.DOTALL)
 _QUESTIONS = "The user wants to clarify these questions."
@@ -210,10 +208,15 @@ def _user(record: dict[str, Any]) -> Iterator[Event]:
     images = sum(block.get("type") == "image" for block in blocks)
     for block in results:
         yield from _result(record, block)
+    said = "\n".join(texts)
+    if said.startswith(_OF_HOOKS) and not record.get("isSidechain"):
+        yield _event(record, events.STOPPED, said)
     if record.get("isMeta") or record.get("isSidechain"):
         return
+    if printed := _PRINTED.findall(said) if said.lstrip().startswith("<bash-std") else ():
+        yield _event(record, events.PRINTED, "\n".join(text for _, text in printed).strip())
     if record.get("isCompactSummary"):
-        yield _event(record, events.COMPACTED, "\n".join(texts))
+        yield _event(record, events.COMPACTED, said)
         return
     if results:
         for text in texts:
@@ -223,10 +226,9 @@ def _user(record: dict[str, Any]) -> Iterator[Event]:
             elif kind == events.INTERRUPT:
                 yield _event(record, kind, text)
         return
-    text = "\n".join(texts)
-    kind = _class_of(text, of_program=str(record.get("entrypoint") or "").startswith("sdk"))
-    if kind and (text.strip() or images):
-        yield _event(record, kind, _typed_text(kind, text), images=images)
+    kind = _class_of(said, of_program=str(record.get("entrypoint") or "").startswith("sdk"))
+    if kind and (said.strip() or images):
+        yield _event(record, kind, _typed_text(kind, said), images=images)
 
 
 def _class_of(text: str, *, of_program: bool = False) -> str:
@@ -238,7 +240,9 @@ def _class_of(text: str, *, of_program: bool = False) -> str:
         return events.SLASH_COMMAND
     if _SHELL_COMMAND.match(text):
         return events.SHELL_COMMAND
-    if text.startswith((*_PEER, *_OF_PROGRAMS)) or _WRAPPED.match(text) or _INJECTED.match(text):
+    if text.startswith((*_PEER, *_OF_HOOKS, _OF_SKILL, "<bash-std")) or _WRAPPED.match(text):
+        return ""
+    if _INJECTED.match(text):
         return ""
     if text.startswith(_PLAN):
         return events.PLAN

@@ -31,6 +31,9 @@ PROMPTS = TYPED | OPENING
 TEXT = "text"
 TOOL_CALL = "tool call"
 TOOL_RESULT = "tool result"
+# What programs say beside it.
+PRINTED = "printed"  # by a `!cmd`
+STOPPED = "stopped"  # by a hook, with its reason
 # What happened to the conversation.
 COMPACTED = "compact summary"
 API_ERROR = "API error"

@@ -19,6 +19,7 @@ GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") co
 PROSE = (".md", ".rst", ".txt", ".adoc")
 _EXIT_CODE = re.compile(r"Exit code \d+")
 _WRONG = re.compile(r"\b(?:error|fatal|panic|exception|undefined|cannot|FAIL)\b", re.IGNORECASE)
+_ABSENT = re.compile(r"\b(?:not found|no such|denied|failed|unable|refused)\b", re.IGNORECASE)
 MIN_CONCLUSION = 80  # and of a text whose sentences may be facts
 
 
@@ -195,6 +196,11 @@ def _repair(repair: Repair, modified: Sequence[str]) -> str:
     said = error_line(repair.failed.text)
     by = f" after changes to {', '.join(modified[:3])}" if modified else ""
     return f"`{command}` failed ({vocabulary.one_line(said, 120)}) and passed{by}"
+
+
+def has_error(text: str) -> bool:
+    """Whether a text names an error."""
+    return bool(_WRONG.search(text) or _ABSENT.search(text))
 
 
 def error_line(text: str) -> str:

@@ -228,6 +228,7 @@ _KEPT = {
 _SHORT = 500  # characters of a value that is not the point of its call
 MAX_TEXT = 100_000  # characters of a text that a call replaces or writes
 _FILE = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.*)$")
+_ERROR_IN_TEXT = re.compile(r"\s*(?:MCP error|Error\b|\{\s*\"error\")")
 _DRIVE = re.compile(r"^[A-Za-z]:[\\/]|^\\\\")  # or a share of Windows
 Clean = Callable[[str], str]
 
@@ -315,9 +316,11 @@ def exits(kind: str, values: Mapping[str, Any]) -> bool:
 
 
 def is_result_needed(kind: str, values: Mapping[str, Any], text: str) -> bool:
-    """Whether a result without an error counts: of a commit, or of a check that says it failed."""
+    """Whether a result without an error counts: of a commit, or of what says that it failed."""
     if kind == TODO:
         return True
+    if kind == OTHER:  # some servers of tools put their errors into the text alone
+        return bool(_ERROR_IN_TEXT.match(text))
     command = str(values.get("command") or "")
     if kind != SHELL or not command:
         return False

@@ -63,12 +63,22 @@ class Call:
 
 
 @dataclass(slots=True)
+class Aside:
+    """A text of a program: what a `!cmd` printed, or why a hook stopped something."""
+
+    kind: str  # events.PRINTED | STOPPED
+    text: str
+    place: int  # how many steps of the turn are before it
+
+
+@dataclass(slots=True)
 class Turn:
     """A prompt (None before the first one) and the steps after it."""
 
     prompt: Event | None = None
     context: str = ""
     steps: list[Said | Call] = field(default_factory=list)
+    asides: list[Aside] = field(default_factory=list)
     ended: str = ""  # when the last event was
     branch: str = ""
     is_interruption: bool = False  # the prompt comes after the user stopped the agent
@@ -109,6 +119,9 @@ class Turns:
             self._say(event, event.text)
         elif event.kind == events.INTERRUPT:
             self.is_interrupted = True
+        elif event.kind in (events.PRINTED, events.STOPPED):
+            aside = Aside(event.kind, self._clean(event.text), len(self._turn.steps))
+            self._turn.asides.append(aside)
         elif event.kind == events.TOOL_CALL:
             self._call(event)
         elif event.kind == events.TOOL_RESULT:

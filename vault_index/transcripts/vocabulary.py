@@ -203,9 +203,12 @@ _BY_CONCEPT = _named(
 # By these words a result says that the user refused the call.
 _REFUSED = r"(?:The user doesn't want to|The tool use was rejected)"
 _IS_REFUSED = _any_of(_REFUSED, begin=r"\s*(?:<tool_use_error>)?")
+# A call that did not run: another one beside it failed, or the user stopped the agent.
+_ABORTED = r"(?:Sibling tool call|Cancelled: parallel|\[Request interrupted)"
+_IS_ABORTED = _any_of(_ABORTED, begin=r"\s*(?:<tool_use_error>)?", end="")
 _MUNDANE = _any_of(
     rf"""
-    Sibling tool call|Cancelled: parallel|\[Request interrupted|EISDIR|InputValidationError
+    {_ABORTED}|EISDIR|InputValidationError
     File (?:has not been read|has been modified since|does not exist)
     Found \d+ matches|String to replace|No changes to make
     {_REFUSED}
@@ -366,6 +369,11 @@ def is_mundane_error(text: str) -> bool:
     return bool(_MUNDANE.match(text))
 
 
+def is_aborted(error: str) -> bool:
+    """Whether an error is that a call did not run for another call's sake."""
+    return bool(_IS_ABORTED.match(error))
+
+
 def is_refusal(error: str) -> bool:
     """Whether an error is that the user refused a call of a tool."""
     return bool(_IS_REFUSED.match(error))
@@ -423,6 +431,26 @@ def cause(texts: Sequence[str]) -> str:
         if points > most or (points == most and points > 2):  # of those as sure, the last
             best, most = sentence, points
     return best if most >= 1 else ""
+
+
+_LANGUAGES = {
+    "Korean": re.compile(r"[\uac00-\ud7a3]"),
+    "Japanese": re.compile(r"[\u3040-\u30ff]"),
+    "Chinese": re.compile(r"[\u4e00-\u9fff]"),
+    "Russian": re.compile(r"(?i)[\u0430-\u044f]{2,}"),
+    "German": re.compile(r"(?i)\b(?:und|nicht|das|der|ist|ich|bitte|wir|noch)\b"),
+    "Turkish": re.compile(r"(?i)\b(?:ve|bir|için|değil|bu|şimdi|lütfen)\b"),
+    "French": re.compile(r"(?i)\b(?:les|est|pas|une|dans|pour|nous|avec)\b"),
+    "Spanish": re.compile(r"(?i)\b(?:los|las|que|para|una|por|esto|pero)\b"),
+}
+
+
+def language(text: str) -> str:
+    """Return the language of a text, by its letters or its most common words; English else."""
+    words = len(text.split())
+    shares = {name: len(form.findall(text)) for name, form in _LANGUAGES.items()}
+    best = max(shares, key=lambda name: shares[name])
+    return best if shares[best] > words / 12 else "English"
 
 
 def straight(text: str) -> str:

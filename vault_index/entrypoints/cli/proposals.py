@@ -24,7 +24,9 @@ AGAIN = "learned already; `lessons learn --again` does it once more"
 @click.option("--files", multiple=True, metavar="PATH", help="A file as it is; several times.")
 @click.option("--why", is_flag=True, help="Print what makes it worth it, and what was dropped.")
 @click.option("--again", is_flag=True, help="Learn again from the same material.")
-@click.option("--dry-run", is_flag=True, help="Only print what would be sent, and to whom.")
+@click.option("--dry-run", is_flag=True, help="Only print how much would be sent, and to whom.")
+@click.option("--show", is_flag=True, help="With --dry-run: print the very text.")
+@click.option("--tokens", type=click.IntRange(1), metavar="N", help="The budget. [default: 12000]")
 @options.as_json
 @click.pass_context
 def learn_command(
@@ -35,6 +37,8 @@ def learn_command(
     why: bool,
     again: bool,
     dry_run: bool,
+    show: bool,
+    tokens: int | None,
     as_json: bool,
 ) -> None:
     """Propose lessons from a session, commits or files.
@@ -44,12 +48,14 @@ def learn_command(
     """
     if sum(map(bool, (session, commit, files))) > 1:
         raise click.UsageError("choose one of --session, --commit and --files")
+    if show and not dry_run:
+        raise click.UsageError("--show prints what would be sent: add --dry-run")
     values: dict[str, Any] = {"scope": "session", "target": session or "last"}
     if commit:
         values = {"scope": "commit", "target": commit}
     elif files:
         values = {"scope": "files", "target": [str(Path(file).absolute()) for file in files]}
-    values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run}
+    values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run, "tokens": tokens or 0}
     try:
         answer = asking.ask(ctx.obj, api.learn.learn(**values))
     except KeyboardInterrupt:
@@ -57,6 +63,8 @@ def learn_command(
         raise
     if as_json:
         output.json(answer)
+    elif show:
+        output.text(answer["text"])
     else:
         _show_learned(answer, why=why, dry_run=dry_run)
     if answer["trouble"]:

@@ -1,0 +1,355 @@
+"""A session as one text in the order of time: what the person said, what the agent did and concluded.
+
+    PERSON      words of the person, at most 1,500 characters, cut in their middle
+    AGENT       what the agent said, without lines that only announce the next step
+    RAN         a command, 300
+    FAILED      a command or another call that failed, was refused or stopped by a hook, whether
+                something passed later or not, with the first and last lines of its output, 450
+    EDIT        a changed piece of a file, 250 before and 350 after
+    NEW FILE    its name and first 400
+    COMMIT      the message of one, where commits are learned from; their diff comes as EDIT
+
+Over a budget, routine goes first and the person's words last, of equals the oldest: see `fit`. It is
+fenced as data, and lines that give an agent orders are left out: see `without_orders`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from vault_index.check import pattern, prompt_injection
+from vault_index.check.finding import ERROR
+from vault_index.journal.redact import redact
+from vault_index.text import failure
+from vault_index.transcripts import events, signs, tools, vocabulary
+from vault_index.transcripts.turns import Call, Said, Turn
+
+PERSON, AGENT, RAN, FAILED = "PERSON", "AGENT", "RAN", "FAILED"
+EDIT, NEW_FILE, COMMIT = "EDIT", "NEW FILE", "COMMIT"
+KINDS = (PERSON, AGENT, RAN, FAILED, EDIT, NEW_FILE, COMMIT)
+CHARS_A_TOKEN = 4
+OPEN, CLOSE = "<material>", "</material>"
+LEFT_OUT = "[left out: an order to an agent]"
+REFUSED = "The person refused it."
+MAX_PERSON, MAX_COMMAND, MAX_OUTPUT = 1_500, 300, 450
+MAX_BEFORE, MAX_AFTER, MAX_NEW_FILE = 250, 350, 400
+MAX_LINE = 200  # of an output
+MAX_TEXT = 20_000  # characters of a moment: of a longer one the two ends
+_BLANK = re.compile(r"\n\s*\n")
+_CUT = " [...] "
+_GAP = "[...]"
+_FENCE = re.compile(r"<(/?)(?=material\s*>)", re.IGNORECASE)
+_DASH = re.compile(r"\s(?:-|\u2013|\u2014)\s")
+_MIN_REST = 30  # characters behind a courtesy that say something
+_LABEL = re.compile(rf"(?m)^(?:{'|'.join(KINDS)}): ?")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Something that was said or done, redacted. `about` is its command, or the path of its file."""
+
+    kind: str  # one of KINDS
+    text: str
+    about: str = ""
+    is_routine: bool = False  # a command that only reads, a failure of a tool that says nothing
+    part: int = 0  # of the diff of a file: later ones go first
+
+
+# From turns to moments.
+
+
+def moments(turn: Turn, changes: Mapping[int, Sequence[tuple[str, str]]]) -> Iterator[Moment]:
+    """Yield the moments of a turn. `changes` has, by the identity of a call, paths with their lines."""
+    prompt = turn.prompt
+    if prompt and prompt.text:
+        if prompt.kind == events.PLAN:  # the agent wrote it
+            yield Moment(AGENT, prompt.text)
+        elif prompt.kind in events.TYPED:
+            sign = "!" if prompt.kind == events.SHELL_COMMAND else ""
+            yield Moment(PERSON, f"{sign}{prompt.text}")
+        else:
+            yield Moment(PERSON, f"(a program) {prompt.text}")
+    asides = [(aside.place, aside) for aside in turn.asides]
+    steps = [*enumerate(turn.steps)]
+    for _, step in sorted([*asides, *steps], key=lambda each: each[0]):
+        if isinstance(step, Said):
+            yield Moment(AGENT, step.text)
+        elif isinstance(step, Call):
+            yield from _of_call(step, changes.get(id(step), ()))
+        elif step.kind == events.STOPPED:
+            yield Moment(FAILED, step.text, "a hook stopped it")
+        elif tools.says_failed(step.text) or signs.has_error(step.text):
+            yield Moment(FAILED, step.text, f"!{prompt.text if prompt else ''}")
+
+
+def _of_call(call: Call, changes: Sequence[tuple[str, str]]) -> Iterator[Moment]:
+    about = call.command or " ".join([call.tool, *tools.files_of(call.input)])
+    if call.is_error or signs.failed(call) or (call.kind == tools.OTHER and call.text):
+        if vocabulary.is_refusal(call.text):
+            wanted = "\n".join(text for _, text in changes)
+            yield Moment(FAILED, f"{REFUSED}\n{wanted}".strip(), about)
+        elif not vocabulary.is_aborted(call.text):
+            yield Moment(FAILED, call.text, about, vocabulary.is_mundane_error(call.text))
+        return
+    if call.command and call.is_done and not call.in_subagent:
+        tells = tools.is_check(call.command) or tools.is_change(call.command)
+        yield Moment(RAN, "", call.command, not tells)
+    for (path, text), edit in zip(changes, call.edits, strict=False):
+        yield Moment(NEW_FILE if edit.is_whole else EDIT, text, path)
+
+
+# From a diff to moments.
+
+_HEADER = re.compile(r"diff --git |--- (?:a/|/dev/null)|\+\+\+ |@@ ")
+_NAMES = re.compile(r"\+\+\+ (?:b/)?(?!/dev/null)([^\t]+)")
+_ASIDE = re.compile(  # files of tests, documents and data
+    r"(?i)(?:^|/)(?:tests?|spec|__tests__|fixtures|docs?)(?:/|$)|(?:^|/)(?:test_|changelog|licen[sc]e)"
+    r"|[_.-](?:test|spec)\.|\.(?:md|rst|txt|adoc|json|ya?ml|toml|ini|cfg|csv|xml|svg|lock|html)$"
+)
+
+
+def moments_of_diff(text: str) -> Iterator[Moment]:
+    """Yield the changes of a unified diff, in pieces that need no cut."""
+    path, lines, part = "", list[str](), 0
+    for line in [*text.splitlines(), "+++ "]:
+        is_header = bool(_HEADER.match(line))
+        if lines and (is_header or sum(map(len, lines)) + len(line) > MAX_BEFORE):
+            yield Moment(EDIT, "\n".join(lines), path, bool(_ASIDE.search(path)), part)
+            lines, part = [], part + 1
+        if match := _NAMES.match(line):
+            path, part = match[1], 0
+        elif line[:1] in ("+", "-") and not is_header:
+            lines.append(line)
+
+
+# From moments to the text that a model is sent.
+
+
+class _Piece(NamedTuple):
+    """A moment, or a line of what the agent said. `worth`: the lowest goes first."""
+
+    place: int  # of its moment
+    label: str  # that its moment begins with
+    text: str
+    worth: int
+    part: int = 0
+
+
+ROUTINE, CHANGED, SAID, CHECKED, CONCLUDED, BROKEN, TYPED = range(7)
+_WORTH = {
+    **{PERSON: TYPED, COMMIT: TYPED, FAILED: BROKEN, RAN: CHECKED},
+    **dict.fromkeys((EDIT, NEW_FILE), CHANGED),
+}
+_PERSON_SHARE, _FAILED_SHARE = 0.5, 0.35  # of the room, above which such texts are cut shorter
+_SCALES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15)
+
+
+def fit(there: Sequence[Moment], max_chars: int) -> str:
+    """Return the text of moments in at most so many characters.
+
+    Over that, long texts of the person and of failures become shorter, then pieces are left out:
+    routine and repeated failures, changes, what the agent said, checks, what it concluded, failures,
+    at last the person's words.
+    """
+    room = max_chars - len(OPEN) - len(CLOSE) - 2
+    scale = {PERSON: 1.0, FAILED: 1.0}
+    for kind, share in ((PERSON, _PERSON_SHARE), (FAILED, _FAILED_SHARE)):
+        for scale[kind] in _SCALES:
+            shown = (_shown(each, scale[kind]) for each in there if each.kind == kind)
+            if sum(map(len, shown)) <= share * room:
+                break
+    pieces = [
+        piece
+        for place, each in enumerate(_with_repeats(there))
+        for piece in _pieces(place, each, scale)
+    ]
+    over = sum(len(piece.label) + len(piece.text) + 1 for piece in pieces) - room
+    kept = set(range(len(pieces)))
+    for at in sorted(kept, key=lambda at: (pieces[at].worth, -pieces[at].part, at)):
+        if over <= 0:
+            break
+        kept.discard(at)
+        over -= len(pieces[at].label) + len(pieces[at].text) + 1
+    lines, last = [OPEN], -1
+    for piece in (pieces[at] for at in sorted(kept)):
+        lines.append(piece.text if piece.place == last else f"{piece.label}{piece.text}")
+        last = piece.place
+    return "\n".join([*lines, CLOSE])
+
+
+def plain(text: str) -> str:
+    """Return a text that `fit` made without its labels: quotes are looked for in it."""
+    return _LABEL.sub("", text.removeprefix(OPEN).removesuffix(CLOSE))
+
+
+def defused(text: str) -> str:
+    """Return a text that cannot end the fence nor begin one, and that speaks in nobody's name."""
+    return _LABEL.sub(lambda label: f"\\{label[0]}", _FENCE.sub(r"<\\\1", text))
+
+
+def cut(text: str, size: int) -> str:
+    """Return the beginning and the end of a text that is longer than a size."""
+    if len(text) <= size:
+        return text
+    size = max(0, size - len(_CUT))
+    return text[: size - size // 3] + _CUT + text[len(text) - size // 3 :]
+
+
+def _with_repeats(there: Iterable[Moment]) -> Iterator[Moment]:
+    """Yield moments; a failure that was there before is routine."""
+    known = set[tuple[str, ...]]()
+    for each in there:
+        if each.kind == FAILED:
+            same = tuple(map(failure.normalise, failure.read(each.about, each.text).lines))
+            yield replace(each, is_routine=each.is_routine or same in known)
+            known.add(same)
+        else:
+            yield each
+
+
+def _pieces(place: int, moment: Moment, scale: Mapping[str, float]) -> Iterator[_Piece]:
+    label = f"{moment.kind}: "
+    if moment.kind == AGENT:
+        for line, worth in _telling_lines(moment.text):
+            yield _Piece(place, label, defused(line), worth)
+    else:
+        worth = ROUTINE if moment.is_routine else _WORTH[moment.kind]
+        shown = defused(_shown(moment, scale.get(moment.kind, 1.0)))
+        yield _Piece(place, label, shown, worth, moment.part)
+
+
+def _shown(moment: Moment, scale: float) -> str:
+    about = cut(" ".join(moment.about.split()), MAX_COMMAND)
+    if moment.kind in (PERSON, COMMIT):
+        return cut(_BLANK.sub("\n", moment.text), int(MAX_PERSON * scale))
+    if moment.kind == FAILED:
+        return f"{about}\n{_edges(moment.about, moment.text, int(MAX_OUTPUT * scale))}"
+    if moment.kind == NEW_FILE:
+        return f"{about}\n{cut(moment.text, MAX_NEW_FILE)}"
+    if moment.kind == EDIT:
+        sides = {"-": MAX_BEFORE, "+": MAX_AFTER}
+        lines = moment.text.splitlines()
+        texts = ["\n".join(line for line in lines if line[:1] == sign) for sign in sides]
+        shown = filter(None, map(cut, texts, sides.values()))
+        return "\n".join([about, *shown])
+    return about
+
+
+def _edges(command: str, output: str, size: int) -> str:
+    """Return the lines of an output that say why, then its first and last ones, within a size."""
+    lines = [cut(line, MAX_LINE) for line in failure.clean(output)]
+    why = failure.read(command, output).lines
+    telling = [at for at, line in enumerate(lines) if line.strip() in why]
+    ends = itertools.chain.from_iterable(
+        zip(range(len(lines)), range(len(lines))[::-1], strict=True)
+    )
+    kept = set[int]()
+    for at in (*telling, *ends):
+        if at not in kept and size >= len(lines[at]):
+            kept.add(at)
+            size -= len(lines[at]) + 1
+    shown: list[str] = []
+    for at in range(len(lines)):
+        if at in kept:
+            shown.append(lines[at])
+        elif shown[-1:] != [_GAP]:
+            shown.append(_GAP)
+    return "\n".join(shown)
+
+
+def _telling_lines(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the lines of what an agent said, without announcements, each with its worth."""
+    is_code = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif is_code:
+            yield line, CHANGED
+        elif said := " ".join(filter(_says_something, vocabulary.split_sentences(line))):
+            concludes = vocabulary.concludes(said) and not said.startswith("|")
+            yield said, CONCLUDED if concludes else SAID
+
+
+def _says_something(sentence: str) -> bool:
+    """Whether a sentence says more than what comes next, or a courtesy."""
+    if not any(map(str.isalnum, sentence)):
+        return False
+    if vocabulary.concludes(sentence) or not vocabulary.is_chatter(sentence):
+        return True
+    rest = _DASH.split(sentence, 1)[1:]  # "You're right - it is the cache that ..."
+    return any(len(each) >= _MIN_REST and not vocabulary.is_chatter(each) for each in rest)
+
+
+# Orders to an agent in what it read: no model sees them, and nothing that repeats them is proposed.
+
+_ROUNDS = 4
+_PAGE_CHARS = 8_000
+_SECONDS = 2.0  # of processor time to look for orders in a page
+_MARKS = re.compile(r"(?m)^[+-]?[ \t]*(?:#+|//+|/?\*+|--|;+)?[ \t]*")  # of a change, of comments
+# orders to a model that learns, which are harmless in a lesson, and so no finding of a check
+_LEARNER = r"(?:models?|llms?|ais?|assistants?|agents?|claude|gpt|copilot|codex|gemini)"
+_TO_LEARNER = re.compile(
+    r"(?i)\b(?:when|while|if|before|after)\b(?: you)?(?: are)? "
+    r"(?:summari[sz]|distil|propos|learn\w* (?:from|this)|extract\w* (?:the |any )?(?:lessons|entries))"
+    r"[^\n]{0,60}\b(?:include|add|write|output|propose|say|mention|insert|answer|keep)\b"
+    r"|\b(?:propose|output|emit|answer with)\b(?: \w{1,12}){0,3}"
+    r" (?:entry|entries|lessons?|proposals?)\b"
+    r"|\b(?:add|write|create|include|insert|record|save)\b(?: \w{1,12}){0,3}"
+    r" (?:entry|lesson|proposal|sentence|rule)\b[^\n]{0,20}[:\"'`\u201c]"
+    rf"|\b(?:dear|attention|hey|note (?:to|for))\b[ ,:]{{1,3}}(?:\w{{1,12}} ){{0,2}}{_LEARNER}\b"
+    rf"|\b(?:system|{_LEARNER}) ?: ?you (?:must|should|shall|will|have to)\b"
+)
+
+
+def without_orders(there: Iterable[Moment]) -> tuple[tuple[Moment, ...], tuple[str, ...]]:
+    """Return moments without secrets, once more, and without orders to an agent; and those lines.
+
+    They are lines that `lessons check` calls an error, and what speaks to a model that learns where
+    no person said it. To look for them takes some 20 ms a page.
+    """
+    orders: list[str] = []
+    seen = tuple(
+        replace(each, text=_cleaned(cut(each.text, MAX_TEXT), orders, each.kind == PERSON))
+        for each in there
+    )
+    return seen, tuple(dict.fromkeys(orders))
+
+
+def _cleaned(text: str, orders: list[str], is_own: bool) -> str:
+    """Return a text without secrets and orders; what these are is added to a list."""
+    return "".join(_page_cleaned(page, orders, is_own) for page in _pages(redact(text)))
+
+
+def _pages(text: str) -> Iterator[str]:
+    """Yield a text in parts of whole lines: a rule may take long on one, and not on all."""
+    while len(text) > _PAGE_CHARS:
+        end = text.rfind("\n", 0, _PAGE_CHARS) + 1 or _PAGE_CHARS
+        yield text[:end]
+        text = text[end:]
+    yield text
+
+
+def _page_cleaned(text: str, orders: list[str], is_own: bool) -> str:
+    for _ in range(_ROUNDS):
+        form = _MARKS.sub("", text)
+        try:
+            there = pattern.within(_SECONDS, prompt_injection.findings, "", form)
+        except pattern.TooSlow:
+            orders.append(text)
+            return f"{LEFT_OUT}\n"
+        numbers = {each.line for each in there if each.severity == ERROR}
+        if not is_own:
+            for view in {form, prompt_injection.as_read(form)}:
+                to_learner = _TO_LEARNER.finditer(view)
+                numbers |= {view.count("\n", 0, match.start()) + 1 for match in to_learner}
+        if not numbers:
+            return text
+        lines = text.split("\n")
+        orders += [line for number, line in enumerate(lines, 1) if number in numbers]
+        kept = [LEFT_OUT if number in numbers else line for number, line in enumerate(lines, 1)]
+        text = "\n".join(kept)
+    return text
