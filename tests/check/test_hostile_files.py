@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.amounts import amount
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import check
 from vault_index.errors import LessonError
 from vault_index.lesson import frontmatter, parse
 
-CPU_SECONDS = 60  # for one file; each takes a few at most here
+CPU_SECONDS = amount(15, 60)  # for one file; each takes a tenth of that
 MEMORY = 3 << 30
 PROBE = """\
 import sys
@@ -54,6 +55,7 @@ def bomb(last: str) -> str:
 MERGES = "\n".join(
     ["m0: &m0 {a: b}"] + [f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}" for n in range(1, 10)]
 )  # fmt: skip
+PART = amount(4, 1)  # the part of a megabyte that files have whose time grows with their length
 FILES: dict[str, str | bytes] = {
     "alias bomb in title": head(bomb("title: *a9")),
     "alias bomb in tags": head(bomb("tags: *a9")),
@@ -63,8 +65,8 @@ FILES: dict[str, str | bytes] = {
     "merge keys": head(MERGES),
     "deep lists": head("title: " + "[" * 60_000),
     "deep mappings": head("\n".join(" " * n + "a:" for n in range(400))),
-    "nothing but dashes": "---\n" + "-" * 1_000_000 + "x\n---\n",
-    "huge frontmatter": head("\n".join(f"k{n}: v" for n in range(80_000))),
+    "nothing but dashes": "---\n" + "-" * (1_000_000 // PART) + "x\n---\n",
+    "huge frontmatter": head("\n".join(f"k{n}: v" for n in range(80_000 // PART))),
     "many lines and a bad date": head("\n".join(["a: 1"] * 20_000 + ["created: 2025-99-99"])),
     "a number of base 60": head("confidence: " + "1:" * 30_000 + "1"),
     "a hexadecimal number": head("confidence: 0x" + "f" * 100_000 + "\ntitle: [0xff]"),
@@ -73,15 +75,15 @@ FILES: dict[str, str | bytes] = {
     "a tag of Python": head("title: !!python/object/apply:os.system ['true']"),
     "a tag of a hundred thousand letters": head(f"title: !{'x' * 100_000} y"),
     "one line": b"a" * 50_000_000,
-    "one line below the limit": b"a " * 500_000,
-    "headings": "# a\n" * 250_000,
-    "sections": "## Lesson: a\n" * 75_000,
-    "fences": "```\n~~~\n" * 120_000,
-    "links": "[](" * 300_000,
-    "a path of dashes": "a-" * 500_000,
-    "keys and values": "password" * 60_000 + "\n" + "machine " * 60_000,
-    "spaces": "token" + " " * 500_000 + "x",
-    "tags": "<a " * 200_000 + "<!--" * 100_000,
+    "one line below the limit": b"a " * (500_000 // PART),
+    "headings": "# a\n" * (250_000 // PART),
+    "sections": "## Lesson: a\n" * (75_000 // PART),
+    "fences": "```\n~~~\n" * (120_000 // PART),
+    "links": "[](" * (300_000 // PART),
+    "a path of dashes": "a-" * (500_000 // PART),
+    "keys and values": "password" * (60_000 // PART) + "\n" + "machine " * (60_000 // PART),
+    "spaces": "token" + " " * (500_000 // PART) + "x",
+    "tags": "<a " * (200_000 // PART) + "<!--" * (100_000 // PART),
     "nul": b"a\0b" * 100_000,
     "half a character": "\ud800".encode("utf-8", "surrogatepass") * 1000,
 }

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from tests.support.amounts import amount
 from tests.support.places import TESTS
 from tests.support.planted import AGENT_TEXTS, NO_AGENT_TEXTS
 from vault_index.check import ERROR, WARNING, prompt_injection
@@ -182,8 +183,9 @@ def test_time_is_linear_in_the_text(words: str) -> None:
         return time.process_time() - start
 
     seconds(1000)
-    small, big = seconds(100_000), seconds(1_000_000)
-    assert big < 30 * small + 1  # ten times is linear, a hundred times is not
+    size = amount(25_000, 100_000)
+    small, big = seconds(size), seconds(10 * size)
+    assert big < 30 * small + size / 100_000  # ten times is linear, a hundred times is not
 
 
 @pytest.mark.parametrize(
