@@ -77,8 +77,10 @@ def equal(table: Reader, query: str, where: str | None) -> tuple[np.ndarray, np.
     """Return the rows of prompts that equal a query, int64[n], and ones, where vectors are missing."""
     import numpy as np
 
-    same = filters.all_of(where, filters.taught_as(hash_of_prompt(query)))
-    places = table.places(same or "")
+    places = np.empty(0, np.int64)
+    if (table.families.taught != "").any():  # or nothing is asked of the table
+        same = filters.all_of(where, filters.taught_as(hash_of_prompt(query)))
+        places = table.places(same or "")
     return places, np.ones(len(places), np.float32)
 
 
