@@ -105,7 +105,11 @@ ATTACKS: Mapping[str, tuple[int, str, str, dict[str, Any]]] = {
     "NUL in a path": (400, "DELETE", "/api/lessons/a%00b", {}),
     "the settings": (404, "PUT", "/api/lessons/vault.toml", ingest()),
     "another repository": (422, "POST", INGEST, ingest(id="theirs/new")),
-    "an id that is there": (409, "POST", INGEST, ingest(id="devops/heap")),
+    "an id that is there": (
+        409, "POST", INGEST, {**ingest(id="devops/heap"), "headers": {"if-none-match": "*"}}
+    ),
+    "an unknown field": (422, "POST", QUERY, {"json": {"prompt": "heap", "topk": 3}}),
+    "an unknown parameter": (422, "GET", "/api/journal/search?query=x&page=2", {}),
     "a secret": (422, "POST", INGEST, ingest(text=SECRET)),
     "a secret put in later": (422, "PUT", "/api/lessons/devops/heap", ingest(text=SECRET)),
     "orders to the agent": (422, "POST", INGEST, ingest(text=ORDERS)),

@@ -46,15 +46,24 @@ def add_lesson(
 
 
 @command
-def ingest(vault: Vault, caller: Caller, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def ingest(
+    vault: Vault, caller: Caller, items: Sequence[Mapping[str, Any]], only_new: bool = False
+) -> dict[str, Any]:
     """Put texts that a program sent into the vault, each by itself: `items` in the same order.
 
-    Each has an `id` or "", `text`, `categories` and `source`. The answer has `id`, `path` and
-    `categories` as written, and is on the disk; or `error`, `hint` and `kind`: taken, refused, failed.
+    Each has an `id` or "", `text`, `categories` and `source`. A lesson that has the id is changed,
+    unless `only_new` are wanted. The answer has `id`, `path`, `categories` and `status` (ingested |
+    updated) as written, and is on the disk; or `error`, `hint` and `kind`: taken, refused, failed.
     """
     ids = [item["id"] for item in items if item.get("id")]
     taken = caller.ask(api.lesson.categories(ids=ids))["categories"] if ids else {}
-    return {"items": [add.try_to_write(vault, item, taken) for item in items]}
+
+    def put(item: Mapping[str, Any]) -> dict[str, Any]:
+        if only_new or item.get("id") not in taken:
+            return add.write_item(vault, item, taken)
+        return update.write_item(vault, item, taken[item["id"]])
+
+    return {"items": [add.tried(put, item) for item in items]}
 
 
 @command

@@ -61,6 +61,9 @@ def for_program(vault: Vault, query: Query) -> dict[str, Any]:
 @question
 def health(vault: Vault) -> dict[str, Any]:
     """Search once, and count: rows of the `tables` by name, and `lessons`. Raises as a search does."""
+    vault.last_query = (
+        None  # else the vector of the last time would answer for a model that is away
+    )
     results = every_kind(vault, Query("is anybody there", 1))
     opened = vault.open_index()
     tables = {

@@ -112,27 +112,37 @@ MAX_ID_CHARS = 200
 _PART = re.compile(r"\w[\w.+-]{0,80}")  # of an id: hidden files and `..` begin with a dot
 
 
-def try_to_write(
-    vault: Vault, item: Mapping[str, Any], taken: Collection[str] = ()
+def tried(
+    put: Callable[[Mapping[str, Any]], dict[str, Any]], item: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write a text, `id`, `text`, `categories`, `source`; return its id and path, or what is wrong.
+    """Put an item into the vault; return what `put` does or, refused, what is wrong with it.
 
-    `taken` are ids that other lessons have. See `api.edit.ingest_texts` for what comes back.
+    See `api.edit.ingest` for both.
     """
-    id, filed = item.get("id") or "", item.get("categories") or ()
     try:
-        if id in taken:
-            hint = "choose another id, or change that lesson"
-            raise ChangedError(f"there is a lesson {id!r}", hint)
-        made, path, filed = ingest(
-            vault, item["text"], id=id, categories=filed, source=item.get("source") or ""
-        )
+        return put(item)
     except VaultError as error:
         kind = "refused"
         if isinstance(error, WriteError):
             kind = "taken" if isinstance(error, (ChangedError, LinkError)) else "failed"
-        return {"id": id, "error": error.message, "hint": error.hint, "kind": kind}
-    return {"id": made, "path": str(path.relative_to(vault.root)), "categories": list(filed)}
+        refused = {"error": error.message, "hint": error.hint, "kind": kind}
+        return {"id": item.get("id") or "", **refused}
+
+
+def write_item(
+    vault: Vault, item: Mapping[str, Any], taken: Collection[str] = ()
+) -> dict[str, Any]:
+    """Write an item, `id`, `text`, `categories`, `source`, as a new lesson.
+
+    `taken` are ids that other lessons have. Raises VaultError.
+    """
+    id = item.get("id") or ""
+    if id in taken:
+        raise ChangedError(f"there is a lesson {id!r}", "choose another id, or change that lesson")
+    filed, source = item.get("categories") or (), item.get("source") or ""
+    made, path, filed = ingest(vault, item["text"], id=id, categories=filed, source=source)
+    place = str(path.relative_to(vault.root))
+    return {"id": made, "path": place, "categories": list(filed), "status": "ingested"}
 
 
 def ingest(

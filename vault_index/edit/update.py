@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vault_index import check, files
 from vault_index.edit.add import First
+from vault_index.edit.formats.lesson_file import first_sentence
 from vault_index.errors import VaultError
 from vault_index.lesson import category, edits
 from vault_index.lesson.file import LessonFile
@@ -68,6 +69,8 @@ def write(
     # an empty value removes its key
     keys = {key: value or None for key, value in keys.items() if value is not None}
     keys |= _replaced(data, entry, categories is not None, None if slug else title)
+    if text is not None and title is None and not slug:
+        keys |= _remade_title(data, entry, text)
     data = edits.set_text(data, slug, text, title, entry["path"])
     data = edits.set_keys(data, keys, entry["path"])
     return put(vault, entry["path"], data, before, first)
@@ -84,6 +87,27 @@ def _replaced(
     if title is not None and ("title" in declared or not _has_heading(data, entry)):
         keys["title"] = title
     return keys
+
+
+def _remade_title(data: bytes, entry: entries.Entry, text: str) -> dict[str, Any]:
+    """Return the title for a new text, where the one in the frontmatter was made from the old text."""
+    declared = edits.keys_of(data, entry["path"]).get("title")
+    if not declared or declared != first_sentence(entry["text"]):
+        return {}
+    return {"title": category.heading_of(text.strip().partition("\n")[0]) or first_sentence(text)}
+
+
+def write_item(vault: Vault, item: Mapping[str, Any], categories: Sequence[str]) -> dict[str, Any]:
+    """Write an item that a program sent, `id`, `text`, `categories`, `source`, into the lesson of its id.
+
+    `categories` are those it has. Raises as `write` does.
+    """
+    filed, source = item.get("categories") or None, item.get("source") or None
+    path = write(vault, item["id"], text=item["text"], categories=filed, source=source)
+    files.make_durable(path, within=vault.root)
+    place = str(path.relative_to(vault.root))
+    answer = {"id": item["id"], "path": place, "categories": list(filed or categories)}
+    return {**answer, "status": "updated"}
 
 
 def put(vault: Vault, path: str, data: bytes, before: bytes, first: First | None = None) -> Path:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 from markupsafe import Markup
@@ -32,7 +32,7 @@ from markupsafe import Markup
 from vault_index import api
 from vault_index.ask import citations
 from vault_index.entrypoints.web.markdown import html_of
-from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import AskAnswer, AskBody
 from vault_index.entrypoints.web.vault_client import ANSWERS, Client
@@ -143,7 +143,7 @@ def _bytes_of(event: Event) -> bytes:
 
 EVENTS = "text/event-stream"
 
-routes = APIRouter(prefix="/api", tags=["ask"])
+routes = APIRouter(prefix="/api", tags=["ask"], dependencies=[Depends(refuse_unknown)])
 
 
 @routes.post("/ask", response_model=AskAnswer)

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 
 from vault_index import api
-from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import HEADERS, address_with, fragment, page
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
@@ -56,7 +56,11 @@ async def require_journal(client: Client) -> None:
     client.require_journal()
 
 
-routes = APIRouter(prefix=PREFIX, tags=["journal"], dependencies=[Depends(require_journal)])
+routes = APIRouter(
+    prefix=PREFIX,
+    tags=["journal"],
+    dependencies=[Depends(refuse_unknown), Depends(require_journal)],
+)
 
 
 @routes.get("/search")

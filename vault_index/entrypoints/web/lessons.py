@@ -12,15 +12,15 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 from vault_index import api, files
 from vault_index.entrypoints import editor
 from vault_index.entrypoints.guard import is_loopback
 from vault_index.entrypoints.web.markdown import html_of
-from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.refusal import FIELDS_HINT, Refusal, refuse_unknown, said
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import (
     MAX_TEXT_CHARS,
@@ -32,6 +32,7 @@ from vault_index.entrypoints.web.shapes import (
     Health,
     Id,
     IngestBody,
+    Lesson,
     QueryAnswer,
     QueryBody,
     Text,
@@ -51,13 +52,23 @@ async def one_at_a_time(client: Client) -> AsyncIterator[None]:
         yield
 
 
-routes = APIRouter(prefix="/api", tags=["writes"], dependencies=[Depends(one_at_a_time)])
+routes = APIRouter(
+    prefix="/api",
+    tags=["writes"],
+    dependencies=[Depends(refuse_unknown), Depends(one_at_a_time)],
+)
 
 
 @routes.post("/ingest", response_model=Written)
-def ingest(client: Client, body: IngestBody) -> dict[str, Any]:
-    """Add a lesson to the vault, as a file. Without categories the classifier proposes some."""
-    (written,) = _written(client, [body])
+def ingest(
+    client: Client, body: IngestBody, if_none_match: Annotated[str, Header()] = ""
+) -> dict[str, Any]:
+    """Add a lesson to the vault, as a file, or change the one of this id.
+
+    Without categories the classifier proposes some. With `If-None-Match: *` an id that is there is
+    refused.
+    """
+    (written,) = _written(client, [body], only_new=if_none_match.strip() == "*")
     if "error" in written:
         raise Refusal(STATUSES[written["kind"]], written["error"], written["hint"])
     return _classified(client, [written])[0]
@@ -65,26 +76,40 @@ def ingest(client: Client, body: IngestBody) -> dict[str, Any]:
 
 @routes.post("/ingest/bulk", response_model=BulkAnswer)
 def ingest_bulk(client: Client, body: BulkBody) -> dict[str, Any]:
-    """Add lessons to the vault; one that is refused keeps no other out."""
-    items = _written(client, body.lessons)
-    errors = [
+    """Add lessons to the vault, or change those of these ids; one that is refused keeps no other out."""
+    bodies: dict[int, IngestBody] = {}
+    errors: list[dict[str, Any]] = []
+    for number, value in enumerate(body.lessons):
+        try:
+            bodies[number] = IngestBody.model_validate(value)
+        except ValidationError as error:
+            id = value.get("id") if isinstance(value, dict) else None
+            refused = {
+                "id": id[:MAX_ID] if isinstance(id, str) else "",
+                "error": said(error.errors()),
+            }
+            errors.append({"index": number, **refused, "hint": FIELDS_HINT})
+    items = dict(zip(bodies, _written(client, bodies.values()), strict=True))
+    errors += [
         {"index": number, **{key: item[key] for key in ("id", "error", "hint")}}
-        for number, item in enumerate(items)
+        for number, item in items.items()
         if "error" in item
     ]
-    lessons = _classified(client, [item for item in items if "error" not in item])
+    lessons = _classified(client, [item for item in items.values() if "error" not in item])
+    errors.sort(key=lambda error: error["index"])
     return {"ingested": len(lessons), "errors": errors, "lessons": lessons}
 
 
 @routes.put("/lessons/{id:path}", response_model=Written)
 def update(client: Client, id: str, body: UpdateBody) -> dict[str, Any]:
     """Change a lesson in its file; what the request does not name stays."""
-    if (body.text, body.categories, body.source_file) == (None, None, None):
-        raise Refusal(422, "nothing is to be changed", "send text, categories or source_file")
+    values = {key: value for key, value in body.model_dump().items() if value is not None}
+    if not values:
+        fields = ", ".join(UpdateBody.model_fields)
+        raise Refusal(422, "nothing is to be changed", f"send one of {fields}")
     categories = _required(client, id)
-    command = api.edit.update_lesson(
-        name=id, text=body.text, categories=body.categories, source=body.source_file
-    )
+    source = values.pop("source_file", None)
+    command = api.edit.update_lesson(name=id, source=source, **values)
     client.change(command, lambda changed: [changed.path])
     if body.categories is not None:
         categories = _filed(client, [id]).get(id, [])
@@ -99,7 +124,9 @@ def delete(client: Client, id: str) -> dict[str, Any]:
     return {"id": id, "status": "deleted"}
 
 
-def _written(client: VaultClient, bodies: Iterable[IngestBody]) -> list[dict[str, Any]]:
+def _written(
+    client: VaultClient, bodies: Iterable[IngestBody], *, only_new: bool = False
+) -> list[dict[str, Any]]:
     """Write lessons; return each with its id and categories, or what is wrong with it."""
     items = [
         {
@@ -110,9 +137,8 @@ def _written(client: VaultClient, bodies: Iterable[IngestBody]) -> list[dict[str
         }
         for body in bodies
     ]
-    written: list[dict[str, Any]] = client.change(api.edit.ingest(items=items), lambda _: [])[
-        "items"
-    ]
+    command = api.edit.ingest(items=items, only_new=only_new)
+    written: list[dict[str, Any]] = client.change(command, lambda _: [])["items"]
     for item in written:
         for key in {"error", "hint"} & set(item):
             item[key] = client.shown_error(item[key])
@@ -128,7 +154,7 @@ def _classified(client: VaultClient, items: Iterable[Mapping[str, Any]]) -> list
         {
             "id": item["id"],
             "categories": item["categories"] or proposed.get(item["id"], []),
-            "status": "ingested",
+            "status": item["status"],
         }
         for item in items
     ]
@@ -161,7 +187,7 @@ def _path(answer: Mapping[str, Any]) -> list[str]:
 BOTH = ("lessons", "skills")
 NO_MODEL = "none"  # full text alone answers
 
-query_routes = APIRouter(prefix="/api", tags=["lessons"])
+query_routes = APIRouter(prefix="/api", tags=["lessons"], dependencies=[Depends(refuse_unknown)])
 
 
 @query_routes.post("/query", response_model=QueryAnswer)
@@ -182,6 +208,16 @@ def query(client: Client, body: QueryBody) -> JSONResponse:
         results = hits if hits["skills"] else {"lessons": hits["lessons"]}
     took = round(1000 * (time.perf_counter() - began), 1)
     return JSONResponse({**results, "query_time_ms": took, "model": _model(answer)})
+
+
+@query_routes.get("/lessons/{id:path}", response_model=Lesson)
+def whole(client: Client, id: str) -> dict[str, Any]:
+    """Return a whole lesson, but for those that hooks leave out."""
+    _required(client, id)
+    entry = client.ask(api.lesson.show(name=id), status=404)["entry"]
+    if entry["withheld"]:
+        raise Refusal(403, "this lesson is withheld", "open its page with the key")
+    return {**entry, "source_file": entry["path"]}
 
 
 @query_routes.get("/categories", response_model=CategoriesAnswer)
@@ -211,6 +247,11 @@ def health(client: Client) -> JSONResponse:
         return JSONResponse({"status": "unavailable", **state, "reason": reason}, 503)
     state |= {"embedder": answer["embedder"], "tables": answer["tables"]}
     state |= {"lesson_count": answer["lessons"], "model": _model(answer)}
+    is_degraded = bool(answer["text_only"]) and answer["embedder"] != NO_MODEL
+    since = client.degraded(is_now=is_degraded)
+    if is_degraded:
+        reason = client.shown_error(answer["text_only"])
+        return JSONResponse({"status": "degraded", **state, "reason": reason, "since": since})
     return JSONResponse({"status": "ok", **state})
 
 
@@ -218,6 +259,8 @@ def _shown(hit: Mapping[str, Any]) -> dict[str, Any]:
     """Return a hit with the fields of the API."""
     return {
         "id": hit["lesson_id"],
+        "title": hit["title"],
+        "passage": hit["text"],
         "text": hit["text"],
         "score": hit["score"],
         "categories": list(hit["categories"]),

@@ -5,14 +5,16 @@ A browser that opens the address of a page gets the same as a page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from vault_index.entrypoints.web.shapes import no_field
 from vault_index.errors import (
     BusyError,
     ChangedError,
@@ -41,6 +43,7 @@ STATUSES: tuple[tuple[type[VaultError], int], ...] = (
     (EmbedderError, 503),
 )
 SHOWN_PROBLEMS = 5
+FIELDS_HINT = "see `/openapi.json` for the fields"
 NOTED = "noted by the application"
 
 
@@ -113,13 +116,28 @@ def _from_values(error: RequestValidationError) -> Refusal:
     problems = error.errors()
     if any(problem["type"] == "json_invalid" for problem in problems):
         return Refusal(400, "the body is not JSON", "send one JSON object in UTF-8")
-    too_many = [problem for problem in problems if problem["type"] == "too_long"]
-    lines = [
-        f"{'.'.join(map(str, problem['loc'][1:])) or 'the body'}: {_said(problem)}"
+    too_many = any(problem["type"] == "too_long" for problem in problems)
+    return Refusal(413 if too_many else 422, said(problems, 1), FIELDS_HINT)
+
+
+def refuse_unknown(request: Request) -> None:
+    """Raise Refusal for a parameter of the address that its route does not take."""
+    names = _parameters(request.scope["route"].dependant)
+    for name in request.query_params:
+        if name not in names:
+            raise Refusal(422, no_field(name, names), FIELDS_HINT)
+
+
+def _parameters(dependant: Dependant) -> list[str]:
+    """Return the names of the parameters that a route and its dependencies take."""
+    names = [each.alias for each in dependant.query_params]
+    return names + [name for each in dependant.dependencies for name in _parameters(each)]
+
+
+def said(problems: Sequence[Mapping[str, Any]], skip: int = 0) -> str:
+    """Return in a line what is wrong with values; `skip` levels of their places are not named."""
+    return "; ".join(
+        f"{'.'.join(map(str, problem['loc'][skip:])) or 'the body'}: "
+        + str(problem["msg"]).lower().removeprefix("value error, ")
         for problem in problems[:SHOWN_PROBLEMS]
-    ]
-    return Refusal(413 if too_many else 422, "; ".join(lines), "see `/openapi.json` for the fields")
-
-
-def _said(problem: Mapping[str, Any]) -> str:
-    return str(problem["msg"]).lower().removeprefix("value error, ")
+    )

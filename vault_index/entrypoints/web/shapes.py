@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from vault_index.ask.answer import Passage
 from vault_index.lesson import category
+from vault_index.lesson.parse import TYPES
 
 MAX_PROMPT_CHARS = 100_000
 MAX_QUESTION_CHARS = 10_000
@@ -39,6 +42,12 @@ def _category(path: str) -> str:
     return path
 
 
+def _type(name: str) -> str:
+    if name not in TYPES:
+        raise ValueError(f"choose one of {', '.join(TYPES)}")
+    return name
+
+
 Text = Annotated[str, AfterValidator(_plain)]
 LessonText = Annotated[Text, Field(max_length=MAX_TEXT_CHARS), AfterValidator(_said)]
 Category = Annotated[Text, Field(max_length=200), AfterValidator(_category)]
@@ -48,7 +57,32 @@ Source = Annotated[Text, Field(max_length=1000)]
 Collection = Literal["lessons", "skills"]
 
 
-class QueryBody(BaseModel):
+LessonType = Annotated[str, AfterValidator(_type)]
+
+
+class Body(BaseModel):
+    """The body of a request: a field that its route does not take is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, values: Any) -> Any:
+        for name in values if isinstance(values, dict) else ():
+            if name not in cls.model_fields:
+                raise ValueError(no_field(name, cls.model_fields))
+        return values
+
+
+def no_field(name: str, fields: Iterable[str]) -> str:
+    """Return the error for a field that is none, with the nearest that is one, or all."""
+    names = list(fields)
+    near = get_close_matches(name[:50], names, 1)
+    meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
+    return f"no field {name[:50]!r}; {meant}"
+
+
+class QueryBody(Body):
     """A search. With `collections` the answer is `{"results": {...}}`."""
 
     prompt: Annotated[Text, Field(max_length=MAX_PROMPT_CHARS), AfterValidator(_said)]
@@ -59,9 +93,13 @@ class QueryBody(BaseModel):
 
 
 class Found(BaseModel):
-    """A lesson or skill. `text` is its best passage, `source_file` its file from the vault's root."""
+    """A lesson or skill. `passage` is the best of its passages, `source_file` its file from the vault's
+    root; `text` is the passage, too. `GET /api/lessons/{id}` has the whole.
+    """
 
     id: str
+    title: str
+    passage: str
     text: str
     score: float
     categories: list[str]
@@ -79,8 +117,29 @@ class QueryAnswer(BaseModel):
     model: str
 
 
-class IngestBody(BaseModel):
-    """A lesson to be. Without an id its title makes one; `source_file` is noted and never read."""
+class Lesson(BaseModel):
+    """A whole lesson. `source_file` is its file from the vault's root."""
+
+    id: str
+    title: str
+    text: str
+    categories: list[str]
+    tags: list[str]
+    type: str
+    confidence: int
+    source_file: str
+    author: str
+    created_at: str | None
+    updated_at: str | None
+    fires_on: list[str]
+    silent_on: list[str]
+
+
+class IngestBody(Body):
+    """A lesson to be, or new content of the one that has this id.
+
+    Without an id its title makes one; `source_file` is noted and never read.
+    """
 
     id: Id | None = None
     text: LessonText
@@ -96,10 +155,10 @@ class Written(BaseModel):
     status: Literal["ingested", "updated"]
 
 
-class BulkBody(BaseModel):
-    """Lessons to be: each is taken or refused by itself."""
+class BulkBody(Body):
+    """Lessons to be: each is taken or refused by itself, also for what its fields hold."""
 
-    lessons: Annotated[list[IngestBody], Field(max_length=MAX_BULK)]
+    lessons: Annotated[list[IngestBody | Any], Field(max_length=MAX_BULK)]
 
 
 class BulkError(BaseModel):
@@ -119,11 +178,17 @@ class BulkAnswer(BaseModel):
     lessons: list[Written]
 
 
-class UpdateBody(BaseModel):
-    """Changes of a lesson. Absent fields stay as they are; an empty list of categories takes them out."""
+class UpdateBody(Body):
+    """Changes of a lesson. Absent fields stay as they are; an empty list takes out what there is.
+
+    A title that was made from the text is made again with a new text.
+    """
 
     text: LessonText | None = None
+    title: Annotated[Text, Field(max_length=500), AfterValidator(_said)] | None = None
     categories: Categories | None = None
+    tags: Annotated[list[Category], Field(max_length=MAX_CATEGORIES)] | None = None
+    type: LessonType | None = None
     source_file: Source | None = None
 
 
@@ -135,15 +200,20 @@ class DeleteAnswer(BaseModel):
 
 
 class Health(BaseModel):
-    """The state of the server; `tables` has their rows. With status 503 `reason` is why."""
+    """The state of the server; `tables` has their rows.
 
-    status: Literal["ok", "unavailable"]
+    `degraded`: words alone are searched, as the model is away. `reason` is why, `since` since when that
+    was seen. With status 503 no search is possible.
+    """
+
+    status: Literal["ok", "degraded", "unavailable"]
     embedder: str
     tables: dict[str, int]
     lesson_count: int
     model: str
     uptime: float
     reason: str | None = None
+    since: str | None = None
 
 
 class CategoriesAnswer(BaseModel):
@@ -152,7 +222,7 @@ class CategoriesAnswer(BaseModel):
     categories: dict[str, int]
 
 
-class AskBody(BaseModel):
+class AskBody(Body):
     """A question. `document` and `category` narrow its search; their names may be half remembered."""
 
     query: Annotated[Text, Field(max_length=MAX_QUESTION_CHARS), AfterValidator(_said)]

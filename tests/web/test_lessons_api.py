@@ -1,0 +1,121 @@
+"""Lessons over HTTP as a program uses them: run twice, in bulk, whole, and with a word misspelt."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.files import MakeVault, lesson_text
+from tests.support.ollama_server import OllamaServer
+from tests.support.serving import Serving, serving
+
+pytestmark = pytest.mark.slow
+
+LONG = "Raise the heap.\n\n" + "Then look at the log of the build. " * 200
+
+
+@pytest.fixture
+def served(
+    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Serving]:
+    """A server without a watcher, of a vault with a long lesson."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    root = make_vault({"devops/heap.md": lesson_text("Heap", LONG)}).root
+    with serving(root, own_world, LESSONS_EMBEDDER="none") as server:
+        yield server
+
+
+def sent(server: Serving, method: str, path: str, status: int = 200, **json: Any) -> Any:
+    """Return the answer to a request, which has a status."""
+    answer = server.ask(method, path, json=json)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def test_a_hit_names_its_passage_and_the_whole_is_one_request_away(served: Serving) -> None:
+    (hit,) = sent(served, "POST", "/api/query", prompt="raise the heap")["lessons"]
+    assert (hit["title"], hit["passage"]) == ("Heap", hit["text"])
+    assert len(hit["passage"]) < len(LONG)
+    whole = served.ask("GET", f"/api/lessons/{hit['id']}", token=False).json()
+    assert (whole["text"], whole["source_file"]) == (LONG.strip(), "lessons/devops/heap.md")
+    assert served.ask("GET", "/api/lessons/devops/none").status_code == 404
+
+
+def test_an_import_that_runs_twice_collects_no_errors(served: Serving) -> None:
+    text = "Close the pool before a fork."
+    record: dict[str, Any] = {"id": "db/pool", "text": text, "categories": ["db"]}
+    assert sent(served, "POST", "/api/ingest", **record)["status"] == "ingested"
+    record["text"] = "Close the pool after a fork."
+    assert sent(served, "POST", "/api/ingest", **record)["status"] == "updated"
+    bulk = sent(served, "POST", "/api/ingest/bulk", lessons=[record, record])
+    assert [each["status"] for each in bulk["lessons"]] == ["updated", "updated"]
+    whole = sent(served, "GET", "/api/lessons/db/pool")
+    assert (whole["text"], whole["title"]) == (record["text"], "Close the pool after a fork")
+    only_new = served.ask("POST", "/api/ingest", json=record, headers={"If-None-Match": "*"})
+    assert only_new.status_code == 409
+
+
+def test_a_record_that_is_none_refuses_itself_alone(served: Serving) -> None:
+    good = {"id": "a/good", "text": "Use the lock file."}
+    records = [good, {"id": "a/empty", "text": " "}, 7, {"text": "x", "catgories": ["a"]}]
+    answer = sent(served, "POST", "/api/ingest/bulk", lessons=records)
+    assert (answer["ingested"], [each["id"] for each in answer["lessons"]]) == (1, ["a/good"])
+    assert [error["index"] for error in answer["errors"]] == [1, 2, 3]
+    assert answer["errors"][0] == {
+        "index": 1,
+        "id": "a/empty",
+        "error": "text: there is no text",
+        "hint": "see `/openapi.json` for the fields",
+    }
+    assert "did you mean 'categories'" in answer["errors"][2]["error"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "json", "said"),
+    [
+        ("POST", "/api/query", {"prompt": "heap", "topk": 1}, "'topk'; did you mean 'top_k'?"),
+        ("POST", "/api/ask", {"query": "heap", "documnt": "x"}, "did you mean 'document'?"),
+        ("PUT", "/api/lessons/devops/heap", {"color": "red"}, "there are text, title, categories"),
+        ("POST", "/api/query?limit=3", {"prompt": "heap"}, "no field 'limit'"),
+        ("GET", "/api/categories?depth=2", None, "no field 'depth'"),
+    ],
+)
+def test_a_field_that_is_none_is_an_error_with_the_nearest(
+    served: Serving, method: str, path: str, json: Any, said: str
+) -> None:
+    answer = served.ask(method, path, json=json)
+    assert answer.status_code == 422
+    assert said in answer.json()["error"]
+
+
+def test_a_title_follows_its_text_unless_somebody_chose_it(served: Serving) -> None:
+    made = sent(served, "POST", "/api/ingest", text="Raise ulimit -n to 8192. Else it dies.")
+    path = f"/api/lessons/{made['id']}"
+    sent(served, "PUT", path, text="Raise ulimit -n to 65536. Else it dies.")
+    assert sent(served, "GET", path)["title"] == "Raise ulimit -n to 65536"
+    sent(served, "PUT", path, title="File handles", tags=["linux"], type="bug_fix")
+    sent(served, "PUT", path, text="Raise ulimit -n to 4096.")
+    whole = sent(served, "GET", path)
+    assert (whole["title"], whole["tags"], whole["type"]) == ("File handles", ["linux"], "bug_fix")
+    error = sent(served, "PUT", path, 422, type="poem")["error"]
+    assert error.startswith("type: choose one of")
+
+
+def test_health_says_since_when_the_model_is_away(make_vault: MakeVault, own_world: Path) -> None:
+    root = make_vault({"devops/heap.md": lesson_text("Heap", LONG)}).root
+    with contextlib.ExitStack() as stack:
+        ollama = stack.enter_context(OllamaServer())
+        (own_world / "config.toml").write_text(f'ollama_host = "{ollama.url}"\n')
+        with serving(root, own_world, LESSONS_EMBEDDER="ollama") as server:
+            assert sent(server, "GET", "/api/health")["status"] == "ok"
+            stack.close()
+            first = sent(server, "GET", "/api/health")
+            assert (first["status"], first["model"]) == ("degraded", "none")
+            assert first["reason"]
+            assert sent(server, "GET", "/api/health")["since"] == first["since"]
+            hits = sent(server, "POST", "/api/query", prompt="raise the heap")
+    assert hits["lessons"][0]["id"] == "devops/heap"
