@@ -68,33 +68,34 @@ def write(
     }
     # an empty value removes its key
     keys = {key: value or None for key, value in keys.items() if value is not None}
-    keys |= _replaced(data, entry, categories is not None, None if slug else title)
-    if text is not None and title is None and not slug:
-        keys |= _remade_title(data, entry, text)
+    has_categories = categories is not None
+    keys |= _replaced(data, entry, has_categories, None if slug else title, None if slug else text)
     data = edits.set_text(data, slug, text, title, entry["path"])
     data = edits.set_keys(data, keys, entry["path"])
     return put(vault, entry["path"], data, before, first)
 
 
 def _replaced(
-    data: bytes, entry: entries.Entry, has_categories: bool, title: str | None
+    data: bytes, entry: entries.Entry, has_categories: bool, title: str | None, text: str | None
 ) -> dict[str, Any]:
-    """Return the keys that go with others: an older `category`, and a title that is no heading."""
+    """Return the keys that go with others: an older `category`, and a title that is no heading.
+
+    A title that was made from the text is made again from the new text.
+    """
     declared = edits.keys_of(data, entry["path"])
     keys: dict[str, Any] = {}
     if has_categories and "category" in declared:
         keys["category"] = None
     if title is not None and ("title" in declared or not _has_heading(data, entry)):
         keys["title"] = title
+    if (
+        title is None
+        and text is not None
+        and declared.get("title") == first_sentence(entry["text"])
+    ):
+        heading = category.heading_of(text.strip().partition("\n")[0])
+        keys["title"] = heading or first_sentence(text)
     return keys
-
-
-def _remade_title(data: bytes, entry: entries.Entry, text: str) -> dict[str, Any]:
-    """Return the title for a new text, where the one in the frontmatter was made from the old text."""
-    declared = edits.keys_of(data, entry["path"]).get("title")
-    if not declared or declared != first_sentence(entry["text"]):
-        return {}
-    return {"title": category.heading_of(text.strip().partition("\n")[0]) or first_sentence(text)}
 
 
 def write_item(vault: Vault, item: Mapping[str, Any], categories: Sequence[str]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class Body(BaseModel):
 
 
 def no_field(name: str, fields: Iterable[str]) -> str:
-    """Return the error for a field that is none, with the nearest that is one, or all."""
+    """Return the error for an unknown field, with the nearest that there is, or all."""
     names = list(fields)
     near = get_close_matches(name[:50], names, 1)
     meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
