@@ -68,8 +68,8 @@ def write(
     }
     # an empty value removes its key
     keys = {key: value or None for key, value in keys.items() if value is not None}
-    has_categories = categories is not None
-    keys |= _replaced(data, entry, has_categories, None if slug else title, None if slug else text)
+    own = (None, None) if slug else (title, text)
+    keys |= _replaced(data, entry, categories is not None, *own)
     data = edits.set_text(data, slug, text, title, entry["path"])
     data = edits.set_keys(data, keys, entry["path"])
     return put(vault, entry["path"], data, before, first)
@@ -88,11 +88,8 @@ def _replaced(
         keys["category"] = None
     if title is not None and ("title" in declared or not _has_heading(data, entry)):
         keys["title"] = title
-    if (
-        title is None
-        and text is not None
-        and declared.get("title") == first_sentence(entry["text"])
-    ):
+    was_made = declared.get("title") == first_sentence(entry["text"])
+    if text is not None and title is None and was_made:
         heading = category.heading_of(text.strip().partition("\n")[0])
         keys["title"] = heading or first_sentence(text)
     return keys
