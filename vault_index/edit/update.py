@@ -71,8 +71,7 @@ def write(
     own = (None, None) if slug else (title, text)
     keys |= _replaced(data, entry, categories is not None, *own)
     data = edits.set_text(data, slug, text, title, entry["path"])
-    data = edits.set_keys(data, keys, entry["path"])
-    return put(vault, entry["path"], data, before, first)
+    return put(vault, entry["path"], edits.set_keys(data, keys, entry["path"]), before, first)
 
 
 def _replaced(
