@@ -203,6 +203,39 @@ def test_import_at_the_command_line(make_vault: MakeVault, with_model: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_several_files_and_folders_come_in_together(
+    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    vault = make_vault()
+    for name in ("a.md", "b.md", "more/c.md"):
+        write(tmp_path / "notes" / name, lesson_text(f"Note {name}", f"Use {name} for this."))
+    names = [str(tmp_path / "notes" / name) for name in ("a.md", "b.md", "more")]
+    ran = run("lessons", "import", *names, "--write", cwd=vault.root)
+    assert ran.out.splitlines()[-1] == "3 written"
+    alone = run("lessons", "import", "-", names[0], cwd=vault.root, stdin="", check=False)
+    assert (alone.code, alone.err.split("\n")[0]) == (1, "Error: stdin is a source by itself")
+
+
+@pytest.mark.slow
+def test_a_course_without_its_header_is_no_note(
+    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    vault = make_vault()
+    text = "Lesson 0: Opening\nBegin.\n\nLesson 1: Closing\nEnd.\n"
+    course = write(tmp_path / "talk.txt", text)
+    ran = run("lessons", "import", course, "--write", cwd=vault.root, check=False)
+    assert (ran.code, ran.out) == (1, "no lessons\n")
+    assert ran.err == (
+        "error: talk.txt:1: a course begins with `Course Title:`"
+        " (write `Course Title: ...` above it, or name another format with --as)\n"
+    )
+    ran = run("lessons", "import", course, "--as", "markdown", cwd=vault.root)
+    assert ran.out.startswith("write ")
+
+
 def test_import_from_a_pipe_as_json(make_vault: MakeVault) -> None:
     vault = make_vault()
     answer = run(

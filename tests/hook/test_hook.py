@@ -73,6 +73,15 @@ def test_a_prompt_gets_the_lesson_that_matters(team: Vault) -> None:
     assert "raise the heap: NODE_OPTIONS." in text
 
 
+@pytest.mark.slow
+def test_a_prompt_alone_is_one_that_is_typed_here(team: Vault) -> None:
+    """As somebody tries it by hand."""
+    event = json.dumps({"prompt": HEAP})
+    assert "Node runs out of memory" in injected(
+        run("lessons-hook", cwd=team.root, stdin=event, env=PATIENT)
+    )
+
+
 @pytest.mark.parametrize(
     "event",
     [

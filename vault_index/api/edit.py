@@ -163,13 +163,13 @@ def accept(
 def import_from(
     vault: Vault,
     caller: Caller,
-    source: str = "",
+    sources: Sequence[str] = (),
     text: str | None = None,
     format: str = "",
     category: str = "",
     write: bool = False,
 ) -> dict[str, Any]:
-    """Bring in lessons from a file or folder, or from a text: `items`, `problems`, `empty`, `written`.
+    """Bring in lessons from files and folders, or from a text: `items`, `problems`, `empty`, `written`.
 
     Each item has `source`, `line`, `path`, `title`, a `verdict` (write | same | taken | duplicate |
     secret | refused) and `why`. Only with `write` files are written; the index then has them.
@@ -177,7 +177,7 @@ def import_from(
     caller.index(vault)
     planned = import_lessons.plan(
         vault,
-        Path(source) if text is None else _bytes(text),
+        list(map(Path, sources)) if text is None else _bytes(text),
         format=format,
         category=category,
         progress=caller.progress_of("comparing lessons"),

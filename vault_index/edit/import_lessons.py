@@ -105,7 +105,8 @@ def read(
         empty += [] if several or errors else [name]
         for error in errors:
             message = error.message.removeprefix(f"{name}: ")
-            problems.append(f"{name}:{error.line}: {message}")
+            hint = f" ({error.hint})" if error.hint else ""
+            problems.append(f"{name}:{error.line}: {message}{hint}")
     if not found and isinstance(source, Path):
         hint = f"name one that ends in {', '.join(_SUFFIXES)}"
         raise VaultError(f"{source}: no file to import", hint)
@@ -114,7 +115,7 @@ def read(
 
 def plan(
     vault: Vault,
-    source: Path | bytes,
+    source: Path | bytes | Sequence[Path],
     *,
     format: str = "",
     category: str = "",
@@ -129,7 +130,12 @@ def plan(
     filed = normalise(category)
     if category and not filed:
         raise VaultError(f"not a category: {category!r}", "name one such as devops/ci-cd")
-    pairs, problems, empty = read(source, format)
+    pairs: list[tuple[str, Draft]] = []
+    problems: list[str] = []
+    empty: list[str] = []
+    for each in [source] if isinstance(source, (Path, bytes)) else source:
+        drafts, wrong, nothing = read(each, format)
+        pairs, problems, empty = pairs + drafts, problems + wrong, empty + nothing
     items: list[Item] = []
     taken: dict[str, bytes] = {}
     for name, draft in pairs:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from vault_index.edit.formats.bullets import read_bullets
-from vault_index.edit.formats.course import TITLE, read_course
+from vault_index.edit.formats.course import TITLE, looks_like_course, read_course
 from vault_index.edit.formats.json_lines import read_json_lines
 from vault_index.edit.formats.lesson_file import (
     Draft,
@@ -58,7 +58,7 @@ def guess(data: bytes, path: str) -> str:
         return "bullets"
     text = unix_lines(data.decode("utf-8", "replace")).lstrip(BOM)
     start = text.lstrip()
-    if start.startswith(f"{TITLE}:"):
+    if start.startswith(f"{TITLE}:") or looks_like_course(start):
         return "course"
     if path == "-" and re.match(r"\{|\[\s*\{", start):
         return "jsonl"

@@ -20,6 +20,7 @@ TITLE = "Course Title"
 _HEADERS = {TITLE: "title", "Course Link": "link", "Course Instructor": "author"}
 _HEADER = re.compile(rf"(?P<key>{'|'.join(_HEADERS)}):(?P<value>.*)")
 _LESSON = re.compile(r"Lesson[ \t]+(?P<number>[0-9]{1,9})[ \t]*:(?P<title>.*)")
+_NO_HEADER = f"write `{TITLE}: ...` above it, or name another format with --as"
 _LINK = re.compile(r"Lesson Link:(?P<link>.*)")
 
 
@@ -32,6 +33,12 @@ class _Part:
     line: int
     link: str = ""
     text: list[str] = field(default_factory=list)
+
+
+def looks_like_course(text: str) -> bool:
+    """Whether a text without frontmatter numbers its lessons, so that only the header can be missing."""
+    lines = () if text.startswith("---") else text.split("\n")
+    return sum(bool(_LESSON.match(line)) for line in lines) > 1
 
 
 def read_course(data: bytes, path: str) -> list[Draft]:
@@ -61,7 +68,7 @@ def _header(lines: list[str], path: str) -> tuple[int, dict[str, str]]:
             continue
         match = _HEADER.fullmatch(line.rstrip())
         if not header and not (match and match["key"] == TITLE):
-            raise LessonError(f"{path}: a course begins with `{TITLE}:`", n + 1)
+            raise LessonError(f"{path}: a course begins with `{TITLE}:`", n + 1, _NO_HEADER)
         if _LESSON.match(line):
             return n, header
         if not match:

@@ -125,7 +125,7 @@ MAX_ITEMS = 200  # items of a long table, on a terminal
 
 
 @click.command("import", epilog="Example: lessons import CLAUDE.md --write")
-@click.argument("source", metavar="FILE|DIR|-")
+@click.argument("sources", metavar="FILE|DIR|-...", nargs=-1, required=True)
 @click.option(
     "--as",
     "format",
@@ -137,25 +137,33 @@ MAX_ITEMS = 200  # items of a long table, on a terminal
 @options.as_json
 @click.pass_context
 def import_command(
-    ctx: click.Context, source: str, format: str | None, category: str, write: bool, as_json: bool
+    ctx: click.Context,
+    sources: Sequence[str],
+    format: str | None,
+    category: str,
+    write: bool,
+    as_json: bool,
 ) -> None:
     """Bring in lessons from files, after showing what goes where.
 
-    The source is a file, a folder or stdin: markdown with or without frontmatter and `## Lesson:`
+    Sources are files and folders, or stdin alone: markdown with or without frontmatter and `## Lesson:`
     sections, JSON lines, a CLAUDE.md or AGENTS.md of bullets, an Obsidian folder, a course
     (`Course Title:`, `Lesson 1:`). Nothing is overwritten; near-duplicates and what `check` calls an
     error are left out; a second run changes nothing.
     """
     from vault_index.errors import VaultError
 
-    path = os.path.expanduser(source)  # noqa: PTH111  # Path's raises for ~nobody
-    if source != "-" and not os.path.exists(path):  # noqa: PTH110  # and Path's for long names
-        raise VaultError(f"{source} is not there", "name a file, a folder, or - for stdin")
     values: dict[str, Any] = {"format": format or "", "category": category, "write": write}
-    if source == "-":
+    if "-" in sources:
+        if len(sources) > 1:
+            raise VaultError("stdin is a source by itself", "name only `-`, or only files")
         values["text"] = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     else:
-        values["source"] = path
+        paths = [os.path.expanduser(each) for each in sources]  # noqa: PTH111  # ~nobody is a name
+        for source, path in zip(sources, paths, strict=True):
+            if not os.path.exists(path):  # noqa: PTH110  # Path's raises for long names
+                raise VaultError(f"{source} is not there", "name files, folders, or - for stdin")
+        values["sources"] = paths
     answer = asking.ask(ctx.obj, api.edit.import_from(**values))
     if as_json:
         output.json(answer)

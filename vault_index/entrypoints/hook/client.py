@@ -102,6 +102,8 @@ def _event(agent: str, text: str) -> object:
 
         return agents.normalise(agent, text)
     event = protocol.loads(text)
+    if isinstance(event, dict) and "prompt" in event:  # as one tries it by hand
+        event.setdefault("hook_event_name", "UserPromptSubmit")
     # Cursor runs the hooks in Claude Code's settings, too, beside its own, which answer
     is_of_cursor = isinstance(event, dict) and "cursor_version" in event
     return None if is_of_cursor else event
