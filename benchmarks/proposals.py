@@ -1,9 +1,10 @@
-"""Measure the questions about a proposal among many lessons.
+"""Measure the questions about a proposal among many lessons, and how much a reviewer has to read.
 
     python -m benchmarks.proposals [--vault FOLDER] [--repeats 30]
 
 Proposals: how soon a watcher says which lessons and rejected proposals a draft is like, and what its
-prompts would find. Without `--vault` 10,000 lessons are made (minutes).
+prompts would find. Words: of a card, and of it before what the proposal says; the median. Without
+`--vault` 10,000 lessons are made (minutes).
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from typing import Any
 
 from benchmarks import instruments, web
 from benchmarks.instruments import Row
+from vault_index import api, client
 from vault_index.embed import download
+from vault_index.entrypoints.words import proposals as words
 from vault_index.hotpath import protocol
-from vault_index.proposals import fingerprint, store
+from vault_index.proposals import draft, fingerprint, review, store
 from vault_index.vault import Vault, open_vault
 
 REJECTED = 500
@@ -62,6 +65,29 @@ def proposals(vault: Vault, repeats: int) -> Iterator[Row]:
     }
     yield from _times("outlook, three prompts", vault, "outlook of proposal", repeats, prompts)
     (folder / store.REJECTED).unlink()
+    yield from _words_of_cards(vault)
+
+
+def _words_of_cards(vault: Vault) -> Iterator[Row]:
+    """Count the words of the cards of proposals as a session teaches them."""
+    for title, text in DRAFTS:
+        learned = draft.create(
+            *(title, text, "devops/ci", (), ("the build dies in the pipeline",), "a-model"),
+            quotes=("FATAL ERROR: Reached heap limit Allocation failed",),
+            speakers=(draft.CHECK,),
+            why="a check failed, then passed",
+            project="shop",
+            day="2026-11-22",
+        )
+        review.propose(vault, learned, {})
+    before, whole = [], []
+    for card in client.ask(str(vault.root), api.proposal.cards())["proposals"]:
+        head = f"{card['title']} {words.origin(card)}"
+        rest = f"{words.summary(card)} {words.quoted(card)} {words.state(card)[1]}"
+        before.append(len(head.split()))
+        whole.append(len(f"{head} {rest}".split()))
+    yield "words of a card before what it says: median", statistics.median(before), ""
+    yield "words of a card: median", statistics.median(whole), ""
 
 
 def _times(

@@ -66,7 +66,10 @@ def test_a_good_entry_is_kept_with_its_evidence() -> None:
     assert proposal.fires_on == ("The login redirect loses the query string",)
     assert proposal.silent_on == ("The search page loses its filter when I go back",)
     assert (proposal.type, proposal.confidence, proposal.is_draft) == ("bug_fix", 4, False)
-    assert proposal.session == private_id(a_material().session)
+    material = a_material()
+    assert proposal.session == private_id(material.session)
+    assert (proposal.project, proposal.day) == (material.project, material.ended[:10])
+    assert proposal.witness == (proposal.quotes[0], draft.CHECK)
     assert "## Problem\n\nAssertionError" in proposal.text
 
 

@@ -19,6 +19,7 @@ from tests.support.homes import clock_ran
 from tests.support.indexed import kept_on, with_words
 from vault_index import api, client
 from vault_index.api import codec
+from vault_index.entrypoints.words import proposals
 from vault_index.errors import VaultError
 from vault_index.journal import expiry
 from vault_index.journal.record import private_id
@@ -138,9 +139,13 @@ def test_the_command_lists_them_in_a_pipe(team: Vault) -> None:
     change_of_heap(team)
     shown = run("lessons", "review", cwd=team.root).out
     assert "a draft by rule" in shown
-    assert f"quote   “{QUOTE}”" in shown
-    assert "silent  “what is for lunch”" in shown
-    assert "+When the build dies" in shown
+    assert f"“{QUOTE}”" in shown
+    assert "what is for lunch" not in shown
+    first, second = (each["id"] for each in ask(team, api.proposal.select())["proposals"])
+    whole = run("lessons", "review", first, cwd=team.root).out
+    assert f"quote   “{QUOTE}”" in whole
+    assert "silent  “what is for lunch”" in whole
+    assert "+When the build dies" in run("lessons", "review", second, cwd=team.root).out
     listed = run("lessons", "review", "--json", cwd=team.root).json
     assert [each["title"] for each in listed] == ["Rotate the key", "Raise the heap"]
     assert {"nearest", "prompts", "target", "suggested", "findings"} <= {*listed[0]}
@@ -167,7 +172,58 @@ def test_a_vault_without_lessons_has_a_review_too(team: Vault) -> None:
 @pytest.mark.slow
 def test_a_draft_by_rule_says_whose_words_it_has(team: Vault) -> None:
     learned(team, is_draft=True)
-    assert "its text is what was said" in run("lessons", "review", cwd=team.root).out
+    assert (
+        "in the words that were said: [e] edits it" in run("lessons", "review", cwd=team.root).out
+    )
+
+
+CONFIRMED: dict[str, Any] = {
+    "project": "shop",
+    "day": "2026-11-20",
+    "speakers": ("the agent", "a check"),
+}
+
+
+@pytest.mark.slow
+def test_a_card_says_who_confirms_it_and_what_is_in_the_way(team: Vault) -> None:
+    quotes = ("I believe that the certificate is old", QUOTE)
+    learned(team, quotes=quotes, **CONFIRMED)
+    (card,) = run("lessons", "review", "--json", cwd=team.root).json
+    assert (card["project"], card["day"]) == ("shop", "2026-11-20")
+    assert (card["quote"], card["speaker"]) == (QUOTE, "a check")
+    title, origin, summary, quote, state = run("lessons", "review", cwd=team.root).out.splitlines()
+    assert title.startswith("Rotate the key")
+    assert origin == "shop · 2026-11-20 · confirmed by a check"
+    assert summary == TEXT
+    assert quote == f"“{QUOTE}”, a check"
+    assert state == "ready: goes to ops"
+
+
+@pytest.mark.parametrize(
+    ("values", "in_the_way"),
+    [
+        ({"category": "", "suggested": ""}, "no category: [c]"),
+        ({"is_draft": True}, "[e] edits it"),
+        (
+            {"near": [["ops/heap", "Raise the heap", 0.8]]},
+            "80% like ops/heap (Raise the heap): [m]",
+        ),
+        (
+            {"findings": [{"level": "warning", "rule": "vague", "message": "say when"}]},
+            "say when: [e]",
+        ),
+        ({"text": ""}, "[r] rejects it"),
+    ],
+)
+def test_each_thing_in_the_way_names_the_key_that_settles_it(
+    values: dict[str, Any], in_the_way: str
+) -> None:
+    card: dict[str, Any] = {"text": TEXT, "category": "ops", "suggested": "", "is_draft": False}
+    card |= {"findings": [], "near": [], "prompts": [], "target": None}
+    assert proposals.state(card) == (True, "ready: goes to ops")
+    is_ready, state = proposals.state(card | values)
+    assert not is_ready
+    assert in_the_way in state
 
 
 # accepted

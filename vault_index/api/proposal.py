@@ -65,8 +65,9 @@ def remember(
 def select(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict[str, Any]:
     """List the `proposals` that wait, oldest first; with `id` that one, also by its beginning.
 
-    `session` is the private id of one, or its beginning. Each has the day on which it `expires`, or
-    "", and stays until a command that writes lets it go.
+    `session` is the private id of one, or its beginning. Each has its `project` and `day`, the `quote`
+    that proves most with its `speaker`, and the day on which it `expires`, or ""; it stays until a
+    command that writes lets it go.
     """
     del caller
     return {"proposals": _selected(vault, id, session)}
@@ -198,7 +199,10 @@ def _target(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
 
 
 def _as_json(vault: Vault, proposal: Proposal) -> dict[str, Any]:
-    return {**proposal.as_json(), "expires": review.expires(vault, proposal)}
+    quote, speaker = proposal.witness
+    day = proposal.day or proposal.created[:10]
+    shown = {"day": day, "quote": quote, "speaker": speaker}
+    return {**proposal.as_json(), **shown, "expires": review.expires(vault, proposal)}
 
 
 # Questions about a draft lesson, for the commands about proposals: the watcher has what they need.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
+from vault_index.learn import timeline
 from vault_index.learn.material import Material
 from vault_index.learn.timeline import LEFT_OUT
+from vault_index.proposals import draft
 from vault_index.proposals.draft import words
 
 MIN_QUOTE_CHARS, MIN_QUOTE_WORDS = 20, 4
@@ -17,6 +20,11 @@ SHINGLE = 6  # words in a row
 REPEATS = 0.15  # of an entry's shingles that are in one other text
 ORDER_WORDS = 5  # in a row, of an order
 RUN = 12  # words in a row that are in another text, whatever else an entry says
+CHECK = "CHECK"  # that failed and then passed
+SPEAKERS = {
+    **{CHECK: draft.CHECK, timeline.PERSON: draft.PERSON, timeline.COMMIT: draft.COMMIT},
+    **dict.fromkeys((timeline.FAILED, timeline.RAN), draft.PROGRAM),
+}
 _HEADER = re.compile(r"^(?:diff --git |index [0-9a-f]|--- |\+\+\+ |@@ |new file mode|deleted file)")
 _ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]+\.)+[a-z]{2,}(?=[/:])|(?<=://)[\w.-]+")
 _SPACE = re.compile(r"\s+")
@@ -52,6 +60,20 @@ def proven(quotes: Iterable[str], texts: Sequence[str], given: Iterable[str] = (
         if any(_stands_in(text, other) for other in texts):
             kept.append(text)
     return list(dict.fromkeys(kept))
+
+
+def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:
+    """Return where a proposal is from, as it keeps it: the project, the day, who says each quote."""
+    spoken = [(each.kind, squeezed(f"{each.about}\n{each.text}")) for each in material.moments]
+    checks = [squeezed(text) for each in material.repairs for text in (each.failed, each.passed)]
+    spoken = [*((CHECK, text) for text in checks), *spoken]
+    kinds = [
+        next((kind for kind, text in spoken if quote in text), timeline.AGENT)
+        for quote in map(squeezed, quotes)
+    ]
+    day = (material.ended or material.began)[:10]
+    speakers = tuple(SPEAKERS.get(kind, draft.AGENT) for kind in kinds)
+    return {"speakers": speakers, "project": material.project, "day": day}
 
 
 def _stands_in(text: str, other: str) -> bool:

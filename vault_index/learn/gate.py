@@ -234,6 +234,7 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         silent_on=entry.silent_on,
         fires_on_error=entry.fires_on_error,
         quotes=entry.quotes,
+        **evidence.origin(entry.quotes, context.material),
         why=context.why,
         session=private_id(context.material.session),
         is_draft=entry.by_rule,
@@ -317,6 +318,7 @@ def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:
         proposal = replace(
             proposal,
             quotes=entry.quotes,
+            **evidence.origin(entry.quotes, context.material),
             why=f"{ABSENT}; {context.why}",
             session=private_id(context.material.session),
             changes=lesson["id"],

@@ -37,8 +37,12 @@ MIN_IDENTITY_WORDS = 8  # of a text: a shorter one may be said under many titles
 ID_BYTES = 4
 # in the frontmatter as a lesson has them, and in the key `proposal`
 _KEYS = ("tags", "type", "confidence", "fires_on", "silent_on", "fires_on_error")
-_TEXTS = ("why", "session", "changes", "base", "added")
-_ABOUT = ("by", "findings", "near", "quotes", *_TEXTS, "is_draft")
+_TEXTS = ("why", "session", "project", "day", "changes", "base", "added")
+_ABOUT = ("by", "findings", "near", "quotes", "speakers", *_TEXTS, "is_draft")
+# Who says a quote. What confirms a proposal is the first of these that says one.
+CHECK, PERSON, PROGRAM = "a check", "a person", "a program"
+COMMIT, AGENT = "a commit", "the agent"
+SPEAKERS = (CHECK, PERSON, PROGRAM, COMMIT, AGENT)
 
 Json = Mapping[str, Any]
 
@@ -48,9 +52,9 @@ class Proposal:
     """A draft lesson that waits. `findings` are the warnings of its check, `near` lessons like it.
 
     A finding has `level`, `rule` and `message`; a near lesson is [id, title, likeness]. A proposal
-    from a session has `quotes` as evidence, `why` it was worth it, and the private id of the
-    `session`; its `text` may be that of the lesson that it `changes`, of which `base` is the id of the
-    text it was made from.
+    from a session has `quotes` as evidence, each with one of SPEAKERS, `why` it was worth it, and the
+    private id of the `session`, with its `project` and `day`; its `text` may be that of the lesson that
+    it `changes`, of which `base` is the id of the text it was made from.
     """
 
     id: str
@@ -68,12 +72,23 @@ class Proposal:
     silent_on: tuple[str, ...] = ()
     fires_on_error: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
     why: str = ""
     session: str = ""
+    project: str = ""
+    day: str = ""  # ISO 8601
     changes: str = ""  # the id of a lesson
     base: str = ""  # `id_of` its title and text
     added: str = ""  # what a change adds to that text
     is_draft: bool = False  # made by rule: no model and no person wrote it
+
+    @property
+    def witness(self) -> tuple[str, str]:
+        """The quote that proves most, and who says it; "" where nobody knows."""
+        said = list(zip(self.quotes, self.speakers, strict=False))
+        said = [pair for pair in said if pair[1] in SPEAKERS]
+        said.sort(key=lambda pair: SPEAKERS.index(pair[1]))
+        return said[0] if said else (self.quotes[0] if self.quotes else "", "")
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -160,6 +175,7 @@ def from_bytes(id: str, data: bytes) -> Proposal:
         findings=_findings(about.get("findings")),
         near=_near(about.get("near")),
         quotes=tuple(map(str, _list(about.get("quotes")))),
+        speakers=tuple(map(str, _list(about.get("speakers")))),
         is_draft=about.get("is_draft") is True,
     )
 

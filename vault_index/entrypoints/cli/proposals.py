@@ -172,12 +172,14 @@ def review_command(
 ) -> None:
     """Review what waits: accept, edit, merge or reject each.
 
-    At a terminal one after the other, by single keys; in a pipe they are listed. ID is the id of a
-    proposal or its beginning, and --session the id that `lessons proposals` shows, or its beginning.
+    At a terminal one after the other, by single keys; in a pipe they are listed, and one that is named
+    is shown whole. ID is the id of a proposal or its beginning, and --session the id that
+    `lessons proposals ID` shows, or its beginning.
     """
     values = {"id": proposal_id or "", "session": session}
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        _list(asking.ask(named, api.proposal.cards(**values))["proposals"], as_json)
+        listed = asking.ask(named, api.proposal.cards(**values))["proposals"]
+        _list(listed, as_json, details=bool(proposal_id))
         return
     waiting = asking.ask(named, api.proposal.select(**values))["proposals"]
     if not waiting:
@@ -188,7 +190,7 @@ def review_command(
     reviewing.Review(named, [each["id"] for each in waiting], commit).run()
 
 
-def _list(waiting: list[dict[str, Any]], as_json: bool) -> None:
+def _list(waiting: list[dict[str, Any]], as_json: bool, *, details: bool) -> None:
     from vault_index.entrypoints.cli import reviewing
 
     if as_json:
@@ -199,7 +201,10 @@ def _list(waiting: list[dict[str, Any]], as_json: bool) -> None:
     for number, proposal in enumerate(waiting):
         if number:
             output.say()
-        reviewing.show_card(proposal)
+        reviewing.show_card(proposal, proposal["id"])
+        if details:
+            output.say()
+            reviewing.show_details(proposal)
 
 
 @click.command("accept", epilog="Example: lessons accept 3f9a -c devops/ci-cd --commit")

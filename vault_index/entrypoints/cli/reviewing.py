@@ -21,8 +21,17 @@ ADDED, REMOVED = {"fg": "green"}, {"fg": "red"}
 
 
 def show_card(card: Mapping[str, Any], place: str = "") -> None:
-    """Print a proposal that `review` returned. `place` is where it is among the others."""
+    """Print what decides a proposal that `review` returned. `place` is where it is among the others."""
     output.say(output.styled(card["title"], bold=True), f"  {place}" if place else "")
+    output.say(output.styled(proposals.origin(card), dim=True))
+    for text in filter(None, (proposals.summary(card), proposals.quoted(card))):
+        output.say(text)
+    is_ready, state = proposals.state(card)
+    output.say(output.styled(state, fg="green" if is_ready else "yellow"))
+
+
+def show_details(card: Mapping[str, Any]) -> None:
+    """Print everything else that is known of a proposal, with its text or its diff."""
     output.say(proposals.about(card), indent=2)
     for label, text in proposals.rows(card):
         head = output.styled(f"{label:<{LABEL_COLUMNS}}", dim=True)
@@ -42,14 +51,16 @@ def show_diff(diff: str) -> None:
         output.say(output.styled(text, **style))
 
 
-_KEYS = "[a]ccept [e]dit [m]erge [s]kip [r]eject [c]ategory [w]hole session [q]uit [?]"
+_KEYS = "[a]ccept [e]dit [m]erge [s]kip [r]eject [c]ategory [t]ext [w]hole session [q]uit [?]"
+_REJECTS = "it goes for good, and nothing like it comes back: [r]eject it, or any other key for no"
 _HELP = """\
 a  accept: write the lesson, or the change, into the vault
 e  edit it in your editor; it is checked again
 m  merge: add it to the end of the nearest lesson, after a look at the diff
 s  skip: it waits for the next review
-r  reject: it goes for good, and nothing like it comes back, however worded
+r  reject, after a second r: it goes for good, and nothing like it comes back, however worded
 c  name another category
+t  its text or diff, all quotes, the nearest lesson, what its prompts find
 w  accept or reject all that its session taught
 q  quit; the rest waits"""
 
@@ -74,6 +85,7 @@ class Review:
             "s": self._skip,
             "r": self._reject,
             "c": self._choose_category,
+            "t": self._details,
             "w": self._decide_session,
         }
 
@@ -142,8 +154,14 @@ class Review:
         asking.note(f"accepted: {accepted['path']}")
 
     def _reject(self) -> bool:
+        if output.press(_REJECTS) != "r":
+            return False
         self._reject_one(self._card["id"])
         return True
+
+    def _details(self) -> bool:
+        show_details(self._card)
+        return False
 
     def _reject_one(self, id: str) -> None:
         self._decide("rejected", id, api.proposal.reject(id=id))

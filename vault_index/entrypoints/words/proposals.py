@@ -1,11 +1,17 @@
-"""A proposal in words, as a reviewer sees it: what it says, why, what is like it, what finds it."""
+"""A proposal in words, as a reviewer sees it: first what decides it, then all that is known of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
+from vault_index.lesson import passages
+from vault_index.proposals.draft import AGENT
+from vault_index.text import blocks
+
 MAX_PLACE = 3  # as many as a hook injects
+MAX_SUMMARY, MAX_QUOTE = 240, 160  # characters on the card
 SHOULD_BE_SILENT, SHOULD_BE_FOUND = "it should stay silent", "it should be found"
 OUTDATED = "it says something else now than when this was proposed: merge, edit or reject"
 
@@ -21,6 +27,63 @@ def line(proposal: Values) -> str:
     notes += [f"{len(proposal['findings'])} to look at"] if proposal["findings"] else []
     notes += [f"expires {proposal['expires']}"] if proposal["expires"] else []
     return "  ".join(filter(None, [*about, f"({', '.join(notes)})" if notes else ""]))
+
+
+def origin(card: Values) -> str:
+    """Return the project, the day, and what confirms a proposal."""
+    if card["speaker"] == AGENT:
+        word = "the agent's word"
+    elif card["speaker"]:
+        word = f"confirmed by {card['speaker']}"
+    else:  # it was proposed as it is, with no session to look at
+        word = f"proposed by {card['by']}" if card["by"] else ""
+    return " · ".join(filter(None, (card["project"], card["day"], word)))
+
+
+def summary(card: Values) -> str:
+    """Return what a proposal says, in a sentence or two; of a change what it adds."""
+    text = str(card["added"] or passages.parts_of(card["text"]).summary)
+    return blocks.shorten_line(" ".join(text.split()), MAX_SUMMARY)
+
+
+def quoted(card: Values) -> str:
+    """Return the quote that proves most, with its speaker; "" without one."""
+    quote = blocks.shorten_line(" ".join(card["quote"].split()), MAX_QUOTE)
+    return _said(quote, card["speaker"]) if quote else ""
+
+
+def _said(quote: str, speaker: str) -> str:
+    return f"“{' '.join(quote.split())}”" + (f", {speaker}" if speaker else "")
+
+
+def state(card: Values) -> tuple[bool, str]:
+    """Return whether nothing is in the way of a proposal, and the line that says so, or what is.
+
+    It names the key that settles it.
+    """
+    target = card["target"]
+    silenced = next((each for each in card["prompts"] if judged(each) == SHOULD_BE_SILENT), None)
+    if not card["text"]:
+        return False, "it cannot be read: [r] rejects it"
+    if target and target["problem"]:
+        return False, f"{target['problem']}: [r] rejects it"
+    if target and target["is_outdated"]:
+        return False, f"{target['id']} says something else now: [m] adds this to it"
+    if card["findings"]:
+        more = len(card["findings"]) - 1
+        others = f", and {more} more" if more else ""
+        return False, f"{finding(card['findings'][0])}{others}: [e] edits it"
+    if card["near"] and not target:
+        return False, f"{like(tuple(card['near'][0]))}: [m] adds it there"
+    if silenced:
+        return False, f"“{silenced['prompt']}” would find it, and should not: [e] edits it"
+    if card["is_draft"]:
+        return False, "a draft by rule, in the words that were said: [e] edits it"
+    if target:
+        return True, f"ready: changes {target['id']}"
+    if not (card["category"] or card["suggested"]):
+        return False, "no category: [c] names one"
+    return True, f"ready: goes to {card['category'] or card['suggested']}"
 
 
 def about(card: Values) -> str:
@@ -41,8 +104,8 @@ def rows(card: Values) -> Iterator[tuple[str, str]]:
     """Yield the evidence for a proposal, each with its label; "" goes on with the last."""
     if card["why"]:
         yield "why", card["why"]
-    for quote in card["quotes"]:
-        yield "quote", f"“{' '.join(quote.split())}”"
+    for quote, speaker in zip_longest(card["quotes"], card["speakers"][: len(card["quotes"])]):
+        yield "quote", _said(quote, speaker or "")
     if target := card["target"]:
         yield "changes", target["problem"] or target["id"]
         if target["is_outdated"]:

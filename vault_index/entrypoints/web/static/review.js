@@ -177,6 +177,14 @@ card.addEventListener("click", (event) => {
   if (name) act(name);
 });
 
+// The keys that the card names: to another category, and to everything else that is known.
+const LOOKS = {
+  c: () => at("category")?.focus(),
+  t() {
+    const details = at("details");
+    if (details) details.open = !details.open;
+  },
+};
 const BY_KEY = { a: "accept", e: "edit", m: "merge", r: "reject" };
 const keys = at("keys");
 keys.checked = localStorage.getItem(KEYS) !== "off";
@@ -186,6 +194,7 @@ document.addEventListener("keydown", (event) => {
   if (!keys.checked || typing || dialog.open || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
   else if (event.key in BY_KEY) act(BY_KEY[event.key]);
+  else if (event.key in LOOKS) LOOKS[event.key]();
   else return;
   event.preventDefault();
 });
