@@ -18,9 +18,10 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.support.commands import BIN, run
+from tests.support.commands import BIN, path_with_forks, run
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.indexed import kept_on
 from tests.support.places import TESTS
 from vault_index.entrypoints.cli import main
 from vault_index.vault import Vault
@@ -35,6 +36,8 @@ FILES = {
     "## Lesson: Ids are opaque\nDo not parse an id.\n",
 }
 SKILL = "---\nname: review-pr\ndescription: Review a pull request\n---\nRead the diff first.\n"
+# their transcripts begin where there is no index
+NOT_INDEXED = ("categories", "doctor", "index", "list", "show", "status")
 REPLACED = (
     (r"\b(?=[a-f]*\d)[0-9a-f]{7,40}\b", "HASH"),
     (r"[\d,]*\d(\.\d+)? (MB|KB|bytes)\b", "SIZE"),
@@ -49,15 +52,27 @@ REPLACED = (
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(
+    make_vault: MakeVault,
+    monkeypatch: pytest.MonkeyPatch,
+    shelves: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> Vault:
     """A committed vault of four lessons and a skill, and two sessions that an agent kept."""
     monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # `install` warns of an active environment
     for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
         monkeypatch.setenv(name, "2026-01-05T10:00:00Z")
-    vault = make_vault(FILES)
-    write(vault.root / "skills" / "review-pr" / "SKILL.md", SKILL)
-    commit(vault.root, "What the heap taught us")
+
+    def make(name: str = "first") -> Vault:
+        vault = make_vault(FILES, name=name)
+        write(vault.root / "skills" / "review-pr" / "SKILL.md", SKILL)
+        commit(vault.root, "What the heap taught us")
+        return vault
+
+    is_fresh = request.node.callspec.params["name"] in NOT_INDEXED
+    vault = make("team") if is_fresh else kept_on(shelves / "typed", make, tmp_path / "team")
     began = datetime(2026, 1, 5, 10, tzinfo=UTC)
     about_redirects(vault.root, began=began)
     about_retries(vault.root, began=began + timedelta(hours=2))
@@ -68,7 +83,7 @@ def typed(command: str, vault: Vault) -> str:
     """Return what a command line prints in the vault, with what differs from run to run replaced."""
     words: list[str | Path] = list(shlex.split(command))
     if words[0] != "lessons" or re.search(r"[|<>&]", command):
-        words = ["bash", "-c", f'PATH="{BIN}:$PATH"; {command}']
+        words = ["bash", "-c", f'PATH="{path_with_forks()}:$PATH"; {command}']
     ran = run(*words, cwd=vault.root, check=False)
     lines = ran.out.splitlines() + [f"! {line}" for line in ran.err.splitlines()]
     if ran.code:
