@@ -23,7 +23,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -43,6 +43,7 @@ from vault_index.vault import Vault, open_vault
 
 SESSIONS, INJECTIONS, LESSONS = 1000, 5, 10_000
 FILES, DAYS = 2000, 200
+FOREIGN = 400  # notes, each beside every session
 TRANSCRIPTS = instruments.REPO.parent / "shared" / "transcripts"
 LABELLED = Path(__file__).parent / "outcome_labels"
 LABELS = (judge.TAKEN, judge.CONTRADICTED, judge.UNKNOWN)
@@ -76,48 +77,75 @@ def measure(scratch: Path, part: int) -> Iterator[Row]:
 def labelled() -> Iterator[Row]:
     """Compare the verdicts with a reader's labels: precision with its 95% interval, and recall.
 
-    Needs the sessions and notes of ../shared; nothing is measured without them.
+    Then with notes that have nothing to do with the sessions. Needs ../shared; nothing is measured
+    without it.
     """
     if not TRANSCRIPTS.is_dir():
         return
-    counts = Counter((row["half"], row["label"], verdict) for row, verdict in _judged())
+    with (LABELLED / "labels.tsv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    there = _Sessions({row["session"] for row in rows})
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for row in rows:
+        at = there.place(row["session"], row["event"], int(row["number"]))
+        verdict = there.verdict(row["session"], at, row["lesson"])
+        counts[row["half"], row["label"], verdict] += 1
     for half in ("tuned", "held"):
         every = sum(count for key, count in counts.items() if key[0] == half)
         yield f"labelled injections, {half}", every, ""
         for called in (judge.TAKEN, judge.CONTRADICTED):
             right = counts[half, called, called]
             so = sum(counts[half, label, called] for label in LABELS)
-            there = sum(counts[half, called, verdict] for verdict in judge.OUTCOMES)
+            seen = sum(counts[half, called, verdict] for verdict in judge.OUTCOMES)
             low, high = _interval(right, so)
             yield f"  {called}: right, of {so} called so ({low:.2f} to {high:.2f})", right, ""
-            yield f"  {called}: seen, of {there}", right, ""
+            yield f"  {called}: seen, of {seen}", right, ""
+    notes = random.Random(5).sample(there.notes, FOREIGN)
+    foreign = Counter(
+        there.verdict(name, there.place(name, "prompt", 0), note)
+        for name in there.steps
+        for note in notes
+    )
+    yield "notes beside sessions that they have nothing to do with", sum(foreign.values()), ""
+    yield "  called taken", foreign[judge.TAKEN], ""
+    yield "  called contradicted", foreign[judge.CONTRADICTED], ""
 
 
-def _judged() -> Iterator[tuple[dict[str, str], str]]:
-    notes = [*evaluate.read_lines(instruments.EVAL / "lessons.jsonl")]
-    notes += evaluate.read_lines(LABELLED / "lessons.jsonl")
-    texts = {each["id"]: str(each["text"]) for _, each in notes}
-    usual = words.usual_in([*texts.values()][:: max(1, len(texts) // ledger.SAMPLE)])
-    with (LABELLED / "labels.tsv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    sessions = {row["session"]: _steps(row["session"]) for row in rows}
-    had = {
-        name: judge.words_before(step for step in steps if step.kind != story.SEEN)
-        for name, steps in sessions.items()
-    }
-    for row in rows:
-        name, steps = row["session"], sessions[row["session"]]
-        project = name.partition("/")[0]
+class _Sessions:
+    """The sessions of ../shared, and verdicts about lessons in them as if they had been injected."""
+
+    def __init__(self, names: Set[str]) -> None:
+        self.steps = {name: _steps(name) for name in sorted(names)}
+        self._had = {
+            name: judge.words_before(step for step in steps if step.kind != story.SEEN)
+            for name, steps in self.steps.items()
+        }
+        notes = [values for _, values in evaluate.read_lines(instruments.EVAL / "lessons.jsonl")]
+        ours = [values for _, values in evaluate.read_lines(LABELLED / "lessons.jsonl")]
+        self.notes = [str(each["id"]) for each in notes]
+        texts = {str(each["id"]): str(each["text"]) for each in (*notes, *ours)}
+        sample = [*texts.values()][:: max(1, len(texts) // ledger.SAMPLE)]
+        usual = words.usual_in(sample)
+        self._marks = {id: words.marks_of(text).without(usual) for id, text in texts.items()}
+
+    def place(self, name: str, event: str, number: int) -> int:
+        """Return the place of a prompt or failure among the steps of a session."""
+        kind = story.TYPED if event == "prompt" else story.FAILED
+        places = [at for at, step in enumerate(self.steps[name]) if step.kind == kind]
+        return places[number]
+
+    def verdict(self, name: str, at: int, lesson: str) -> str:
+        """Return what became of a lesson that a session was given at a step."""
+        steps = self.steps[name]
+        project = f"{name.partition('/')[0]}/"
         others = [
-            had[other] for other in sessions if other != name and other.startswith(f"{project}/")
+            had for other, had in self._had.items() if other != name and other.startswith(project)
         ]
-        kind = story.TYPED if row["event"] == "prompt" else story.FAILED
-        at = [place for place, step in enumerate(steps) if step.kind == kind][int(row["number"])]
-        marks = words.marks_of(texts[row["lesson"]]).without(usual)
+        marks = self._marks[lesson]
         marks = marks.without(judge.common(marks.signs, others))
-        after = judge.turns_after(steps, at + 1)
-        failure = steps[at].key if kind == story.FAILED else ""
-        yield row, judge.judge(marks, judge.words_before(steps[: at + 1]), after, failure).outcome
+        failure = steps[at].key if steps[at].kind == story.FAILED else ""
+        had = judge.words_before(steps[: at + 1])
+        return judge.judge(marks, had, judge.turns_after(steps, at + 1), failure).outcome
 
 
 def _steps(session: str) -> list[story.Step]:

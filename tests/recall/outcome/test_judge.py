@@ -169,3 +169,11 @@ def test_a_person_contradicts_only_with_the_opposite(said: str, expected: str) -
     text = "Set `pool_pre_ping`, when the log says `connection lost`."
     failed = ("failed", "pytest", "E  connection lost")  # before its advice was followed
     assert outcome(text, failed, ("prompt", said), ("ran", "ls")) == expected
+
+
+def test_a_person_who_uses_a_word_of_prose_speaks_of_no_lesson() -> None:
+    lessons = [f"Run `stop`, then start it with `tool_{number} up`." for number in range(3)]
+    usual = words.usual_in([*lessons, "Stop the server before you stop the clock."])
+    said = steps([("prompt", "stop is not correct there"), ("ran", "ls")])
+    assert judge.judge(marks(lessons[0]), set(), said).outcome == CONTRADICTED
+    assert judge.judge(marks(lessons[0]).without(usual), set(), said).outcome == UNKNOWN

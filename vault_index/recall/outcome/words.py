@@ -67,6 +67,7 @@ _WRAPPERS = re.compile(
 )
 # Programs whose commands have commands: `gh pr checks`; of others the third word is an argument.
 _NESTED = frozenset("gh docker npm pnpm yarn mise go cargo kubectl aws gcloud az uv".split())
+_OF_SHELL = frozenset("echo printf cd export source set".split())
 _LOOKS = frozenset("cat grep rg find sed awk head tail wc ls less cut sort uniq diff".split())
 # Commands and flags of every second session, whatever the lesson: they prove nothing by themselves.
 _EVERYDAY = frozenset(
@@ -163,8 +164,12 @@ def marks_of(text: str) -> Marks:
 
 
 def usual_in(texts: Sequence[str]) -> frozenset[str]:
-    """Return the signs that many of these lessons have: they show nothing of one."""
-    counts = Counter(sign for text in texts for sign in marks_of(text).signs)
+    """Return the signs and words that many of these lessons have: they show nothing of one."""
+    counts = Counter(
+        word
+        for text in texts
+        for word in marks_of(text).signs | {each.lower() for each in WORD.findall(text)}
+    )
     least = max(MIN_USUAL, USUAL_SHARE * len(texts))
     return frozenset(sign for sign, count in counts.items() if count >= least)
 
@@ -183,7 +188,7 @@ def _proving(commands: Set[str]) -> Iterator[str]:
     """Yield the commands that prove something: no everyday one, none that is a part of another."""
     for command in commands:
         last = command.rpartition(" ")[2]
-        if last in _EVERYDAY_FLAGS or command in _EVERYDAY:
+        if last in _EVERYDAY_FLAGS or command in _EVERYDAY or command.split()[1] in _OF_SHELL:
             continue
         if not any(other.startswith(f"{command} ") for other in commands):
             yield command
