@@ -13,7 +13,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 SERVER = """
-import asyncio, sys
+import asyncio, os, sys
 from pathlib import Path
 from vault_index.entrypoints import guard
 from vault_index.entrypoints.web import server
@@ -27,6 +27,8 @@ server.serve(
     open_vault(Path(sys.argv[1])), "127.0.0.1", 0, "t" * 20,
     lambda address, code: print(address, flush=True), lambda line: print(line, file=sys.stderr),
 )
+sys.stderr.flush()
+os._exit(0)  # as `lessons serve` ends: a library would abort where Python ends its threads
 """
 
 
@@ -56,5 +58,6 @@ def test_an_error_outside_of_the_application_is_noted(
             assert client.get(f"{address}/api/health").status_code == 500
         process.terminate()
         _, noted = process.communicate(timeout=60)
+    assert process.returncode == 0
     name = error.rpartition(".")[2]
     assert re.fullmatch(rf"error: {name} in broken:\d+\n", noted)
