@@ -111,7 +111,7 @@ def test_a_saved_lesson_is_in_the_next_answer(team: Vault) -> None:
             team.lessons_dir / "devops/ci-cd/node-heap.md",
             FILES["devops/ci-cd/node-heap.md"] + "\nUse 6 GB.\n",
         )
-        soon(lambda: "Use 6 GB." in hook(team).out, seconds=5)
+        soon(lambda: "Use 6 GB." in hook(team).out)
 
 
 @pytest.mark.slow

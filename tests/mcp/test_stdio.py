@@ -152,7 +152,7 @@ class Raw:
         return answer
 
     def end(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=20)
+        out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
 
 

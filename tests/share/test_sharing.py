@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,13 @@ from tests.support.commands import path_with_forks, run
 from tests.support.files import lesson_text, write
 from tests.support.places import REPO
 from tests.support.planted import SECRETS
-from tests.support.watchers import assert_same_as_a_rebuild, soon, status, watched
+from tests.support.watchers import (
+    assert_same_as_a_rebuild,
+    soon,
+    soon_same_as_a_rebuild,
+    status,
+    watched,
+)
 from vault_index.index import reconcile
 from vault_index.lesson import parse
 from vault_index.share import git_hooks
@@ -103,10 +108,7 @@ def test_hooks_of_git_index_in_the_background(team: tuple[Path, Path]) -> None:
     run("git", "switch", "-q", "-c", "other", cwd=bob)
     write(bob / "lessons/new.md", lesson_text("New", "Zyzzyva."))
     save(bob, "new")
-    until = time.monotonic() + 20
-    while vault.open_index().lessons != 3:
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    soon(lambda: vault.open_index().lessons == 3)
 
 
 @pytest.mark.slow
@@ -147,10 +149,7 @@ def test_a_vault_in_a_folder_of_a_larger_repository(
     write(root / "lessons/b.md", lesson_text("B", "Another."))
     run("git", "add", "-A", cwd=root)
     run("git", "commit", "-q", "-m", "another", cwd=root)
-    until = time.monotonic() + 20
-    while open_vault(root).open_index().lessons != 2:
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    soon(lambda: open_vault(root).open_index().lessons == 2)
 
 
 @pytest.mark.slow
@@ -194,8 +193,7 @@ def test_whatever_git_does_the_index_is_that_of_a_rebuild(
     git_hooks.set_up(vault.root)
     with watched(vault):
         done = {name for name, *_ in git_operations.operations(vault.root, plain, 11, count=30)}
-        time.sleep(3)
         soon(lambda: not status(vault)["indexing"])
-        time.sleep(1)
+        soon_same_as_a_rebuild(vault)
     assert len(done) >= 6
     assert_same_as_a_rebuild(vault)

@@ -60,7 +60,7 @@ def at_terminal(
                 os.write(ours, waiting.pop(0)[1].encode())
         else:
             raise AssertionError(f"not at an end within {seconds} s: {shown!r}")
-        return running.wait(timeout=10), shown.replace("\r\n", "\n")
+        return running.wait(timeout=60), shown.replace("\r\n", "\n")
     finally:
         running.kill()
         running.wait()

@@ -23,6 +23,7 @@ from tests.support.watchers import (
     assert_same_as_a_rebuild,
     rows,
     soon,
+    soon_same_as_a_rebuild,
     status,
     watched,
     watchers_of,
@@ -77,7 +78,7 @@ def test_what_an_editor_saves_is_indexed_by_itself(team: Vault) -> None:
             save(
                 team.lessons_dir / "devops/ci-cd/heap.md", lesson_text("Raise the heap", f"{word}.")
             )
-            soon(partial(in_the_table, team, word), seconds=10)
+            soon(partial(in_the_table, team, word))
         time.sleep(0.5)
     assert_same_as_a_rebuild(team)
 
@@ -127,7 +128,7 @@ def test_a_checkout_of_hundreds_of_files(team: Vault) -> None:
         soon(lambda: len(rows(team)) == 303)
         run("git", "checkout", "-q", "-", cwd=team.root)
         soon(lambda: len(rows(team)) == 3)
-        time.sleep(3)  # git is asked when it is quiet
+        soon_same_as_a_rebuild(team)
     assert_same_as_a_rebuild(team)
 
 
@@ -143,7 +144,7 @@ def test_a_folder_deleted_and_made_again(team: Vault) -> None:
         write(team.lessons_dir / "again.md", lesson_text("Again", "Zyzzyva."))
         soon(lambda: len(rows(team)) == 4)
         write(team.lessons_dir / "and-again.md", lesson_text("Again", "Xylophone."))
-        soon(lambda: len(rows(team)) == 5, seconds=5)
+        soon(lambda: len(rows(team)) == 5)
 
 
 @pytest.mark.slow
@@ -223,7 +224,7 @@ def test_without_file_events_it_looks_by_itself(team: Vault, limit: str) -> None
         soon(lambda: any("Xylophone" in row["text"] for row in rows(team)))
     finally:
         process.terminate()
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=60)
     assert "no file events" not in out, "said once"
 
 
@@ -308,7 +309,7 @@ def test_in_the_foreground_it_tells_what_it_does_and_ends_with_ctrl_c(team: Vaul
     while "1 added" not in "".join(lines):
         lines.append(process.stdout.readline())
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert out.endswith("ended: SIGINT\n")
 
@@ -341,7 +342,7 @@ def test_it_ends_when_its_vault_or_index_is_gone(team: Vault, gone: str) -> None
         time.sleep(1)
         soon(lambda: not status(team)["indexing"])
         shutil.rmtree(team.root / gone)
-        soon(lambda: state["pid"] not in watchers_of(team.root), seconds=15)
+        soon(lambda: state["pid"] not in watchers_of(team.root))
     assert not (team.root / gone).exists()
 
 
@@ -359,7 +360,7 @@ def test_it_ends_when_the_package_is_upgraded(team: Vault, tmp_path: Path) -> No
     )
     soon(lambda: status(team)["running"])
     (site / "vault_index" / "search.py").touch()
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert out.endswith("ended: another version of vault-index was installed\n")
     assert process.returncode == 0
 
