@@ -12,7 +12,8 @@ import pytest
 
 from tests.agents.conftest import sent
 from tests.support.commands import run
-from tests.support.files import MakeVault, lesson_text
+from tests.support.files import lesson_text
+from tests.support.indexed import copy_of, full_text_vault
 from tests.support.watchers import soon, watched
 from vault_index.search import failures
 from vault_index.store import injections
@@ -40,12 +41,16 @@ FILES = {
 }
 
 
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one indexed vault that these tests copy."""
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
+
+
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault(FILES)
-    run("lessons", "index", cwd=vault.root, env=PATIENT)
-    yield vault
+    yield copy_of(shelf, tmp_path / "team")
     launch.stop()
 
 

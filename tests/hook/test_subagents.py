@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.commands import run
-from tests.support.files import MakeVault
+from tests.support.indexed import copy_of, full_text_vault
 from tests.support.three_lessons import FILES
 from tests.support.watchers import watched
 from vault_index.recall import subagents
@@ -45,12 +46,16 @@ STARTED: dict[str, Any] = {
 }
 
 
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one indexed vault that these tests copy."""
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
+
+
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault(FILES)
-    run("lessons", "index", cwd=vault.root, env=ENVIRONMENT)
-    yield vault
+    yield copy_of(shelf, tmp_path / "team")
     launch.stop()
 
 
