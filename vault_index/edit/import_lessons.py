@@ -105,8 +105,9 @@ def read(
         empty += [] if several or errors else [name]
         for error in errors:
             message = error.message.removeprefix(f"{name}: ")
-            hint = f" ({error.hint})" if error.hint else ""
-            problems.append(f"{name}:{error.line}: {message}{hint}")
+            problems.append(
+                f"{name}:{error.line}: {message}" + f" ({error.hint})" * bool(error.hint)
+            )
     if not found and isinstance(source, Path):
         hint = f"name one that ends in {', '.join(_SUFFIXES)}"
         raise VaultError(f"{source}: no file to import", hint)
