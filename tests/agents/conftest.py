@@ -15,6 +15,10 @@ from tests.support.three_lessons import FILES
 from vault_index.vault import Vault
 
 HEAP = "our build dies with heap out of memory"
+NAMES = {  # of the events, where an answer holds one
+    "codex": {"prompt": "UserPromptSubmit", "start": "SessionStart", "failure": "PostToolUse"},
+    "gemini": {"prompt": "BeforeAgent", "start": "SessionStart", "failure": "AfterTool"},
+}
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +38,24 @@ def team(team_shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> V
 
 
 def sent(agent: str, moment: str, cwd: Path, prompt: str = HEAP) -> Any:
-    """Return what an agent sends at a moment: `prompt`, `start`, or `end` of a turn."""
+    """Return what an agent sends at a moment: `prompt`, `start`, `end` of a turn,
+    `failure` or `success` of a command."""
     recorded = json.loads((TESTS / "agents" / "events" / f"{agent}.json").read_text("utf-8"))
     text = json.dumps(recorded[moment]).replace("PROMPT", prompt).replace("CWD", str(cwd))
     return json.loads(text)
+
+
+def block_in(agent: str, moment: str, out: str) -> str:
+    """Return the block in an answer, which must have no other key than the agent reads."""
+    if agent in ("plain", "opencode"):
+        return out.removesuffix("\n")
+    answer = json.loads(out)
+    if agent == "cursor":
+        assert answer.pop("continue", True) is True
+        assert answer.keys() == {"additional_context"}
+        return str(answer["additional_context"])
+    assert answer.keys() == {"hookSpecificOutput"}
+    output = answer["hookSpecificOutput"]
+    assert output.keys() == {"hookEventName", "additionalContext"}
+    assert output["hookEventName"] == NAMES[agent][moment]
+    return str(output["additionalContext"])

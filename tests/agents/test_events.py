@@ -9,15 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.agents.conftest import HEAP, sent
+from tests.agents.conftest import HEAP, block_in, sent
 from tests.support.commands import Ran, run
 from vault_index.hotpath import agents
 from vault_index.vault import Vault
-
-NAMES = {  # of the two events, where an answer holds one
-    "codex": ("UserPromptSubmit", "SessionStart"),
-    "gemini": ("BeforeAgent", "SessionStart"),
-}
 
 
 def hook(agent: str, stdin: Any, cwd: Path, **env: str) -> Ran:
@@ -26,22 +21,6 @@ def hook(agent: str, stdin: Any, cwd: Path, **env: str) -> Ran:
     done = run("lessons-hook", "--agent", agent, cwd=cwd, stdin=text, env=env)
     assert done.err == ""
     return done
-
-
-def block_in(agent: str, moment: str, out: str) -> str:
-    """Return the block in an answer, which must have no other key than the agent reads."""
-    if agent in ("plain", "opencode"):
-        return out.removesuffix("\n")
-    answer = json.loads(out)
-    if agent == "cursor":
-        assert answer.pop("continue", True) is True
-        assert answer.keys() == {"additional_context"}
-        return str(answer["additional_context"])
-    assert answer.keys() == {"hookSpecificOutput"}
-    output = answer["hookSpecificOutput"]
-    assert output.keys() == {"hookEventName", "additionalContext"}
-    assert output["hookEventName"] == NAMES[agent][moment == "start"]
-    return str(output["additionalContext"])
 
 
 @pytest.mark.slow

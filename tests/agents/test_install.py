@@ -275,6 +275,33 @@ def test_a_program_in_a_folder_with_blanks(
     assert set(agents.CODEX.commands(own_world / OWN["codex"]).values()) == {str(program)}
 
 
+# failures, of agents that do not tell them
+
+AFTER_COMMANDS = {
+    "codex": {"PostToolUse": "Bash"},
+    "gemini": {"AfterTool": "run_shell_command"},
+    "cursor": {"postToolUse": "Shell"},
+}
+
+
+@pytest.mark.parametrize("agent", JSON_AGENTS)
+def test_a_hook_after_every_command_comes_only_where_it_is_asked_for(
+    project: Path, own_world: Path, agent: str
+) -> None:
+    settings, before = own_world / OWN[agent], '{"theme":   "dark"}'
+    write(settings, before)
+    install(agent, project)
+    assert ours(settings).keys() == TIMEOUTS[agent].keys()
+    assert install(agent, project, "--failures").out == f"{settings}: hooks installed\n"
+    hooks = ours(settings)
+    (event, tools), *_ = AFTER_COMMANDS[agent].items()
+    assert hooks.keys() == {*TIMEOUTS[agent], event}
+    assert json.loads(settings.read_bytes())["hooks"][event][0]["matcher"] == tools
+    assert "there already" in install(agent, project).out
+    uninstall(agent, project)
+    assert settings.read_text() == before
+
+
 # the journal
 
 

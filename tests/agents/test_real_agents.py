@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from tests.support.commands import Ran, run
 from tests.support.files import write
 from tests.support.homes import locked, shared_folder
 from tests.support.model_apis import ModelApis
+from tests.support.watchers import watched
+from vault_index.hotpath import agents
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -73,6 +76,7 @@ def world(home: Path, **more: str) -> dict[str, str]:
         "LESSONS_EMBEDDER": "none",
         "LESSONS_WATCH_AUTOSTART": "false",
         "LESSONS_DEADLINE_MS": "15000",  # a busy CI machine is no reason to be silent
+        "LESSONS_FAILURE_DEADLINE_MS": "15000",
         **more,
     }
 
@@ -111,7 +115,7 @@ def block_of(team: Vault, prompt: str) -> str:
 @pytest.fixture
 def codex(programs: dict[str, Path], apis: ModelApis, home: Path, team: Vault) -> Path:
     """Codex with our hooks and the stub as its model; nothing is trusted yet."""
-    run("lessons", "install", "codex", "--journal", cwd=team.root)
+    run("lessons", "install", "codex", "--journal", "--failures", cwd=team.root)
     stub = f'name = "stub"\nbase_url = "{apis.url}/v1"\nwire_api = "responses"\n'
     write(
         home / ".codex" / "config.toml",
@@ -152,7 +156,9 @@ def trust_hooks(codex: Path, home: Path, folder: Path) -> None:
         process.kill()
         process.communicate()
     assert {hook["trustStatus"] for hook in hooks} == {"untrusted"}
-    assert {hook["eventName"] for hook in hooks} == {"userPromptSubmit", "sessionStart", "stop"}
+    assert {hook["eventName"] for hook in hooks} == {
+        *("userPromptSubmit", "sessionStart", "stop", "postToolUse")
+    }
     with (home / ".codex" / "config.toml").open("a") as settings:
         for hook in hooks:
             key, digest = json.dumps(hook["key"]), hook["currentHash"]
@@ -177,12 +183,57 @@ def test_codex(codex: Path, apis: ModelApis, home: Path, team: Vault) -> None:
     assert (home / "journal" / ".grown" / "lock").exists()
 
 
+MESSAGE = "greenlet_spawn has not been called"
+ADVICE = "Use selectinload: a lazy attribute was read outside of the session."
+COMMANDS = [
+    f"echo 'sqlalchemy.exc.MissingGreenlet: {MESSAGE}' >&2; exit 3",
+    f"echo 'sqlalchemy.exc.MissingGreenlet: {MESSAGE}'",
+]
+
+
+@contextmanager
+def told_of_greenlets(team: Vault) -> Iterator[None]:
+    """A watcher for a vault with a lesson about a message."""
+    lesson = f"---\ntitle: Lazy loads\nfires_on_error: [{MESSAGE}]\n---\n{ADVICE}\n"
+    write(team.lessons_dir / "development" / "greenlet.md", lesson)
+    run("lessons", "index", cwd=team.root)
+    with watched(team, LESSONS_EMBEDDER="none"):
+        yield
+
+
+def told(apis: ModelApis) -> bool:
+    """Whether the lesson was in what the model was sent after a command, and not before."""
+    asked, after = ["\n".join(texts(request)) for request in apis.requests]
+    assert MESSAGE in after
+    assert ADVICE not in asked
+    return ADVICE in after
+
+
+def test_codex_is_told_after_a_command_that_fails(
+    codex: Path, apis: ModelApis, home: Path, team: Vault
+) -> None:
+    trust_hooks(codex, home, team.root)
+    unsafe = ("--sandbox", "danger-full-access")
+    with told_of_greenlets(team):
+        apis.commands += COMMANDS[1:]
+        calm = turn(world(home), team.root, codex, "exec", *unsafe, "print the log")
+        assert not told(apis)
+        apis.requests.clear()
+        apis.commands += COMMANDS[:1]
+        shown = turn(world(home), team.root, codex, "exec", *unsafe, "run the api tests")
+        assert told(apis)
+    for ran in (calm, shown):  # Codex tells the user of each run, whatever came of it
+        lines = [line for line in ran.err.splitlines() if "PostToolUse" in line]
+        assert lines == ["hook: PostToolUse", "hook: PostToolUse Completed"]
+    assert ADVICE not in shown.out + shown.err
+
+
 def test_our_answers_fit_the_schema_in_codex(
     codex: Path, home: Path, team: Vault, programs: dict[str, Path]
 ) -> None:
     """The schemas that openai/codex publishes in codex-rs/hooks/schema are in its program."""
     binary = next((codex.resolve().parents[2]).rglob("vendor/*/bin/codex"))
-    titles = {"prompt": "user-prompt-submit", "start": "session-start"}
+    titles = {"prompt": "user-prompt-submit", "start": "session-start", "failure": "post-tool-use"}
     with binary.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as code:
         for moment, title in titles.items():
             for side in ("input", "output"):
@@ -191,7 +242,9 @@ def test_our_answers_fit_the_schema_in_codex(
                 text = code[start : start + 64 * 1024].decode("utf-8", "replace")
                 schema, _ = json.JSONDecoder().raw_decode(text)
                 event = sent("codex", moment, team.root)
-                if side == "output":
+                if side == "output" and moment == "failure":
+                    event = json.loads(agents.answer("codex", agents.FAILURE, ADVICE))
+                elif side == "output":
                     done = run(
                         "lessons-hook", "--agent", "codex", cwd=home, stdin=json.dumps(event)
                     )
@@ -202,13 +255,30 @@ def test_our_answers_fit_the_schema_in_codex(
 
 # Gemini CLI
 
+GEMINI = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "privacy": {"usageStatisticsEnabled": False},
+}
+
+
+def test_gemini_is_told_after_a_command_that_fails(
+    programs: dict[str, Path], apis: ModelApis, home: Path, team: Vault
+) -> None:
+    write(home / ".gemini" / "settings.json", json.dumps(GEMINI))
+    run("lessons", "install", "gemini", "--failures", cwd=team.root)
+    environ = world(home, GEMINI_API_KEY="dummy", GOOGLE_GEMINI_BASE_URL=apis.url)
+    words = ("-m", "gemini-2.5-flash", "--skip-trust", "--yolo", "-p")
+    with told_of_greenlets(team):
+        for commands, expected in ((COMMANDS[1:], False), (COMMANDS[:1], True)):
+            apis.requests.clear()
+            apis.commands += commands
+            ran = turn(environ, team.root, programs["gemini"], *words, "run the api tests")
+            assert told(apis) is expected
+            assert ADVICE not in ran.out + ran.err
+
 
 def test_gemini(programs: dict[str, Path], apis: ModelApis, home: Path, team: Vault) -> None:
-    settings = {
-        "security": {"auth": {"selectedType": "gemini-api-key"}},
-        "privacy": {"usageStatisticsEnabled": False},
-    }
-    write(home / ".gemini" / "settings.json", json.dumps(settings))
+    write(home / ".gemini" / "settings.json", json.dumps(GEMINI))
     run("lessons", "install", "gemini", cwd=team.root)
     block = block_of(team, HEAP)
     environ = world(home, GEMINI_API_KEY="dummy", GOOGLE_GEMINI_BASE_URL=apis.url)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.agents.conftest import sent
+from tests.agents.conftest import block_in, sent
 from tests.support.commands import run
-from tests.support.files import lesson_text
+from tests.support.files import lesson_text, write
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.watchers import soon, watched
 from vault_index.search import failures
@@ -119,14 +119,44 @@ def test_the_floor_is_fitted_after_the_first_failure(team: Vault) -> None:
         assert "Roll back" in context(failed(team, error=message, session_id="s2", **helm))
 
 
-@pytest.mark.slow
-def test_opencode_reads_the_block_itself(team: Vault) -> None:
-    words, event = ("--agent", "opencode"), sent("opencode", "failure", team.root, GREENLET)
-    with watched(team, **PATIENT):
-        done = run("lessons-hook", *words, cwd=team.root, stdin=json.dumps(event), env=PATIENT)
+def ended(vault: Vault, agent: str, moment: str, **more: Any) -> str:
+    """Send the end of an agent's command to a real hook process, and return what it prints."""
+    event = sent(agent, moment, vault.root, GREENLET) | more
+    if event.get("transcript_path") == "TRANSCRIPT":
+        lines = map(json.dumps, sent(agent, "transcript", vault.root, GREENLET))
+        file = write(vault.root.parent / "rollout.jsonl", "".join(f"{line}\n" for line in lines))
+        event["transcript_path"] = str(file)
+    words = ("--agent", agent)
+    done = run("lessons-hook", *words, cwd=vault.root, stdin=json.dumps(event), env=PATIENT)
     assert done.err == ""
-    assert done.out.startswith("<lessons>")
-    assert "Use selectinload" in done.out
+    return done.out
+
+
+@pytest.mark.slow
+def test_other_agents_get_the_lesson_in_their_form_and_only_where_a_command_failed(
+    team: Vault, own_world: Path
+) -> None:
+    with watched(team, **PATIENT):
+        for agent in ("codex", "gemini", "cursor", "opencode"):
+            block = block_in(agent, "failure", ended(team, agent, "failure"))
+            assert block.startswith("<lessons>")
+            assert "Use selectinload" in block
+    assert len(records(team)) == 4
+    for agent in ("codex", "gemini", "cursor"):  # no watcher, and none is asked for
+        assert ended(team, agent, "success") == ""
+    odd: list[tuple[str, dict[str, Any]]] = [
+        ("codex", {"transcript_path": None}),
+        ("codex", {"transcript_path": str(team.root / "gone.jsonl")}),
+        ("codex", {"tool_use_id": "call_9"}),
+        ("gemini", {"tool_response": GREENLET}),
+        ("gemini", {"tool_response": {"llmContent": GREENLET, "returnDisplay": {"a": 1}}}),
+        ("cursor", {"tool_output": GREENLET}),
+        ("cursor", {"tool_output": json.dumps({"exitCode": 130, "stdout": GREENLET})}),
+    ]
+    for agent, more in odd:
+        assert ended(team, agent, "failure", **more) == "", more
+    assert len(records(team)) == 4
+    assert not (own_world / "hook.log").exists()
 
 
 ODD: list[dict[str, Any]] = [

@@ -50,7 +50,8 @@ def test_each_variable_is_described() -> None:
 def test_each_hook_is_described() -> None:
     described = documents.page("agents")
     for name, agent in agents.AGENTS.items():
-        for event in (*agent.wiring.events, *agent.wiring.journal_events):
+        wiring = agent.wiring
+        for event in (*wiring.events, *wiring.journal_events, *wiring.failure_events):
             assert f"`{event}`" in described, f"{name}: {event}"
 
 

@@ -1,12 +1,14 @@
 """A small real server that speaks as the models of three agents do, as far as they end a turn with it.
 
-Codex asks the Responses API, Gemini CLI generateContent, and opencode chat completions.
+Codex asks the Responses API, Gemini CLI generateContent, and opencode chat completions. The first two
+can be told to run commands before they end a turn.
 """
 
 from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import uuid4
 
 from tests.support.local_server import Handler, LocalServer
 
@@ -14,10 +16,14 @@ ANSWER = "ok"
 
 
 class ModelApis(LocalServer):
-    """Serves on loopback while the `with` block runs; `requests` are the bodies of all questions."""
+    """Serves on loopback while the `with` block runs; `requests` are the bodies of all questions.
+
+    `commands` are those that the model of Codex or Gemini CLI runs, one an answer.
+    """
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
+        self.commands: list[str] = []
         api = self
 
         class Answering(Handler):
@@ -29,6 +35,8 @@ class ModelApis(LocalServer):
                 for ending, answer in ANSWERS.items():
                     if ending in self.path:
                         api.requests.append(body)
+                        if api.commands and ending in CALLS:
+                            answer = CALLS[ending](api.commands.pop(0))
                         events = [json.dumps(event) for event in answer]
                         if ending == "/chat/completions":
                             events.append("[DONE]")
@@ -46,32 +54,41 @@ _MESSAGE = {
     "role": "assistant",
     "content": [{"type": "output_text", "text": ANSWER, "annotations": []}],
 }
+
+
+def _codex(item: dict[str, Any]) -> list[dict[str, Any]]:
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    done = {"id": "r1", "output": [item], "usage": usage}
+    return [
+        {"type": "response.created", "response": {"id": "r1"}},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": done},
+    ]
+
+
+def _gemini(part: dict[str, Any]) -> list[dict[str, Any]]:
+    content = {"role": "model", "parts": [part]}
+    usage = {"promptTokenCount": 1, "candidatesTokenCount": 1}
+    candidate = {"content": content, "finishReason": "STOP", "index": 0}
+    return [{"candidates": [candidate], "usageMetadata": usage}]
+
+
+def _codex_call(command: str) -> list[dict[str, Any]]:
+    id = uuid4().hex[:12]
+    call = {"name": "exec_command", "arguments": json.dumps({"cmd": command})}
+    return _codex({"id": f"fc_{id}", "type": "function_call", "call_id": f"call_{id}", **call})
+
+
+def _gemini_call(command: str) -> list[dict[str, Any]]:
+    words = {"command": command, "description": "Run it"}
+    return _gemini({"functionCall": {"name": "run_shell_command", "args": words}})
+
+
+CALLS = {"/responses": _codex_call, ":streamGenerateContent": _gemini_call}
 _CHUNK = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
 ANSWERS: dict[str, list[dict[str, Any]]] = {
-    "/responses": [
-        {"type": "response.created", "response": {"id": "r1"}},
-        {"type": "response.output_item.done", "output_index": 0, "item": _MESSAGE},
-        {
-            "type": "response.completed",
-            "response": {
-                "id": "r1",
-                "output": [_MESSAGE],
-                "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
-            },
-        },
-    ],
-    ":streamGenerateContent": [
-        {
-            "candidates": [
-                {
-                    "content": {"role": "model", "parts": [{"text": ANSWER}]},
-                    "finishReason": "STOP",
-                    "index": 0,
-                }
-            ],
-            "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1},
-        }
-    ],
+    "/responses": _codex(_MESSAGE),
+    ":streamGenerateContent": _gemini({"text": ANSWER}),
     "/chat/completions": [
         {
             **_CHUNK,

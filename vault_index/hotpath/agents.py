@@ -1,11 +1,14 @@
 """Events of other agents than Claude Code: made to look like its own, and the answer in their form.
 
-    agent     the prompt                  the start          the answer on stdout
-    codex     UserPromptSubmit            SessionStart       as Claude Code's; no other key
-    gemini    BeforeAgent                 SessionStart       as Claude Code's, with its own name
-    cursor    beforeSubmitPrompt          sessionStart       {"additional_context": ...}
+    agent     the prompt           the start      after a command  the answer on stdout
+    codex     UserPromptSubmit     SessionStart   PostToolUse      as Claude Code's; no other key
+    gemini    BeforeAgent          SessionStart   AfterTool        as Claude Code's, with its own name
+    cursor    beforeSubmitPrompt   sessionStart   postToolUse      {"additional_context": ...}
     opencode  sent by our plugin, named as Claude Code's     the block itself
     plain     JSON, or the prompt itself                     the block itself
+
+None of the three says after a command that it failed: Codex notes the status in the file of the session,
+Gemini CLI adds it to the output, Cursor has it beside the output. Without a status nothing failed.
 
 An answer that an agent cannot use may block its prompt, so each gets exactly its form or nothing. The
 hook loads this only with `--agent`.
@@ -15,12 +18,12 @@ from __future__ import annotations
 
 from vault_index.hotpath import protocol
 
-PROMPT, START = "UserPromptSubmit", "SessionStart"
+PROMPT, START, FAILURE = "UserPromptSubmit", "SessionStart", "PostToolUseFailure"
 # what an agent calls an event, and what Claude Code does; others stay as they are
 _EVENTS = {
-    "codex": {},
-    "gemini": {"BeforeAgent": PROMPT},
-    "cursor": {"beforeSubmitPrompt": PROMPT, "sessionStart": START},
+    "codex": {"PostToolUse": FAILURE},
+    "gemini": {"BeforeAgent": PROMPT, "AfterTool": FAILURE},
+    "cursor": {"beforeSubmitPrompt": PROMPT, "sessionStart": START, "postToolUse": FAILURE},
     "opencode": {},
     "plain": {},
 }
@@ -31,6 +34,8 @@ _FIELDS = {
     "cursor": {"session_id": "conversation_id", "prompt_id": "generation_id"},
 }
 AGENTS = tuple(_EVENTS)
+INTERRUPTED = 130  # the status of a command that somebody stopped
+MAX_TAIL = 512 * 1024  # bytes of a session's file: calls that run side by side end in any order
 # Without a terminal, Gemini CLI puts what was injected at the start before the first prompt.
 _GEMINI_OPEN, _GEMINI_CLOSE = "<hook_context>", "</hook_context>"
 
@@ -44,6 +49,14 @@ def normalise(agent: str, text: str) -> dict[str, object]:
         raise ValueError("the event is no JSON object")
     name = event.get("hook_event_name")
     event["hook_event_name"] = _EVENTS[agent].get(str(name), name)
+    if agent in _ENDED and event["hook_event_name"] == FAILURE:
+        try:
+            output, status = _ENDED[agent](event)
+        except (OSError, ValueError, RecursionError):  # another version's form
+            return {}
+        if not isinstance(status, int) or status <= 0 or status == INTERRUPTED:
+            return {}
+        event.update(tool_name="Bash", error=output)
     for ours, theirs in _FIELDS.get(agent, {}).items():
         if event.get(theirs):
             event[ours] = event[theirs]
@@ -69,6 +82,50 @@ def answer(agent: str, name: object, block: str) -> str:
     names = {ours: theirs for theirs, ours in _EVENTS[agent].items()}
     output = {"hookEventName": names.get(str(name), name), "additionalContext": block}
     return protocol.dumps({"hookSpecificOutput": output})
+
+
+def _ended_in_codex(event: dict[str, object]) -> tuple[object, object]:
+    """Return the output of a command and its status, which Codex wrote down before it runs the hook."""
+    import os
+
+    call = str(event.get("tool_use_id"))
+    with open(str(event.get("transcript_path")), "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_TAIL))
+        lines = file.read(MAX_TAIL).splitlines()
+    for line in reversed(lines):
+        if call.encode() in line and b'"CommandExecution"' in line:
+            item = _item(protocol.loads(line.decode("utf-8", "replace")), "payload", "item")
+            if _item(item, "id") == call:
+                return event.get("tool_response"), _item(item, "exit_code")
+    return "", None
+
+
+def _ended_in_gemini(event: dict[str, object]) -> tuple[object, object]:
+    """Return the output of a command and its status, which follows the output for the model."""
+    response = event.get("tool_response")
+    output, told = _item(response, "returnDisplay"), str(_item(response, "llmContent"))
+    if not isinstance(output, str):
+        return "", None
+    start, after = f"Output: {output}\nExit Code: ", told.partition("\n")[2]
+    status = after[len(start) :].partition("\n")[0] if after.startswith(start) else ""
+    return output, int(status) if status.isdigit() else None
+
+
+def _ended_in_cursor(event: dict[str, object]) -> tuple[object, object]:
+    """Return the output of a command and its status, which are JSON in a text."""
+    values = protocol.loads(str(event.get("tool_output")))
+    texts = [_item(values, name) for name in ("stdout", "stderr")]
+    return "\n".join(text for text in texts if isinstance(text, str)), _item(values, "exitCode")
+
+
+_ENDED = {"codex": _ended_in_codex, "gemini": _ended_in_gemini, "cursor": _ended_in_cursor}
+
+
+def _item(value: object, *names: str) -> object:
+    """Return a value within objects; None where it is missing."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _plain(text: str) -> object:

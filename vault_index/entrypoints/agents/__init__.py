@@ -36,9 +36,10 @@ _COMMAND = re.compile(r'(?m)^const COMMAND = (".*");$')
 class Plugin:
     """The plugin's file: all of it is ours, unless somebody added to it."""
 
-    events, journal_events = {"chat.message": 5}, dict[str, int]()  # no reader knows its sessions
+    # no reader knows its sessions, and its plugin looks for failures by itself
+    events, journal_events, failure_events = {"chat.message": 5}, dict[str, int](), dict[str, int]()
 
-    def install(self, settings: Path, _home: Path, command: str, *, journal: bool = False) -> bool:  # noqa: ARG002  # it has no hooks for it
+    def install(self, settings: Path, _home: Path, command: str, **_options: bool) -> bool:
         """Write the plugin. False if it is there already. Raises SettingsError."""
         code = resources.files("vault_index.entrypoints.agents").joinpath("opencode.js")
         line = f"const COMMAND = {json.dumps(command)};"
@@ -95,21 +96,27 @@ CODEX = HookSettings(
     "Codex",
     {"UserPromptSubmit": 5, "SessionStart": 10},  # seconds
     {"Stop": 5},
+    {"PostToolUse": 5},
     arguments=" --agent codex",
+    matchers={"PostToolUse": "Bash"},
 )
 GEMINI = HookSettings(
     "Gemini CLI",
     {"BeforeAgent": 5000, "SessionStart": 10_000},  # milliseconds
+    failure_events={"AfterTool": 5000},
     arguments=" --agent gemini",
     comments=True,
+    matchers={"AfterTool": "run_shell_command"},
 )
 CURSOR = HookSettings(
     "Cursor",
     {"beforeSubmitPrompt": 5, "sessionStart": 10},  # seconds
+    failure_events={"postToolUse": 5},
     arguments=" --agent cursor",
     grouped=False,
     comments=True,
     beside={"version": 1},
+    matchers={"postToolUse": "Shell"},
 )
 
 

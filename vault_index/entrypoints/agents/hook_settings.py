@@ -84,6 +84,7 @@ class HookSettings:
     agent: str  # as it calls itself
     events: Mapping[str, int]  # with the time that the agent gives a hook, in its own unit
     journal_events: Mapping[str, int] = field(default_factory=dict)  # only where asked for
+    failure_events: Mapping[str, int] = field(default_factory=dict)  # the same: after any command
     arguments: str = ""  # of our command, which is then a line for a shell
     exec_form: bool = False  # the agent runs a command without a shell if it has `args`
     grouped: bool = True  # an event has groups of hooks, as in Claude Code; else hooks
@@ -91,15 +92,25 @@ class HookSettings:
     beside: Mapping[str, Any] = field(default_factory=dict)  # what the file must have
     matchers: Mapping[str, str] = field(default_factory=dict)  # tools that an event is limited to
 
-    def install(self, settings: Path, home: Path, command: str, *, journal: bool = False) -> bool:
+    def install(
+        self,
+        settings: Path,
+        home: Path,
+        command: str,
+        *,
+        journal: bool = False,
+        failures: bool = False,
+    ) -> bool:
         """Add the hooks to a settings file, which keeps all else. False if it has them already.
 
-        Those of the journal come with `journal`; without it they stay as they are. Raises
-        SettingsError for a file that is not a JSON object or has comments, and leaves it alone.
+        Those of the journal come with `journal`, those that run after any command to look for failures
+        with `failures`; without it they stay as they are. Raises SettingsError for a file that is not a
+        JSON object or has comments, and leaves it alone.
         """
         before, values, has_comments = self._read(settings)
         hooks = self._hooks(settings, values)
         wanted = {**self.events, **(self.journal_events if journal else {})}
+        wanted |= self.failure_events if failures else {}
         missing = [event for event in wanted if not any(map(self._is_ours, hooks.get(event, [])))]
         if not missing:
             return False
@@ -159,7 +170,7 @@ class HookSettings:
         hooks = self._read(settings)[1].get("hooks")
         hooks = hooks if isinstance(hooks, dict) else {}
         ours: dict[str, str] = {}
-        for event in (*self.events, *self.journal_events):
+        for event in (*self.events, *self.journal_events, *self.failure_events):
             for group in _groups(hooks, event):
                 for hook in self._hooks_of(group):
                     program = self._program(hook)

@@ -95,7 +95,10 @@ scope_option = click.option(
 @click.option(
     "--journal", is_flag=True, help="Record sessions in the journal, too: see `lessons journal`."
 )
-def install_command(agent: str, for_user: bool | None, journal: bool) -> None:
+@click.option(
+    "--failures", is_flag=True, help="Look for failures after every command: codex, gemini, cursor."
+)
+def install_command(agent: str, for_user: bool | None, journal: bool, failures: bool) -> None:
     """Write the hooks into AGENT's settings, beside others.
 
     For opencode that is a plugin. For agents without hooks, agents-md writes a section of this project's
@@ -104,6 +107,8 @@ def install_command(agent: str, for_user: bool | None, journal: bool) -> None:
     With --journal (claude, codex), hooks at the end of turns note that a transcript grew, and what was
     asked and done is kept in ~/.lessons/journal on this machine, without secrets. Without it they stay
     as they are.
+
+    With --failures a hook runs after every command and answers one that failed; Codex shows each run.
     """
     if agent == AGENTS_MD:
         _install_section(for_user, journal)
@@ -126,7 +131,8 @@ def install_command(agent: str, for_user: bool | None, journal: bool) -> None:
         settings = Path()  # if the user's settings have them from before, they are others, too
     else:
         command = hook_settings.hook_command(shared=project is not None)
-        changed = chosen.wiring.install(settings, config.home_folder(), command, journal=journal)
+        home, more = config.home_folder(), {"journal": journal, "failures": failures}
+        changed = chosen.wiring.install(settings, home, command, **more)
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
     if journal:
         begin_recording(project)
