@@ -23,9 +23,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from benchmarks import instruments
 from benchmarks.instruments import Row
@@ -33,9 +35,11 @@ from tests.support.conversations import Conversation
 from tests.support.files import write
 from tests.support.projects import a_project, a_vault, taken
 from vault_index.config import Config, LearnTable
-from vault_index.learn import evidence, gather, stages, timeline
-from vault_index.learn.material import SESSION, Material
+from vault_index.errors import VaultError
+from vault_index.learn import evidence, gate, gather, stages, timeline
+from vault_index.learn.material import SESSION, Entry, Material
 from vault_index.learn.stages import Request
+from vault_index.lesson.passages import Parts
 from vault_index.transcripts import reading
 
 TURNS, EDITS = 50, 7  # with three commands a turn: 500 tool calls
@@ -110,6 +114,51 @@ def points_sent(folder: Path) -> Iterator[Row]:
             chars += len(sent)
         yield f"in a budget of {tokens:,} tokens, instructions included", there, "points"
         yield "characters of a session", chars // len(sessions), ""
+    for why, count in _gate(points, sessions).items():
+        yield f"a model that writes each point: {why}", count, "points"
+
+
+def _gate(points: Mapping[str, Any], sessions: Mapping[str, Material]) -> Counter[str]:
+    """Count what becomes of the points, each written as an entry that quotes what was sent."""
+    outcome = Counter[str]()
+    for name, material in sessions.items():
+        sent = timeline.plain(timeline.fit(material.moments, BUDGETS[-1] * timeline.CHARS_A_TOKEN))
+        context = gate.Context(
+            material=material,
+            texts=evidence.texts_of([sent]),
+            known=gate.words_of(material),
+            given={},
+            orders=(),
+            waiting=(),
+            ask=_no_index,
+            by="benchmark",
+            why="",
+        )
+        for point, *keys in points[name]:
+            entry = Entry(
+                type="project_rule",
+                title=" ".join([*point.split(), "in", "this", "project"][:10]),
+                parts=Parts(f"{point}: {', '.join(keys)}", problem=" ".join(keys)),
+                confidence=4,
+                fires_on=(f"What about this: {point}?",),
+                quotes=(_around(evidence.squeezed(keys[0]), evidence.squeezed(sent)),),
+            )
+            admitted = gate.admit(entry, context)
+            outcome[admitted if isinstance(admitted, str) else "proposed"] += 1
+            if isinstance(admitted, str):
+                print(f"  {admitted}: {point}")  # noqa: T201  # one by one
+    return outcome
+
+
+def _around(key: str, sent: str) -> str:
+    """Return some words of a text around a key, as a model would quote it."""
+    at = max(0, sent.casefold().find(key.casefold()))
+    begin, end = sent.rfind(" ", 0, max(0, at - 40)) + 1, sent.find(" ", at + len(key) + 40)
+    return sent[begin:end]
+
+
+def _no_index(name: str, _values: Mapping[str, Any]) -> dict[str, Any]:
+    raise VaultError(f"there is no index to ask {name}")
 
 
 def _seconds(command: list[str], folder: Path) -> float:

@@ -107,7 +107,7 @@ class LearnTable:
     model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for rules alone
     auto: bool = False  # learn from a session when it ends
     stages: int = 1  # calls for an analysis; 4 for a model that needs small steps
-    significance: int = 5  # points from which a session is worth an analysis
+    significance: int = 5  # points from which a session without any failure is worth an analysis
     max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
     tokens: int = 12_000  # tokens that a model is sent of a session, in all calls together
     exclude: tuple[str, ...] = ()  # globs of paths that nothing is learned from

@@ -22,7 +22,7 @@ from vault_index import api, client
 from vault_index.errors import SettingsError, VaultError, WriteError
 from vault_index.learn import record, run, stages
 from vault_index.learn.material import Material
-from vault_index.learn.timeline import AGENT, EDIT, Moment
+from vault_index.learn.timeline import AGENT, EDIT, FAILED, Moment
 from vault_index.proposals import review
 from vault_index.vault import Vault, open_vault
 
@@ -132,9 +132,9 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt(
     accept = api.proposal.accept(id=first["id"], category="shop")
     client.ask(team, accept)
     prompt = "After signing in, the parameters of the cart are gone from the address"
-    first_said, *others = a_material().prompts
-    said = (replace(first_said, text=prompt), *others)
-    again = learn(team, a_material(prompts=said, session="another", digest="another"))
+    first, *others = a_material().moments
+    moments = (replace(first, text=prompt), *others)
+    again = learn(team, a_material(moments=moments, session="another", digest="another"))
     (taught,) = again["proposals"]
     (lesson,) = [each for each in client.ask(team, api.lesson.select())["entries"]
                  if each["id"].startswith("shop/")]  # fmt: skip
@@ -272,7 +272,8 @@ def test_no_more_than_the_settings_allow_become_proposals(
 
 
 def test_what_nobody_asked_for_has_to_be_worth_it(team: Vault, server: OllamaServer) -> None:
-    small = a_material(prompts=(), repairs=(), subjects=(), digest="small")
+    calm = tuple(each for each in a_material().moments if each.kind != FAILED)
+    small = a_material(moments=calm, prompts=(), repairs=(), subjects=(), digest="small")
     for asked_by in (record.NOBODY, record.AGENT):
         answer = learn(team, small, asked_by=asked_by)
         assert answer["status"] == record.NOT_WORTH
@@ -280,6 +281,11 @@ def test_what_nobody_asked_for_has_to_be_worth_it(team: Vault, server: OllamaSer
     assert server.chats == []
     let(server, well())
     assert learn(team, small)["status"] == record.NOTHING  # by hand it is asked all the same
+    failed = a_material(prompts=(), repairs=(), subjects=(), digest="failed")
+    answer = learn(team, failed, asked_by=record.NOBODY)  # however few points it has
+    assert answer["significance"]["points"] < answer["threshold"]
+    assert answer["significance"]["sign"] == "`pytest tests/test_login.py` failed"
+    assert answer["status"] == record.NOTHING
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def an_entry(**changes: Any) -> dict[str, Any]:
         "tags": ["login", "redirect"],
         "category": "",
         "confidence": 4,
-        "fires_on": ["The login redirect loses the query string"],
+        "fires_on": ["After signing in the parameters of the address are gone"],
         "silent_on": ["The search page loses its filter when I go back"],
         "quotes": ["AssertionError: /home != /home?next=cart 1 failed"],
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 from vault_index.learn import timeline
 from vault_index.learn.material import Material
-from vault_index.learn.timeline import LEFT_OUT
+from vault_index.learn.timeline import LEFT_OUT, PERSON, without_labels
 from vault_index.proposals import draft
 from vault_index.proposals.draft import words
 
@@ -28,6 +28,7 @@ SPEAKERS = {
 _HEADER = re.compile(r"^(?:diff --git |index [0-9a-f]|--- |\+\+\+ |@@ |new file mode|deleted file)")
 _ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]+\.)+[a-z]{2,}(?=[/:])|(?<=://)[\w.-]+")
 _SPACE = re.compile(r"\s+")
+_SIGN = re.compile(r"(?m)^[+-](?![+-])")
 
 
 def squeezed(text: str) -> str:
@@ -36,21 +37,28 @@ def squeezed(text: str) -> str:
 
 
 def texts_of(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return texts in which quotes must stand, without their line breaks."""
-    return tuple(filter(None, map(squeezed, texts)))
+    """Return texts in which quotes must stand, without line breaks; also without signs of a change."""
+    every = [each for text in texts for each in (text, _SIGN.sub("", text))]
+    return tuple(dict.fromkeys(filter(None, map(squeezed, every))))
 
 
-def proven(quotes: Iterable[str], texts: Sequence[str], given: Iterable[str] = ()) -> list[str]:
-    """Return the quotes that stand word for word in a text; only white space may differ.
+def proven(
+    quotes: Iterable[str],
+    texts: Sequence[str],
+    given: Iterable[str] = (),
+    said: Iterable[str] = (),
+) -> list[str]:
+    """Return the quotes that stand word for word in a text; only white space and labels may differ.
 
-    A quote proves nothing if it is too short, only names files of a diff, or stands in a lesson that was
-    `given` to the agent.
+    A quote proves nothing if it is too short and not all of what a person `said` ("or no, do c"), only
+    names files of a diff, or stands in a lesson that was `given` to the agent.
     """
-    lessons = tuple(map(squeezed, given))
+    lessons, whole = tuple(map(squeezed, given)), set(map(squeezed, said))
     kept = []
     for quote in quotes:
-        text = squeezed(quote)
-        if len(text) < MIN_QUOTE_CHARS or len(words(text)) < MIN_QUOTE_WORDS:
+        text = squeezed(without_labels(quote))
+        is_short = len(text) < MIN_QUOTE_CHARS or len(words(text)) < MIN_QUOTE_WORDS
+        if is_short and not (text in whole and len(words(text)) > 1):
             continue
         if len(text) > MAX_QUOTE_CHARS or _HEADER.match(text) or LEFT_OUT in text:
             continue
@@ -64,12 +72,12 @@ def proven(quotes: Iterable[str], texts: Sequence[str], given: Iterable[str] = (
 
 def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:
     """Return where a proposal is from, as it keeps it: the project, the day, who says each quote."""
-    spoken = [(each.kind, squeezed(f"{each.about}\n{each.text}")) for each in material.moments]
-    checks = [squeezed(text) for each in material.repairs for text in (each.failed, each.passed)]
-    spoken = [*((CHECK, text) for text in checks), *spoken]
+    said = [(CHECK, text) for each in material.repairs for text in (each.failed, each.passed)]
+    said += [(each.kind, f"{each.about}\n{each.text}") for each in material.moments]
+    spoken = [(kind, text) for kind, whole in said for text in texts_of([whole])]
     kinds = [
         next((kind for kind, text in spoken if quote in text), timeline.AGENT)
-        for quote in map(squeezed, quotes)
+        for quote in (squeezed(without_labels(each)) for each in quotes)
     ]
     day = (material.ended or material.began)[:10]
     speakers = tuple(SPEAKERS.get(kind, draft.AGENT) for kind in kinds)
@@ -82,35 +90,39 @@ def _stands_in(text: str, other: str) -> bool:
     return re.search(rf"(?<!{begin}){re.escape(text)}(?!{end})", other) is not None
 
 
-def asked(prompts: Iterable[str], material: Material) -> list[str]:
-    """Return those of these prompts that the person asked, or nearly: parts of them, other forms."""
-    return _prompts(prompts, [said.text for said in material.prompts], are_among=True)
+def prompts_of(material: Material) -> list[str]:
+    """Return what the person typed, in its order."""
+    return [each.text for each in material.moments if each.kind == PERSON]
 
 
-def elsewhere(prompts: Iterable[str], own: Collection[str]) -> list[str]:
-    """Return the prompts that are not, or nearly, among those that must find a lesson."""
-    return _prompts(prompts, own, are_among=False)
+def prompts(texts: Iterable[str]) -> list[str]:
+    """Return the prompts among texts, each as a line: they have two words at least."""
+    lines = (squeezed(text)[:MAX_PROMPT_CHARS] for text in texts)
+    return list(dict.fromkeys(line for line in lines if len(set(words(line))) >= 2))
 
 
-def _prompts(prompts: Iterable[str], others: Iterable[str], *, are_among: bool) -> list[str]:
+def elsewhere(texts: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Return the prompts that are not, or nearly, among others: parts of them, other forms."""
     among = [set(words(text)) for text in others]
-    chosen = []
-    for text in (squeezed(prompt)[:MAX_PROMPT_CHARS] for prompt in prompts):
-        own = set(words(text))
-        is_among = any(len(own & other) >= NEARLY * len(own) for other in among)
-        if len(own) >= 2 and is_among == are_among:
-            chosen.append(text)
-    return list(dict.fromkeys(chosen))
+    return [
+        prompt
+        for prompt in prompts(texts)
+        if not any(_is_nearly(set(words(prompt)), other) for other in among)
+    ]
+
+
+def _is_nearly(own: set[str], other: set[str]) -> bool:
+    return len(own & other) >= NEARLY * len(own)
 
 
 def nearest_prompt(text: str, material: Material) -> str:
     """Return the prompt that has most of its words in a text; "" if none has two of weight."""
     own = {word for word in words(text) if len(word) > 3}
     best, most = "", 1
-    for said in material.prompts:
-        common = len({*words(said.text)} & own)
+    for said in prompts_of(material):
+        common = len({*words(said)} & own)
         if common > most:
-            best, most = squeezed(said.text)[:MAX_PROMPT_CHARS], common
+            best, most = squeezed(said)[:MAX_PROMPT_CHARS], common
     return best
 
 

@@ -1,7 +1,7 @@
 """Let an entry pass as a proposal, or say why it does not.
 
     form        title, type, confidence; put right where that needs no guess
-    evidence    quotes that stand in the material, prompts that were asked, a prompt that must not find it
+    evidence    quotes that stand in the material, lines of failures; prompts that find it later
     worth       particular, no secret, no order to an agent, nothing that the session was given
     likeness    no lesson, no waiting and no rejected proposal says it; near a lesson: a change of it
 
@@ -11,7 +11,7 @@ No model is asked here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,8 @@ from vault_index.journal.record import private_id
 from vault_index.journal.redact import redact
 from vault_index.learn import evidence
 from vault_index.learn.material import SESSION, Entry, Material
-from vault_index.lesson import parse, passages
+from vault_index.learn.timeline import EDIT, FAILED, NEW_FILE
+from vault_index.lesson import category, parse, passages
 from vault_index.proposals import draft, fingerprint, review
 from vault_index.proposals.draft import Proposal
 from vault_index.store import injections
@@ -32,7 +33,7 @@ from vault_index.text import failure
 TITLE_WORDS = (5, 10)
 CONFIDENCE = (1, 5)
 MAX_TEXT_CHARS = 6_000
-MAX_QUOTES = 3
+MAX_QUOTES, MAX_PROMPTS, MAX_ERROR_LINES = 3, 3, 2
 MAX_TAGS = 8
 MAX_COMPARED = 5  # waiting proposals whose vectors are compared: those with most words in common
 MIN_WORDS_IN_COMMON = 0.1  # with a proposal whose vector is worth a look
@@ -46,8 +47,6 @@ CONFIDENT = "its confidence is not 1 to 5"
 EMPTY = "it says nothing"
 LONG = "it is too long"
 NO_QUOTE = "no quote of it stands in the material"
-NO_PROMPT = "no prompt of the session would find it"
-NO_SILENCE = "no prompt is named that must not find it"
 GENERIC = "it is generic"
 SECRET = "it holds a secret"
 ORDER = "it repeats an order to an agent"
@@ -56,6 +55,12 @@ LESSON = "a lesson says it already"
 WAITS = "a proposal says it already"
 REJECTED = "it was rejected before"
 ABSENT = "the lesson was there and did not come"
+# why a prompt is left out
+COPIED, FINDS_NOT, FINDS = (
+    "it is of this session",
+    "it does not find the draft",
+    "it finds the draft",
+)
 _REFUSED = {prompt_injection.RULE: ORDER, secrets.RULE: SECRET}  # by the check
 _BREAK = re.compile(
     r"(?i)[,;:.(\u2013\u2014]|\s-\s"
@@ -88,10 +93,14 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A proposal that passed, and what it was `compared` with: see `similarity.compare`."""
+    """A proposal that passed, and what it was `compared` with: see `similarity.compare`.
+
+    `left_out` are prompts that it does without, each with the reason.
+    """
 
     proposal: Proposal
     compared: Mapping[str, Any]
+    left_out: Sequence[tuple[str, str]] = ()
 
 
 class _Dropped(Exception):
@@ -121,7 +130,7 @@ def admit(entry: Entry, context: Context) -> Admitted | str:
 def words_of(material: Material) -> frozenset[str]:
     """Return words of the project: the parts of the names of changed files."""
     paths = [path for change in material.changes for path in (change.path, change.before)]
-    paths += [path for repair in material.repairs for path in repair.files]
+    paths += [each.about for each in material.moments if each.kind in (EDIT, NEW_FILE)]
     words = {word for path in paths for word in re.split(r"[^A-Za-z0-9]+", path) if len(word) > 3}
     return frozenset(words | {material.project})
 
@@ -142,7 +151,8 @@ def _formed(entry: Entry) -> Entry:
             raise _Dropped(why)
     tags = [re.sub(r"[^\w.+#-]+", "-", tag.strip().lower()).strip("-") for tag in entry.tags]
     short = tuple(dict.fromkeys(tag for tag in tags if 0 < len(tag) <= 40))[:MAX_TAGS]
-    return replace(entry, title=title, tags=short)
+    path = "/".join(category.normalise(entry.category).split("/")[: category.MAX_DEPTH])
+    return replace(entry, title=title, tags=short, category=path)
 
 
 def _title(title: str) -> str:
@@ -156,40 +166,31 @@ def _title(title: str) -> str:
 
 
 def _proven(entry: Entry, context: Context) -> Entry:
-    """Return an entry with the quotes and prompts that hold. Raises _Dropped."""
-    material = context.material
-    quotes = evidence.proven(entry.quotes, context.texts, context.given.values())
+    """Return an entry with the quotes that hold, and with lines of failures. Raises _Dropped."""
+    said = evidence.prompts_of(context.material)
+    quotes = evidence.proven(entry.quotes, context.texts, context.given.values(), said)
     if not quotes:
         raise _Dropped(NO_QUOTE)
-    fires_on = evidence.asked(entry.fires_on, material)
-    if not fires_on:
-        text = f"{entry.title} {entry.parts.summary} {entry.parts.problem}"
-        fires_on = list(filter(None, [evidence.nearest_prompt(text, material)]))
-    if not fires_on and material.scope == SESSION:
-        raise _Dropped(NO_PROMPT)
-    silent_on = evidence.elsewhere(entry.silent_on, fires_on)
-    if not silent_on and not entry.by_rule:  # no rule knows what else people ask
-        raise _Dropped(NO_SILENCE)
     return replace(
         entry,
         quotes=tuple(quotes[:MAX_QUOTES]),
-        fires_on=tuple(fires_on[:MAX_QUOTES]),
-        silent_on=tuple(silent_on[:MAX_QUOTES]),
-        fires_on_error=tuple(_repaired_lines(entry, material)[:1]),
+        fires_on=tuple(evidence.prompts(entry.fires_on)[:MAX_PROMPTS]),
+        silent_on=tuple(evidence.elsewhere(entry.silent_on, entry.fires_on)[:MAX_PROMPTS]),
+        fires_on_error=tuple(_failed_lines(entry, context.material)[:MAX_ERROR_LINES]),
     )
 
 
-def _repaired_lines(entry: Entry, material: Material) -> list[str]:
-    """Return the lines of repaired failures that an entry is about: it quotes them.
+def _failed_lines(entry: Entry, material: Material) -> list[str]:
+    """Return the lines of failures that an entry is about: it quotes them.
 
-    The lines of a check that passed later are evidence already; a test's own assertion is no key.
+    They find it when the same fails again. A test's own assertion is no key.
     """
     about = [*entry.quotes, *passages.text_of(entry.parts).splitlines()]
     quoted = {failure.normalise(text) for text in about} - {""}
     lines: list[str] = []
-    for repair in material.repairs:
-        failed = failure.read(repair.command, repair.failed)
-        if not failed.is_assertion and not failed.is_none:
+    for each in material.moments:
+        failed = failure.read(each.about, each.text) if each.kind == FAILED else None
+        if failed and not failed.is_assertion and not failed.is_none:
             lines += [
                 line
                 for line in failed.lines
@@ -240,8 +241,6 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         is_draft=entry.by_rule,
     )
     compared = _compare(context, proposal)
-    if compared and proposal.category not in compared.get("categories", ()):
-        proposal = replace(proposal, category="")  # a model makes up others
     near = [each[0] for each in compared.get("near") or ()]
     if same := compared.get("same"):
         raise _Dropped(LESSON, same[0])
@@ -254,7 +253,32 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
     if near:
         proposal = _change(entry, proposal, near[0], context)
         compared = {**compared, "same": None}
-    return Admitted(_checked(proposal, compared), compared)
+    proposal, left_out = _with_prompts_that_work(proposal, context)
+    return Admitted(_checked(proposal, compared), compared, left_out)
+
+
+def _with_prompts_that_work(
+    proposal: Proposal, context: Context
+) -> tuple[Proposal, list[tuple[str, str]]]:
+    """Return a proposal with the prompts that do what they are for, and the others with the reason.
+
+    A prompt of the session is no prompt of the future. Without an index nobody knows what finds what.
+    """
+    names = ("title", "text", "category", "tags", "fires_on", "silent_on", "confidence", "changes")
+    try:
+        values = {name: getattr(proposal, name) for name in names}
+        outlook = context.ask("proposal.preview", values)["prompts"]
+    except VaultError:
+        outlook = []
+    finds = {(each["prompt"], each["is_silent"]): each["then"]["finds"] for each in outlook}
+    new = evidence.elsewhere(proposal.fires_on, evidence.prompts_of(context.material))
+    left_out = [(each, COPIED) for each in proposal.fires_on if each not in new]
+    left_out += [(each, FINDS_NOT) for each in new if not finds.get((each, False), True)]
+    left_out += [(each, FINDS) for each in proposal.silent_on if finds.get((each, True), False)]
+    gone = {each for each, _ in left_out}
+    fires_on = tuple(each for each in proposal.fires_on if each not in gone)
+    silent_on = tuple(each for each in proposal.silent_on if each not in gone)
+    return replace(proposal, fires_on=fires_on, silent_on=silent_on), left_out
 
 
 def _compare(context: Context, proposal: Proposal) -> dict[str, Any]:
@@ -304,10 +328,11 @@ def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:
     try:
         lesson = context.ask("lesson.show", {"name": id})["entry"]
         taught = {*map(hash_of_prompt, (*lesson["fires_on"], *lesson["silent_on"]))}
+        about = f"{entry.title} {entry.parts.summary} {entry.parts.problem}"
         prompts = [
             prompt
-            for prompt in entry.fires_on
-            if len(prompt) <= draft.MAX_MEMBER_CHARS
+            for prompt in [evidence.nearest_prompt(about, context.material)]
+            if 0 < len(prompt) <= draft.MAX_MEMBER_CHARS
             and not chatter.why_skipped(prompt)
             and hash_of_prompt(prompt) not in taught
             and not _came(id, prompt, context.material)
@@ -334,8 +359,9 @@ def _came(id: str, prompt: str, material: Material) -> bool:
     """Whether a session had a lesson when it was asked a prompt: at its start, before, or then."""
     if id not in material.injected:
         return False
-    keys = [injections.key_of(said.text) for said in material.prompts]
-    asked = [prompt.casefold() in said.text.casefold() for said in material.prompts]
+    said = evidence.prompts_of(material)
+    keys = [injections.key_of(text) for text in said]
+    asked = [prompt.casefold() in evidence.squeezed(text).casefold() for text in said]
     if material.injected[id] not in keys or True not in asked:
         return True
     return keys.index(material.injected[id]) <= asked.index(True)

@@ -128,7 +128,8 @@ def learn(
     """Make proposals of what was learned. `folder` is where the user works.
 
     Return `status`, one of `record`'s; the `significance` with its addends; the `plan` of what is
-    sent; `proposals` as [id, title, status, changes]; `dropped` as [title, reason]; the `usage`, and
+    sent; `proposals` by id and title, each with a category that is new in the vault or "", and the
+    prompts that were `left_out` with the reason; `dropped` as [title, reason]; the `usage`, and
     `trouble` where a model failed. A person goes on whatever the significance is, `force` also where
     the same was learned before. A session that ended is learned from once. With `dry_run` nothing is
     sent or written, and `text` is all that would be sent, or would be to a model if none is set;
@@ -165,7 +166,7 @@ def learn_from(
     if dry_run:
         plan = work.plan if work.model else stages.plan(work.seen, config, work.request)
         return work.answer(status=record.DRY, text="\n\n".join(call.text for call in plan.calls))
-    if asked_by != record.PERSON and run.points < config.learn.significance:
+    if asked_by != record.PERSON and not work.worth.is_worth(config.learn.significance):
         return work.answer(status=record.NOT_WORTH)
     is_over = asked_by == record.NOBODY and record.was_analysed(config, run.vault, run.session)
     if not force and (is_over or record.is_learned(config, run)):
@@ -297,7 +298,14 @@ def _store(vault: Vault, admitted: gate.Admitted) -> dict[str, Any] | str:
     if made["status"] != review.WAITING:
         return _REASONS[made["status"]]
     shown = {name: made[name] for name in ("id", "title", "status", "near", "findings")}
-    return {**shown, "changes": proposal.changes, "is_draft": proposal.is_draft}
+    known = admitted.compared.get("categories", (proposal.category,))
+    return {
+        **shown,
+        "changes": proposal.changes,
+        "is_draft": proposal.is_draft,
+        "new_category": "" if proposal.category in known else proposal.category,
+        "left_out": [list(each) for each in admitted.left_out],
+    }
 
 
 _REASONS = {

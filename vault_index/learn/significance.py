@@ -1,4 +1,7 @@
-"""Whether something is worth an analysis: addends, each at most once, and their sum.
+"""Whether something is worth an analysis: a sign of it, and how much, in points.
+
+A session in which a call failed or was refused, or the person corrected the agent, is worth a look,
+whatever its size. The points say which first: addends, each at most once, and their sum.
 
 at least 5 files +3, at least 150 lines +2, a new pattern +5, a subject that says fix +2,
 an architectural change +4, at least 2 corrections +1, failed then passed +3, a refused call +1
@@ -13,6 +16,8 @@ from typing import Any
 
 from vault_index.learn import diff
 from vault_index.learn.material import MOVED, FileChange, Material
+from vault_index.learn.timeline import FAILED, HOOK, REFUSED
+from vault_index.transcripts import vocabulary
 
 MIN_FILES, MIN_LINES, MIN_CORRECTIONS = 5, 150, 2
 MAX_NAMES = 500  # new functions whose use is looked for
@@ -117,14 +122,20 @@ class Addend:
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """The sum of addends; each is there at most once."""
+    """The sum of addends; each is there at most once. `sign` is why it is worth a look, or ""."""
 
     points: int
     addends: tuple[Addend, ...]
+    sign: str = ""
+
+    def is_worth(self, threshold: int) -> bool:
+        """Whether it is worth an analysis that nobody asked for."""
+        return bool(self.sign) or self.points >= threshold
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"points": self.points, "addends": [asdict(each) for each in self.addends]}
+        addends = [asdict(each) for each in self.addends]
+        return {"points": self.points, "addends": addends, "sign": self.sign}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +173,16 @@ def score(material: Material, exclude: Iterable[str] = ()) -> Significance:
         ("refusal", 1, f"{refused} refused calls" if refused else ""),
     )
     addends = tuple(Addend(name, points, why) for name, points, why in candidates if why)
-    return Significance(sum(addend.points for addend in addends), addends)
+    return Significance(sum(each.points for each in addends), addends, _sign(material, corrections))
+
+
+def _sign(material: Material, corrections: int) -> str:
+    """Return what went wrong first, or that the person corrected the agent; "" if nothing shows."""
+    for each in material.moments:
+        if each.kind == FAILED and not each.is_routine:
+            how = "was refused" if each.text.startswith(REFUSED) else "failed"
+            return HOOK if each.about == HOOK else f"`{vocabulary.one_line(each.about, 80)}` {how}"
+    return "the person corrected the agent" if corrections else ""
 
 
 def _parts(text: str) -> Iterator[_Part]:

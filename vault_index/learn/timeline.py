@@ -34,7 +34,7 @@ KINDS = (PERSON, AGENT, RAN, FAILED, EDIT, NEW_FILE, COMMIT)
 CHARS_A_TOKEN = 4
 OPEN, CLOSE = "<material>", "</material>"
 LEFT_OUT = "[left out: an order to an agent]"
-REFUSED = "The person refused it."
+REFUSED, HOOK = "The person refused it.", "a hook stopped it"
 MAX_PERSON, MAX_COMMAND, MAX_OUTPUT = 1_500, 300, 450
 MAX_BEFORE, MAX_AFTER, MAX_NEW_FILE = 250, 350, 400
 MAX_LINE = 200  # of an output
@@ -81,7 +81,7 @@ def moments(turn: Turn, changes: Mapping[int, Sequence[tuple[str, str]]]) -> Ite
         elif isinstance(step, Call):
             yield from _of_call(step, changes.get(id(step), ()))
         elif step.kind == events.STOPPED:
-            yield Moment(FAILED, step.text, "a hook stopped it")
+            yield Moment(FAILED, step.text, HOOK)
         elif tools.says_failed(step.text) or signs.has_error(step.text):
             yield Moment(FAILED, step.text, f"!{prompt.text if prompt else ''}")
 
@@ -183,7 +183,12 @@ def fit(there: Sequence[Moment], max_chars: int) -> str:
 
 def plain(text: str) -> str:
     """Return a text that `fit` made without its labels: quotes are looked for in it."""
-    return _LABEL.sub("", text.removeprefix(OPEN).removesuffix(CLOSE))
+    return without_labels(text.removeprefix(OPEN).removesuffix(CLOSE))
+
+
+def without_labels(text: str) -> str:
+    """Return a text without the labels that begin its lines."""
+    return _LABEL.sub("", text)
 
 
 def defused(text: str) -> str:

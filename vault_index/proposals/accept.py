@@ -146,7 +146,7 @@ def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
         f"# {name}\n\n{body}\n".splitlines(keepends=True)
         for name, body in ((entry["title"], entry["text"]), (title, text))
     )
-    fires_on = _united(entry["fires_on"], proposal.fires_on)
+    fires_on = _united(entry["fires_on"], _without(proposal.fires_on, entry.get("silent_on")))
     new = fires_on[len(entry["fires_on"] or ()) :]
     after = [*(f"fires_on: {prompt}\n" for prompt in new), *after]
     finding = {prompt.casefold() for prompt in fires_on}
@@ -158,10 +158,19 @@ def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
         tags=_united(entry["tags"], proposal.tags),
         fires_on=fires_on,
         silent_on=_united(entry.get("silent_on"), silent_on),
-        fires_on_error=_united(entry.get("fires_on_error"), proposal.fires_on_error),
+        fires_on_error=_united(
+            entry.get("fires_on_error"),
+            _without(proposal.fires_on_error, entry.get("silent_on_error")),
+        ),
         before=hash_of(entry["title"], entry["text"]),
         diff="".join(shown),
     )
+
+
+def _without(texts: Sequence[str], silenced: Sequence[str] | None) -> list[str]:
+    """Return the texts that a lesson does not stay silent at: `check` refuses what is in both lists."""
+    silent = {text.casefold() for text in silenced or ()}
+    return [text for text in texts if text.casefold() not in silent]
 
 
 def _united(own: Sequence[str] | None, more: Sequence[str]) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def outlook(
 
     Each has `prompt` and `is_silent`, whether it should stay silent. `now` has `id`, `title`, `score`
     and `is_above` the floor, or is None; `then` has `place`, 1 for the best (5 and more are one),
-    `score` and `is_above`.
+    `score`, `is_above`, and `finds`: whether the prompt finds the draft without being taught.
     `changes` is the id of a lesson in whose place the draft comes.
     """
     if not fires_on and not silent_on:
@@ -142,6 +142,7 @@ def outlook(
             "place": 1 + sum(scoring.rank(hit) > ranked for hit in others),
             "score": round(own, 3),
             "is_above": not is_silent,  # the prompt is a taught one then
+            "finds": least is None or own >= least,
         }
         answers.append({"prompt": prompt, "is_silent": is_silent, "now": now, "then": then})
     return answers

@@ -81,8 +81,12 @@ def _show_learned(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:
     for each in answer["proposals"]:
         kind = f" (changes {each['changes']})" if each["changes"] else " (draft)" * each["is_draft"]
         output.row(output.styled(each["id"], bold=True), f"  {each['title']}{kind}")
+        if each["new_category"]:
+            output.say(f"  in a category that is new: {each['new_category']}", indent=2)
         for near in [] if each["changes"] else each["near"]:
             output.say(f"  {proposals.like(near)}", indent=2)
+        for prompt, reason in each["left_out"] if why else ():
+            output.say(f"  left out: {prompt!r:.80}: {reason}", indent=2)
     for each in answer["dropped"] if why else ():
         output.say(f"dropped: {each['title']}: {each['reason']}", indent=2)
     if not answer["trouble"]:
@@ -111,8 +115,9 @@ def _addends(answer: dict[str, Any]) -> None:
     significance = answer["significance"]
     for addend in significance["addends"]:
         output.say(f"+{addend['points']}  {addend['name']}: {addend['why']}", indent=4)
-    enough = "worth it" if significance["points"] >= answer["threshold"] else "not worth it"
-    output.say(f"{significance['points']} points of {answer['threshold']}: {enough} by itself")
+    points, threshold, sign = significance["points"], answer["threshold"], significance["sign"]
+    enough = "worth it" if sign or points >= threshold else "not worth it"
+    output.say(f"{points} points of {threshold}{f', and {sign}' * bool(sign)}: {enough} by itself")
 
 
 def _plan(answer: dict[str, Any]) -> None:
